@@ -1,0 +1,82 @@
+//! Errors, sorted by whose fault they are, because that is what the exit code tells a batch job.
+//!
+//! A message names the flag, file, page or device, says what was expected, and what to do about it.
+
+use std::path::Path;
+
+/// Everything that can go wrong, by who can mend it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A flag, key or value that makes no sense: the person at the prompt can mend it.
+    #[error("{0}")]
+    Usage(String),
+    /// A profile file that is malformed or illegal.
+    #[error("profile {name}: {message}")]
+    Profile { name: String, message: String },
+    /// Input files that are missing, corrupt or do not fit together.
+    #[error("{0}")]
+    Input(String),
+    /// No device, no driver, or a driver that refused.
+    #[error("{0}")]
+    Device(String),
+    /// The driver's compiler refused a kernel.
+    #[error(
+        "kernel `{name}` does not build on {device} with options `{options}`:\n{log}\n\
+         Try another kernel with --algorithm, --interpolation or --profile default"
+    )]
+    KernelBuild {
+        name: String,
+        device: String,
+        options: String,
+        log: String,
+    },
+    /// Output that cannot be written.
+    #[error("{0}")]
+    Output(String),
+    /// Stopped cleanly by a signal before the end.
+    #[error("{0}")]
+    Interrupted(String),
+    /// `fbp compare` past its tolerance, or another bad verdict.
+    #[error("{0}")]
+    Unequal(String),
+}
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// The exit code a script sees; README and `fbp --help` list them.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Unequal(_) => 1,
+            Error::Usage(_) | Error::Profile { .. } => 2,
+            Error::Input(_) => 3,
+            Error::Device(_) | Error::KernelBuild { .. } => 4,
+            Error::Output(_) => 5,
+            Error::Interrupted(_) => 75,
+        }
+    }
+
+    /// A usage error.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Error::Usage(message.into())
+    }
+
+    /// An input error about one file or directory.
+    pub fn input(path: &Path, message: impl std::fmt::Display) -> Self {
+        Error::Input(format!("{}: {message}", path.display()))
+    }
+
+    /// An output error about one file or directory.
+    pub fn output(path: &Path, message: impl std::fmt::Display) -> Self {
+        Error::Output(format!("{}: {message}", path.display()))
+    }
+
+    /// An error in a profile.
+    pub fn profile(name: &str, message: impl Into<String>) -> Self {
+        Error::Profile {
+            name: name.to_owned(),
+            message: message.into(),
+        }
+    }
+}
