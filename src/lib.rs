@@ -1,1 +1,30 @@
+//! `fbp`: filtered back projection of X-ray sinograms and projections on any OpenCL device.
+//!
+//! The flow goes one way:
+//!
+//! ```text
+//! cli -> config + profile -> plan -> io/read -> pipeline (upload, filter, back-project, download) -> io/write
+//!                               \-> kernelgen (pure text)           device/ and fft/ speak OpenCL
+//! ```
+//!
+//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters; `docs/architecture.md`
+//! is the map of the rooms.
 
+pub mod cli;
+pub mod commands;
+pub mod compare;
+pub mod config;
+pub mod device;
+pub mod error;
+pub mod fft;
+pub mod geometry;
+pub mod io;
+pub mod kernelgen;
+pub mod phantom;
+pub mod picture;
+pub mod pipeline;
+pub mod plan;
+pub mod preprocess;
+pub mod profile;
+pub mod report;
+pub mod spectrum;

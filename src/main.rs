@@ -1,1 +1,63 @@
-fn main(){}
+//! Parse, run, print the error once, exit with its code.
+
+use clap::{CommandFactory, Parser};
+use fbp::cli::{Cli, Command};
+use fbp::error::{Error, Result};
+use fbp::{commands, config, pipeline};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fbp: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Reconstruct(args) => {
+            let job = config::Job::new(config::merge(*args)?)?;
+            let cancelled = Arc::new(AtomicBool::new(false));
+            let flag = cancelled.clone();
+            ctrlc::set_handler(move || {
+                if flag.swap(true, Ordering::Relaxed) {
+                    // asked twice: stop at once; finished slices are whole, temporary names are ignored
+                    std::process::exit(75);
+                }
+            })
+            .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+            pipeline::run(&job, &cancelled)
+        }
+        Command::Devices(args) => print(&commands::devices(&args)?),
+        Command::Profiles { action } => print(&commands::profiles(&action)?),
+        Command::Kernel(args) => print(&commands::kernel(&args)?),
+        Command::Phantom(args) => print(&commands::phantom(&args)?),
+        Command::Compare(args) => {
+            let (text, verdict) = commands::compare(&args)?;
+            print(&text)?;
+            verdict
+        }
+        Command::Info(args) => print(&commands::info(&args)?),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "fbp", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+    }
+}
+
+/// Results go to stdout; a reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::Output(format!("standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}

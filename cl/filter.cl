@@ -1,0 +1,131 @@
+/* filter.cl: rows into the complex transform, times the filter, and out again as a compound sinogram.
+ *
+ * Two real rows travel as one complex row (slides, 'Optimizing filtering step'): the filter's spectrum is real and
+ * even, so the real and the imaginary part are filtered independently. Pairs are made inside a slice; a slice's
+ * values never depend on its neighbours in the batch.
+ *
+ * Defines
+ *   SLICES        slices of a compound sinogram
+ *   CHANNELS      values stored per bin, at least SLICES; the rest stay 0 (image formats with more channels)
+ *   HALF_STORAGE  1 store half, 0 float
+ *   GUARD         zero bins before and after each row of the compound sinogram
+ *   PADDING       0 zero, 1 edge, 2 mirror: what continues a row beyond the detector
+ *   GROUP         work-group of `measure_peaks`
+ *
+ * Layouts
+ *   rows      [slice][projection][bin] float          as they arrive
+ *   spectra   [slice][pair][length] float2            pair k holds projections 2k and 2k + 1
+ *   sinogram  [projection][guard, bin, guard][channel]
+ */
+#ifndef CHANNELS
+#define CHANNELS SLICES
+#endif
+#ifndef GUARD
+#define GUARD 2
+#endif
+#ifndef PADDING
+#define PADDING 1
+#endif
+#ifndef GROUP
+#define GROUP 64
+#endif
+
+/* Position `x` of a padded row; the row fills 0..bins, its continuation to the right the first half of the rest,
+ * the one to the left (positions -1, -2, ... from the end) the other half. */
+inline float padded(__global const float *row, int x, int bins, int length)
+{
+    int i = x;
+    if (x >= bins + (length - bins + 1) / 2)
+        i = x - length;
+#if PADDING == 0
+    return (i >= 0 && i < bins) ? row[i] : 0.0f;
+#else
+#if PADDING == 2
+    if (i < 0)
+        i = -1 - i;
+    if (i >= bins)
+        i = 2 * bins - 1 - i;
+#endif
+    return row[clamp(i, 0, bins - 1)];
+#endif
+}
+
+/* Global size: length, pairs, SLICES. The batch starts at value `first` of `rows`; slices from `valid` on are 0. */
+__kernel void pad_rows(__global const float *restrict rows, __global float2 *restrict spectra, ulong first, int bins,
+                       int projections, int valid)
+{
+    const int x = get_global_id(0), pair = get_global_id(1), slice = get_global_id(2);
+    const int length = get_global_size(0), pairs = get_global_size(1);
+    float2 value = (float2)(0.0f, 0.0f);
+    if (slice < valid) {
+        __global const float *row = rows + first + ((ulong)slice * projections + 2 * pair) * bins;
+        value.x = padded(row, x, bins, length);
+        if (2 * pair + 1 < projections)
+            value.y = padded(row + bins, x, bins, length);
+    }
+    spectra[((ulong)slice * pairs + pair) * length + x] = value;
+}
+
+/* Global size: length, complex rows. The spectrum carries the 1 / length of the backward transform. */
+__kernel void multiply_spectrum(__global float2 *restrict spectra, __global const float *restrict spectrum)
+{
+    const int x = get_global_id(0);
+    spectra[(ulong)get_global_id(1) * get_global_size(0) + x] *= spectrum[x];
+}
+
+/* Filtered value of a projection, times the projection's relative weight w_p P / pi. */
+inline float weighted(__global const float2 *spectra, __global const float *weights, int slice, int p, int bin,
+                      int length, int pairs)
+{
+    const float2 value = spectra[((ulong)slice * pairs + p / 2) * length + bin];
+    return weights[p] * ((p & 1) ? value.y : value.x);
+}
+
+/* Largest absolute value of every slice, as the bits of a float (they sort as integers): what half storage scales by.
+ * Global size: GROUP, pairs, SLICES; work-group GROUP. `peaks` starts at 0. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void measure_peaks(__global const float2 *restrict spectra, __global const float *restrict weights,
+                   __global uint *restrict peaks, int bins, int length, int projections)
+{
+    __local float partial[GROUP];
+    const int item = get_local_id(0), pair = get_global_id(1), slice = get_global_id(2);
+    const int pairs = get_global_size(1);
+    float peak = 0.0f;
+    for (int bin = item; bin < bins; bin += GROUP) {
+        peak = fmax(peak, fabs(weighted(spectra, weights, slice, 2 * pair, bin, length, pairs)));
+        if (2 * pair + 1 < projections)
+            peak = fmax(peak, fabs(weighted(spectra, weights, slice, 2 * pair + 1, bin, length, pairs)));
+    }
+    partial[item] = peak;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) {
+        for (int other = 1; other < GROUP; other++)
+            peak = fmax(peak, partial[other]);
+        atomic_max(&peaks[slice], as_uint(peak));
+    }
+}
+
+/* Filtered rows of SLICES slices into one compound sinogram (paper, 5.2).
+ * Global size: bins + 2 GUARD, projections. */
+__kernel void interleave(__global const float2 *restrict spectra, __global const float *restrict weights,
+                         __global const uint *restrict peaks,
+#if HALF_STORAGE
+                         __global half *restrict sinogram,
+#else
+                         __global float *restrict sinogram,
+#endif
+                         int bins, int length, int pairs)
+{
+    const int bin = (int)get_global_id(0) - GUARD, p = get_global_id(1);
+    const ulong element = ((ulong)p * get_global_size(0) + get_global_id(0)) * CHANNELS;
+    for (int channel = 0; channel < CHANNELS; channel++) {
+        float value = 0.0f;
+        if (channel < SLICES && bin >= 0 && bin < bins)
+            value = weighted(spectra, weights, channel, p, bin, length, pairs) * half_range_factor(peaks[channel]);
+#if HALF_STORAGE
+        vstore_half_rte(value, element + channel, sinogram);
+#else
+        sinogram[element + channel] = value;
+#endif
+    }
+}

@@ -1,0 +1,414 @@
+//! The command line, as a declaration. Nothing here knows the rest of the crate.
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done
+  1   compared unequal
+  2   usage: unknown flag or key, bad value
+  3   input: missing, corrupt or inconsistent files
+  4   device or driver
+  5   output: disk full, permission, not empty
+  75  interrupted after a clean stop";
+
+/// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
+#[derive(Debug, Parser)]
+#[command(name = "fbp", version, after_help = EXIT_CODES, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Reconstruct slices from sinograms or projections
+    #[command(alias = "reco", after_help = EXIT_CODES)]
+    Reconstruct(Box<ReconstructArgs>),
+    /// List OpenCL devices, what they can do, and the profile that each gets
+    Devices(DevicesArgs),
+    /// List, print or check device profiles
+    Profiles {
+        #[command(subcommand)]
+        action: ProfilesAction,
+    },
+    /// Print a generated back-projection kernel and its build options; needs no device
+    Kernel(KernelArgs),
+    /// Write analytic sinograms or projections of a phantom
+    Phantom(PhantomArgs),
+    /// Compare slices with reference slices
+    Compare(CompareArgs),
+    /// Say what a TIFF file or stack holds
+    Info(InfoArgs),
+    /// Print shell completions
+    Completions {
+        /// The shell to complete for
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Text in a run file: a string, or a number or list written without quotes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Text(pub String);
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Text(text.to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Any {
+            Text(String),
+            Whole(i64),
+            Real(f64),
+            List(Vec<Any>),
+        }
+        fn text(any: Any) -> String {
+            match any {
+                Any::Text(text) => text,
+                Any::Whole(value) => value.to_string(),
+                Any::Real(value) => value.to_string(),
+                Any::List(list) => list.into_iter().map(text).collect::<Vec<_>>().join(","),
+            }
+        }
+        Any::deserialize(deserializer).map(|any| Text(text(any)))
+    }
+}
+
+/// Flags of `fbp reconstruct`, and keys of a run file. What is not given is `None` or `false`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ReconstructArgs {
+    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sinograms: Option<String>,
+    /// Directory, glob or multi-page TIFF; one projection a file or page
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projections: Option<String>,
+    /// Flat fields (beam without sample), for --projections
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flats: Option<String>,
+    /// Flat fields taken after the scan; every projection gets its share of both
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flats2: Option<String>,
+    /// Dark fields (no beam), for --projections
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub darks: Option<String>,
+    /// How several flats or darks become one [default: mean]
+    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"], help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_mode: Option<String>,
+    /// Take -log of the transmission [default: on with --flats]
+    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub minus_log: bool,
+    /// Do not take -log
+    #[arg(long, help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_minus_log: bool,
+
+    /// One angle in degrees a line ('#' starts a comment)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"], help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub angles: Option<PathBuf>,
+    /// Angle in degrees that the projections are spread over, end excluded [default: 180]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overall_angle: Option<f64>,
+    /// Angle of the first projection in degrees [default: 0]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_angle: Option<f64>,
+    /// Projections to leave out, such as 3,10..20
+    #[arg(long, value_name = "RANGES", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<Text>,
+    /// Weight of each projection [default: spacing]
+    #[arg(long, value_name = "SCHEME", value_parser = ["spacing", "uniform"], help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub angle_weights: Option<String>,
+    /// Rotation axis in bins, counted from the centre of bin 0 [default: (bins - 1) / 2]
+    #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub center: Option<Text>,
+    /// One shift of the axis in bins a line, for every projection
+    #[arg(long, value_name = "FILE", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub center_shifts: Option<PathBuf>,
+    /// Slices to reconstruct: A..B (without B), A..=B or A..B:STEP
+    #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Text>,
+    /// Region of each slice, in pixels of the full slice
+    #[arg(long, value_name = "X,Y,W,H", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roi: Option<Text>,
+    /// Side of the slice in pixels [default: number of bins]
+    #[arg(long, value_name = "N", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<usize>,
+    /// Size of a pixel with its unit, such as 0.65um: values come out per that unit [default: per pixel]
+    #[arg(long, value_name = "LENGTH", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pixel_size: Option<Text>,
+
+    /// ramp, shepp-logan, cosine, hamming, hann, parzen, butterworth or none [default: ramp]
+    #[arg(long, value_name = "NAME", help_heading = "Filtering")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Where the filter ends, in units of the Nyquist frequency [default: 1]
+    #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Filtering")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter_cutoff: Option<f64>,
+    /// What continues a row beyond the detector [default: edge]
+    #[arg(long, value_name = "KIND", value_parser = ["edge", "zero", "mirror"], help_heading = "Filtering")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padding: Option<String>,
+
+    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL", help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Text>,
+    /// Name of a profile, a TOML file, or auto [default: auto]
+    #[arg(long, value_name = "PROFILE", help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Family of kernels, or auto: what the profile says [default: auto]
+    #[arg(long, value_name = "NAME", help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+    /// Between two bins [default: linear]
+    #[arg(long, value_name = "KIND", value_parser = ["linear", "nearest"], help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpolation: Option<String>,
+    /// fast allows half storage and texture weights of 8 bits [default: precise]
+    #[arg(long, value_name = "MODE", value_parser = ["precise", "fast"], help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Slices that one kernel run reconstructs side by side: auto, 1, 2, 4, 8 or 16 [default: auto]
+    #[arg(long, value_name = "N", help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slices_per_pass: Option<Text>,
+
+    /// Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one multi-page file such as out.tif
+    #[arg(long, short, value_name = "PATH", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Sample type of the slices [default: f32]
+    #[arg(long, value_name = "TYPE", value_parser = ["f32", "f16", "u16", "u8"], help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<String>,
+    /// Values that become the smallest and largest integer, for u16 and u8
+    #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, conflicts_with = "percentile", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<Text>,
+    /// The same as percentiles of sampled slices [default for u16 and u8: 0.1,99.9]
+    #[arg(long, value_name = "LO,HI", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<Text>,
+    /// Set pixels outside a centred circle to 0; its radius as a fraction of half the slice [default: 1]
+    #[arg(long, value_name = "FRACTION", num_args = 0..=1, default_missing_value = "1", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<f64>,
+    /// Picture of the middle slice and its sinogram
+    #[arg(long, value_name = "FILE.png", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<PathBuf>,
+    /// Write into an output that is not empty, replacing slices of the same name
+    #[arg(long, help_heading = "Output")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub overwrite: bool,
+
+    /// Run file (TOML) with any of these flags as keys; flags win
+    #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Write the resolved run as a run file
+    #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
+    #[serde(skip)]
+    pub save_config: Option<PathBuf>,
+    /// Print the plan and stop
+    #[arg(long, help_heading = "Running")]
+    #[serde(skip)]
+    pub dry_run: bool,
+    /// Host memory to use, such as 8G [default: half of what is free]
+    #[arg(long, value_name = "SIZE", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Text>,
+    /// Device memory to use, such as 2G [default: 80 % of the device's]
+    #[arg(long, value_name = "SIZE", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_memory: Option<Text>,
+    /// Progress on stderr [default: auto: a bar on a terminal, plain lines elsewhere]
+    #[arg(long, value_name = "KIND", value_parser = ["auto", "bar", "plain", "json", "none"], help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// Append messages to a file, too
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<PathBuf>,
+    /// Write what was run and how it went as JSON
+    #[arg(long, value_name = "FILE.json", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<PathBuf>,
+    /// Say more
+    #[arg(long, short, action = ArgAction::Count, help_heading = "Running")]
+    #[serde(skip)]
+    pub verbose: u8,
+    /// Say nothing but errors
+    #[arg(long, short, conflicts_with = "verbose", help_heading = "Running")]
+    #[serde(skip)]
+    pub quiet: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[derive(Args, Debug)]
+pub struct DevicesArgs {
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProfilesAction {
+    /// One line a profile
+    List,
+    /// Print a profile as TOML
+    Show {
+        /// Name or file
+        profile: String,
+    },
+    /// Check profile files
+    Check {
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct KernelArgs {
+    /// Name of a profile or a TOML file
+    #[arg(long, default_value = "default")]
+    pub profile: String,
+    /// Family of kernels, or auto
+    #[arg(long)]
+    pub algorithm: Option<String>,
+    #[arg(long, default_value = "linear", value_parser = ["linear", "nearest"])]
+    pub interpolation: String,
+    #[arg(long, default_value = "precise", value_parser = ["precise", "fast"])]
+    pub mode: String,
+    /// auto, 1, 2, 4, 8 or 16
+    #[arg(long, default_value = "auto")]
+    pub slices_per_pass: String,
+    /// Detector bins
+    #[arg(long, default_value_t = 2048)]
+    pub bins: usize,
+    /// Projections
+    #[arg(long, default_value_t = 2048)]
+    pub projections: usize,
+    /// Side of the slice [default: bins]
+    #[arg(long)]
+    pub size: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+pub struct PhantomArgs {
+    /// Side of the slice, and number of bins unless --bins says otherwise
+    #[arg(long)]
+    pub size: usize,
+    /// Number of projections
+    #[arg(long)]
+    pub projections: usize,
+    /// Number of slices
+    #[arg(long, default_value_t = 1)]
+    pub slices: usize,
+    /// shepp-logan, asymmetric or discs
+    #[arg(long, default_value = "shepp-logan")]
+    pub kind: String,
+    /// What to write: one file a slice or one a projection
+    #[arg(long = "as", default_value = "sinograms", value_parser = ["sinograms", "projections"])]
+    pub layout: String,
+    /// Directory for the files
+    #[arg(long, short)]
+    pub output: PathBuf,
+    /// Write the phantom's own slices as one TIFF file
+    #[arg(long, value_name = "FILE.tif")]
+    pub truth: Option<PathBuf>,
+    /// Detector bins [default: size]
+    #[arg(long)]
+    pub bins: Option<usize>,
+    /// Rotation axis in bins [default: (bins - 1) / 2]
+    #[arg(long, allow_hyphen_values = true)]
+    pub center: Option<f64>,
+    /// Angle in degrees that the projections are spread over, end excluded
+    #[arg(long, default_value_t = 180.0, allow_hyphen_values = true)]
+    pub overall_angle: f64,
+    /// Angle of the first projection in degrees
+    #[arg(long, default_value_t = 0.0, allow_hyphen_values = true)]
+    pub start_angle: f64,
+    /// One angle in degrees a line, --projections of them
+    #[arg(long, value_name = "FILE")]
+    pub angles: Option<PathBuf>,
+    /// Factor on all values: the attenuation per pixel of the phantom's value 1
+    #[arg(long, default_value_t = 1.0)]
+    pub scale: f64,
+    /// Standard deviation of Gaussian noise on the line integrals
+    #[arg(long, default_value_t = 0.0)]
+    pub noise: f64,
+    /// Write detector counts (16 bit, Poisson noise) of a beam of so many photons a pixel, for --as projections
+    #[arg(long, value_name = "PHOTONS", requires = "flats")]
+    pub photons: Option<f64>,
+    /// Directory for flat fields, with --photons
+    #[arg(long, value_name = "DIR", requires = "photons", requires = "darks")]
+    pub flats: Option<PathBuf>,
+    /// Directory for dark fields, with --photons
+    #[arg(long, value_name = "DIR", requires = "photons")]
+    pub darks: Option<PathBuf>,
+    /// Seed of all noise
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Replace files that are there
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// File, directory or glob
+    pub a: String,
+    /// The reference
+    pub b: String,
+    /// Compare inside the centred circle of this fraction of half the width
+    #[arg(long, value_name = "FRACTION")]
+    pub mask: Option<f64>,
+    /// Exit with 1 when the NRMSE is larger
+    #[arg(long, value_name = "NRMSE")]
+    pub tolerance: Option<f64>,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct InfoArgs {
+    /// File, directory or glob
+    pub path: String,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}

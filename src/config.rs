@@ -1,0 +1,692 @@
+//! From flags and a run file to a [`Job`]: everything that can be checked without a device or a data file.
+//!
+//! Precedence: a flag wins over the run file, that over the default. A run file's keys are the flags' names.
+
+use crate::cli::{ReconstructArgs, Text};
+use crate::device::DeviceSelector;
+use crate::error::{Error, Result};
+use crate::geometry::{AngleWeights, Roi};
+use crate::io::{Dtype, Target};
+use crate::kernelgen::Padding;
+use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
+use crate::spectrum::Filter;
+use clap::CommandFactory;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Largest side of a slice.
+const MAX_SIZE: usize = 1 << 16;
+
+/// A run, typed and checked.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub input: Input,
+    pub minus_log: bool,
+    pub angles: AngleSource,
+    pub exclude: Ranges,
+    pub weights: AngleWeights,
+    /// Axis in bins; `None` is the middle of the detector.
+    pub center: Option<f64>,
+    pub center_shifts: Option<PathBuf>,
+    pub rows: Option<Span>,
+    pub roi: Option<Roi>,
+    pub size: Option<usize>,
+    pub pixel_size: Option<PixelSize>,
+    pub filter: Filter,
+    pub cutoff: f64,
+    pub padding: Padding,
+    pub device: DeviceSelector,
+    pub profile: Option<String>,
+    pub algorithm: Option<Algorithm>,
+    pub interpolation: Interpolation,
+    pub mode: Mode,
+    pub slices_per_pass: Option<u32>,
+    pub output: Option<Target>,
+    pub dtype: Dtype,
+    pub scaling: Scaling,
+    pub mask: Option<f64>,
+    pub preview: Option<PathBuf>,
+    pub overwrite: bool,
+    pub dry_run: bool,
+    pub memory: Option<u64>,
+    pub device_memory: Option<u64>,
+    pub progress: ProgressKind,
+    pub log: Option<PathBuf>,
+    pub report: Option<PathBuf>,
+    pub save_config: Option<PathBuf>,
+    pub verbosity: i8,
+    /// The merged flags and keys, for the report and `--save-config`.
+    pub resolved: ReconstructArgs,
+}
+
+/// Where the data come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// One sinogram a page.
+    Sinograms(String),
+    /// One projection a page, with fields.
+    Projections {
+        path: String,
+        flats: Option<String>,
+        flats2: Option<String>,
+        darks: Option<String>,
+        median: bool,
+    },
+}
+
+impl Input {
+    /// The stack's path and the flag that names it.
+    pub fn stack(&self) -> (&str, &'static str) {
+        match self {
+            Input::Sinograms(path) => (path, "--sinograms"),
+            Input::Projections { path, .. } => (path, "--projections"),
+        }
+    }
+}
+
+/// Where the angles come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AngleSource {
+    /// A file with one angle a line, in degrees.
+    File(PathBuf),
+    /// Even steps, in degrees.
+    Even { start: f64, overall: f64 },
+}
+
+/// How values become integers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scaling {
+    Fixed(f32, f32),
+    /// Percentiles of sampled slices.
+    Percentile(f64, f64),
+}
+
+/// A pixel's size: a number and the unit it is in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PixelSize {
+    pub value: f64,
+    pub unit: String,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressKind {
+    Auto,
+    Bar,
+    Plain,
+    Json,
+    None,
+}
+
+/// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: usize,
+    end: Option<usize>,
+    step: usize,
+}
+
+impl Span {
+    /// Reads a span; `A` alone is that one number, an open end goes to the last.
+    pub fn parse(text: &str, flag: &str) -> Result<Self> {
+        let wrong = |why: &str| {
+            Error::usage(format!(
+                "{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"
+            ))
+        };
+        let number = |part: &str| part.trim().parse::<usize>().map_err(|_| wrong("is not a range"));
+        let (range, step) = match text.split_once(':') {
+            Some((range, step)) => (range, number(step)?),
+            None => (text, 1),
+        };
+        if step == 0 {
+            return Err(wrong("has a step of 0"));
+        }
+        let (start, end) = match range.split_once("..") {
+            None => {
+                let one = number(range)?;
+                (one, Some(one + 1))
+            }
+            Some((start, end)) => {
+                let start = if start.trim().is_empty() { 0 } else { number(start)? };
+                let end = match end.trim().strip_prefix('=') {
+                    Some(last) => Some(number(last)? + 1),
+                    None if end.trim().is_empty() => None,
+                    None => Some(number(end)?),
+                };
+                (start, end)
+            }
+        };
+        if end.is_some_and(|end| end <= start) {
+            return Err(wrong("is empty"));
+        }
+        Ok(Span { start, end, step })
+    }
+
+    /// The numbers below `length`; past it is an error that names `what` there is too little of.
+    pub fn within(&self, length: usize, flag: &str, what: &str) -> Result<Vec<usize>> {
+        let end = self.end.unwrap_or(length);
+        if end > length || self.start >= end {
+            return Err(Error::usage(format!(
+                "{flag}: {}..{end} goes past the {length} {what} that there are (0..{length})",
+                self.start
+            )));
+        }
+        Ok((self.start..end).step_by(self.step).collect())
+    }
+}
+
+/// Several spans, separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges(Vec<Span>);
+
+impl Ranges {
+    fn parse(text: &str, flag: &str) -> Result<Self> {
+        text.split(',').map(|part| Span::parse(part, flag)).collect::<Result<_>>().map(Ranges)
+    }
+
+    /// For every number below `length`, whether it is in one of the spans.
+    pub fn marks(&self, length: usize, flag: &str, what: &str) -> Result<Vec<bool>> {
+        let mut marks = vec![false; length];
+        for span in &self.0 {
+            for index in span.within(length, flag, what)? {
+                marks[index] = true;
+            }
+        }
+        Ok(marks)
+    }
+}
+
+/// Merges flags over the run file that `--config` names, if any.
+pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
+    let Some(path) = flags.config.clone() else {
+        return Ok(flags);
+    };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let table: toml::Table = toml::from_str(&text)
+        .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
+    check_keys(&table, &path)?;
+    let file: ReconstructArgs = toml::from_str(&text)
+        .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
+
+    let to_table = |args: &ReconstructArgs| {
+        toml::Table::try_from(args).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))
+    };
+    let mut merged = to_table(&file)?;
+    let over = to_table(&flags)?;
+    // a flag also drops what it contradicts in the file
+    for (flag, other) in CONTRADICTIONS {
+        if over.contains_key(*flag) {
+            merged.remove(*other);
+        }
+    }
+    merged.extend(over);
+    let mut args: ReconstructArgs = merged
+        .try_into()
+        .map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
+    args.config = flags.config;
+    args.save_config = flags.save_config;
+    args.dry_run = flags.dry_run;
+    args.verbose = flags.verbose;
+    args.quiet = flags.quiet;
+    Ok(args)
+}
+
+/// Flags that replace another key of the run file.
+const CONTRADICTIONS: &[(&str, &str)] = &[
+    ("sinograms", "projections"),
+    ("projections", "sinograms"),
+    ("angles", "overall-angle"),
+    ("angles", "start-angle"),
+    ("overall-angle", "angles"),
+    ("start-angle", "angles"),
+    ("minus-log", "no-minus-log"),
+    ("no-minus-log", "minus-log"),
+    ("range", "percentile"),
+    ("percentile", "range"),
+];
+
+/// Keys that a run file may have: the long flags, less those about the run file itself.
+fn known_keys() -> Vec<String> {
+    const NOT_KEYS: [&str; 6] = ["config", "save-config", "dry-run", "verbose", "quiet", "help"];
+    crate::cli::Cli::command()
+        .find_subcommand("reconstruct")
+        .map(|command| {
+            command
+                .get_arguments()
+                .filter_map(|a| a.get_long())
+                .filter(|name| !NOT_KEYS.contains(name))
+                .map(str::to_owned)
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
+    let known = known_keys();
+    for key in table.keys() {
+        if !known.contains(key) {
+            let nearest = known
+                .iter()
+                .map(|name| (strsim::damerau_levenshtein(name, key), name))
+                .min()
+                .filter(|(distance, _)| *distance <= 3);
+            let hint = match nearest {
+                Some((_, name)) => format!("did you mean `{name}`?"),
+                None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
+            };
+            return Err(Error::usage(format!("--config {}: unknown key `{key}`; {hint}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// The merged run as the text of a run file.
+pub fn run_file(args: &ReconstructArgs) -> Result<String> {
+    toml::to_string(args).map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}")))
+}
+
+/// A size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
+pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
+    let trimmed = text.trim();
+    let trimmed = trimmed.strip_suffix(['B', 'b']).unwrap_or(trimmed);
+    let trimmed = trimmed.strip_suffix('i').unwrap_or(trimmed);
+    let (number, shift) = match trimmed.chars().last().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => (&trimmed[..trimmed.len() - 1], 10),
+        Some('M') => (&trimmed[..trimmed.len() - 1], 20),
+        Some('G') => (&trimmed[..trimmed.len() - 1], 30),
+        Some('T') => (&trimmed[..trimmed.len() - 1], 40),
+        _ => (trimmed, 0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 1e9 => Ok((value * (1u64 << shift) as f64) as u64),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a size; write a number of bytes or one with K, M, G or T, such as 8G"
+        ))),
+    }
+}
+
+/// Two numbers, the first smaller.
+fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
+    let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"
+        ))),
+    }
+}
+
+fn parse_roi(text: &str) -> Result<Roi> {
+    let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Roi { x, y, width, height }),
+        _ => Err(Error::usage(format!(
+            "--roi: `{text}` is not X,Y,W,H: four whole numbers of pixels with W and H above 0"
+        ))),
+    }
+}
+
+fn parse_pixel_size(text: &str) -> Result<PixelSize> {
+    let split = text
+        .find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "" => "length unit".to_owned(),
+        unit @ ("nm" | "um" | "µm" | "mm" | "cm" | "m") => unit.to_owned(),
+        other => {
+            return Err(Error::usage(format!(
+                "--pixel-size: unknown unit `{other}`; use nm, um, mm, cm or m"
+            )));
+        }
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(PixelSize { value, unit }),
+        _ => Err(Error::usage(format!(
+            "--pixel-size: `{text}` is not a length above 0, such as 0.65um"
+        ))),
+    }
+}
+
+/// `auto` or one of the slice modes.
+pub fn parse_slices(text: &str) -> Result<Option<u32>> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(Some(slices)),
+        _ => Err(Error::usage(format!(
+            "--slices-per-pass: `{text}` is not auto or one of {SLICE_MODES:?}"
+        ))),
+    }
+}
+
+/// `auto` or an algorithm.
+pub fn parse_algorithm(text: Option<&str>) -> Result<Option<Algorithm>> {
+    match text {
+        None | Some("auto") => Ok(None),
+        Some(name) => name.parse().map(Some).map_err(|e: Error| Error::usage(format!("--algorithm: {e}"))),
+    }
+}
+
+fn finite(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
+    match value {
+        Some(value) if !value.is_finite() => {
+            Err(Error::usage(format!("{flag}: {value} is not a finite number")))
+        }
+        value => Ok(value.unwrap_or(default)),
+    }
+}
+
+impl Job {
+    /// Types and checks merged flags.
+    pub fn new(args: ReconstructArgs) -> Result<Job> {
+        let input = input(&args)?;
+        let has_flats = matches!(&input, Input::Projections { flats: Some(_), .. });
+        let text = |value: &Option<Text>| value.as_ref().map(|t| t.0.clone());
+        let parse_word = |value: &Option<String>, flag: &str, default: &str| -> Result<String> {
+            let word = value.clone().unwrap_or_else(|| default.to_owned());
+            allowed(&word, flag)
+        };
+        let center = match text(&args.center) {
+            None => None,
+            Some(text) => Some(text.trim().parse::<f64>().ok().filter(|c| c.is_finite()).ok_or_else(|| {
+                Error::usage(format!(
+                    "--center: `{text}` is not a finite number of bins; the axis is not searched for in this version"
+                ))
+            })?),
+        };
+        let dtype = match parse_word(&args.dtype, "dtype", "f32")?.as_str() {
+            "f16" => Dtype::F16,
+            "u16" => Dtype::U16,
+            "u8" => Dtype::U8,
+            _ => Dtype::F32,
+        };
+        if args.range.is_some() && args.percentile.is_some() {
+            return Err(Error::usage("--range and --percentile: give one of them"));
+        }
+        let scaling = match (text(&args.range), text(&args.percentile)) {
+            (Some(range), _) => {
+                let (low, high) = parse_pair(&range, "--range")?;
+                Scaling::Fixed(low as f32, high as f32)
+            }
+            (None, percentile) => {
+                let percentile = percentile.unwrap_or_else(|| "0.1,99.9".to_owned());
+                let (low, high) = parse_pair(&percentile, "--percentile")?;
+                if low < 0.0 || high > 100.0 {
+                    return Err(Error::usage(format!("--percentile: {low},{high} is not within 0,100")));
+                }
+                Scaling::Percentile(low, high)
+            }
+        };
+        let cutoff = finite(args.filter_cutoff, "--filter-cutoff", 1.0)?;
+        if cutoff <= 0.0 || cutoff > 1.0 {
+            return Err(Error::usage(format!(
+                "--filter-cutoff: {cutoff} is not above 0 and at most 1 (the Nyquist frequency)"
+            )));
+        }
+        if let Some(size) = args.size
+            && (size == 0 || size > MAX_SIZE)
+        {
+            return Err(Error::usage(format!("--size: {size} is not within 1..={MAX_SIZE}")));
+        }
+        if let Some(mask) = args.mask
+            && !(mask.is_finite() && mask > 0.0)
+        {
+            return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
+        }
+        if args.angles.is_some() && (args.overall_angle.is_some() || args.start_angle.is_some()) {
+            return Err(Error::usage("--angles stands for --overall-angle and --start-angle: give one or the other"));
+        }
+        let angles = match &args.angles {
+            Some(file) => AngleSource::File(file.clone()),
+            None => {
+                let overall = finite(args.overall_angle, "--overall-angle", 180.0)?;
+                if overall == 0.0 {
+                    return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
+                }
+                AngleSource::Even { start: finite(args.start_angle, "--start-angle", 0.0)?, overall }
+            }
+        };
+        let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {
+            "bar" => ProgressKind::Bar,
+            "plain" => ProgressKind::Plain,
+            "json" => ProgressKind::Json,
+            "none" => ProgressKind::None,
+            _ => ProgressKind::Auto,
+        };
+        let output = args.output.as_deref().map(Target::parse).transpose()?;
+        if output.is_none() && !args.dry_run {
+            return Err(Error::usage("--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif"));
+        }
+        Ok(Job {
+            input,
+            minus_log: if args.no_minus_log { false } else { args.minus_log || has_flats },
+            angles,
+            exclude: text(&args.exclude)
+                .map(|t| Ranges::parse(&t, "--exclude"))
+                .transpose()?
+                .unwrap_or_default(),
+            weights: match parse_word(&args.angle_weights, "angle-weights", "spacing")?.as_str() {
+                "uniform" => AngleWeights::Uniform,
+                _ => AngleWeights::Spacing,
+            },
+            center,
+            center_shifts: args.center_shifts.clone(),
+            rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
+            roi: text(&args.roi).map(|t| parse_roi(&t)).transpose()?,
+            size: args.size,
+            pixel_size: text(&args.pixel_size).map(|t| parse_pixel_size(&t)).transpose()?,
+            filter: args.filter.as_deref().unwrap_or("ramp").parse()?,
+            cutoff,
+            padding: match parse_word(&args.padding, "padding", "edge")?.as_str() {
+                "zero" => Padding::Zero,
+                "mirror" => Padding::Mirror,
+                _ => Padding::Edge,
+            },
+            device: text(&args.device)
+                .map(|t| DeviceSelector::parse(&t))
+                .transpose()?
+                .unwrap_or_default(),
+            profile: args.profile.clone(),
+            algorithm: parse_algorithm(args.algorithm.as_deref())?,
+            interpolation: parse_word(&args.interpolation, "interpolation", "linear")?.parse()?,
+            mode: parse_word(&args.mode, "mode", "precise")?.parse()?,
+            slices_per_pass: parse_slices(text(&args.slices_per_pass).as_deref().unwrap_or("auto"))?,
+            output,
+            dtype,
+            scaling,
+            mask: args.mask,
+            preview: args.preview.clone(),
+            overwrite: args.overwrite,
+            dry_run: args.dry_run,
+            memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
+            device_memory: text(&args.device_memory)
+                .map(|t| parse_size(&t, "--device-memory"))
+                .transpose()?,
+            progress,
+            log: args.log.clone(),
+            report: args.report.clone(),
+            save_config: args.save_config.clone(),
+            verbosity: if args.quiet { -1 } else { args.verbose.min(3) as i8 },
+            resolved: args,
+        })
+    }
+}
+
+/// Checks a word against the values that the flag's declaration lists (a run file has not passed clap).
+fn allowed(word: &str, flag: &str) -> Result<String> {
+    let command = crate::cli::Cli::command();
+    let values: Vec<String> = command
+        .find_subcommand("reconstruct")
+        .and_then(|c| c.get_arguments().find(|a| a.get_long() == Some(flag)))
+        .map(|a| a.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect())
+        .unwrap_or_default();
+    if values.iter().any(|v| v == word) {
+        Ok(word.to_owned())
+    } else {
+        Err(Error::usage(format!("{flag}: `{word}` is not one of {}", values.join(", "))))
+    }
+}
+
+fn input(args: &ReconstructArgs) -> Result<Input> {
+    match (&args.sinograms, &args.projections) {
+        (Some(_), Some(_)) => Err(Error::usage("--sinograms and --projections: give one of them")),
+        (None, None) => Err(Error::usage("--sinograms or --projections: missing, one of them says what to reconstruct")),
+        (Some(path), None) => {
+            for (flag, value) in [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)] {
+                if value.is_some() {
+                    return Err(Error::usage(format!(
+                        "{flag}: works with --projections; sinograms are taken as already corrected"
+                    )));
+                }
+            }
+            Ok(Input::Sinograms(path.clone()))
+        }
+        (None, Some(path)) => {
+            if args.flats.is_none() {
+                for (flag, value) in [("--darks", &args.darks), ("--flats2", &args.flats2)] {
+                    if value.is_some() {
+                        return Err(Error::usage(format!("{flag}: needs --flats, too; without it nothing would be corrected")));
+                    }
+                }
+            }
+            Ok(Input::Projections {
+                path: path.clone(),
+                flats: args.flats.clone(),
+                flats2: args.flats2.clone(),
+                darks: args.darks.clone(),
+                median: allowed(args.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median",
+            })
+        }
+    }
+}
+
+/// The contiguous pieces of at most `most` of a list of slices.
+pub fn pieces(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> ReconstructArgs {
+        ReconstructArgs {
+            sinograms: Some("s".into()),
+            output: Some("r".into()),
+            ..Default::default()
+        }
+    }
+
+    fn message(args: ReconstructArgs) -> String {
+        let error = Job::new(args).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn spans() {
+        let list = |text: &str, n| Span::parse(text, "--rows").and_then(|s| s.within(n, "--rows", "slices"));
+        assert_eq!(list("2..5", 9).unwrap(), [2, 3, 4]);
+        assert_eq!(list("2..=5", 9).unwrap(), [2, 3, 4, 5]);
+        assert_eq!(list("1..8:3", 9).unwrap(), [1, 4, 7]);
+        assert_eq!(list("7..", 9).unwrap(), [7, 8]);
+        assert_eq!(list("..2", 9).unwrap(), [0, 1]);
+        assert_eq!(list("4", 9).unwrap(), [4]);
+        for bad in ["5..5", "6..2", "a..b", "1..2:0", "-1..3", "3..10", "9.."] {
+            let error = list(bad, 9).unwrap_err();
+            assert!(error.to_string().contains("--rows"), "{error}");
+        }
+        let marks = Ranges::parse("0,2..4", "--exclude").unwrap().marks(5, "--exclude", "projections");
+        assert_eq!(marks.unwrap(), [true, false, true, true, false]);
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("8G", "--memory").unwrap(), 8 << 30);
+        assert_eq!(parse_size("1.5MiB", "--memory").unwrap(), 3 << 19);
+        assert_eq!(parse_size("700", "--memory").unwrap(), 700);
+        for bad in ["", "-1G", "eight", "0", "nan"] {
+            assert!(parse_size(bad, "--memory").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_name_their_flag() {
+        assert!(message(ReconstructArgs { sinograms: None, ..args() }).contains("--sinograms"));
+        assert!(message(ReconstructArgs { output: None, ..args() }).contains("--output"));
+        assert!(message(ReconstructArgs { projections: Some("p".into()), ..args() }).contains("one of them"));
+        assert!(message(ReconstructArgs { flats: Some("f".into()), ..args() }).contains("--flats"));
+        for bad in ["nan", "inf", "left", "auto"] {
+            assert!(message(ReconstructArgs { center: Some(bad.into()), ..args() }).contains("--center"));
+        }
+        assert!(message(ReconstructArgs { filter: Some("x".into()), ..args() }).contains("--filter"));
+        assert!(message(ReconstructArgs { filter_cutoff: Some(2.0), ..args() }).contains("--filter-cutoff"));
+        assert!(message(ReconstructArgs { padding: Some("wrap".into()), ..args() }).contains("padding"));
+        assert!(message(ReconstructArgs { roi: Some("1,2,0,4".into()), ..args() }).contains("--roi"));
+        assert!(message(ReconstructArgs { pixel_size: Some("0.5 inch".into()), ..args() }).contains("--pixel-size"));
+        assert!(message(ReconstructArgs { range: Some("2,1".into()), ..args() }).contains("--range"));
+        assert!(message(ReconstructArgs { percentile: Some("1,101".into()), ..args() }).contains("--percentile"));
+        assert!(message(ReconstructArgs { slices_per_pass: Some("3".into()), ..args() }).contains("--slices-per-pass"));
+        assert!(message(ReconstructArgs { algorithm: Some("magic".into()), ..args() }).contains("--algorithm"));
+        assert!(message(ReconstructArgs { overall_angle: Some(f64::NAN), ..args() }).contains("--overall-angle"));
+        let darks_alone = ReconstructArgs {
+            sinograms: None,
+            projections: Some("p".into()),
+            darks: Some("d".into()),
+            ..args()
+        };
+        assert!(message(darks_alone).contains("needs --flats"));
+    }
+
+    #[test]
+    fn pixel_sizes_have_units() {
+        assert_eq!(parse_pixel_size("0.65um").unwrap(), PixelSize { value: 0.65, unit: "um".into() });
+        assert_eq!(parse_pixel_size("1e-3 mm").unwrap(), PixelSize { value: 1e-3, unit: "mm".into() });
+        assert_eq!(parse_pixel_size("2").unwrap().value, 2.0);
+    }
+
+    #[test]
+    fn flags_win_over_the_run_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.toml");
+        std::fs::write(&path, "sinograms = \"a\"\ncenter = 31.5\nrows = [1]\nangles = \"x\"\nfilter = \"hann\"\n").unwrap();
+        let flags = ReconstructArgs {
+            config: Some(path.clone()),
+            filter: Some("parzen".into()),
+            overall_angle: Some(360.0),
+            output: Some("r".into()),
+            ..Default::default()
+        };
+        let merged = merge(flags).unwrap();
+        assert_eq!(merged.center, Some("31.5".into()));
+        assert_eq!(merged.filter.as_deref(), Some("parzen"));
+        assert_eq!((merged.angles.clone(), merged.overall_angle), (None, Some(360.0)));
+        // what is saved is read back as the same run
+        std::fs::write(&path, run_file(&merged).unwrap()).unwrap();
+        let again = merge(ReconstructArgs { config: Some(path), ..Default::default() }).unwrap();
+        assert_eq!(ReconstructArgs { config: None, ..again }, ReconstructArgs { config: None, ..merged });
+    }
+
+    #[test]
+    fn unknown_keys_get_a_hint() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.toml");
+        for (text, hint) in [("algoritm = \"alu\"", "`algorithm`"), ("zzzzzzzzzzzz = 1", "fbp reconstruct --help")] {
+            std::fs::write(&path, text).unwrap();
+            let error = merge(ReconstructArgs { config: Some(path.clone()), ..Default::default() }).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn pieces_cover() {
+        let all: Vec<_> = pieces(7, 3).collect();
+        assert_eq!(all, [0..3, 3..6, 6..7]);
+        assert_eq!(pieces(0, 3).count(), 0);
+    }
+}

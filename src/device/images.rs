@@ -1,0 +1,156 @@
+//! Image formats that really work: drivers list formats that they then refuse, or that hand back garbage.
+
+use super::{Session, cl_error};
+use crate::error::Result;
+use crate::kernelgen;
+use crate::profile::facts::{ChannelType, Channels, ImageFormat};
+use half::f16;
+use opencl3::context::Context;
+use opencl3::device::Device;
+use opencl3::memory::{
+    CL_FLOAT, CL_HALF_FLOAT, CL_MEM_OBJECT_IMAGE2D, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_R,
+    CL_RG, CL_RGBA, Image,
+};
+use opencl3::types::{CL_BLOCKING, cl_image_desc, cl_image_format};
+use std::ptr;
+
+/// The format as the driver's interface writes it.
+fn raw(format: ImageFormat) -> cl_image_format {
+    cl_image_format {
+        image_channel_order: match format.channels {
+            Channels::R => CL_R,
+            Channels::RG => CL_RG,
+            Channels::RGBA => CL_RGBA,
+        },
+        image_channel_data_type: match format.channel_type {
+            ChannelType::Float => CL_FLOAT,
+            ChannelType::Half => CL_HALF_FLOAT,
+        },
+    }
+}
+
+/// Creates a two-dimensional image that kernels read.
+pub(super) fn create(
+    context: &Context,
+    format: ImageFormat,
+    [width, height]: [usize; 2],
+) -> opencl3::Result<Image> {
+    let description = cl_image_desc {
+        image_type: CL_MEM_OBJECT_IMAGE2D,
+        image_width: width,
+        image_height: height,
+        image_depth: 1,
+        image_array_size: 1,
+        image_row_pitch: 0,
+        image_slice_pitch: 0,
+        num_mip_levels: 0,
+        num_samples: 0,
+        buffer: ptr::null_mut(),
+    };
+    // SAFETY: both descriptions live through the call, and no host memory is handed over.
+    unsafe { Image::create(context, CL_MEM_READ_ONLY, &raw(format), &description, ptr::null_mut()) }
+}
+
+/// The formats that the driver lists and of which it creates an image.
+pub(super) fn creatable(device: &Device) -> Vec<ImageFormat> {
+    let Ok(context) = Context::from_device(device) else {
+        return Vec::new();
+    };
+    let listed = context
+        .get_supported_image_formats(CL_MEM_READ_ONLY, CL_MEM_OBJECT_IMAGE2D)
+        .unwrap_or_default();
+    ImageFormat::ALL
+        .into_iter()
+        .filter(|&format| {
+            let wanted = raw(format);
+            listed.iter().any(|f| {
+                f.image_channel_order == wanted.image_channel_order
+                    && f.image_channel_data_type == wanted.image_channel_data_type
+            }) && create(&context, format, [8, 4]).is_ok()
+        })
+        .collect()
+}
+
+/// Whether values written into an image of this format come back right through both samplers, inside and at the border.
+///
+/// # Errors
+/// Device errors other than a wrong value: those are the answer `false`.
+pub(super) fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
+    const SIZE: [usize; 2] = [8, 4];
+    let channels = format.channels.count();
+    // small whole numbers: exact as half
+    let value = |x: usize, y: usize, c: usize| (1 + x * 5 + y * 11 + c * 3) as f32;
+    let mut floats = Vec::new();
+    for y in 0..SIZE[1] {
+        for x in 0..SIZE[0] {
+            floats.extend((0..channels).map(|c| value(x, y, c)));
+        }
+    }
+    let bytes: Vec<u8> = match format.channel_type {
+        ChannelType::Float => floats.iter().flat_map(|v| v.to_ne_bytes()).collect(),
+        ChannelType::Half => floats
+            .iter()
+            .flat_map(|v| f16::from_f32(*v).to_ne_bytes())
+            .collect(),
+    };
+    // texel centres, quarters between two of them, and the border on both sides
+    let at: Vec<[f32; 2]> = [-0.5, 0.0, 0.5, 1.5, 2.25, 4.75, 7.5, 8.0, 8.5]
+        .iter()
+        .flat_map(|&x| (0..SIZE[1]).map(move |y| [x, y as f32 + 0.5]))
+        .collect();
+
+    let mut image = match create(&session.context, format, SIZE) {
+        Ok(image) => image,
+        Err(_) => return Ok(false),
+    };
+    let kernel = session.kernel(&session.build(&kernelgen::generate_probe())?, "probe_image")?;
+    let positions = session.constant_buffer(&at, "probe positions")?;
+    let values = session.buffer::<[f32; 4]>(2 * at.len(), CL_MEM_WRITE_ONLY, "probe values")?;
+    let (origin, region) = ([0usize; 3], [SIZE[0], SIZE[1], 1]);
+    // SAFETY: the image holds exactly `bytes`, and the call blocks.
+    unsafe {
+        session.queue.enqueue_write_image(
+            &mut image,
+            CL_BLOCKING,
+            origin.as_ptr(),
+            region.as_ptr(),
+            0,
+            0,
+            bytes.as_ptr().cast_mut().cast(),
+            &[],
+        )
+    }
+    .map_err(|e| {
+        cl_error(
+            &format!("writing while trying the image format {format}"),
+            session.device_name(),
+            e,
+        )
+    })?;
+    session
+        .launch(&kernel, "probe_image")
+        .handle(&image)?
+        .handle(&positions)?
+        .handle(&values)?
+        .run(&[at.len()], None)?;
+    let mut got = vec![[0f32; 4]; 2 * at.len()];
+    session.read(&values, &mut got, "probe values")?;
+
+    let texel = |x: f32, y: f32, c: usize| {
+        let inside = x >= 0.0 && x < SIZE[0] as f32;
+        if inside { value(x as usize, y as usize, c) } else { 0.0 }
+    };
+    for (i, &[x, y]) in at.iter().enumerate() {
+        for c in 0..channels {
+            let nearest = texel(x.floor(), y, c);
+            let left = (x - 0.5).floor();
+            // texture units keep 8 bits of the weight
+            let weight = x - 0.5 - left;
+            let linear = (1.0 - weight) * texel(left, y, c) + weight * texel(left + 1.0, y, c);
+            if got[i][c] != nearest || (got[at.len() + i][c] - linear).abs() > 0.25 {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}

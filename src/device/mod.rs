@@ -1,0 +1,298 @@
+//! Devices: finding them, choosing one, building programs, buffers and launches.
+//!
+//! With `fft/` and `pipeline/` this is the only room that speaks OpenCL, and with `fft/` and `clfft-sys` the only
+//! one with `unsafe` code. Every unsafe block says which rule of the driver's interface it keeps.
+
+mod images;
+mod launch;
+mod session;
+
+pub use launch::{BackProjector, FilterKernels, FilterShape};
+pub use session::{Session, SinogramStore};
+
+use crate::error::{Error, Result};
+use crate::profile::architecture;
+use crate::profile::facts::{DeviceFacts, DeviceKind};
+use opencl3::device::{
+    CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, Device, get_device_info,
+};
+use opencl3::error_codes::{CL_DEVICE_NOT_FOUND, ClError, DLOPEN_RUNTIME_LOAD_FAILED};
+use opencl3::platform::get_platforms;
+
+/// What to install when something of the OpenCL stack is missing.
+pub const INSTALL_HINT: &str = "\
+install an OpenCL driver and loader:
+  any processor   Debian/Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd libclfft2
+                  Fedora:        dnf install ocl-icd pocl clfft
+                  openSUSE:      zypper install libOpenCL1 pocl clFFT
+  NVIDIA GPU      the NVIDIA driver with its OpenCL part (nvidia-opencl-icd)
+  AMD GPU         rocm-opencl-runtime or mesa-opencl-icd
+  Intel GPU       intel-opencl-icd
+then check with: fbp devices";
+
+/// A device that was found.
+#[derive(Clone, Debug)]
+pub struct FoundDevice {
+    pub(crate) device: Device,
+    pub facts: DeviceFacts,
+}
+
+/// Which device a person asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DeviceSelector {
+    /// The best GPU, else an accelerator, else a CPU.
+    #[default]
+    Best,
+    /// Position in the list of all devices.
+    Index(usize),
+    /// Platform and device in it.
+    PlatformDevice(usize, usize),
+    Kind(DeviceKind),
+    /// Part of the device's or platform's name, in any case.
+    Name(String),
+}
+
+impl DeviceSelector {
+    /// Reads `0`, `0:1`, `gpu`, `cpu`, `accelerator` or part of a name.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Error::usage(
+                "--device: empty; give an index (0), platform:device (0:1), gpu, cpu or part of a name",
+            ));
+        }
+        if let Ok(index) = text.parse() {
+            return Ok(DeviceSelector::Index(index));
+        }
+        if let Some((platform, device)) = text.split_once(':')
+            && let (Ok(platform), Ok(device)) = (platform.parse(), device.parse())
+        {
+            return Ok(DeviceSelector::PlatformDevice(platform, device));
+        }
+        Ok(match text {
+            "gpu" => DeviceSelector::Kind(DeviceKind::Gpu),
+            "cpu" => DeviceSelector::Kind(DeviceKind::Cpu),
+            "accelerator" => DeviceSelector::Kind(DeviceKind::Accelerator),
+            name => DeviceSelector::Name(name.to_owned()),
+        })
+    }
+
+    /// The device of `facts` (in listing order) that this selects, as an index.
+    ///
+    /// # Errors
+    /// A device error that lists what there is.
+    pub fn select(&self, facts: &[&DeviceFacts]) -> Result<usize> {
+        let strength = |f: &DeviceFacts| u64::from(f.compute_units) * u64::from(f.clock_mhz.max(1));
+        let strongest = |kind: DeviceKind| {
+            facts
+                .iter()
+                .enumerate()
+                .filter(|(_, f)| f.kind == kind)
+                .max_by(|a, b| strength(a.1).cmp(&strength(b.1)).then(b.0.cmp(&a.0)))
+                .map(|(index, _)| index)
+        };
+        let found = match self {
+            DeviceSelector::Best => strongest(DeviceKind::Gpu)
+                .or_else(|| strongest(DeviceKind::Accelerator))
+                .or_else(|| strongest(DeviceKind::Cpu)),
+            DeviceSelector::Index(index) => Some(*index).filter(|i| *i < facts.len()),
+            DeviceSelector::PlatformDevice(platform, device) => facts
+                .iter()
+                .position(|f| f.platform_index == *platform && f.device_index == *device),
+            DeviceSelector::Kind(kind) => strongest(*kind),
+            DeviceSelector::Name(part) => {
+                let part = part.to_lowercase();
+                let named = |f: &&DeviceFacts| f.name.to_lowercase().contains(&part);
+                let on_platform = |f: &&DeviceFacts| f.platform.to_lowercase().contains(&part);
+                facts
+                    .iter()
+                    .position(|f| named(&f))
+                    .or_else(|| facts.iter().position(|f| on_platform(&f)))
+            }
+        };
+        found.ok_or_else(|| {
+            let list: Vec<String> = facts
+                .iter()
+                .enumerate()
+                .map(|(i, f)| {
+                    format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind)
+                })
+                .collect();
+            Error::Device(format!(
+                "--device: no device fits {self:?}; there are\n{}",
+                list.join("\n")
+            ))
+        })
+    }
+}
+
+/// A message for an OpenCL error: what was tried, on which device, and the code's name.
+pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
+    Error::Device(format!("{device}: {what}: {error} (OpenCL error {})", error.0))
+}
+
+/// Every device of every platform, in the drivers' order.
+///
+/// # Errors
+/// A device error with the packages to install when there is no loader, no driver or no device.
+pub fn enumerate() -> Result<Vec<FoundDevice>> {
+    let nothing = |why: &str| Error::Device(format!("{why}\n{INSTALL_HINT}"));
+    let platforms = match get_platforms() {
+        Err(ClError(DLOPEN_RUNTIME_LOAD_FAILED)) => {
+            return Err(nothing("no OpenCL loader (libOpenCL.so.1) on this machine"));
+        }
+        Ok(platforms) if !platforms.is_empty() => platforms,
+        _ => return Err(nothing("no OpenCL driver on this machine: the loader knows no platform")),
+    };
+    let mut found = Vec::new();
+    let mut platform_names = Vec::new();
+    for (platform_index, platform) in platforms.iter().enumerate() {
+        let platform_name = platform.name().unwrap_or_else(|e| format!("unnamed platform ({e})"));
+        let ids = match platform.get_devices(CL_DEVICE_TYPE_ALL) {
+            Ok(ids) => ids,
+            Err(ClError(CL_DEVICE_NOT_FOUND)) => Vec::new(),
+            Err(error) => return Err(cl_error("listing devices", &platform_name, error)),
+        };
+        for (device_index, id) in ids.into_iter().enumerate() {
+            let device = Device::new(id);
+            let facts = read_facts(&device, &platform_name, platform_index, device_index)
+                .map_err(|e| cl_error("reading its properties", &platform_name, e))?;
+            found.push(FoundDevice { device, facts });
+        }
+        platform_names.push(platform_name);
+    }
+    if found.is_empty() {
+        return Err(nothing(&format!(
+            "no OpenCL device: platform(s) {} offer none",
+            platform_names.join(", ")
+        )));
+    }
+    Ok(found)
+}
+
+/// NVIDIA's queries for the compute capability (extension `cl_nv_device_attribute_query`).
+const COMPUTE_CAPABILITY_MAJOR_NV: u32 = 0x4000;
+const COMPUTE_CAPABILITY_MINOR_NV: u32 = 0x4001;
+
+fn read_facts(
+    device: &Device,
+    platform: &str,
+    platform_index: usize,
+    device_index: usize,
+) -> std::result::Result<DeviceFacts, ClError> {
+    let clean = |text: String| text.trim().to_owned();
+    let name = clean(device.name()?);
+    let vendor = clean(device.vendor()?);
+    let kind = match device.dev_type()? {
+        t if t & CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
+        t if t & CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
+        t if t & CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
+        _ => DeviceKind::Accelerator,
+    };
+    let vendor_word = vendor_word(device.vendor_id()?, &vendor, kind);
+    let extensions: Vec<String> = device
+        .extensions()
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let architecture = match vendor_word.as_str() {
+        "nvidia" => {
+            let query = |what| get_device_info(device.id(), what).map(|value| value.to_uint());
+            match (query(COMPUTE_CAPABILITY_MAJOR_NV), query(COMPUTE_CAPABILITY_MINOR_NV)) {
+                (Ok(major), Ok(minor)) => architecture::of_compute_capability(major, minor),
+                _ => None,
+            }
+        }
+        "amd" => architecture::of_amd_name(&name),
+        _ => None,
+    };
+    let images = device.image_support().unwrap_or(false);
+    let mut image_formats = Vec::new();
+    if images {
+        image_formats = images::creatable(device);
+    }
+    Ok(DeviceFacts {
+        platform_index,
+        device_index,
+        platform: platform.trim().to_owned(),
+        name,
+        vendor,
+        vendor_word,
+        architecture: architecture.unwrap_or("unknown").to_owned(),
+        kind,
+        driver: clean(device.driver_version()?),
+        version: clean(device.version()?),
+        c_version: clean(device.opencl_c_version().unwrap_or_default()),
+        compute_units: device.max_compute_units()?,
+        clock_mhz: device.max_clock_frequency().unwrap_or(0),
+        max_work_group: device.max_work_group_size()?,
+        max_work_items: device.max_work_item_sizes()?,
+        local_memory: device.local_mem_size()?,
+        constant_buffer: device.max_constant_buffer_size()?,
+        global_memory: device.global_mem_size()?,
+        max_allocation: device.max_mem_alloc_size()?,
+        images,
+        image_max: [
+            device.image2d_max_width().unwrap_or(0),
+            device.image2d_max_height().unwrap_or(0),
+        ],
+        image_formats,
+        extensions,
+    })
+}
+
+/// The vendor word that profiles match, from the PCI vendor number or the vendor's name.
+fn vendor_word(id: u32, vendor: &str, kind: DeviceKind) -> String {
+    match (id, kind) {
+        (0x10de, _) => return "nvidia".into(),
+        (0x1002, DeviceKind::Gpu) => return "amd".into(),
+        (0x8086, _) => return "intel".into(),
+        _ => {}
+    }
+    let lower = vendor.to_lowercase();
+    for word in ["nvidia", "intel", "amd"] {
+        if lower.contains(word) || (word == "amd" && lower.contains("advanced micro devices")) {
+            return word.into();
+        }
+    }
+    lower.split_whitespace().next().unwrap_or("unknown").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::facts::example;
+
+    #[test]
+    fn selectors() {
+        assert_eq!(DeviceSelector::parse("2").unwrap(), DeviceSelector::Index(2));
+        assert_eq!(DeviceSelector::parse("1:0").unwrap(), DeviceSelector::PlatformDevice(1, 0));
+        assert_eq!(DeviceSelector::parse("cpu").unwrap(), DeviceSelector::Kind(DeviceKind::Cpu));
+        assert_eq!(DeviceSelector::parse("H200").unwrap(), DeviceSelector::Name("H200".into()));
+        assert!(DeviceSelector::parse("  ").is_err());
+
+        let cpu = DeviceFacts { kind: DeviceKind::Cpu, name: "Processor".into(), ..example() };
+        let small = DeviceFacts { compute_units: 2, platform_index: 1, ..example() };
+        let big = DeviceFacts { compute_units: 90, platform_index: 1, device_index: 1, name: "Big".into(), ..example() };
+        let all = [&cpu, &small, &big];
+        let select = |text: &str| DeviceSelector::parse(text).unwrap().select(&all);
+        assert_eq!(DeviceSelector::Best.select(&all).unwrap(), 2);
+        assert_eq!(select("1:0").unwrap(), 1);
+        assert_eq!(select("cpu").unwrap(), 0);
+        assert_eq!(select("proc").unwrap(), 0);
+        assert_eq!(DeviceSelector::Best.select(&[&cpu]).unwrap(), 0);
+        for missing in ["3", "2:0", "accelerator", "nothing like it"] {
+            let message = select(missing).unwrap_err().to_string();
+            assert!(message.contains("Big") && message.contains("1:1"), "{message}");
+        }
+    }
+
+    #[test]
+    fn vendors() {
+        assert_eq!(vendor_word(0x10de, "NVIDIA Corporation", DeviceKind::Gpu), "nvidia");
+        assert_eq!(vendor_word(7, "Advanced Micro Devices, Inc.", DeviceKind::Gpu), "amd");
+        assert_eq!(vendor_word(0x8086, "GenuineIntel", DeviceKind::Cpu), "intel");
+        assert_eq!(vendor_word(7, "Mesa/X.org", DeviceKind::Gpu), "mesa/x.org");
+    }
+}

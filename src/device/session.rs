@@ -1,0 +1,233 @@
+//! A context and a queue on one device, and the few things that everything else does with them.
+
+use super::{FoundDevice, cl_error, images};
+use crate::error::{Error, Result};
+use crate::kernelgen::{KernelSource, Texel};
+use crate::profile::facts::{DeviceFacts, ImageFormat};
+use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
+use opencl3::context::Context;
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image};
+use opencl3::program::Program;
+use opencl3::types::{CL_BLOCKING, cl_mem_flags};
+use std::ptr;
+
+/// A context and an in-order queue on one device.
+pub struct Session {
+    pub facts: DeviceFacts,
+    pub(crate) queue: CommandQueue,
+    pub(crate) context: Context,
+}
+
+impl Session {
+    /// Opens a device.
+    pub fn open(found: &FoundDevice) -> Result<Self> {
+        let name = &found.facts.name;
+        let context = Context::from_device(&found.device)
+            .map_err(|e| cl_error("creating a context", name, e))?;
+        // the 1.x call works on every platform version
+        #[allow(deprecated)]
+        let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
+            .map_err(|e| cl_error("creating a command queue", name, e))?;
+        Ok(Session {
+            facts: found.facts.clone(),
+            queue,
+            context,
+        })
+    }
+
+    /// The device's name, for messages.
+    pub fn device_name(&self) -> &str {
+        &self.facts.name
+    }
+
+    /// Builds a program.
+    ///
+    /// # Errors
+    /// [`Error::KernelBuild`] with the compiler's log.
+    pub fn build(&self, source: &KernelSource) -> Result<Program> {
+        let name = self.device_name();
+        let mut program = Program::create_from_source(&self.context, &source.text)
+            .map_err(|e| cl_error("creating a program", name, e))?;
+        if let Err(error) = program.build(self.context.devices(), &source.options) {
+            let log = program
+                .get_build_log(self.context.default_device())
+                .unwrap_or_else(|_| error.to_string());
+            return Err(Error::KernelBuild {
+                name: source.name.clone(),
+                device: name.to_owned(),
+                options: source.options.clone(),
+                log,
+            });
+        }
+        Ok(program)
+    }
+
+    /// A kernel of a built program.
+    pub fn kernel(&self, program: &Program, entry: &str) -> Result<Kernel> {
+        Kernel::create(program, entry)
+            .map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
+    }
+
+    /// A buffer of `count` values; `what` names it in messages.
+    pub fn buffer<T>(&self, count: usize, flags: cl_mem_flags, what: &str) -> Result<Buffer<T>> {
+        let bytes = count.max(1) * std::mem::size_of::<T>();
+        // SAFETY: no host memory is handed over.
+        unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(|e| {
+            cl_error(
+                &format!(
+                    "allocating {bytes} bytes for {what} (give a smaller --device-memory to work in smaller chunks)"
+                ),
+                self.device_name(),
+                e,
+            )
+        })
+    }
+
+    /// A buffer that holds `data` and is only read.
+    pub fn constant_buffer<T: Copy>(&self, data: &[T], what: &str) -> Result<Buffer<T>> {
+        let mut buffer = self.buffer(data.len(), CL_MEM_READ_ONLY, what)?;
+        self.write(&mut buffer, data, what)?;
+        Ok(buffer)
+    }
+
+    /// Copies `data` to the start of a buffer and waits.
+    pub fn write<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<Event> {
+        // SAFETY: blocking, and the driver checks the size against the buffer's.
+        unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
+    }
+
+    /// Copies the start of a buffer to `data` and waits for everything before it.
+    pub fn read<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<Event> {
+        // SAFETY: blocking, and the driver checks the size against the buffer's.
+        unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
+    }
+
+    /// Starts a launch of a kernel.
+    pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
+        Launch {
+            session: self,
+            kernel,
+            name,
+            index: 0,
+        }
+    }
+
+    /// Whether an image of this format hands back what was put in: tried with real values, not believed.
+    pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
+        images::verify(self, format)
+    }
+
+    /// Waits for everything in the queue.
+    pub fn finish(&self) -> Result<()> {
+        self.queue
+            .finish()
+            .map_err(|e| cl_error("waiting for the device", self.device_name(), e))
+    }
+}
+
+/// Arguments and start of one kernel launch. Arguments are set in order.
+pub struct Launch<'a> {
+    session: &'a Session,
+    kernel: &'a Kernel,
+    name: &'a str,
+    index: u32,
+}
+
+impl Launch<'_> {
+    /// A plain value: `i32`, `u64`, `f32`, `[i32; 4]` for `int4` ...
+    pub fn value<T: Copy>(self, value: T) -> Result<Self> {
+        self.set(&value)
+    }
+
+    /// A buffer or image.
+    pub fn handle(self, memory: &impl ClMem) -> Result<Self> {
+        self.set(&memory.get())
+    }
+
+    fn set<T: Copy>(mut self, value: &T) -> Result<Self> {
+        // SAFETY: the driver checks index and size against the kernel's signature; memory objects outlive the
+        // launch because the queue keeps them until its commands are done.
+        unsafe { self.kernel.set_arg(self.index, value) }.map_err(|e| {
+            let what = format!("setting argument {} of kernel {}", self.index, self.name);
+            cl_error(&what, self.session.device_name(), e)
+        })?;
+        self.index += 1;
+        Ok(self)
+    }
+
+    /// Enqueues the kernel over `global` work-items, in work-groups of `local` or as the driver likes.
+    pub fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
+        // SAFETY: all pointers live through the call; every kernel checks its own bounds.
+        unsafe {
+            self.session.queue.enqueue_nd_range_kernel(
+                self.kernel.get(),
+                global.len() as u32,
+                ptr::null(),
+                global.as_ptr(),
+                local.map_or(ptr::null(), <[usize]>::as_ptr),
+                &[],
+            )
+        }
+        .map_err(|e| {
+            let what = format!("starting kernel {} over {global:?} work-items in groups of {local:?}", self.name);
+            cl_error(&what, self.session.device_name(), e)
+        })
+    }
+}
+
+/// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
+pub struct SinogramStore {
+    pub(super) buffer: Buffer<u8>,
+    pub(super) image: Option<Image>,
+    size: [usize; 2],
+}
+
+impl SinogramStore {
+    /// Room for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
+    pub fn new(
+        session: &Session,
+        texel: Texel,
+        bins: usize,
+        projections: usize,
+        element_bytes: usize,
+    ) -> Result<Self> {
+        let row = (bins + 2 * texel.guard()) * element_bytes;
+        let buffer = session.buffer(row * projections, CL_MEM_READ_WRITE, "the compound sinogram")?;
+        let image = texel
+            .format()
+            .map(|format| images::create(&session.context, format, [bins, projections]))
+            .transpose()
+            .map_err(|e| {
+                cl_error(
+                    &format!("creating an image of {bins} x {projections} texels"),
+                    session.device_name(),
+                    e,
+                )
+            })?;
+        Ok(SinogramStore {
+            buffer,
+            image,
+            size: [bins, projections],
+        })
+    }
+
+    /// Copies the buffer into the image, if there is one (paper, section 4: OpenCL copies where CUDA binds).
+    pub fn publish(&mut self, session: &Session) -> Result<Option<Event>> {
+        let Some(image) = &mut self.image else {
+            return Ok(None);
+        };
+        let (origin, region) = ([0usize; 3], [self.size[0], self.size[1], 1]);
+        // SAFETY: buffer and image were created with the same number of bytes.
+        unsafe {
+            session
+                .queue
+                .enqueue_copy_buffer_to_image(&self.buffer, image, 0, origin.as_ptr(), region.as_ptr(), &[])
+        }
+        .map(Some)
+        .map_err(|e| cl_error("copying the sinogram into an image", session.device_name(), e))
+    }
+}

@@ -1,0 +1,391 @@
+//! Geometry: the one page that states the conventions.
+//!
+//! * A sinogram is `s[p][b]`: projection `p` in `0..P`, detector bin `b` in `0..B`. A projection image is
+//!   `i[row][b]`; slice `z` comes from row `z` of every projection.
+//! * Coordinates are **pixel-centre indices**: the centre of bin `b` is at the real number `b`. The rotation
+//!   axis is at bin `c`, by default the middle of the detector, `c = (B - 1) / 2`.
+//! * A slice is `N x N` pixels (by default `N = B`); pixel `(x, y)` has its centre at the integers, `y` grows
+//!   downwards, and the axis passes through `x0 = y0 = (N - 1) / 2`. A region of interest is a crop: it moves no pixel.
+//! * The ray through a pixel meets the detector at (equation 1 of the paper, with the axis and the shift `d_p`)
+//!   `h_p(x, y) = c + d_p + (x - x0) cos(theta_p) - (y - y0) sin(theta_p)`.
+//! * Angles are degrees for people; by default `theta_p = start + p * overall / P`, overall 180, end excluded.
+//! * Linear interpolation of the filtered row `q` at `h`: with `i = floor(h)`, `w = h - i` the value is
+//!   `(1 - w) q[i] + w q[i + 1]`; nearest: `q[floor(h + 1/2)]`. Bins outside `0..B` count as 0.
+//! * `f(x, y) = sum_p w_p q_p(h_p(x, y))`, see [`weights`] for `w_p`.
+//!
+//! Everything here is `f64`; what the kernels receive is rounded once, from numbers that are kept small
+//! (see [`Geometry::block_offsets`]).
+
+use crate::error::{Error, Result};
+
+/// How much each projection counts in the sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AngleWeights {
+    /// Half the distance to both neighbours on the circle modulo 180 degrees.
+    #[default]
+    Spacing,
+    /// `pi / P` for every projection, whatever the angles.
+    Uniform,
+}
+
+/// A rectangle of pixels inside the `N x N` slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roi {
+    pub x: usize,
+    pub y: usize,
+    pub width: usize,
+    pub height: usize,
+}
+
+impl Roi {
+    /// The whole slice of side `size`.
+    pub fn full(size: usize) -> Self {
+        Roi {
+            x: 0,
+            y: 0,
+            width: size,
+            height: size,
+        }
+    }
+
+    /// Number of pixels.
+    pub fn pixels(&self) -> usize {
+        self.width * self.height
+    }
+}
+
+/// A parallel-beam scan and the grid of pixels that it is reconstructed on.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// Detector bins `B`.
+    pub bins: usize,
+    /// Side `N` of the full slice, in pixels.
+    pub size: usize,
+    /// The part of the slice that is computed.
+    pub roi: Roi,
+    /// Angle of every projection, in degrees.
+    pub angles: Vec<f64>,
+    /// Axis position `c + d_p` of every projection, in bins.
+    pub axis: Vec<f64>,
+    /// Weight of every projection, in radians; the sum is pi.
+    pub weights: Vec<f64>,
+}
+
+/// Position of a block's first pixel on the detector, split so that `f32` keeps it exact: whole bins and the rest in `[0, 1)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Offset {
+    pub whole: f32,
+    pub rest: f32,
+}
+
+impl Offset {
+    fn new(position: f64) -> Self {
+        let whole = position.floor();
+        let rest = (position - whole) as f32;
+        if rest >= 1.0 {
+            // the rest rounded up to the next bin
+            return Offset {
+                whole: (whole + 1.0) as f32,
+                rest: 0.0,
+            };
+        }
+        Offset {
+            whole: whole as f32,
+            rest,
+        }
+    }
+}
+
+/// Per-projection positions of the columns and rows of pixel blocks; see [`Geometry::block_offsets`].
+pub struct BlockOffsets {
+    /// `columns[bx * P + p]`: axis plus the cosine part of block column `bx`.
+    pub columns: Vec<Offset>,
+    /// `rows[by * P + p]`: the sine part of block row `by`.
+    pub rows: Vec<Offset>,
+    /// Blocks in x and y.
+    pub blocks: [usize; 2],
+    /// First pixel of block (0, 0) in the full slice; a multiple of the block's sides.
+    pub origin: [usize; 2],
+}
+
+impl Geometry {
+    /// Number of projections `P`.
+    pub fn projections(&self) -> usize {
+        self.angles.len()
+    }
+
+    /// `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
+    pub fn position(&self, projection: usize, x: f64, y: f64) -> f64 {
+        let (cos, sin) = cos_sin_degrees(self.angles[projection]);
+        let centre = slice_centre(self.size);
+        self.axis[projection] + (x - centre) * cos - (y - centre) * sin
+    }
+
+    /// Cosine and sine of every projection angle, rounded once.
+    pub fn cos_sin(&self) -> Vec<[f32; 2]> {
+        self.angles
+            .iter()
+            .map(|&angle| {
+                let (cos, sin) = cos_sin_degrees(angle);
+                [cos as f32, sin as f32]
+            })
+            .collect()
+    }
+
+    /// First pixel of block (0, 0), and the number of blocks in x and y that cover the region of interest.
+    fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
+        let roi = self.roi;
+        let origin = [roi.x / block[0] * block[0], roi.y / block[1] * block[1]];
+        let blocks = [
+            (roi.x + roi.width - origin[0]).div_ceil(block[0]),
+            (roi.y + roi.height - origin[1]).div_ceil(block[1]),
+        ];
+        (origin, blocks)
+    }
+
+    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::cos_sin`] make.
+    pub fn block_offsets_bytes(&self, block: [usize; 2]) -> u64 {
+        let (_, blocks) = self.block_grid(block);
+        ((blocks[0] + blocks[1] + 1) * self.projections() * std::mem::size_of::<Offset>()) as u64
+    }
+
+    /// Detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as a sum of a column
+    /// part and a row part.
+    ///
+    /// A kernel adds the two offsets of its block and then only the few pixels inside the block, so that the
+    /// position keeps an error of about 1e-6 bins however wide the detector is (a plain `f32` position near
+    /// bin 2000 is off by 1e-4). Blocks start at multiples of their sides in the *full* slice, so a region
+    /// of interest has bit for bit the pixels of the full slice.
+    pub fn block_offsets(&self, block: [usize; 2]) -> BlockOffsets {
+        let (origin, blocks) = self.block_grid(block);
+        let centre = slice_centre(self.size);
+        let turns: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
+        let mut columns = Vec::with_capacity(blocks[0] * turns.len());
+        for bx in 0..blocks[0] {
+            let x = (origin[0] + bx * block[0]) as f64 - centre;
+            let parts = turns.iter().zip(&self.axis);
+            columns.extend(parts.map(|(&(cos, _), &axis)| Offset::new(axis + x * cos)));
+        }
+        let mut rows = Vec::with_capacity(blocks[1] * turns.len());
+        for by in 0..blocks[1] {
+            let y = (origin[1] + by * block[1]) as f64 - centre;
+            rows.extend(turns.iter().map(|&(_, sin)| Offset::new(-y * sin)));
+        }
+        BlockOffsets {
+            columns,
+            rows,
+            blocks,
+            origin,
+        }
+    }
+}
+
+/// `x0 = y0`: the pixel-centre coordinate that the axis passes through in a slice of side `size`.
+pub fn slice_centre(size: usize) -> f64 {
+    (size as f64 - 1.0) / 2.0
+}
+
+/// The default axis, the middle of the detector, in bins.
+pub fn default_axis(bins: usize) -> f64 {
+    (bins as f64 - 1.0) / 2.0
+}
+
+/// Cosine and sine of an angle in degrees, exact at multiples of 90.
+pub fn cos_sin_degrees(degrees: f64) -> (f64, f64) {
+    let turn = degrees.rem_euclid(360.0);
+    let quarter = (turn / 90.0).round();
+    let (sin, cos) = (turn - quarter * 90.0).to_radians().sin_cos();
+    match quarter as u32 % 4 {
+        0 => (cos, sin),
+        1 => (-sin, cos),
+        2 => (-cos, -sin),
+        _ => (sin, -cos),
+    }
+}
+
+/// `start + p * overall / count` degrees for `p` in `0..count`.
+pub fn even_angles(start: f64, overall: f64, count: usize) -> Vec<f64> {
+    (0..count)
+        .map(|p| start + p as f64 * overall / count as f64)
+        .collect()
+}
+
+/// Angles closer than this (degrees, modulo 180) are one angle that its projections share.
+const SAME_ANGLE: f64 = 1e-6;
+
+/// The weight of every projection, in radians; they sum to pi.
+///
+/// With [`AngleWeights::Spacing`] a projection gets half the distance to both neighbours on the circle modulo
+/// 180 degrees, and projections at one angle share its weight; for angles spread evenly over 180 degrees or a
+/// multiple of it this is `pi / P`.
+pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
+    let pi = std::f64::consts::PI;
+    let count = angles.len();
+    if scheme == AngleWeights::Uniform {
+        return vec![pi / count as f64; count];
+    }
+    let mut order: Vec<(f64, usize)> = angles
+        .iter()
+        .map(|a| a.rem_euclid(180.0))
+        .zip(0..)
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+
+    // groups of projections at one angle; the last may be the first's, across the seam at 180
+    let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
+    for (angle, projection) in order {
+        match groups.last_mut() {
+            Some((last, members)) if angle - *last < SAME_ANGLE => members.push(projection),
+            _ => groups.push((angle, vec![projection])),
+        }
+    }
+    if groups.len() > 1 {
+        let seam = groups[0].0 + 180.0 - groups[groups.len() - 1].0;
+        if seam < SAME_ANGLE
+            && let Some((_, members)) = groups.pop()
+        {
+            groups[0].1.extend(members);
+        }
+    }
+
+    let mut result = vec![0.0; count];
+    let distinct = groups.len();
+    for (g, (angle, members)) in groups.iter().enumerate() {
+        let before = groups[(g + distinct - 1) % distinct].0 - if g == 0 { 180.0 } else { 0.0 };
+        let after = groups[(g + 1) % distinct].0 + if g + 1 == distinct { 180.0 } else { 0.0 };
+        debug_assert!(before <= *angle && *angle <= after);
+        let share = (after - before) / 2.0 * pi / 180.0 / members.len() as f64;
+        for &projection in members {
+            result[projection] = share;
+        }
+    }
+    result
+}
+
+/// Weights of angles made by [`even_angles`]: exactly `pi / P` over any multiple of 180 degrees, by spacing otherwise.
+pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights) -> Vec<f64> {
+    let turns = overall / 180.0;
+    if turns != 0.0 && turns.fract() == 0.0 {
+        weights(angles, AngleWeights::Uniform)
+    } else {
+        weights(angles, scheme)
+    }
+}
+
+/// Numbers of a text file, one a line; `#` starts a comment, empty lines are skipped.
+///
+/// `what` names the flag and file in messages. A value that is not a finite number is an input error.
+pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
+    let mut values = Vec::new();
+    for (line_number, line) in text.lines().enumerate() {
+        let content = line.split('#').next().unwrap_or("").trim();
+        if content.is_empty() {
+            continue;
+        }
+        match content.parse::<f64>() {
+            Ok(value) if value.is_finite() => values.push(value),
+            _ => {
+                return Err(Error::Input(format!(
+                    "{what}, line {}: `{content}` is not a finite number; write one number a line",
+                    line_number + 1
+                )));
+            }
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::f64::consts::PI;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn quarter_turns_are_exact() {
+        for (degrees, expected) in [
+            (0.0, (1.0, 0.0)),
+            (90.0, (0.0, 1.0)),
+            (180.0, (-1.0, 0.0)),
+            (-90.0, (0.0, -1.0)),
+            (450.0, (0.0, 1.0)),
+        ] {
+            assert_eq!(cos_sin_degrees(degrees), expected, "{degrees}");
+        }
+        let (cos, sin) = cos_sin_degrees(217.3);
+        assert!(close(cos, 217.3f64.to_radians().cos()) && close(sin, 217.3f64.to_radians().sin()));
+    }
+
+    #[test]
+    fn even_angles_weigh_the_same() {
+        for overall in [180.0, 360.0, -180.0, 540.0] {
+            for count in [1, 2, 7, 180, 181] {
+                let angles = even_angles(3.0, overall, count);
+                for w in even_weights(&angles, overall, AngleWeights::Spacing) {
+                    assert!(close(w, PI / count as f64));
+                }
+                // and the general rule agrees
+                for w in weights(&angles, AngleWeights::Spacing) {
+                    assert!((w - PI / count as f64).abs() < 1e-7, "{overall} {count} {w}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn uneven_angles_share_the_circle() {
+        let w = weights(&[0.0, 30.0, 90.0], AngleWeights::Spacing);
+        let degrees: Vec<f64> = w.iter().map(|w| w.to_degrees()).collect();
+        for (got, want) in degrees.iter().zip([60.0, 45.0, 75.0]) {
+            assert!((got - want).abs() < 1e-9);
+        }
+        // the end point included: 0 and 180 are one angle
+        let w = weights(&[0.0, 60.0, 120.0, 180.0], AngleWeights::Spacing);
+        assert!(close(w[0], PI / 6.0) && close(w[3], PI / 6.0) && close(w[1], PI / 3.0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_weight_is_lost_or_negative(angles in prop::collection::vec(-720.0f64..720.0, 1..60)) {
+            let w = weights(&angles, AngleWeights::Spacing);
+            prop_assert!(w.iter().all(|w| *w >= 0.0));
+            prop_assert!((w.iter().sum::<f64>() - PI).abs() < 1e-9);
+        }
+
+        #[test]
+        fn block_offsets_add_up_to_the_position(
+            angle in -400.0f64..400.0, axis in 0.0f64..3000.0, x in 0usize..2900, y in 0usize..2900,
+        ) {
+            let geometry = Geometry {
+                bins: 3000, size: 3000, roi: Roi { x, y, width: 100, height: 50 },
+                angles: vec![angle], axis: vec![axis], weights: vec![PI],
+            };
+            let offsets = geometry.block_offsets([16, 8]);
+            prop_assert_eq!(offsets.origin[0] % 16, 0);
+            prop_assert!(offsets.origin[0] + offsets.blocks[0] * 16 >= x + 100);
+            let last = [offsets.blocks[0] - 1, offsets.blocks[1] - 1];
+            let (column, row) = (offsets.columns[last[0]], offsets.rows[last[1]]);
+            let got = f64::from(column.whole) + f64::from(row.whole) + f64::from(column.rest) + f64::from(row.rest);
+            let want = geometry.position(
+                0, (offsets.origin[0] + last[0] * 16) as f64, (offsets.origin[1] + last[1] * 8) as f64);
+            prop_assert!((got - want).abs() < 2e-7, "{} {}", got, want);
+        }
+    }
+
+    #[test]
+    fn number_files() {
+        let values = parse_numbers("# degrees\n0\n 1.5 # half\n\n-3e1\n", "--angles a.txt");
+        assert_eq!(values.unwrap(), [0.0, 1.5, -30.0]);
+        for bad in ["nan", "inf", "1,5", "1 2", "x"] {
+            let message = parse_numbers(&format!("0\n{bad}\n"), "--angles a.txt")
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains("line 2") && message.contains("--angles a.txt"));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! TIFF files in and out.
+//!
+//! [`Stack`] reads a directory, a glob or one file as a sequence of pages of one size;
+//! [`SliceWriter`] writes slices so that a file that has its final name is complete.
+
+mod convert;
+mod decode;
+mod order;
+mod stack;
+mod write;
+
+pub use convert::SampleType;
+pub use order::natural;
+pub use stack::Stack;
+pub use write::{Dtype, Encoding, SliceWriter, Target, write_image};

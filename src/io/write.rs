@@ -1,0 +1,699 @@
+//! Slices as TIFF files: complete under their final name, or not there.
+
+use crate::error::{Error, Result};
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tiff::encoder::colortype::{ColorType, Gray8, Gray16, Gray32Float};
+use tiff::encoder::{TiffEncoder, TiffKind, TiffKindBig, TiffKindStandard, TiffValue};
+use tiff::tags::{PhotometricInterpretation, SampleFormat, Tag};
+use tiff::{TiffError, TiffResult};
+
+/// A classic TIFF holds less than this; what is larger becomes BigTIFF.
+const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
+/// Bytes of one strip, about.
+const STRIP: usize = 256 << 10;
+
+/// How a sample is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dtype {
+    /// 32-bit float
+    F32,
+    /// 16-bit float
+    F16,
+    /// 16-bit unsigned over a range
+    U16,
+    /// 8-bit unsigned over a range
+    U8,
+}
+
+impl Dtype {
+    /// Bytes of one sample.
+    pub fn bytes(self) -> usize {
+        match self {
+            Dtype::F32 => 4,
+            Dtype::F16 | Dtype::U16 => 2,
+            Dtype::U8 => 1,
+        }
+    }
+}
+
+/// Sample type, and for the integers the values that become 0 and the largest integer.
+///
+/// Integers are rounded to the nearest and clamped; floats ignore the range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Encoding {
+    /// How a sample is stored.
+    pub dtype: Dtype,
+    /// `(min, max)`: min becomes 0, max 65535 or 255. Needed for the integers.
+    pub range: Option<(f32, f32)>,
+}
+
+impl Encoding {
+    /// The checked range; floats get one that is never used.
+    fn checked_range(&self) -> Result<(f32, f32)> {
+        match (self.dtype, self.range) {
+            (Dtype::F32 | Dtype::F16, _) => Ok((0.0, 1.0)),
+            (_, Some((min, max))) if min.is_finite() && max.is_finite() && min < max => {
+                Ok((min, max))
+            }
+            (_, Some((min, max))) => Err(Error::usage(format!(
+                "--range {min},{max}: expected two finite numbers, the smaller one first"
+            ))),
+            (_, None) => Err(Error::usage(
+                "--dtype u8 and u16 need the values that become 0 and the largest integer: \
+                 add --range MIN,MAX or --percentile LO,HI",
+            )),
+        }
+    }
+}
+
+/// Where slices go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// `slice_00000.tif`, .. in this directory.
+    Directory(PathBuf),
+    /// `prefix`, the slice number with at least `digits` digits, `suffix`, in `directory`.
+    Pattern {
+        /// Directory of the files.
+        directory: PathBuf,
+        /// Name before the number.
+        prefix: String,
+        /// Smallest number of digits, filled with zeros.
+        digits: usize,
+        /// Name after the number.
+        suffix: String,
+    },
+    /// One file with a page for each slice.
+    Single(PathBuf),
+}
+
+impl Target {
+    /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the pattern has not exactly one `%i`, `%d` or `%0Ni` in the name.
+    pub fn parse(spec: &str) -> Result<Target> {
+        let path = Path::new(spec);
+        let is_tiff = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name.ends_with(".tif") || name.ends_with(".tiff")
+        };
+        if spec.is_empty() {
+            return Err(Error::usage(
+                "--output is empty; expected a directory, a pattern or a .tif file",
+            ));
+        }
+        if !spec.contains('%') {
+            let single = is_tiff(spec) && !path.is_dir();
+            return Ok(if single {
+                Target::Single(path.into())
+            } else {
+                Target::Directory(path.into())
+            });
+        }
+        let wrong = |why: &str| {
+            Error::usage(format!(
+                "--output {spec}: {why}; write it like 'out/r-%05i.tif'"
+            ))
+        };
+        let (directory, name) = match spec.rsplit_once('/') {
+            Some(("", name)) => ("/", name),
+            Some((directory, name)) => (directory, name),
+            None => (".", spec),
+        };
+        if directory.contains('%') {
+            return Err(wrong(
+                "the number of the slice belongs in the file name, not in a directory",
+            ));
+        }
+        let (prefix, rest) = name.split_once('%').unwrap_or((name, ""));
+        let (width, suffix) = rest
+            .split_once(['i', 'd'])
+            .filter(|(width, _)| width.chars().all(|c| c.is_ascii_digit()))
+            .ok_or_else(|| wrong("expected %i, %d or %05i for the number of the slice"))?;
+        if suffix.contains('%') {
+            return Err(wrong("expected exactly one % field"));
+        }
+        if !is_tiff(suffix) {
+            return Err(wrong("the name must end in .tif or .tiff"));
+        }
+        let digits = match width {
+            "" => 1,
+            w if w.starts_with('0') => w
+                .parse()
+                .ok()
+                .filter(|&n| n <= 20)
+                .ok_or_else(|| wrong("too many digits"))?,
+            _ => return Err(wrong("fill the number with zeros, not with blanks")),
+        };
+        Ok(Target::Pattern {
+            directory: directory.into(),
+            prefix: prefix.into(),
+            digits,
+            suffix: suffix.into(),
+        })
+    }
+
+    /// The file that holds slice `index`.
+    pub fn path_of(&self, index: usize) -> PathBuf {
+        match self {
+            Target::Directory(directory) => directory.join(format!("slice_{index:05}.tif")),
+            Target::Pattern {
+                directory,
+                prefix,
+                digits,
+                suffix,
+            } => directory.join(format!("{prefix}{index:0digits$}{suffix}")),
+            Target::Single(path) => path.clone(),
+        }
+    }
+
+    /// The directory that the files go to.
+    pub fn directory(&self) -> &Path {
+        match self {
+            Target::Directory(directory) | Target::Pattern { directory, .. } => directory,
+            Target::Single(path) => path
+                .parent()
+                .filter(|p| !p.as_os_str().is_empty())
+                .unwrap_or(Path::new(".")),
+        }
+    }
+}
+
+/// Writes slices one by one. A file that has its final name is complete.
+///
+/// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves nothing.
+pub struct SliceWriter {
+    target: Target,
+    width: usize,
+    height: usize,
+    encoding: Encoding,
+    overwrite: bool,
+    software: String,
+    indices: Vec<usize>,
+    written: Vec<bool>,
+    clamped: u64,
+    single: Option<Single>,
+}
+
+/// The multi-page file under its temporary name. Fields drop in this order: file, then name.
+struct Single {
+    encoder: Either,
+    temporary: Temporary,
+}
+
+enum Either {
+    Classic(TiffEncoder<File, TiffKindStandard>),
+    Big(TiffEncoder<File, TiffKindBig>),
+}
+
+impl SliceWriter {
+    /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
+    /// makes directories and checks that they can be written to. `software` goes into each page.
+    ///
+    /// Without `overwrite`, a directory must hold no file (hidden ones aside), and the files of a
+    /// pattern or the single file must not exist. With it, the files of `indices` are replaced as
+    /// they are written and others stay.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when something is there already or the place cannot be written to;
+    /// [`Error::Usage`] for integers without a range, indices that do not ascend or empty slices.
+    pub fn create(
+        target: Target,
+        width: usize,
+        height: usize,
+        encoding: Encoding,
+        indices: &[usize],
+        overwrite: bool,
+        software: &str,
+    ) -> Result<SliceWriter> {
+        encoding.checked_range()?;
+        if indices.windows(2).any(|w| w[0] >= w[1]) {
+            return Err(Error::usage(
+                "the numbers of the slices to write must ascend",
+            ));
+        }
+        if width == 0 || height == 0 {
+            return Err(Error::usage(format!(
+                "slices of {width}x{height} pixels cannot be written"
+            )));
+        }
+        let directory = target.directory().to_owned();
+        fs::create_dir_all(&directory).map_err(|e| {
+            Error::output(
+                &directory,
+                format!("cannot make this directory: {e}; choose another --output"),
+            )
+        })?;
+        let there = if overwrite {
+            None
+        } else {
+            occupied(&target, indices)?
+        };
+        if let Some(there) = there {
+            let what = match &target {
+                Target::Directory(_) => {
+                    format!("the directory is not empty (it holds {})", there.display())
+                }
+                _ => "exists already".into(),
+            };
+            let path = if matches!(target, Target::Directory(_)) {
+                &directory
+            } else {
+                &there
+            };
+            return Err(Error::output(
+                path,
+                format!("{what}; add --overwrite or choose another --output"),
+            ));
+        }
+        let single = match &target {
+            Target::Single(path) => {
+                if indices.is_empty() {
+                    return Err(Error::output(
+                        path,
+                        "there is no slice to write into this file",
+                    ));
+                }
+                if path.is_dir() {
+                    return Err(Error::output(
+                        path,
+                        "is a directory; expected the name of a file",
+                    ));
+                }
+                let (temporary, file) = Temporary::create(path)?;
+                let cannot = |e| failed(path, &e);
+                let encoder = if is_big(width, height, encoding.dtype, indices.len()) {
+                    Either::Big(TiffEncoder::new_big(file).map_err(cannot)?)
+                } else {
+                    Either::Classic(TiffEncoder::new(file).map_err(cannot)?)
+                };
+                Some(Single { encoder, temporary })
+            }
+            _ => {
+                drop(Temporary::create(&directory.join("fbp-write-test"))?);
+                None
+            }
+        };
+        Ok(SliceWriter {
+            target,
+            width,
+            height,
+            encoding,
+            overwrite,
+            software: software.to_owned(),
+            indices: indices.to_vec(),
+            written: vec![false; indices.len()],
+            clamped: 0,
+            single,
+        })
+    }
+
+    /// The same output with other values that become 0 and the largest integer.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the range is not two finite numbers, the smaller one first.
+    pub fn with_range(mut self, range: (f32, f32)) -> Result<SliceWriter> {
+        self.encoding.range = Some(range);
+        self.encoding.checked_range()?;
+        Ok(self)
+    }
+
+    /// Writes slice `index`, row-major, `width * height` values. A directory or pattern takes
+    /// slices in any order, a single file in ascending order.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when the file cannot be written (nothing is left under its name), the slice
+    /// was written already, is not one of the indices, is out of order or has another size.
+    pub fn write(&mut self, index: usize, data: &[f32]) -> Result<()> {
+        let path = self.path_of(index);
+        let wrong = |why: String| Error::output(&path, format!("slice {index} {why}"));
+        let place = self
+            .indices
+            .binary_search(&index)
+            .map_err(|_| wrong("was not announced".into()))?;
+        if self.written[place] {
+            return Err(wrong("was written already".into()));
+        }
+        if matches!(self.target, Target::Single(_)) {
+            if let Some(before) = self.written[..place].iter().position(|done| !done) {
+                let before = self.indices[before];
+                return Err(wrong(format!(
+                    "came before slice {before}; one file takes slices in ascending order"
+                )));
+            }
+            let Some(mut single) = self.single.take() else {
+                return Err(wrong("came after this file failed".into()));
+            };
+            let page = Page {
+                width: self.width,
+                height: self.height,
+                data,
+                encoding: self.encoding,
+                software: &self.software,
+                slice: Some(index),
+                number: Some((place, self.indices.len())),
+            };
+            self.clamped += match &mut single.encoder {
+                Either::Classic(encoder) => page.write(encoder, &path)?,
+                Either::Big(encoder) => page.write(encoder, &path)?,
+            };
+            self.single = Some(single); // an error above has dropped and removed it
+        } else {
+            if !self.overwrite && path.exists() {
+                return Err(wrong(
+                    "exists by now; is another run writing to the same --output?".into(),
+                ));
+            }
+            self.clamped += write_file(
+                &path,
+                Page {
+                    width: self.width,
+                    height: self.height,
+                    data,
+                    encoding: self.encoding,
+                    software: &self.software,
+                    slice: Some(index),
+                    number: None,
+                },
+            )?;
+        }
+        self.written[place] = true;
+        Ok(())
+    }
+
+    /// The file that holds slice `index`.
+    pub fn path_of(&self, index: usize) -> PathBuf {
+        self.target.path_of(index)
+    }
+
+    /// Values so far that did not fit: outside the range (or NaN) for the integers, finite values
+    /// that became infinite for f16.
+    pub fn clamped(&self) -> u64 {
+        self.clamped
+    }
+
+    /// Ends the output and names its files in order; a single file gets its name here.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when slices are missing or the file cannot be renamed.
+    pub fn finish(self) -> Result<Vec<PathBuf>> {
+        let missing = self.written.iter().filter(|done| !**done).count();
+        if let Some(first) = self.written.iter().position(|done| !done) {
+            return Err(Error::output(
+                &self.path_of(self.indices[first]),
+                format!(
+                    "{missing} of {} slices were not written",
+                    self.indices.len()
+                ),
+            ));
+        }
+        match self.single {
+            Some(Single { encoder, temporary }) => {
+                drop(encoder); // writes go straight to the file, so nothing is left to flush
+                Ok(vec![temporary.rename(self.overwrite)?])
+            }
+            None => Ok(self
+                .indices
+                .iter()
+                .map(|&i| self.target.path_of(i))
+                .collect()),
+        }
+    }
+}
+
+/// Writes one image (row-major, `width * height` values) as a TIFF of one page, replacing what is
+/// there; the file appears complete or not at all. Makes no directory.
+///
+/// # Errors
+/// [`Error::Output`] when it cannot be written or `data` has another size; [`Error::Usage`] for
+/// integers without a range.
+pub fn write_image(
+    path: &Path,
+    width: usize,
+    height: usize,
+    data: &[f32],
+    encoding: Encoding,
+    software: &str,
+) -> Result<()> {
+    write_file(
+        path,
+        Page {
+            width,
+            height,
+            data,
+            encoding,
+            software,
+            slice: None,
+            number: None,
+        },
+    )?;
+    Ok(())
+}
+
+/// A file of the output that is there already.
+fn occupied(target: &Target, indices: &[usize]) -> Result<Option<PathBuf>> {
+    let Target::Directory(directory) = target else {
+        let one = [0];
+        let indices = if matches!(target, Target::Single(_)) {
+            &one
+        } else {
+            indices
+        };
+        return Ok(indices
+            .iter()
+            .map(|&i| target.path_of(i))
+            .find(|path| path.symlink_metadata().is_ok()));
+    };
+    let cannot = |e| Error::output(directory, format!("cannot be listed: {e}"));
+    for entry in fs::read_dir(directory).map_err(cannot)? {
+        let name = entry.map_err(cannot)?.file_name();
+        if !name.to_string_lossy().starts_with('.') {
+            return Ok(Some(name.into()));
+        }
+    }
+    Ok(None)
+}
+
+/// True when the pages do not fit a classic TIFF.
+fn is_big(width: usize, height: usize, dtype: Dtype, pages: usize) -> bool {
+    let row = (width as u64).saturating_mul(dtype.bytes() as u64);
+    let header = 1024 + 16 * height as u64; // tags and the table of strips, amply
+    row.saturating_mul(height as u64)
+        .saturating_add(header)
+        .saturating_mul(pages as u64)
+        > CLASSIC_LIMIT
+}
+
+fn failed(path: &Path, error: &TiffError) -> Error {
+    let cause = match error {
+        TiffError::IoError(e) => e.to_string(),
+        e => e.to_string(),
+    };
+    Error::output(
+        path,
+        format!("cannot be written: {cause}; make room or choose another --output"),
+    )
+}
+
+/// A file that is removed again unless it is renamed.
+struct Temporary {
+    path: PathBuf,
+    end: PathBuf,
+}
+
+impl Temporary {
+    /// Creates `.NAME.part-PID-N` beside `end`.
+    fn create(end: &Path) -> Result<(Temporary, File)> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = end
+            .file_name()
+            .ok_or_else(|| Error::output(end, "is not the name of a file"))?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(
+            ".{}.part-{}-{count}",
+            name.to_string_lossy(),
+            std::process::id()
+        );
+        let path = end.with_file_name(name);
+        match File::create(&path) {
+            Ok(file) => Ok((
+                Temporary {
+                    path,
+                    end: end.to_owned(),
+                },
+                file,
+            )),
+            Err(e) => {
+                let directory = end
+                    .parent()
+                    .filter(|p| !p.as_os_str().is_empty())
+                    .unwrap_or(Path::new("."));
+                Err(Error::output(
+                    directory,
+                    format!("cannot write here: {e}; choose another --output"),
+                ))
+            }
+        }
+    }
+
+    /// Gives the file its final name.
+    fn rename(self, overwrite: bool) -> Result<PathBuf> {
+        if !overwrite && self.end.exists() {
+            return Err(Error::output(
+                &self.end,
+                "exists by now; is another run writing to the same --output?",
+            ));
+        }
+        fs::rename(&self.path, &self.end)
+            .map_err(|e| Error::output(&self.end, format!("cannot be given its name: {e}")))?;
+        Ok(self.end.clone()) // dropping removes the old name, which is gone
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path); // nothing more can be done
+    }
+}
+
+/// Writes a file of one page; returns the number of clamped values.
+fn write_file(path: &Path, page: Page) -> Result<u64> {
+    let (temporary, file) = Temporary::create(path)?;
+    let mut file = BufWriter::with_capacity(STRIP, file);
+    let clamped = if is_big(page.width, page.height, page.encoding.dtype, 1) {
+        page.write(
+            &mut TiffEncoder::new_big(&mut file).map_err(|e| failed(path, &e))?,
+            path,
+        )
+    } else {
+        page.write(
+            &mut TiffEncoder::new(&mut file).map_err(|e| failed(path, &e))?,
+            path,
+        )
+    }?;
+    file.flush()
+        .map_err(|e| failed(path, &TiffError::IoError(e)))?;
+    drop(file);
+    temporary.rename(true)?;
+    Ok(clamped)
+}
+
+/// One page to write.
+struct Page<'a> {
+    width: usize,
+    height: usize,
+    data: &'a [f32],
+    encoding: Encoding,
+    software: &'a str,
+    slice: Option<usize>,
+    /// Number of the page and of all pages.
+    number: Option<(usize, usize)>,
+}
+
+impl Page<'_> {
+    fn write<W: Write + Seek, K: TiffKind>(
+        &self,
+        encoder: &mut TiffEncoder<W, K>,
+        path: &Path,
+    ) -> Result<u64> {
+        if self.width == 0 || self.width.checked_mul(self.height) != Some(self.data.len()) {
+            let (n, w, h) = (self.data.len(), self.width, self.height);
+            return Err(Error::output(
+                path,
+                format!("{n} values do not make an image of {w}x{h}"),
+            ));
+        }
+        let (min, max) = self.encoding.checked_range()?;
+        let mut clamped = 0;
+        // to 0..=top, plus a half, so that cutting the fraction off rounds to the nearest
+        let scale = move |v: f32, top: f64| {
+            let (low, high) = (f64::from(min), f64::from(max));
+            (f64::from(v) - low) * (top / (high - low)) + 0.5
+        };
+        let outside = move |v: &&f32| !(min..=max).contains(*v);
+        match self.encoding.dtype {
+            Dtype::F32 => self.put::<Gray32Float, W, K>(encoder, |v| Cow::Borrowed(v)),
+            Dtype::F16 => self.put::<Gray16Float, W, K>(encoder, |v| {
+                let mut half = vec![f16::ZERO; v.len()];
+                half.convert_from_f32_slice(v);
+                clamped += half
+                    .iter()
+                    .zip(v)
+                    .filter(|(h, v)| h.is_infinite() && v.is_finite())
+                    .count() as u64;
+                let bits: &[u16] = half.reinterpret_cast();
+                Cow::Owned(bits.to_vec())
+            }),
+            // `as` clamps, and makes NaN 0
+            Dtype::U16 => self.put::<Gray16, W, K>(encoder, |v| {
+                clamped += v.iter().filter(outside).count() as u64;
+                Cow::Owned(v.iter().map(|&v| scale(v, 65535.0) as u16).collect())
+            }),
+            Dtype::U8 => self.put::<Gray8, W, K>(encoder, |v| {
+                clamped += v.iter().filter(outside).count() as u64;
+                Cow::Owned(v.iter().map(|&v| scale(v, 255.0) as u8).collect())
+            }),
+        }
+        .map_err(|e| failed(path, &e))?;
+        Ok(clamped)
+    }
+
+    /// Writes the strips, then the tags, so that the data follows itself without a gap.
+    fn put<C: ColorType, W: Write + Seek, K: TiffKind>(
+        &self,
+        encoder: &mut TiffEncoder<W, K>,
+        mut convert: impl FnMut(&[f32]) -> Cow<[C::Inner]>,
+    ) -> TiffResult<()>
+    where
+        C::Inner: Clone,
+        [C::Inner]: TiffValue,
+    {
+        let mut image =
+            encoder.new_image::<C>(u32::try_from(self.width)?, u32::try_from(self.height)?)?;
+        let rows = (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height);
+        image.rows_per_strip(u32::try_from(rows)?)?;
+        for strip in self.data.chunks(rows * self.width) {
+            image.write_strip(&convert(strip))?;
+        }
+        let ascii: String = self
+            .software
+            .chars()
+            .filter(|c| c.is_ascii_graphic() || *c == ' ')
+            .collect();
+        image.encoder().write_tag(Tag::Software, ascii.as_str())?;
+        if let Some(slice) = self.slice {
+            image
+                .encoder()
+                .write_tag(Tag::ImageDescription, format!("slice {slice}").as_str())?;
+        }
+        if let Some((page, pages)) = self.number {
+            // PageNumber has 16 bits a value
+            if let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages)) {
+                image
+                    .encoder()
+                    .write_tag(Tag::Unknown(297), &[page, pages][..])?;
+            }
+        }
+        image.finish()
+    }
+}
+
+/// 16-bit float, as its bits.
+struct Gray16Float;
+
+impl ColorType for Gray16Float {
+    type Inner = u16;
+    const TIFF_VALUE: PhotometricInterpretation = PhotometricInterpretation::BlackIsZero;
+    const BITS_PER_SAMPLE: &'static [u16] = &[16];
+    const SAMPLE_FORMAT: &'static [SampleFormat] = &[SampleFormat::IEEEFP];
+
+    fn horizontal_predict(row: &[u16], result: &mut Vec<u16>) {
+        result.extend_from_slice(row); // no predictor is ever asked for
+    }
+}

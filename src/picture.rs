@@ -1,0 +1,397 @@
+//! A small greyscale PNG that shows people what came out: panels side by side, each with its title.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// One picture in the row.
+#[derive(Clone, Copy, Debug)]
+pub struct Panel<'a> {
+    /// Drawn above the picture in capitals, as far as it fits; characters without a glyph become `?`.
+    pub title: &'a str,
+    /// Pixels in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// `height x width` values in any unit, rows downwards.
+    pub data: &'a [f32],
+}
+
+/// No panel is drawn higher than this many pixels.
+const MAX_HEIGHT: usize = 768;
+/// Pixels between and around panels.
+const MARGIN: usize = 10;
+/// Picture pixels along the side of one font pixel.
+const FONT_SCALE: usize = 2;
+const BACKGROUND: u8 = 36;
+const INK: u8 = 230;
+
+/// Writes the panels side by side into an 8-bit greyscale PNG.
+///
+/// All are drawn as high as the lowest of them: shrunk by area averaging to at most 768 pixels, or
+/// enlarged by the largest whole factor that stays within that. A panel wider than twice its drawn height
+/// is squeezed to that width. Each has its own contrast, from the 0.5th to the 99.5th percentile of its
+/// finite values; the others are black, and a constant panel is mid-grey. The file appears complete or
+/// not at all: it is written under a temporary name in its directory and renamed.
+pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
+    for panel in panels {
+        if panel.data.is_empty() || panel.data.len() != panel.width * panel.height {
+            return Err(Error::output(
+                path,
+                format_args!(
+                    "the preview's panel `{}` has {} values where {} x {} were expected",
+                    panel.title,
+                    panel.data.len(),
+                    panel.width,
+                    panel.height
+                ),
+            ));
+        }
+    }
+    let Some(lowest) = panels.iter().map(|panel| panel.height).min() else {
+        return Err(Error::output(path, "a preview needs at least one panel"));
+    };
+    let canvas = draw(panels, lowest);
+    write_atomically(path, &canvas)
+}
+
+/// An 8-bit image, rows downwards.
+struct Canvas {
+    width: usize,
+    height: usize,
+    pixels: Vec<u8>,
+}
+
+fn draw(panels: &[Panel], lowest: usize) -> Canvas {
+    let height = (lowest * (MAX_HEIGHT / lowest).max(1)).min(MAX_HEIGHT);
+    let widths: Vec<usize> = panels
+        .iter()
+        .map(|panel| {
+            let width = (panel.width as f64 * height as f64 / panel.height as f64).round();
+            (width as usize).clamp(1, 2 * height)
+        })
+        .collect();
+    let top = 2 * MARGIN + 7 * FONT_SCALE;
+    let mut canvas = Canvas {
+        width: MARGIN + widths.iter().map(|width| width + MARGIN).sum::<usize>(),
+        height: top + height + MARGIN,
+        pixels: Vec::new(),
+    };
+    canvas.pixels = vec![BACKGROUND; canvas.width * canvas.height];
+    let mut left = MARGIN;
+    for (panel, &width) in panels.iter().zip(&widths) {
+        canvas.title(left, width, panel.title);
+        let grey = greys(&resample(panel, width, height));
+        for (y, row) in grey.chunks_exact(width).enumerate() {
+            let start = (top + y) * canvas.width + left;
+            canvas.pixels[start..start + width].copy_from_slice(row);
+        }
+        left += width + MARGIN;
+    }
+    canvas
+}
+
+impl Canvas {
+    /// Writes the characters that fit into `width` pixels.
+    fn title(&mut self, left: usize, width: usize, title: &str) {
+        let advance = 6 * FONT_SCALE;
+        let letters = title.chars().flat_map(char::to_uppercase);
+        for (place, letter) in letters.take((width + FONT_SCALE) / advance).enumerate() {
+            for (row, bits) in glyph(letter).into_iter().enumerate() {
+                for column in (0..5).filter(|column| bits & (0b10000 >> column) != 0) {
+                    for dy in 0..FONT_SCALE {
+                        let y = MARGIN + row * FONT_SCALE + dy;
+                        let x = left + place * advance + column * FONT_SCALE;
+                        let start = y * self.width + x;
+                        self.pixels[start..start + FONT_SCALE].fill(INK);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The panel at `width x height`, each pixel the mean of the finite values in the area that it covers,
+/// weighted by the area; not a number where there are none.
+fn resample(panel: &Panel, width: usize, height: usize) -> Vec<f32> {
+    let columns: Vec<_> = (0..width).map(|x| cover(x, width, panel.width)).collect();
+    let mut image = vec![0.0f32; width * height];
+    image
+        .par_chunks_mut(width)
+        .enumerate()
+        .for_each(|(y, row)| {
+            let rows = cover(y, height, panel.height);
+            for (value, columns) in row.iter_mut().zip(&columns) {
+                let (mut sum, mut area) = (0.0, 0.0);
+                for &(y, high) in &rows {
+                    for &(x, wide) in columns {
+                        let value = f64::from(panel.data[y * panel.width + x]);
+                        if value.is_finite() {
+                            sum += value * high * wide;
+                            area += high * wide;
+                        }
+                    }
+                }
+                *value = (sum / area) as f32;
+            }
+        });
+    image
+}
+
+/// The source indices that pixel `index` of `to` covers when `from` are spread over them, and how much of
+/// each.
+fn cover(index: usize, to: usize, from: usize) -> Vec<(usize, f64)> {
+    // In units of 1/to source pixels all bounds are whole numbers.
+    let (start, end) = (index * from, (index + 1) * from);
+    (start / to..end.div_ceil(to))
+        .map(|source| {
+            let overlap = end.min((source + 1) * to) - start.max(source * to);
+            (source, overlap as f64 / to as f64)
+        })
+        .collect()
+}
+
+/// Values as greys between the percentiles.
+fn greys(values: &[f32]) -> Vec<u8> {
+    let mut sorted: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_unstable_by(f32::total_cmp);
+    let at = |fraction: f64| {
+        let place = fraction * (sorted.len() as f64 - 1.0);
+        sorted
+            .get(place.round() as usize)
+            .map_or(0.0, |&v| f64::from(v))
+    };
+    let (mut low, mut high) = (at(0.005), at(0.995));
+    if high <= low {
+        // Nearly all is one value: let the few others be seen.
+        (low, high) = (at(0.0), at(1.0));
+    }
+    values
+        .iter()
+        .map(|&value| match f64::from(value) {
+            value if !value.is_finite() => 0,
+            _ if high <= low => 128,
+            value => (255.0 * (value - low) / (high - low)).round() as u8,
+        })
+        .collect()
+}
+
+fn write_atomically(path: &Path, canvas: &Canvas) -> Result<()> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| Error::output(path, "not the name of a file"))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(hidden);
+    let written = encode(&temporary, canvas).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // What is left of a failed attempt is of no use; the first error is the one to tell.
+        let _ = fs::remove_file(&temporary);
+        Error::output(path, format_args!("cannot write the preview: {error}"))
+    })
+}
+
+fn encode(path: &Path, canvas: &Canvas) -> std::io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    let (width, height) = (canvas.width as u32, canvas.height as u32);
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&canvas.pixels)?;
+    writer.finish()?;
+    file.flush()
+}
+
+/// The seven rows of a character, the leftmost of the five columns in the highest bit.
+fn glyph(letter: char) -> [u8; 7] {
+    let found = FONT.iter().find(|(known, _)| *known == letter);
+    found.map_or(UNKNOWN, |&(_, rows)| rows)
+}
+
+const UNKNOWN: [u8; 7] = [
+    0b01110, 0b10001, 0b00001, 0b00010, 0b00100, 0b00000, 0b00100,
+];
+
+#[rustfmt::skip]
+const FONT: &[(char, [u8; 7])] = &[
+    ('0', [0b01110, 0b10001, 0b10011, 0b10101, 0b11001, 0b10001, 0b01110]),
+    ('1', [0b00100, 0b01100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110]),
+    ('2', [0b01110, 0b10001, 0b00001, 0b00110, 0b01000, 0b10000, 0b11111]),
+    ('3', [0b11110, 0b00001, 0b00001, 0b01110, 0b00001, 0b00001, 0b11110]),
+    ('4', [0b00010, 0b00110, 0b01010, 0b10010, 0b11111, 0b00010, 0b00010]),
+    ('5', [0b11111, 0b10000, 0b11110, 0b00001, 0b00001, 0b10001, 0b01110]),
+    ('6', [0b00110, 0b01000, 0b10000, 0b11110, 0b10001, 0b10001, 0b01110]),
+    ('7', [0b11111, 0b00001, 0b00010, 0b00100, 0b01000, 0b01000, 0b01000]),
+    ('8', [0b01110, 0b10001, 0b10001, 0b01110, 0b10001, 0b10001, 0b01110]),
+    ('9', [0b01110, 0b10001, 0b10001, 0b01111, 0b00001, 0b00010, 0b01100]),
+    ('A', [0b01110, 0b10001, 0b10001, 0b11111, 0b10001, 0b10001, 0b10001]),
+    ('B', [0b11110, 0b10001, 0b10001, 0b11110, 0b10001, 0b10001, 0b11110]),
+    ('C', [0b01110, 0b10001, 0b10000, 0b10000, 0b10000, 0b10001, 0b01110]),
+    ('D', [0b11110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b11110]),
+    ('E', [0b11111, 0b10000, 0b10000, 0b11110, 0b10000, 0b10000, 0b11111]),
+    ('F', [0b11111, 0b10000, 0b10000, 0b11110, 0b10000, 0b10000, 0b10000]),
+    ('G', [0b01110, 0b10001, 0b10000, 0b10111, 0b10001, 0b10001, 0b01111]),
+    ('H', [0b10001, 0b10001, 0b10001, 0b11111, 0b10001, 0b10001, 0b10001]),
+    ('I', [0b01110, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110]),
+    ('J', [0b00111, 0b00010, 0b00010, 0b00010, 0b00010, 0b10010, 0b01100]),
+    ('K', [0b10001, 0b10010, 0b10100, 0b11000, 0b10100, 0b10010, 0b10001]),
+    ('L', [0b10000, 0b10000, 0b10000, 0b10000, 0b10000, 0b10000, 0b11111]),
+    ('M', [0b10001, 0b11011, 0b10101, 0b10101, 0b10001, 0b10001, 0b10001]),
+    ('N', [0b10001, 0b11001, 0b10101, 0b10011, 0b10001, 0b10001, 0b10001]),
+    ('O', [0b01110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01110]),
+    ('P', [0b11110, 0b10001, 0b10001, 0b11110, 0b10000, 0b10000, 0b10000]),
+    ('Q', [0b01110, 0b10001, 0b10001, 0b10001, 0b10101, 0b10010, 0b01101]),
+    ('R', [0b11110, 0b10001, 0b10001, 0b11110, 0b10100, 0b10010, 0b10001]),
+    ('S', [0b01111, 0b10000, 0b10000, 0b01110, 0b00001, 0b00001, 0b11110]),
+    ('T', [0b11111, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100]),
+    ('U', [0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01110]),
+    ('V', [0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01010, 0b00100]),
+    ('W', [0b10001, 0b10001, 0b10001, 0b10101, 0b10101, 0b11011, 0b10001]),
+    ('X', [0b10001, 0b10001, 0b01010, 0b00100, 0b01010, 0b10001, 0b10001]),
+    ('Y', [0b10001, 0b10001, 0b01010, 0b00100, 0b00100, 0b00100, 0b00100]),
+    ('Z', [0b11111, 0b00001, 0b00010, 0b00100, 0b01000, 0b10000, 0b11111]),
+    (' ', [0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b00000]),
+    ('.', [0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b01100, 0b01100]),
+    (',', [0b00000, 0b00000, 0b00000, 0b00000, 0b01100, 0b00100, 0b01000]),
+    (':', [0b00000, 0b01100, 0b01100, 0b00000, 0b01100, 0b01100, 0b00000]),
+    ('-', [0b00000, 0b00000, 0b00000, 0b11111, 0b00000, 0b00000, 0b00000]),
+    ('+', [0b00000, 0b00100, 0b00100, 0b11111, 0b00100, 0b00100, 0b00000]),
+    ('/', [0b00000, 0b00001, 0b00010, 0b00100, 0b01000, 0b10000, 0b00000]),
+    ('_', [0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b11111]),
+    ('=', [0b00000, 0b00000, 0b11111, 0b00000, 0b11111, 0b00000, 0b00000]),
+    ('(', [0b00010, 0b00100, 0b01000, 0b01000, 0b01000, 0b00100, 0b00010]),
+    (')', [0b01000, 0b00100, 0b00010, 0b00010, 0b00010, 0b00100, 0b01000]),
+    ('[', [0b01110, 0b01000, 0b01000, 0b01000, 0b01000, 0b01000, 0b01110]),
+    (']', [0b01110, 0b00010, 0b00010, 0b00010, 0b00010, 0b00010, 0b01110]),
+    ('<', [0b00010, 0b00100, 0b01000, 0b10000, 0b01000, 0b00100, 0b00010]),
+    ('>', [0b01000, 0b00100, 0b00010, 0b00001, 0b00010, 0b00100, 0b01000]),
+    ('#', [0b01010, 0b01010, 0b11111, 0b01010, 0b11111, 0b01010, 0b01010]),
+    ('%', [0b11000, 0b11001, 0b00010, 0b00100, 0b01000, 0b10011, 0b00011]),
+    ('!', [0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b00000, 0b00100]),
+    ('*', [0b00000, 0b00100, 0b10101, 0b01110, 0b10101, 0b00100, 0b00000]),
+    ('×', [0b00000, 0b10001, 0b01010, 0b00100, 0b01010, 0b10001, 0b00000]),
+    ('°', [0b01100, 0b10010, 0b10010, 0b01100, 0b00000, 0b00000, 0b00000]),
+    ('?', [0b01110, 0b10001, 0b00001, 0b00010, 0b00100, 0b00000, 0b00100]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &Path) -> (usize, usize, Vec<u8>) {
+        let decoder = png::Decoder::new(std::io::BufReader::new(File::open(path).unwrap()));
+        let mut reader = decoder.read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!(info.color_type, png::ColorType::Grayscale);
+        (info.width as usize, info.height as usize, pixels)
+    }
+
+    #[test]
+    fn panels_titles_and_nothing_else_in_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("preview.png");
+        let ramp: Vec<f32> = (0..64 * 64).map(|i| (i % 64) as f32).collect();
+        let wide = vec![f32::NAN; 400 * 80];
+        write_preview(
+            &path,
+            &[
+                Panel { title: "Ramp", width: 64, height: 64, data: &ramp },
+                Panel { title: "a long title that cannot fit here at all, whatever happens, because it just goes on and on and on and on and on and on", width: 400, height: 80, data: &wide },
+            ],
+        )
+        .unwrap();
+        let (width, height, pixels) = read(&path);
+        assert_eq!((width, height), (10 + 768 + 10 + 1536 + 10, 34 + 768 + 10));
+        let at = |x: usize, y: usize| pixels[y * width + x];
+        assert_eq!((at(0, 0), at(5, 400)), (BACKGROUND, BACKGROUND));
+        // The ramp is enlarged twelvefold, black on the left and white on the right.
+        assert_eq!((at(10, 34), at(21, 801)), (0, 0));
+        assert_eq!(at(777, 500), 255);
+        assert_eq!(at(10 + 12, 100), at(10 + 23, 700));
+        assert!((10..778).all(|x| x == 10 || at(x, 50) >= at(x - 1, 50)));
+        // What is not a number is black.
+        assert!((788..2324).all(|x| at(x, 400) == 0));
+        // R, the first letter: its stem is two pixels wide and fourteen high.
+        assert!((10..24).all(|y| at(10, y) == INK && at(11, y) == INK));
+        assert_eq!(at(12, 14), BACKGROUND);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn areas_are_averaged() {
+        let data = [0.0, 1.0, 2.0, f32::NAN, 4.0, 5.0];
+        let panel = Panel {
+            title: "",
+            width: 3,
+            height: 2,
+            data: &data,
+        };
+        // Halves of the middle column on either side; what is not a number does not count.
+        let out = resample(&panel, 2, 1);
+        assert!((f64::from(out[0]) - (0.0 + 0.5 + 0.5 * 4.0) / 2.0).abs() < 1e-6);
+        assert!((f64::from(out[1]) - (0.5 + 2.0 + 0.5 * 4.0 + 5.0) / 3.0).abs() < 1e-6);
+        let same = resample(&panel, 3, 2);
+        assert_eq!(same[..3], data[..3]);
+        assert!(same[3].is_nan());
+    }
+
+    #[test]
+    fn contrast() {
+        assert_eq!(greys(&[3.0; 10]), [128; 10]);
+        assert_eq!(greys(&[f32::NAN, f32::INFINITY]), [0, 0]);
+        let mut spike = vec![0.0f32; 1000];
+        spike[7] = 5.0;
+        assert_eq!((greys(&spike)[7], greys(&spike)[8]), (255, 0));
+        // One outlier does not hide the rest.
+        let mut values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+        values[999] = 1e30;
+        let grey = greys(&values);
+        assert!(grey[500].abs_diff(128) <= 1);
+        assert_eq!((grey[0], grey[999]), (0, 255));
+    }
+
+    #[test]
+    fn failures_are_output_errors_and_leave_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let panel = Panel {
+            title: "x",
+            width: 1,
+            height: 1,
+            data: &[1.0],
+        };
+        let missing = dir.path().join("no/such/preview.png");
+        assert_eq!(
+            write_preview(&missing, &[panel]).unwrap_err().exit_code(),
+            5
+        );
+        let path = dir.path().join("preview.png");
+        assert!(write_preview(&path, &[]).is_err());
+        assert!(write_preview(&path, &[Panel { width: 2, ..panel }]).is_err());
+        // A directory in the way makes the rename fail.
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        assert!(write_preview(&path, &[panel]).is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn every_letter_has_its_own_shape() {
+        for (index, (letter, rows)) in FONT.iter().enumerate() {
+            assert!(rows.iter().all(|&row| row < 32), "{letter}");
+            assert!(
+                FONT[..index]
+                    .iter()
+                    .all(|(other, shape)| other != letter && shape != rows),
+                "{letter}"
+            );
+        }
+        assert!(('A'..='Z').chain('0'..='9').all(|c| glyph(c) != UNKNOWN));
+        assert_eq!(glyph('\u{3b8}'), glyph('?'));
+    }
+}

@@ -1,0 +1,173 @@
+//! One device at work: sinograms in, slices out.
+
+use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Session, SinogramStore};
+use crate::error::{Error, Result};
+use crate::fft::{ClFftRows, RowTransform};
+use crate::geometry::Geometry;
+use crate::kernelgen::{self, KernelSource, KernelSpec, Padding, Texel};
+use crate::spectrum::{Filter, spectrum};
+use opencl3::event::Event;
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
+use serde::Serialize;
+
+/// Everything that an engine is made from.
+pub struct Setup<'a> {
+    pub spec: &'a KernelSpec,
+    pub geometry: &'a Geometry,
+    pub filter: Filter,
+    /// In units of the Nyquist frequency.
+    pub cutoff: f64,
+    pub padding: Padding,
+    /// Length of a padded row.
+    pub fft_length: usize,
+    /// Slices that are uploaded together.
+    pub chunk: usize,
+}
+
+/// Seconds that the device spent, by stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DeviceSeconds {
+    pub upload: f64,
+    pub filter: f64,
+    pub back_projection: f64,
+    pub download: f64,
+}
+
+impl std::ops::AddAssign for DeviceSeconds {
+    fn add_assign(&mut self, other: Self) {
+        self.upload += other.upload;
+        self.filter += other.filter;
+        self.back_projection += other.back_projection;
+        self.download += other.download;
+    }
+}
+
+/// A device with built kernels, plans and buffers for one geometry.
+pub struct Engine {
+    session: Session,
+    filter: FilterKernels,
+    transform: Box<dyn RowTransform>,
+    projector: BackProjector,
+    sinogram: SinogramStore,
+    rows: Buffer<f32>,
+    slices: Buffer<f32>,
+    group: usize,
+    chunk: usize,
+    in_slice: usize,
+    out_slice: usize,
+    /// The back-projection kernel that was built.
+    pub source: KernelSource,
+    pub seconds: DeviceSeconds,
+}
+
+/// Opens a device, or says why not.
+pub fn open(found: &FoundDevice) -> Result<Session> {
+    Session::open(found)
+}
+
+impl Engine {
+    /// Builds programs and plans and allocates all memory.
+    pub fn new(session: Session, setup: &Setup) -> Result<Self> {
+        let geometry = setup.geometry;
+        let spec = setup.spec;
+        let source = spec.generate()?;
+        let (bins, projections) = (geometry.bins, geometry.projections());
+        let shape = FilterShape {
+            bins,
+            projections,
+            length: setup.fft_length,
+            slices: spec.slices as usize,
+            storage: spec.parameters.storage(),
+            guard: spec.texel.guard(),
+        };
+        let scale = 1.0 / setup.fft_length as f64;
+        let values: Vec<f32> = spectrum(setup.filter, setup.cutoff, setup.fft_length)
+            .iter()
+            .map(|v| (v * scale) as f32)
+            .collect();
+        // weights relative to pi / P: exactly 1 when all are the same
+        let unit = projections as f64 / std::f64::consts::PI;
+        let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
+        let filter_source = kernelgen::generate_filter(spec, setup.padding)?;
+        let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
+        Ok(Engine {
+            filter: FilterKernels::new(&session, &filter_source, shape, &values, &weights)?,
+            transform: Box::new(ClFftRows::new(&session, setup.fft_length, shape.rows())?),
+            projector: BackProjector::new(&session, &source, geometry)?,
+            sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
+            rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
+            slices: session.buffer(setup.chunk * out_slice, CL_MEM_WRITE_ONLY, "slices")?,
+            group: spec.slices as usize,
+            chunk: setup.chunk,
+            in_slice,
+            out_slice,
+            source,
+            seconds: DeviceSeconds::default(),
+            session,
+        })
+    }
+
+    /// Reconstructs `[slice][projection][bin]` sinograms into `[slice][y][x]` slices, at most a chunk of them.
+    ///
+    /// A slice's bits do not depend on the others: groups only share a kernel run.
+    pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<()> {
+        let count = sinograms.len() / self.in_slice;
+        if count > self.chunk || slices.len() != count * self.out_slice {
+            return Err(Error::Device(format!(
+                "a chunk of {count} slices does not fit the plan of {}",
+                self.chunk
+            )));
+        }
+        let upload = self.session.write(&mut self.rows, sinograms, "sinograms")?;
+        let mut filter = Vec::new();
+        let mut back_projection = Vec::new();
+        for start in (0..count).step_by(self.group) {
+            let valid = self.group.min(count - start);
+            filter.extend(self.filter.run(
+                &self.session,
+                self.transform.as_mut(),
+                &self.rows,
+                start * self.in_slice,
+                valid,
+                &mut self.sinogram,
+            )?);
+            back_projection.push(self.projector.run(
+                &self.session,
+                &self.sinogram,
+                self.filter.peaks(),
+                &self.slices,
+                start * self.out_slice,
+                valid,
+            )?);
+        }
+        self.session.finish()?;
+        let download = self.session.read(&self.slices, slices, "slices")?;
+        self.seconds += DeviceSeconds {
+            upload: seconds(&[upload]),
+            filter: seconds(&filter),
+            back_projection: seconds(&back_projection),
+            download: seconds(&[download]),
+        };
+        Ok(())
+    }
+}
+
+/// Sum of the times that finished commands took on the device; 0 for drivers that do not tell.
+fn seconds(events: &[Event]) -> f64 {
+    events
+        .iter()
+        .filter_map(|event| {
+            let start = event.profiling_command_start().ok()?;
+            let end = event.profiling_command_end().ok()?;
+            Some(end.saturating_sub(start) as f64 * 1e-9)
+        })
+        .sum()
+}
+
+/// Whether the image format of a kernel gives back right values on this device; buffers always do.
+pub fn texel_works(session: &Session, texel: Texel) -> Result<bool> {
+    match texel.format() {
+        None => Ok(true),
+        Some(format) => session.image_format_works(format),
+    }
+}

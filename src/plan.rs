@@ -1,0 +1,400 @@
+//! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
+
+use crate::config::{AngleSource, Job};
+use crate::error::{Error, Result};
+use crate::geometry::{self, Geometry, Roi};
+use crate::kernelgen::{KernelSpec, Texel};
+use crate::profile::facts::DeviceFacts;
+use crate::profile::{Choice, Profile, Sampler};
+use crate::spectrum::padded_length;
+use std::fmt::Write as _;
+
+/// What the headers of the input say, and the text files that were read beside it.
+#[derive(Clone, Debug)]
+pub struct StackShape {
+    /// Slices that the stack holds.
+    pub slices: usize,
+    /// Projections that the stack holds, before any is left out.
+    pub projections: usize,
+    pub bins: usize,
+    /// Contents of `--angles`, in degrees.
+    pub angles: Option<Vec<f64>>,
+    /// Contents of `--center-shifts`, in bins.
+    pub shifts: Option<Vec<f64>>,
+}
+
+/// The scan's geometry, the slices to compute and the projections that are used.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    pub geometry: Geometry,
+    /// Numbers of the slices to compute, ascending.
+    pub slices: Vec<usize>,
+    /// Numbers of the projections that are used, ascending.
+    pub used: Vec<usize>,
+    /// Things a person should know.
+    pub notes: Vec<String>,
+}
+
+impl Scan {
+    /// Puts together what a person said and what the files hold.
+    pub fn new(job: &Job, stack: &StackShape) -> Result<Scan> {
+        let mut notes = Vec::new();
+        let count = stack.projections;
+        let excluded = job.exclude.marks(count, "--exclude", "projections")?;
+        let used: Vec<usize> = (0..count).filter(|&p| !excluded[p]).collect();
+        if used.is_empty() {
+            return Err(Error::usage("--exclude: leaves no projection"));
+        }
+        let pick = |values: &[f64]| used.iter().map(|&p| values[p]).collect::<Vec<f64>>();
+        let expect_count = |values: &[f64], flag: &str, what: &str| {
+            if values.len() == count {
+                return Ok(());
+            }
+            Err(Error::Input(format!(
+                "{flag}: {} {what}, but the stack has {count} projections; one line a projection is needed \
+                 (--exclude leaves projections out afterwards)",
+                values.len()
+            )))
+        };
+        let (angles, weights) = match (&job.angles, &stack.angles) {
+            (AngleSource::File(path), Some(values)) => {
+                expect_count(values, &format!("--angles {}", path.display()), "angles")?;
+                let angles = pick(values);
+                let weights = geometry::weights(&angles, job.weights);
+                (angles, weights)
+            }
+            (AngleSource::Even { start, overall }, _) => {
+                let all = geometry::even_angles(*start, *overall, count);
+                let angles = pick(&all);
+                let weights = if used.len() == count {
+                    geometry::even_weights(&angles, *overall, job.weights)
+                } else {
+                    geometry::weights(&angles, job.weights)
+                };
+                (angles, weights)
+            }
+            (AngleSource::File(path), None) => {
+                return Err(Error::Input(format!("--angles {}: was not read", path.display())));
+            }
+        };
+
+        let bins = stack.bins;
+        let last = bins as f64 - 1.0;
+        let center = match job.center {
+            Some(center) if !(0.0..=last).contains(&center) => {
+                return Err(Error::usage(format!(
+                    "--center: {center} is outside the detector; bins are 0..={last} (centre of the first bin is 0)"
+                )));
+            }
+            Some(center) => center,
+            None => {
+                let middle = geometry::default_axis(bins);
+                notes.push(format!(
+                    "centre {middle} is the middle of the detector, it was not searched; --center sets it"
+                ));
+                middle
+            }
+        };
+        let axis = match &stack.shifts {
+            Some(shifts) => {
+                expect_count(shifts, "--center-shifts", "shifts")?;
+                pick(shifts).iter().map(|shift| center + shift).collect()
+            }
+            None => vec![center; used.len()],
+        };
+        let size = job.size.unwrap_or(bins);
+        let roi = job.roi.unwrap_or(Roi::full(size));
+        if roi.x.saturating_add(roi.width) > size || roi.y.saturating_add(roi.height) > size {
+            return Err(Error::usage(format!(
+                "--roi: {},{},{},{} goes past the slice of {size} x {size} pixels",
+                roi.x, roi.y, roi.width, roi.height
+            )));
+        }
+        let slices = match job.rows {
+            Some(span) => span.within(stack.slices, "--rows", "slices")?,
+            None => (0..stack.slices).collect(),
+        };
+        Ok(Scan {
+            geometry: Geometry {
+                bins,
+                size,
+                roi,
+                angles,
+                axis,
+                weights,
+            },
+            slices,
+            used,
+            notes,
+        })
+    }
+}
+
+/// One buffer of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    pub what: &'static str,
+    pub bytes: u64,
+}
+
+/// How a run will be computed on one device.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub profile: Profile,
+    pub profile_reason: String,
+    pub spec: KernelSpec,
+    /// Length of a padded row.
+    pub fft_length: usize,
+    /// Slices that are in flight together; a multiple of the slices per pass.
+    pub chunk: usize,
+    /// Device memory, buffer by buffer.
+    pub device_bytes: Vec<Bytes>,
+    /// Host memory of the chunks in flight.
+    pub host_bytes: u64,
+    /// Why something else than the profile's first choice is done.
+    pub notes: Vec<String>,
+}
+
+/// Chunks on the host at one time: one being read, one waiting, one computed, one waiting, one written.
+pub const CHUNKS_IN_FLIGHT: u64 = 4;
+
+/// A chunk is not made larger than this (bytes of input), so that reading, computing and writing overlap.
+const CHUNK_TARGET: u64 = 256 << 20;
+
+impl Plan {
+    /// Plans a run. `host_memory` is the budget of the chunks in bytes; `facts.image_formats` are trusted.
+    pub fn new(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host_memory: u64) -> Result<Plan> {
+        let profile = &choice.profile;
+        let geometry = &scan.geometry;
+        let (bins, projections) = (geometry.bins, geometry.projections());
+        let mut notes = Vec::new();
+        let offer = profile.select(
+            job.algorithm,
+            job.interpolation,
+            job.mode,
+            job.slices_per_pass,
+            scan.slices.len(),
+        )?;
+
+        let mut texel = Texel::Buffer;
+        if offer.parameters.sampler() == Sampler::Image {
+            let storage = offer.parameters.storage();
+            let candidates = Texel::candidates(offer.slices, storage, offer.interpolation);
+            let found = candidates
+                .iter()
+                .find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f)));
+            let max = facts.image_max;
+            match found {
+                Some(_) if bins > max[0] || projections > max[1] => notes.push(format!(
+                    "image -> buffer: {bins} bins x {projections} projections do not fit the device's largest image, {} x {}",
+                    max[0], max[1]
+                )),
+                Some(&found) => texel = found,
+                None => notes.push(format!(
+                    "image -> buffer: no working image format for {} slices of {storage} values",
+                    offer.slices
+                )),
+            }
+        }
+        let spec = KernelSpec::new(&offer, &profile.build, texel, projections, Some(facts));
+        let source = spec.generate()?;
+        let group: usize = source.work_group.iter().product();
+        if group > facts.max_work_group {
+            return Err(Error::Device(format!(
+                "{}: the kernel's work-group of {group} is larger than the device's {}; choose another --profile",
+                facts.name, facts.max_work_group
+            )));
+        }
+
+        let fft_length = padded_length(bins, &profile.fft.radices);
+        let slices = u64::from(spec.slices);
+        let pairs = projections.div_ceil(2) as u64;
+        let row_bins = (bins + 2 * texel.guard()) as u64;
+        let sinogram = row_bins * projections as u64 * spec.element_bytes() as u64;
+        let offsets = geometry.block_offsets_bytes(source.block);
+        let fixed = vec![
+            Bytes { what: "padded rows", bytes: slices * pairs * fft_length as u64 * 8 },
+            Bytes { what: "compound sinogram", bytes: sinogram },
+            Bytes { what: "sinogram image", bytes: if texel == Texel::Buffer { 0 } else { sinogram } },
+            Bytes { what: "geometry tables", bytes: offsets },
+        ];
+        let in_slice = (bins * projections) as u64 * 4;
+        let out_slice = geometry.roi.pixels() as u64 * 4;
+        let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
+        let fixed_sum: u64 = fixed.iter().map(|b| b.bytes).sum();
+        let smallest = fixed_sum + slices * (in_slice + out_slice);
+        let largest_piece = fixed.iter().map(|b| b.bytes).max().unwrap_or(0);
+        if smallest > budget || largest_piece.max(slices * in_slice.max(out_slice)) > facts.max_allocation {
+            return Err(Error::Device(format!(
+                "{}: {} slices at once need {} of device memory (largest single buffer {}), there are {} (largest \
+                 allocation {}); use fewer --slices-per-pass, a --roi or another --device",
+                facts.name,
+                spec.slices,
+                human(smallest),
+                human(largest_piece.max(slices * in_slice.max(out_slice))),
+                human(budget),
+                human(facts.max_allocation),
+            )));
+        }
+        let of_device = ((budget - fixed_sum) / (in_slice + out_slice))
+            .min(facts.max_allocation / in_slice.max(1))
+            .min(facts.max_allocation / out_slice.max(1));
+        let of_host = host_memory / (CHUNKS_IN_FLIGHT * (in_slice + out_slice)).max(1);
+        let of_target = (CHUNK_TARGET / in_slice.max(1)).max(slices);
+        if of_host < 1 {
+            return Err(Error::usage(format!(
+                "--memory: {} do not hold {CHUNKS_IN_FLIGHT} slices in flight of {} each",
+                human(host_memory),
+                human(in_slice + out_slice)
+            )));
+        }
+        // whole groups, except that a small host may have to go slice by slice
+        let most = of_device.min(of_host).min(of_target).min(scan.slices.len() as u64).max(1);
+        let chunk = if most >= slices { most / slices * slices } else { most };
+        let mut device_bytes = vec![
+            Bytes { what: "sinograms", bytes: chunk * in_slice },
+            Bytes { what: "slices", bytes: chunk * out_slice },
+        ];
+        device_bytes.extend(fixed);
+        Ok(Plan {
+            profile: profile.clone(),
+            profile_reason: choice.reason.clone(),
+            spec,
+            fft_length,
+            chunk: chunk as usize,
+            device_bytes,
+            host_bytes: CHUNKS_IN_FLIGHT * chunk * (in_slice + out_slice),
+            notes,
+        })
+    }
+
+    /// Updates of the whole run: pixels times projections, over all slices.
+    pub fn updates(scan: &Scan) -> f64 {
+        scan.slices.len() as f64 * scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64
+    }
+
+    /// Seconds of back projection, from the profile's measurements of this kernel on this device, if there are any.
+    pub fn estimate(&self, scan: &Scan, facts: &DeviceFacts, job: &Job) -> Option<f64> {
+        let measured = self.profile.measured.iter().find(|m| {
+            facts.name.contains(&m.device)
+                && m.algorithm == self.spec.parameters.algorithm()
+                && m.interpolation == self.spec.interpolation
+                && m.mode == job.mode
+                && m.slices == self.spec.slices
+        })?;
+        Some(Plan::updates(scan) / (measured.gu_per_s * 1e9))
+    }
+
+    /// The plan for people.
+    pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts) -> String {
+        let mut text = String::new();
+        let g = &scan.geometry;
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<16}{value}");
+        };
+        line(
+            "device",
+            format!("{} [{}], driver {}", facts.name, facts.kind, facts.driver),
+        );
+        line("profile", format!("{} ({})", self.profile.name, self.profile_reason));
+        line("kernel", format!("{} {}", self.spec.name(), job.mode));
+        line(
+            "slices",
+            format!(
+                "{} of {} x {} pixels from {} projections of {} bins",
+                scan.slices.len(),
+                g.roi.width,
+                g.roi.height,
+                g.projections(),
+                g.bins
+            ),
+        );
+        let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
+        line("angles", format!("{first} to {last} degrees"));
+        line("centre", format!("{} bins", job.center.unwrap_or(geometry::default_axis(g.bins))));
+        line(
+            "filter",
+            format!(
+                "{} up to {} of Nyquist, rows padded from {} to {} bins",
+                job.filter, job.cutoff, g.bins, self.fft_length
+            ),
+        );
+        line(
+            "chunks",
+            format!(
+                "{} of {} slices, {} slices a pass",
+                scan.slices.len().div_ceil(self.chunk),
+                self.chunk,
+                self.spec.slices
+            ),
+        );
+        let total: u64 = self.device_bytes.iter().map(|b| b.bytes).sum();
+        line("device memory", human(total));
+        for b in &self.device_bytes {
+            line("", format!("{:<20}{}", b.what, human(b.bytes)));
+        }
+        line("host memory", human(self.host_bytes));
+        let updates = Plan::updates(scan) / 1e9;
+        line(
+            "work",
+            match self.estimate(scan, facts, job) {
+                Some(seconds) => format!("{updates:.2} G updates, about {seconds:.1} s of back projection"),
+                None => format!("{updates:.2} G updates; no measurement of this kernel on this device to tell the time from"),
+            },
+        );
+        for note in &self.notes {
+            line("note", note.clone());
+        }
+        text
+    }
+}
+
+/// Bytes for people.
+pub fn human(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// Memory that the process may use, in bytes: the least of what is free, the control group's limit and Slurm's.
+pub fn available_memory() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let mut available = u64::MAX;
+    if let Some(text) = read("/proc/meminfo")
+        && let Some(kib) = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemAvailable:"))
+            .and_then(|rest| rest.split_whitespace().next())
+            .and_then(|n| n.parse::<u64>().ok())
+    {
+        available = kib << 10;
+    }
+    for (limit, usage) in [
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ] {
+        let number = |path| read(path).and_then(|t| t.trim().parse::<u64>().ok());
+        if let Some(limit) = number(limit) {
+            available = available.min(limit.saturating_sub(number(usage).unwrap_or(0)));
+        }
+    }
+    if let Some(mib) = std::env::var("SLURM_MEM_PER_NODE").ok().and_then(|v| v.parse::<u64>().ok()) {
+        available = available.min(mib << 20);
+    }
+    if available == u64::MAX { 2 << 30 } else { available }
+}
+
+#[cfg(test)]
+mod tests;

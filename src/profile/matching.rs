@@ -1,0 +1,61 @@
+//! Which profile a device gets, and why.
+
+use super::{DeviceFacts, Match, Profile};
+
+/// The profile that won, and the rule by which it did.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub profile: Profile,
+    /// One line for people: `architecture is hopper`.
+    pub reason: String,
+}
+
+impl Match {
+    /// Why this matches the device, and how special the rule is; `None` if a condition fails.
+    fn explain(&self, facts: &DeviceFacts) -> Option<(u8, String)> {
+        let mut reasons = Vec::new();
+        let mut rank = 0;
+        if !self.device.is_empty() {
+            let name = facts.name.to_lowercase();
+            let part = self.device.iter().find(|part| name.contains(&part.to_lowercase()))?;
+            reasons.push(format!("name contains `{part}`"));
+            rank |= 8;
+        }
+        if !self.architecture.is_empty() {
+            let word = self.architecture.iter().find(|a| **a == facts.architecture)?;
+            reasons.push(format!("architecture is {word}"));
+            rank |= 4;
+        }
+        if !self.vendor.is_empty() {
+            let word = self.vendor.iter().find(|v| **v == facts.vendor_word)?;
+            reasons.push(format!("vendor is {word}"));
+            rank |= 2;
+        }
+        if !self.kind.is_empty() {
+            let kind = self.kind.iter().find(|k| **k == facts.kind)?;
+            reasons.push(format!("type is {kind}"));
+            rank |= 1;
+        }
+        if reasons.is_empty() {
+            reasons.push("it matches every device".to_owned());
+        }
+        Some((rank, reasons.join(" and ")))
+    }
+}
+
+/// The profile for a device: a rule by name wins over architecture, that over vendor, that over type, and a profile
+/// without conditions comes last. Among equals the first in `profiles` wins (a user's come before the built-in ones).
+///
+/// `None` only when no profile of the list matches; the built-in default matches everything.
+pub fn choose(profiles: &[Profile], facts: &DeviceFacts) -> Option<Choice> {
+    let mut best: Option<(u8, Choice)> = None;
+    for profile in profiles {
+        if let Some((rank, reason)) = profile.r#match.explain(facts)
+            && best.as_ref().is_none_or(|(top, _)| rank > *top)
+        {
+            let profile = profile.clone();
+            best = Some((rank, Choice { profile, reason }));
+        }
+    }
+    best.map(|(_, choice)| choice)
+}

@@ -1,0 +1,127 @@
+//! Where profiles come from: files given by path, the user's directories, and those embedded in the program.
+
+use super::{Choice, DeviceFacts, Profile, choose};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// The shipped profiles: (file name, text).
+const BUILT_IN: &[(&str, &str)] = &[
+    ("cpu.toml", include_str!("../../configs/cpu.toml")),
+    ("default.toml", include_str!("../../configs/default.toml")),
+];
+
+/// Environment variable with more profile directories, separated by `:`.
+const PATH_VARIABLE: &str = "FBP_PROFILE_PATH";
+
+/// Every known profile, the user's first.
+#[derive(Clone, Debug)]
+pub struct ProfileStore {
+    profiles: Vec<Profile>,
+    origins: Vec<String>,
+}
+
+impl ProfileStore {
+    /// Only the profiles that are part of the program.
+    pub fn built_in() -> Result<Self> {
+        let mut store = ProfileStore {
+            profiles: Vec::new(),
+            origins: Vec::new(),
+        };
+        for (file, text) in BUILT_IN {
+            store.add(Profile::parse(text, file)?, "built in".to_owned());
+        }
+        Ok(store)
+    }
+
+    /// The user's profiles (directories of `FBP_PROFILE_PATH`, then `fbp/profiles` in the configuration directory),
+    /// then the built-in ones.
+    ///
+    /// # Errors
+    /// A malformed file in one of the directories: it is named, never skipped.
+    pub fn load() -> Result<Self> {
+        let mut store = ProfileStore {
+            profiles: Vec::new(),
+            origins: Vec::new(),
+        };
+        for directory in user_directories() {
+            let Ok(entries) = std::fs::read_dir(&directory) else {
+                continue;
+            };
+            let mut files: Vec<PathBuf> = entries
+                .filter_map(|entry| entry.ok().map(|e| e.path()))
+                .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+                .collect();
+            files.sort();
+            for file in files {
+                store.add(read(&file)?, file.display().to_string());
+            }
+        }
+        let built_in = Self::built_in()?;
+        store.profiles.extend(built_in.profiles);
+        store.origins.extend(built_in.origins);
+        Ok(store)
+    }
+
+    fn add(&mut self, profile: Profile, origin: String) {
+        self.profiles.push(profile);
+        self.origins.push(origin);
+    }
+
+    /// Profiles and where each came from.
+    pub fn iter(&self) -> impl Iterator<Item = (&Profile, &str)> {
+        self.profiles.iter().zip(self.origins.iter().map(String::as_str))
+    }
+
+    /// A profile by name, or by path when `selector` looks like a file (it ends in `.toml` or has a `/`).
+    pub fn named(&self, selector: &str) -> Result<Profile> {
+        if selector.ends_with(".toml") || selector.contains('/') {
+            return read(Path::new(selector));
+        }
+        self.profiles
+            .iter()
+            .find(|p| p.name == selector)
+            .cloned()
+            .ok_or_else(|| {
+                let names: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
+                Error::usage(format!(
+                    "--profile: there is no profile `{selector}`; there are {}; a file is given with its path",
+                    names.join(", ")
+                ))
+            })
+    }
+
+    /// The profile for a device: `selector` of `None` or `auto` matches by the device's facts.
+    pub fn for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
+        match selector {
+            None | Some("auto") => choose(&self.profiles, facts).ok_or_else(|| {
+                Error::profile("default", "no profile matches this device, not even the default")
+            }),
+            Some(name) => Ok(Choice {
+                profile: self.named(name)?,
+                reason: format!("--profile {name}"),
+            }),
+        }
+    }
+}
+
+/// Reads one profile file.
+fn read(path: &Path) -> Result<Profile> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+    Profile::parse(&text, &name)
+}
+
+/// Directories that may hold a user's profiles, most important first.
+fn user_directories() -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = std::env::var_os(PATH_VARIABLE)
+        .map(|paths| std::env::split_paths(&paths).collect())
+        .unwrap_or_default();
+    let configuration = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
+    if let Some(configuration) = configuration {
+        directories.push(configuration.join("fbp/profiles"));
+    }
+    directories
+}

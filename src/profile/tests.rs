@@ -1,0 +1,99 @@
+use super::*;
+use facts::example;
+
+fn shipped() -> ProfileStore {
+    ProfileStore::built_in().unwrap()
+}
+
+fn default_text() -> &'static str {
+    include_str!("../../configs/default.toml")
+}
+
+#[test]
+fn every_shipped_profile_is_legal_and_round_trips() {
+    let store = shipped();
+    for (profile, _) in store.iter() {
+        let text = toml::to_string(profile).unwrap();
+        assert_eq!(&Profile::parse(&text, &profile.name).unwrap(), profile);
+    }
+    let mut names: Vec<&str> = store.iter().map(|(p, _)| p.name.as_str()).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "names are unique");
+}
+
+#[test]
+fn every_shipped_profile_serves_every_auto_choice() {
+    for (profile, _) in shipped().iter() {
+        for &interpolation in Interpolation::ALL {
+            for &mode in Mode::ALL {
+                for run_slices in [1, 2, 3, 5, 1000] {
+                    let offer = profile.select(None, interpolation, mode, None, run_slices);
+                    let offer = offer.unwrap_or_else(|e| panic!("{}: {e}", profile.name));
+                    assert!(run_slices > 1 || offer.slices == 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn matching_prefers_the_special_rule_and_explains_itself() {
+    let mut facts = example();
+    let store = shipped();
+    let choice = store.for_device(None, &facts).unwrap();
+    assert_eq!((choice.profile.name.as_str(), choice.reason.as_str()), ("default", "it matches every device"));
+    facts.kind = DeviceKind::Cpu;
+    let choice = store.for_device(None, &facts).unwrap();
+    assert_eq!((choice.profile.name.as_str(), choice.reason.as_str()), ("cpu", "type is cpu"));
+
+    let mut mine = store.named("default").unwrap();
+    mine.name = "mine".into();
+    mine.r#match.device = vec!["gpu 9".into()];
+    let mut vendor = mine.clone();
+    vendor.r#match = Match {
+        vendor: vec!["example".into()],
+        ..Match::default()
+    };
+    let choice = choose(&[vendor.clone(), mine, store.named("cpu").unwrap()], &facts).unwrap();
+    assert_eq!(choice.reason, "name contains `gpu 9`");
+    vendor.r#match.kind = vec![DeviceKind::Gpu];
+    assert!(choose(&[vendor], &facts).is_none(), "all conditions must hold");
+    assert_eq!(store.for_device(Some("cpu"), &facts).unwrap().reason, "--profile cpu");
+    assert!(store.for_device(Some("nonesuch"), &facts).is_err());
+}
+
+#[test]
+fn malformed_profiles_say_what_is_wrong() {
+    let cases = [
+        ("schema = 1", "schema = 9", "this version reads schema 1"),
+        ("schema = 1", "schema = 1\ncolour = \"red\"", "unknown field `colour`"),
+        ("name = \"default\"", "name = \"My Profile\"", "lower-case"),
+        ("sampler = \"image\"", "sampler = \"film\"", "unknown variant `film`"),
+        ("storage = \"half\"", "storage = \"half\"\nunrol = 4", "unknown field `unrol`"),
+        ("slices = [1, 2, 4]", "slices = [3]", "slices 3 is not one of"),
+        ("radices = [2, 3, 5, 7]", "radices = [2, 17]", "primes up to 13"),
+        ("work-group = [16, 16]", "work-group = [64, 64]", "at most 1024 work-items"),
+        ("interpolation = \"nearest\"\nmode = \"fast\"", "interpolation = \"linear\"\nmode = \"fast\"", "exactly one [[auto]]"),
+    ];
+    for (from, to, expected) in cases {
+        assert!(default_text().contains(from), "{from}");
+        let text = default_text().replacen(from, to, 1);
+        let message = Profile::parse(&text, "mine.toml").unwrap_err().to_string();
+        assert!(
+            message.contains(expected) && message.contains("mine.toml"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn selection_says_what_there_is() {
+    let profile = shipped().named("default").unwrap();
+    let message = profile
+        .select(None, Interpolation::Nearest, Mode::Fast, Some(16), 100)
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("[1, 2, 4]") && message.contains("--slices-per-pass"), "{message}");
+}

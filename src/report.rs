@@ -1,0 +1,147 @@
+//! What people and scripts see of a run: notes, progress, the summary and the JSON report.
+//!
+//! This is the only room that prints on stderr; stdout belongs to results.
+
+use crate::config::ProgressKind;
+use crate::error::{Error, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Prints for people, as much as they asked for, and appends the same to a log file.
+pub struct Reporter {
+    verbosity: i8,
+    kind: ProgressKind,
+    log: Option<Mutex<File>>,
+}
+
+impl Reporter {
+    /// `verbosity`: -1 errors only, 0 what matters, 1 and up more.
+    pub fn new(verbosity: i8, kind: ProgressKind, log: Option<&Path>) -> Result<Self> {
+        let log = log
+            .map(|path| {
+                File::options()
+                    .create(true)
+                    .append(true)
+                    .open(path)
+                    .map_err(|e| Error::Output(format!("--log {}: {e}", path.display())))
+            })
+            .transpose()?;
+        let kind = match kind {
+            ProgressKind::Auto if verbosity < 0 => ProgressKind::None,
+            ProgressKind::Auto if std::io::stderr().is_terminal() => ProgressKind::Bar,
+            ProgressKind::Auto => ProgressKind::Plain,
+            kind => kind,
+        };
+        Ok(Reporter {
+            verbosity,
+            kind,
+            log: log.map(Mutex::new),
+        })
+    }
+
+    fn say(&self, level: i8, text: &str) {
+        if self.verbosity >= level {
+            eprintln!("{text}");
+        }
+        if let Some(log) = &self.log
+            && let Ok(mut log) = log.lock()
+        {
+            // a full log disk must not stop a run
+            let _ = writeln!(log, "{text}");
+        }
+    }
+
+    /// A line that everybody should see.
+    pub fn note(&self, text: &str) {
+        self.say(0, text);
+    }
+
+    /// A line for `-v`.
+    pub fn detail(&self, text: &str) {
+        self.say(1, text);
+    }
+
+    /// Starts the progress of `slices` slices of `updates` updates each.
+    pub fn progress(&self, slices: usize, updates: f64) -> Progress {
+        let bar = match self.kind {
+            ProgressKind::Bar => {
+                let bar = ProgressBar::with_draw_target(Some(slices as u64), ProgressDrawTarget::stderr());
+                if let Ok(style) =
+                    ProgressStyle::with_template("{bar:32} {pos}/{len} slices  {msg}  {elapsed} + {eta}")
+                {
+                    bar.set_style(style);
+                }
+                Some(bar)
+            }
+            _ => None,
+        };
+        Progress {
+            bar,
+            kind: self.kind,
+            slices,
+            updates,
+            done: 0,
+            start: Instant::now(),
+            last: None,
+        }
+    }
+}
+
+/// Progress of one run.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    kind: ProgressKind,
+    slices: usize,
+    updates: f64,
+    done: usize,
+    start: Instant,
+    last: Option<Instant>,
+}
+
+/// Plain lines come at most this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(2);
+
+impl Progress {
+    /// `count` more slices are written.
+    pub fn advance(&mut self, count: usize) {
+        self.done += count;
+        let elapsed = self.start.elapsed().as_secs_f64().max(1e-9);
+        let rate = self.done as f64 * self.updates / elapsed * 1e-9;
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{rate:.2} GU/s"));
+            bar.set_position(self.done as u64);
+        }
+        let finished = self.done == self.slices;
+        let due = self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY);
+        let left = elapsed / self.done.max(1) as f64 * (self.slices - self.done) as f64;
+        match self.kind {
+            ProgressKind::Plain if due || finished => {
+                eprintln!(
+                    "{}/{} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left",
+                    self.done, self.slices
+                );
+                self.last = Some(Instant::now());
+            }
+            ProgressKind::Json => {
+                let line = json!({
+                    "slices_done": self.done, "slices": self.slices, "gu_per_s": rate,
+                    "seconds": elapsed, "seconds_left": left,
+                });
+                eprintln!("{line}");
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

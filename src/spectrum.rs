@@ -1,0 +1,191 @@
+//! Reconstruction filters as spectra, computed once in `f64`.
+//!
+//! The ramp is the transform of its band-limited real-space kernel (Kak and Slaney, section 3.3): `1/4` at 0,
+//! `-1/(pi k)^2` at odd `k`, 0 at other even `k`. It has no bias at frequency zero, as sampling `|f|` would.
+//! The other filters are that ramp times a window of `u = f / (cutoff * f_Nyquist)`; windows end at `u = 1`
+//! (the Butterworth window, order 4, falls off smoothly and has `1/2` there).
+
+use crate::error::{Error, Result};
+use rustfft::{FftPlanner, num_complex::Complex};
+use std::f64::consts::PI;
+use std::fmt;
+use std::str::FromStr;
+
+/// The named filters, as in silx, nabu and ASTRA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Filter {
+    #[default]
+    Ramp,
+    SheppLogan,
+    Cosine,
+    Hamming,
+    Hann,
+    Parzen,
+    Butterworth,
+    /// No filter: plain back projection.
+    None,
+}
+
+impl Filter {
+    /// Every filter, in the order that `--help` lists them.
+    pub const ALL: [Filter; 8] = [
+        Filter::Ramp,
+        Filter::SheppLogan,
+        Filter::Cosine,
+        Filter::Hamming,
+        Filter::Hann,
+        Filter::Parzen,
+        Filter::Butterworth,
+        Filter::None,
+    ];
+
+    /// The name that `--filter` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Filter::Ramp => "ramp",
+            Filter::SheppLogan => "shepp-logan",
+            Filter::Cosine => "cosine",
+            Filter::Hamming => "hamming",
+            Filter::Hann => "hann",
+            Filter::Parzen => "parzen",
+            Filter::Butterworth => "butterworth",
+            Filter::None => "none",
+        }
+    }
+
+    /// The window at `u = f / (cutoff * f_Nyquist) >= 0`.
+    fn window(self, u: f64) -> f64 {
+        if u > 1.0 && self != Filter::Butterworth {
+            return 0.0;
+        }
+        match self {
+            Filter::Ramp | Filter::None => 1.0,
+            Filter::SheppLogan => {
+                let x = PI * u / 2.0;
+                if x == 0.0 { 1.0 } else { x.sin() / x }
+            }
+            Filter::Cosine => (PI * u / 2.0).cos(),
+            Filter::Hamming => 0.54 + 0.46 * (PI * u).cos(),
+            Filter::Hann => 0.5 + 0.5 * (PI * u).cos(),
+            Filter::Parzen if u <= 0.5 => 1.0 - 6.0 * u * u * (1.0 - u),
+            Filter::Parzen => 2.0 * (1.0 - u).powi(3),
+            Filter::Butterworth => 1.0 / (1.0 + u.powi(8)),
+        }
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Filter {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if matches!(text, "ramlak" | "ram-lak") {
+            return Ok(Filter::Ramp);
+        }
+        Filter::ALL
+            .into_iter()
+            .find(|filter| filter.name() == text)
+            .ok_or_else(|| {
+                let names = Filter::ALL.map(Filter::name).join(", ");
+                Error::usage(format!("--filter: unknown filter `{text}`; it is one of {names}"))
+            })
+    }
+}
+
+/// The real, even spectrum of a filter on `length` points: value `k` multiplies frequency `k / length` cycles a bin.
+///
+/// `cutoff` is in units of the Nyquist frequency, above 0. Multiplying a forward transform by it and transforming
+/// back with a factor `1 / length` filters a row; for `Filter::None` every value is 1.
+pub fn spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f64> {
+    if filter == Filter::None {
+        return vec![1.0; length];
+    }
+    let mut kernel: Vec<Complex<f64>> = (0..length)
+        .map(|n| {
+            let k = n.min(length - n);
+            let value = match k {
+                0 => 0.25,
+                k if k % 2 == 1 => -1.0 / (PI * k as f64).powi(2),
+                _ => 0.0,
+            };
+            Complex::new(value, 0.0)
+        })
+        .collect();
+    FftPlanner::new().plan_fft_forward(length).process(&mut kernel);
+    kernel
+        .iter()
+        .enumerate()
+        .map(|(n, value)| {
+            let frequency = n.min(length - n) as f64 / length as f64;
+            value.re * filter.window(frequency / (0.5 * cutoff))
+        })
+        .collect()
+}
+
+/// The shortest length of at least `2 * bins` that has only the prime factors in `radices`.
+pub fn padded_length(bins: usize, radices: &[usize]) -> usize {
+    (2 * bins..)
+        .find(|&length| {
+            radices.iter().fold(length, |mut rest, &radix| {
+                while rest % radix == 0 {
+                    rest /= radix;
+                }
+                rest
+            }) == 1
+        })
+        .unwrap_or(2 * bins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_aliases() {
+        for filter in Filter::ALL {
+            assert_eq!(filter.name().parse::<Filter>().unwrap(), filter);
+        }
+        assert_eq!("ram-lak".parse::<Filter>().unwrap(), Filter::Ramp);
+        assert_eq!("ramlak".parse::<Filter>().unwrap(), Filter::Ramp);
+        assert!("boxcar".parse::<Filter>().is_err());
+    }
+
+    #[test]
+    fn ramp_has_the_right_slope_and_no_offset() {
+        let length = 1024;
+        let ramp = spectrum(Filter::Ramp, 1.0, length);
+        // |f| away from the ends; at 0 the small positive value of a kernel cut at length / 2
+        for k in [64, 128, 256, 400] {
+            assert!((ramp[k] - k as f64 / length as f64).abs() < 1e-3);
+        }
+        assert!(ramp[0] > 0.0 && ramp[0] < 1e-3);
+        for k in 1..length {
+            assert!((ramp[k] - ramp[length - k]).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn windows_start_at_one_and_end_where_they_should() {
+        let at_nyquist = [1.0, 2.0 / PI, 0.0, 0.08, 0.0, 0.0, 0.5, 1.0];
+        for (filter, end) in Filter::ALL.into_iter().zip(at_nyquist) {
+            assert!((filter.window(0.0) - 1.0).abs() < 1e-15, "{filter}");
+            assert!((filter.window(1.0) - end).abs() < 1e-12, "{filter}");
+        }
+        let half = spectrum(Filter::Hann, 0.5, 256);
+        assert!(half[64..=192].iter().all(|v| v.abs() < 1e-15) && half[40] > 0.0);
+    }
+
+    #[test]
+    fn lengths_have_only_the_given_factors() {
+        assert_eq!(padded_length(2048, &[2, 3, 5, 7]), 4096);
+        assert_eq!(padded_length(2049, &[2, 3, 5, 7]), 4116);
+        assert_eq!(padded_length(2049, &[2]), 8192);
+        assert_eq!(padded_length(1, &[2, 3, 5, 7]), 2);
+        assert_eq!(padded_length(67, &[2, 3, 5, 7]), 135);
+    }
+}
