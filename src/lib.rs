@@ -20,6 +20,7 @@ pub mod fft;
 pub mod geometry;
 pub mod io;
 pub mod kernelgen;
+pub mod margins;
 pub mod phantom;
 pub mod picture;
 pub mod pipeline;

@@ -18,6 +18,7 @@ use opencl3::device::{
 };
 use opencl3::error_codes::{CL_DEVICE_NOT_FOUND, ClError, DLOPEN_RUNTIME_LOAD_FAILED};
 use opencl3::platform::get_platforms;
+use std::sync::{Mutex, PoisonError};
 
 /// What to install when something of the OpenCL stack is missing.
 pub const INSTALL_HINT: &str = "\
@@ -136,6 +137,9 @@ pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
 /// # Errors
 /// A device error with the packages to install when there is no loader, no driver or no device.
 pub fn enumerate() -> Result<Vec<FoundDevice>> {
+    // drivers initialise themselves on the first call, and not all of them do that safely from several threads
+    static FIRST_CALL: Mutex<()> = Mutex::new(());
+    let _guard = FIRST_CALL.lock().unwrap_or_else(PoisonError::into_inner);
     let nothing = |why: &str| Error::Device(format!("{why}\n{INSTALL_HINT}"));
     let platforms = match get_platforms() {
         Err(ClError(DLOPEN_RUNTIME_LOAD_FAILED)) => {

@@ -1,7 +1,7 @@
 //! Row transforms by clFFT.
 //!
-//! clFFT has one global state that is not safe for several threads, so a process-wide lock guards every call, and
-//! the library is set up once and torn down with the last plan's process.
+//! clFFT has one global state that is not safe for several threads, so a process-wide lock guards every call; the
+//! library is set up for the first plan and torn down with the last.
 
 use super::RowTransform;
 use crate::device::{INSTALL_HINT, Session};
@@ -10,26 +10,30 @@ use clfft_sys as sys;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The library, set up; the lock is held for every call.
-static LIBRARY: OnceLock<std::result::Result<Mutex<sys::ClFft>, String>> = OnceLock::new();
+/// The library while plans exist; the lock is held for every call.
+static LIBRARY: Mutex<Option<Library>> = Mutex::new(None);
 
-fn library() -> Result<MutexGuard<'static, sys::ClFft>> {
-    let opened = LIBRARY.get_or_init(|| {
-        let clfft = sys::ClFft::open().map_err(|e| e.to_string())?;
-        let data = sys::SetupData { major: 2, minor: 12, patch: 2, debug_flags: 0 };
-        // SAFETY: called once, before anything else of the library.
-        match unsafe { (clfft.setup)(&data) } {
-            sys::SUCCESS => Ok(Mutex::new(clfft)),
-            status => Err(format!("clfftSetup: {}", sys::status_name(status))),
-        }
-    });
-    match opened {
-        Ok(library) => Ok(library.lock().unwrap_or_else(PoisonError::into_inner)),
-        Err(message) => Err(Error::Device(format!(
-            "clFFT cannot be loaded: {message}\n{INSTALL_HINT}"
-        ))),
+/// clFFT, set up, and how many plans use it.
+struct Library {
+    clfft: sys::ClFft,
+    plans: usize,
+}
+
+fn lock() -> MutexGuard<'static, Option<Library>> {
+    LIBRARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens and sets up the library.
+fn load() -> Result<Library> {
+    let failed = |message: String| Error::Device(format!("clFFT cannot be loaded: {message}\n{INSTALL_HINT}"));
+    let clfft = sys::ClFft::open().map_err(|e| failed(e.to_string()))?;
+    let data = sys::SetupData { major: 2, minor: 12, patch: 2, debug_flags: 0 };
+    // SAFETY: the first call into a library that no plan uses yet; the lock is held.
+    match unsafe { (clfft.setup)(&data) } {
+        sys::SUCCESS => Ok(Library { clfft, plans: 0 }),
+        status => Err(failed(format!("clfftSetup: {}", sys::status_name(status)))),
     }
 }
 
@@ -61,55 +65,30 @@ impl ClFftRows {
                 "clFFT cannot transform rows of {length}: other prime factors than 2, 3, 5, 7, 11, 13"
             )));
         }
-        let clfft = library()?;
-        let check = |what: &str, status: sys::Status| match status {
-            sys::SUCCESS => Ok(()),
-            status => Err(Error::Device(format!(
-                "{}: clFFT {what} for {batch} rows of {length}: {}",
-                session.device_name(),
-                sys::status_name(status)
-            ))),
+        let (mut rows, scratch_bytes) = {
+            let mut guard = lock();
+            let library = match guard.as_mut() {
+                Some(library) => library,
+                None => guard.insert(load()?),
+            };
+            let plan = library.create(session, length)?;
+            // from here on the drop of `rows` gives the plan back, once the lock is free again
+            let rows = ClFftRows { plan, scratch: None };
+            let baked = library.bake(session, plan, batch);
+            drop(guard);
+            (rows, baked.map_err(|what| failure(session, &format!("{what} for {batch} rows of {length}")))?)
         };
-        let mut plan = 0;
-        let lengths = [length];
-        let mut queue = session.queue.get();
-        let mut scratch_bytes = 0;
-        // SAFETY: handles belong to the open session and outlive the plan; arrays have the lengths that are passed.
-        unsafe {
-            check(
-                "plan",
-                (clfft.create_default_plan)(
-                    &mut plan,
-                    session.context.get(),
-                    sys::ONE_DIMENSION,
-                    lengths.as_ptr(),
-                ),
-            )?;
-            check("precision", (clfft.set_plan_precision)(plan, sys::SINGLE))?;
-            check(
-                "layout",
-                (clfft.set_layout)(plan, sys::COMPLEX_INTERLEAVED, sys::COMPLEX_INTERLEAVED),
-            )?;
-            check("location", (clfft.set_result_location)(plan, sys::INPLACE))?;
-            check("batch", (clfft.set_plan_batch_size)(plan, batch))?;
-            // the filter's spectrum carries the scale
-            check("scale", (clfft.set_plan_scale)(plan, sys::BACKWARD, 1.0))?;
-            check(
-                "kernels",
-                (clfft.bake_plan)(plan, 1, &mut queue, None, ptr::null_mut()),
-            )?;
-            check("scratch", (clfft.get_tmp_buf_size)(plan, &mut scratch_bytes))?;
+        if scratch_bytes > 0 {
+            rows.scratch = Some(session.buffer(scratch_bytes, CL_MEM_READ_WRITE, "the transform's scratch space")?);
         }
-        drop(clfft);
-        let scratch = match scratch_bytes {
-            0 => None,
-            bytes => Some(session.buffer(bytes, CL_MEM_READ_WRITE, "the transform's scratch space")?),
-        };
-        Ok(ClFftRows { plan, scratch })
+        Ok(rows)
     }
 
     fn enqueue(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>, direction: i32) -> Result<Event> {
-        let clfft = library()?;
+        let guard = lock();
+        let Some(Library { clfft, .. }) = guard.as_ref() else {
+            return Err(failure(session, "is not loaded"));
+        };
         let mut queue = session.queue.get();
         let mut memory = rows.get_mut();
         let mut event = ptr::null_mut();
@@ -132,12 +111,53 @@ impl ClFftRows {
         };
         match status {
             sys::SUCCESS => Ok(Event::new(event)),
-            status => Err(Error::Device(format!(
-                "{}: clFFT transform: {}",
-                session.device_name(),
-                sys::status_name(status)
-            ))),
+            status => Err(failure(session, &format!("transform: {}", sys::status_name(status)))),
         }
+    }
+}
+
+fn failure(session: &Session, what: &str) -> Error {
+    Error::Device(format!("{}: clFFT {what}", session.device_name()))
+}
+
+impl Library {
+    /// A new plan for rows of `length`, counted.
+    fn create(&mut self, session: &Session, length: usize) -> Result<sys::PlanHandle> {
+        let mut plan = 0;
+        // SAFETY: the context is live; one length for one dimension.
+        let status = unsafe {
+            (self.clfft.create_default_plan)(&mut plan, session.context.get(), sys::ONE_DIMENSION, &length)
+        };
+        match status {
+            sys::SUCCESS => {
+                self.plans += 1;
+                Ok(plan)
+            }
+            status => Err(failure(session, &format!("plan: {}", sys::status_name(status)))),
+        }
+    }
+
+    /// Sets a plan up and compiles its kernels; the bytes of scratch space that it needs, or which step failed.
+    fn bake(&self, session: &Session, plan: sys::PlanHandle, batch: usize) -> std::result::Result<usize, String> {
+        let check = |step: &str, status: sys::Status| match status {
+            sys::SUCCESS => Ok(()),
+            status => Err(format!("{step}: {}", sys::status_name(status))),
+        };
+        let c = &self.clfft;
+        let mut queue = session.queue.get();
+        let mut scratch_bytes = 0;
+        // SAFETY: the plan is live, the queue belongs to its context, pointers live through the calls.
+        unsafe {
+            check("precision", (c.set_plan_precision)(plan, sys::SINGLE))?;
+            check("layout", (c.set_layout)(plan, sys::COMPLEX_INTERLEAVED, sys::COMPLEX_INTERLEAVED))?;
+            check("location", (c.set_result_location)(plan, sys::INPLACE))?;
+            check("batch", (c.set_plan_batch_size)(plan, batch))?;
+            // the filter's spectrum carries the scale
+            check("scale", (c.set_plan_scale)(plan, sys::BACKWARD, 1.0))?;
+            check("kernels", (c.bake_plan)(plan, 1, &mut queue, None, ptr::null_mut()))?;
+            check("scratch", (c.get_tmp_buf_size)(plan, &mut scratch_bytes))?;
+        }
+        Ok(scratch_bytes)
     }
 }
 
@@ -153,10 +173,15 @@ impl RowTransform for ClFftRows {
 
 impl Drop for ClFftRows {
     fn drop(&mut self) {
-        if let Ok(clfft) = library() {
-            // SAFETY: the plan is live and not used again.
-            unsafe {
-                (clfft.destroy_plan)(&mut self.plan);
+        let mut guard = lock();
+        let Some(library) = guard.as_mut() else { return };
+        // SAFETY: the plan is live and not used again; teardown comes after the last plan is gone.
+        unsafe {
+            (library.clfft.destroy_plan)(&mut self.plan);
+            library.plans -= 1;
+            if library.plans == 0 {
+                (library.clfft.teardown)();
+                *guard = None;
             }
         }
     }

@@ -1,0 +1,156 @@
+//! The `f64` reference: filtered back projection written down once more from the conventions, slowly and plainly.
+//! It shares no code with the program but the types that it is given.
+#![allow(dead_code)]
+
+use fbp::margins::TIE;
+use std::f64::consts::PI;
+
+/// A scan as the reference sees it.
+#[derive(Clone)]
+pub struct Scan {
+    pub bins: usize,
+    pub size: usize,
+    /// Degrees.
+    pub angles: Vec<f64>,
+    /// Axis of every projection, in bins.
+    pub axis: Vec<f64>,
+    /// Weight of every projection.
+    pub weights: Vec<f64>,
+}
+
+impl Scan {
+    pub fn even(bins: usize, projections: usize, size: usize) -> Scan {
+        Scan {
+            bins,
+            size,
+            angles: (0..projections).map(|p| 180.0 * p as f64 / projections as f64).collect(),
+            axis: vec![(bins as f64 - 1.0) / 2.0; projections],
+            weights: vec![PI / projections as f64; projections],
+        }
+    }
+
+    pub fn projections(&self) -> usize {
+        self.angles.len()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pad {
+    Zero,
+    Edge,
+    Mirror,
+}
+
+/// Rows filtered by direct circular convolution in `f64`, on `length` points. `window(u)` is the factor on the ramp
+/// at `u` times the Nyquist frequency; `None` does not filter at all.
+pub fn filter(
+    sinogram: &[f32],
+    bins: usize,
+    length: usize,
+    pad: Pad,
+    window: Option<&dyn Fn(f64) -> f64>,
+) -> Vec<f64> {
+    let Some(window) = window else {
+        return sinogram.iter().map(|v| f64::from(*v)).collect();
+    };
+    let distance = |n: usize| n.min(length - n);
+    let ramp = |n: usize| match distance(n) {
+        0 => 0.25,
+        k if k % 2 == 1 => -1.0 / (PI * k as f64).powi(2),
+        _ => 0.0,
+    };
+    // the windowed kernel: two plain cosine transforms
+    let turn = |n: usize, k: usize| (2.0 * PI * ((n * k) % length) as f64 / length as f64).cos();
+    let spectrum: Vec<f64> = (0..length)
+        .map(|k| {
+            let sum: f64 = (0..length).map(|n| ramp(n) * turn(n, k)).sum();
+            sum * window(distance(k) as f64 / (length as f64 / 2.0))
+        })
+        .collect();
+    let kernel: Vec<f64> = (0..length)
+        .map(|n| (0..length).map(|k| spectrum[k] * turn(n, k)).sum::<f64>() / length as f64)
+        .collect();
+    let right = (length - bins).div_ceil(2);
+    let mut filtered = Vec::with_capacity(sinogram.len());
+    for row in sinogram.chunks(bins) {
+        let padded: Vec<f64> = (0..length)
+            .map(|x| {
+                let i = if x < bins + right { x as i64 } else { x as i64 - length as i64 };
+                let inside = (0..bins as i64).contains(&i);
+                let at = match pad {
+                    Pad::Mirror if i < 0 => -1 - i,
+                    Pad::Mirror if !inside => 2 * bins as i64 - 1 - i,
+                    _ => i,
+                };
+                match pad {
+                    Pad::Zero if !inside => 0.0,
+                    _ => f64::from(row[at.clamp(0, bins as i64 - 1) as usize]),
+                }
+            })
+            .collect();
+        for b in 0..bins {
+            filtered.push((0..length).map(|j| padded[j] * kernel[(b + length - j) % length]).sum());
+        }
+    }
+    filtered
+}
+
+/// Back projection of filtered rows: values, and how much each may be off because of ties of nearest interpolation.
+pub fn back_project(filtered: &[f64], scan: &Scan, linear: bool) -> (Vec<f64>, Vec<f64>) {
+    let (n, bins) = (scan.size, scan.bins as i64);
+    let centre = (n as f64 - 1.0) / 2.0;
+    let mut values = vec![0.0; n * n];
+    let mut slack = vec![0.0; n * n];
+    for p in 0..scan.projections() {
+        let (sin, cos) = scan.angles[p].to_radians().sin_cos();
+        let row = &filtered[p * scan.bins..(p + 1) * scan.bins];
+        let at = |i: i64| if (0..bins).contains(&i) { row[i as usize] } else { 0.0 };
+        for y in 0..n {
+            for x in 0..n {
+                let h = scan.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
+                let pixel = y * n + x;
+                if linear {
+                    let i = h.floor();
+                    let w = h - i;
+                    values[pixel] += scan.weights[p] * ((1.0 - w) * at(i as i64) + w * at(i as i64 + 1));
+                } else {
+                    let nearest = (h + 0.5).floor();
+                    values[pixel] += scan.weights[p] * at(nearest as i64);
+                    let below = (h + 0.5 - nearest) < TIE;
+                    let above = (h + 0.5 - nearest) > 1.0 - TIE;
+                    if below || above {
+                        let other = nearest as i64 + if below { -1 } else { 1 };
+                        slack[pixel] += scan.weights[p] * (at(nearest as i64) - at(other)).abs();
+                    }
+                }
+            }
+        }
+    }
+    (values, slack)
+}
+
+/// Root mean square of the difference beyond the slack, over that of the reference.
+pub fn relative_rms(got: &[f32], want: &[f64], slack: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let mut error = 0.0;
+    let mut norm = 0.0;
+    for ((g, w), s) in got.iter().zip(want).zip(slack) {
+        assert!(g.is_finite());
+        error += ((f64::from(*g) - w).abs() - s).max(0.0).powi(2);
+        norm += w * w;
+    }
+    (error / norm).sqrt()
+}
+
+/// Noise in [-1, 1), the same on every machine: nothing hides in it, every bin counts.
+pub fn noise(count: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..count)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}

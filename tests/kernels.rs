@@ -1,0 +1,300 @@
+//! Every back-projection kernel, on the device at hand, against the `f64` reference.
+//!
+//! `FBP_TEST_DEVICE` selects another device, as `--device` does.
+
+mod common;
+
+use common::{Pad, Scan, back_project, filter, noise, relative_rms};
+use fbp::device::{DeviceSelector, FoundDevice, enumerate};
+use fbp::geometry::{AngleWeights, Geometry, Roi, weights};
+use fbp::kernelgen::{KernelSpec, Padding, Texel};
+use fbp::margins::margin;
+use fbp::phantom::{Kind, Phantom};
+use fbp::pipeline::{Engine, Setup, open, texel_works};
+use fbp::profile::{Build, Interpolation, Mode, Offer, Parameters, Sampler, Standard, Storage};
+use fbp::spectrum::{Filter, padded_length};
+
+fn device() -> FoundDevice {
+    let devices = enumerate().expect("the tests need an OpenCL device; scripts/setup installs one");
+    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
+    let selector = std::env::var("FBP_TEST_DEVICE")
+        .map(|text| DeviceSelector::parse(&text).unwrap())
+        .unwrap_or_default();
+    devices[selector.select(&facts).unwrap()].clone()
+}
+
+/// The spec of a standard kernel; `None` when the device has no image format for it.
+fn standard(
+    found: &FoundDevice,
+    sampler: Sampler,
+    interpolation: Interpolation,
+    slices: u32,
+    storage: Storage,
+    projections: usize,
+) -> Option<KernelSpec> {
+    let parameters = Standard { sampler, storage, ..Standard::default() };
+    let offer = Offer {
+        interpolation,
+        mode: Mode::Precise,
+        slices,
+        parameters: Parameters::Standard(parameters),
+    };
+    let texel = match sampler {
+        Sampler::Buffer => Texel::Buffer,
+        Sampler::Image => {
+            let session = open(found).unwrap();
+            Texel::candidates(slices, storage, interpolation).into_iter().find(|texel| {
+                texel.format().is_some_and(|f| found.facts.image_formats.contains(&f))
+                    && texel_works(&session, *texel).unwrap()
+            })?
+        }
+    };
+    Some(KernelSpec::new(&offer, &Build::default(), texel, projections, Some(&found.facts)))
+}
+
+fn geometry(scan: &Scan, roi: Roi) -> Geometry {
+    Geometry {
+        bins: scan.bins,
+        size: scan.size,
+        roi,
+        angles: scan.angles.clone(),
+        axis: scan.axis.clone(),
+        weights: scan.weights.clone(),
+    }
+}
+
+/// Slices of `sinograms` from the device.
+fn reconstruct(
+    found: &FoundDevice,
+    spec: &KernelSpec,
+    scan: &Scan,
+    roi: Roi,
+    filter: Filter,
+    padding: Padding,
+    sinograms: &[f32],
+) -> Vec<f32> {
+    let geometry = geometry(scan, roi);
+    let count = sinograms.len() / (scan.bins * scan.projections());
+    let mut engine = Engine::new(
+        open(found).unwrap(),
+        &Setup {
+            spec,
+            geometry: &geometry,
+            filter,
+            cutoff: 1.0,
+            padding,
+            fft_length: padded_length(scan.bins, &[2, 3, 5, 7]),
+            chunk: count,
+        },
+    )
+    .unwrap();
+    let mut slices = vec![f32::NAN; count * roi.pixels()];
+    engine.reconstruct(sinograms, &mut slices).unwrap();
+    slices
+}
+
+/// Scans that together have everything that goes wrong: odd widths, one projection, an axis that is off or drifts,
+/// uneven angles, slices larger and smaller than the detector.
+fn scans() -> Vec<(&'static str, Scan)> {
+    let odd = Scan::even(67, 41, 67);
+    let one = Scan::even(67, 1, 67);
+    let mut moved = Scan::even(67, 30, 50);
+    moved.axis = vec![20.3; 30];
+    let mut drifting = Scan::even(67, 41, 97);
+    drifting.axis = (0..41).map(|p| 33.0 + 0.13 * f64::from(p) - 2.0).collect();
+    let mut uneven = Scan::even(67, 23, 64);
+    uneven.angles = (0..23).map(|p| f64::from(p * p) * 0.7 - 30.0).collect();
+    uneven.weights = weights(&uneven.angles, AngleWeights::Spacing);
+    vec![
+        ("odd widths", odd),
+        ("one projection", one),
+        ("moved axis", moved),
+        ("drifting axis, large slice", drifting),
+        ("uneven angles", uneven),
+    ]
+}
+
+/// Checks one kernel on every scan; what went wrong.
+fn check(found: &FoundDevice, sampler: Sampler, interpolation: Interpolation, slices: u32, storage: Storage) -> Vec<String> {
+    let mut failures = Vec::new();
+    let linear = interpolation == Interpolation::Linear;
+    for (name, scan) in scans() {
+        let Some(spec) = standard(found, sampler, interpolation, slices, storage, scan.projections()) else {
+            // no format for it here: the program falls back to the buffer, which is tested beside this
+            assert_ne!(sampler, Sampler::Buffer);
+            println!("no image format for {slices} slices of {storage}: not run");
+            break;
+        };
+        let bound = margin(spec.texel, storage, interpolation);
+        // one slice more than a pass: the last pass has empty places
+        let count = slices as usize + 1;
+        let values = scan.bins * scan.projections();
+        let sinograms = noise(count * values, 7 + u64::from(slices));
+        let got = reconstruct(found, &spec, &scan, Roi::full(scan.size), Filter::Ramp, Padding::Edge, &sinograms);
+        let length = padded_length(scan.bins, &[2, 3, 5, 7]);
+        let pixels = scan.size * scan.size;
+        // the first, and the last alone in its pass
+        for slice in [0, count - 1] {
+            let sinogram = &sinograms[slice * values..(slice + 1) * values];
+            let filtered = filter(sinogram, scan.bins, length, Pad::Edge, Some(&|_| 1.0));
+            let (want, slack) = back_project(&filtered, &scan, linear);
+            let error = relative_rms(&got[slice * pixels..(slice + 1) * pixels], &want, &slack);
+            println!("{} {name} slice {slice}: {error:.2e} (margin {:.0e})", spec.name(), bound.relative_rms);
+            if error > bound.relative_rms {
+                failures.push(format!("{} {name} slice {slice}: {error:.3e} > {:.0e} ({})", spec.name(), bound.relative_rms, bound.reason));
+            }
+        }
+    }
+    failures
+}
+
+#[test]
+fn standard_kernels_agree_with_the_reference() {
+    let found = device();
+    let mut failures = Vec::new();
+    for sampler in [Sampler::Image, Sampler::Buffer] {
+        for &interpolation in Interpolation::ALL {
+            for &storage in Storage::ALL {
+                let modes: &[u32] = if sampler == Sampler::Buffer { &[1, 2, 4, 8, 16] } else { &[1, 2, 4] };
+                for &slices in modes {
+                    failures.extend(check(&found, sampler, interpolation, slices, storage));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn filters_and_paddings_agree_with_the_reference() {
+    use std::f64::consts::PI;
+    let found = device();
+    let scan = Scan::even(53, 20, 53);
+    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 1, Storage::Float, 20).unwrap();
+    let sinogram = noise(53 * 20, 3);
+    type Window = Option<fn(f64) -> f64>;
+    let windows: [(Filter, Window); 8] = [
+        (Filter::Ramp, Some(|_| 1.0)),
+        (Filter::SheppLogan, Some(|u| if u == 0.0 { 1.0 } else { (PI * u / 2.0).sin() / (PI * u / 2.0) })),
+        (Filter::Cosine, Some(|u| (PI * u / 2.0).cos())),
+        (Filter::Hamming, Some(|u| 0.54 + 0.46 * (PI * u).cos())),
+        (Filter::Hann, Some(|u| (PI * u / 2.0).cos().powi(2))),
+        (Filter::Parzen, Some(|u| if u <= 0.5 { 1.0 - 6.0 * u * u + 6.0 * u * u * u } else { 2.0 * (1.0 - u).powi(3) })),
+        (Filter::Butterworth, Some(|u| 1.0 / (1.0 + u.powi(8)))),
+        (Filter::None, None),
+    ];
+    let length = padded_length(53, &[2, 3, 5, 7]);
+    for (name, window) in windows {
+        for (padding, pad) in [(Padding::Zero, Pad::Zero), (Padding::Edge, Pad::Edge), (Padding::Mirror, Pad::Mirror)] {
+            let got = reconstruct(&found, &spec, &scan, Roi::full(53), name, padding, &sinogram);
+            let filtered = filter(&sinogram, 53, length, pad, window.as_ref().map(|w| w as &dyn Fn(f64) -> f64));
+            let (want, slack) = back_project(&filtered, &scan, true);
+            let error = relative_rms(&got, &want, &slack);
+            assert!(error <= 1e-5, "{name} {pad:?}: {error:.3e}");
+        }
+    }
+}
+
+#[test]
+fn a_region_is_the_crop_of_the_full_slice_bit_for_bit() {
+    let found = device();
+    let scan = Scan::even(67, 41, 67);
+    let sinogram = noise(67 * 41, 5);
+    for sampler in [Sampler::Image, Sampler::Buffer] {
+        let spec = standard(&found, sampler, Interpolation::Linear, 1, Storage::Float, 41).unwrap();
+        let slice = |roi| reconstruct(&found, &spec, &scan, roi, Filter::Ramp, Padding::Edge, &sinogram);
+        let full = slice(Roi::full(67));
+        for roi in [
+            Roi { x: 5, y: 17, width: 31, height: 9 },
+            Roi { x: 66, y: 0, width: 1, height: 67 },
+            Roi { x: 16, y: 32, width: 16, height: 16 },
+        ] {
+            let region = slice(roi);
+            for y in 0..roi.height {
+                let from = (roi.y + y) * 67 + roi.x;
+                assert_eq!(region[y * roi.width..(y + 1) * roi.width], full[from..from + roi.width], "{roi:?} row {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wide_detector_keeps_its_precision() {
+    // positions near bin 4000 have an f32 step of 2.4e-4 bins: only offsets inside the block keep 1e-5
+    let found = device();
+    let mut scan = Scan::even(4096, 12, 64);
+    scan.axis = vec![4000.37; 12];
+    scan.angles = (0..12).map(|p| 3.0 + 14.9 * f64::from(p)).collect();
+    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 1, Storage::Float, 12).unwrap();
+    let sinogram = noise(4096 * 12, 11);
+    let got = reconstruct(&found, &spec, &scan, Roi::full(64), Filter::None, Padding::Edge, &sinogram);
+    let filtered = filter(&sinogram, 4096, 8192, Pad::Edge, None);
+    let (want, slack) = back_project(&filtered, &scan, true);
+    let error = relative_rms(&got, &want, &slack);
+    assert!(error <= 2e-6, "{error:.3e}");
+}
+
+#[test]
+fn large_and_small_values_survive_half_storage() {
+    let found = device();
+    let scan = Scan::even(67, 41, 67);
+    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 2, Storage::Half, 41).unwrap();
+    let values = 67 * 41;
+    let mut sinograms = noise(2 * values, 5);
+    // past the largest half (65504), and far below the smallest normal one (6e-5), in one pass
+    sinograms[..values].iter_mut().for_each(|v| *v *= 1e9);
+    sinograms[values..].iter_mut().for_each(|v| *v *= 1e-9);
+    let got = reconstruct(&found, &spec, &scan, Roi::full(67), Filter::Ramp, Padding::Edge, &sinograms);
+    for slice in 0..2 {
+        let sinogram = &sinograms[slice * values..(slice + 1) * values];
+        let filtered = filter(sinogram, 67, padded_length(67, &[2, 3, 5, 7]), Pad::Edge, Some(&|_| 1.0));
+        let (want, slack) = back_project(&filtered, &scan, true);
+        let error = relative_rms(&got[slice * 4489..(slice + 1) * 4489], &want, &slack);
+        assert!(error <= 5e-4, "slice {slice}: {error:.3e}");
+    }
+}
+
+#[test]
+fn the_phantom_comes_back_the_right_way_up_and_at_its_value() {
+    // any flip, turn or shift by half a pixel of this phantom is worse than the limit
+    let found = device();
+    let (size, projections) = (128, 200);
+    let phantom = Phantom::new(Kind::Asymmetric, size);
+    let truth = phantom.rasterise(8);
+    let mut scan = Scan::even(size + 9, projections, size);
+    scan.axis = vec![61.7; projections];
+    let mut sinogram = vec![0f32; scan.bins * projections];
+    for (p, row) in sinogram.chunks_mut(scan.bins).enumerate() {
+        phantom.project_row(scan.angles[p].to_radians(), scan.axis[p], row);
+    }
+    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 1, Storage::Float, projections).unwrap();
+    let slice = reconstruct(&found, &spec, &scan, Roi::full(size), Filter::Ramp, Padding::Edge, &sinogram);
+    let nrmse = |f: &dyn Fn(usize, usize) -> (usize, usize)| {
+        let turned: Vec<f32> = (0..size * size)
+            .map(|i| {
+                let (x, y) = f(i % size, i / size);
+                slice[y.min(size - 1) * size + x.min(size - 1)]
+            })
+            .collect();
+        fbp::compare::images(size, size, Some(0.9), &turned, &truth).unwrap().nrmse
+    };
+    let right = nrmse(&|x, y| (x, y));
+    let last = size - 1;
+    println!("right {right:.3}");
+    for (what, error) in [
+        ("flipped in y", nrmse(&|x, y| (x, last - y))),
+        ("flipped in x", nrmse(&|x, y| (last - x, y))),
+        ("transposed", nrmse(&|x, y| (y, x))),
+        ("half a turn", nrmse(&|x, y| (last - x, last - y))),
+        ("shifted", nrmse(&|x, y| (x + 1, y))),
+    ] {
+        println!("{what} {error:.3}");
+        assert!(error > 1.5 * right, "{what}: {error} against {right}");
+    }
+    assert!(right < 0.25, "{right}");
+    for region in phantom.uniform_regions() {
+        if let Some(mean) = region.mean(&slice, 2.0) {
+            assert!((mean - region.value()).abs() < 0.02 * region.contrast().abs().max(0.2), "{mean} {}", region.value());
+        }
+    }
+}
