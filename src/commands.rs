@@ -11,9 +11,10 @@ use crate::kernelgen::{KernelSpec, Texel};
 use crate::phantom::{Detector, Phantom, add_gaussian, row_rng};
 use crate::pipeline::SOFTWARE;
 use crate::plan::human;
-use crate::profile::{Profile, ProfileStore, Sampler};
+use crate::profile::{Offer, Profile, ProfileStore};
 use rayon::prelude::*;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// `fbp devices`: a table, or JSON.
@@ -96,12 +97,15 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
     Ok(text)
 }
 
-/// `fbp kernel`: options and source.
+/// `fbp kernel`: options and source of one kernel, or every kernel of a profile as files.
 pub fn kernel(args: &KernelArgs) -> Result<String> {
     // a built-in profile needs no look at the user's directories
     let profile = ProfileStore::built_in()?
         .named(&args.profile)
         .or_else(|_| ProfileStore::load()?.named(&args.profile))?;
+    if let Some(directory) = &args.every {
+        return every_kernel(&profile, args, directory);
+    }
     let offer = profile.select(
         parse_algorithm(args.algorithm.as_deref())?,
         args.interpolation.parse()?,
@@ -109,17 +113,16 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
         parse_slices(&args.slices_per_pass)?,
         usize::MAX,
     )?;
-    let texel = match offer.parameters.sampler() {
-        Sampler::Buffer => Texel::Buffer,
-        Sampler::Image => Texel::candidates(offer.slices, offer.parameters.storage(), offer.interpolation)
-            .first()
-            .copied()
-            .unwrap_or(Texel::Buffer),
-    };
-    let source = KernelSpec::new(&offer, &profile.build, texel, args.projections, None).generate()?;
+    let texel = offer.texels().first().copied().unwrap_or(Texel::Buffer);
+    kernel_text(&profile, &offer, texel, args).map(|(_, text)| text)
+}
+
+/// Name and text of one kernel, with a head that says how to build and launch it.
+fn kernel_text(profile: &Profile, offer: &Offer, texel: Texel, args: &KernelArgs) -> Result<(String, String)> {
+    let source = KernelSpec::new(offer, &profile.build, texel, args.projections, None).generate()?;
     let side = args.size.unwrap_or(args.bins);
     let blocks = |edge: usize| side.div_ceil(edge);
-    Ok(format!(
+    let text = format!(
         "// profile {}, kernel {}, key {}\n// options: {}\n// work-group {} x {}, {} x {} groups for slices of {side} x {side} from {} projections of {} bins\n{}",
         profile.name,
         source.name,
@@ -132,7 +135,23 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
         args.projections,
         args.bins,
         source.text
-    ))
+    );
+    Ok((source.name, text))
+}
+
+/// Every kernel that the profile can lead to, for every layout of the sinogram that it may read.
+fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Result<String> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--every: {e}")))?;
+    let mut names = BTreeSet::new();
+    for offer in profile.offers() {
+        for texel in offer.texels() {
+            let (name, text) = kernel_text(profile, &offer, texel, args)?;
+            let file = directory.join(format!("{}-{}-{name}.cl", profile.name, offer.mode));
+            std::fs::write(&file, text).map_err(|e| Error::output(&file, format!("--every: {e}")))?;
+            names.insert(file);
+        }
+    }
+    Ok(names.iter().map(|file| format!("{}\n", file.display())).collect())
 }
 
 /// `fbp phantom`: writes the files, says what was written.

@@ -134,7 +134,11 @@ impl Span {
                 "{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"
             ))
         };
-        let number = |part: &str| part.trim().parse::<usize>().map_err(|_| wrong("is not a range"));
+        let number = |part: &str| match part.trim().parse::<usize>() {
+            // one more must be a number, too
+            Ok(value) if value < usize::MAX => Ok(value),
+            _ => Err(wrong("is not a range")),
+        };
         let (range, step) = match text.split_once(':') {
             Some((range, step)) => (range, number(step)?),
             None => (text, 1),

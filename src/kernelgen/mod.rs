@@ -105,6 +105,18 @@ impl Texel {
     }
 }
 
+impl Offer {
+    /// The layouts of the sinogram that the kernel can read, best first; the last, a plain buffer, works everywhere.
+    pub fn texels(&self) -> Vec<Texel> {
+        let mut texels = match self.parameters.sampler() {
+            Sampler::Image => Texel::candidates(self.slices, self.parameters.storage(), self.interpolation),
+            Sampler::Buffer => Vec::new(),
+        };
+        texels.push(Texel::Buffer);
+        texels
+    }
+}
+
 /// Everything that decides the text of a back-projection kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSpec {
@@ -280,7 +292,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSour
     };
     defines.number("PADDING", padding)?;
     Ok(KernelSource::assemble(
-        format!("filter-x{}", spec.slices),
+        format!("filter-for-{}", spec.name()),
         &defines,
         &[COMMON, FILTER],
         build_options(&spec.build),

@@ -273,6 +273,13 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         return Ok(());
     }
     // an output that cannot be written is found before the device is bothered
+    for (path, flag) in [(&job.report, "--report"), (&job.preview, "--preview")] {
+        if let Some(path) = path
+            && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
+        {
+            return Err(Error::output(path, format!("{flag}: there is no directory {}", parent.display())));
+        }
+    }
     let target = job
         .output
         .clone()
@@ -330,6 +337,8 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     });
     progress.finish();
     let done = outcome?;
+    // the preview reads a sinogram once more, which must not count
+    let clamped = source.correction.clamped.counts();
     if let Some(path) = &job.preview {
         preview(path, &source, &done)?;
     }
@@ -340,7 +349,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         device: engine.seconds,
         read: done.read,
         write: done.write,
-        clamped: source.correction.clamped.counts(),
+        clamped,
         clipped: done.clipped,
     };
     tell(&summary, &reporter, &facts.name, job);
@@ -562,7 +571,8 @@ fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: 
         *values.select_nth_unstable_by(index, f32::total_cmp).1
     };
     let (low, high) = (at(low), at(high));
-    Ok(if low < high { (low, high) } else { (low, low + 1.0) })
+    // all the same: a range that holds them, however large they are
+    Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
 }
 
 fn preview(path: &Path, source: &Source, done: &Done) -> Result<()> {

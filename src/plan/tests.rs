@@ -1,1 +1,109 @@
+use super::*;
+use crate::cli::ReconstructArgs;
+use crate::kernelgen::Texel;
+use crate::profile::facts::example;
+use crate::profile::{ProfileStore, facts};
 
+fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
+    let mut args = ReconstructArgs { sinograms: Some("s".into()), output: Some("r".into()), ..Default::default() };
+    change(&mut args);
+    Job::new(args).unwrap()
+}
+
+fn stack() -> StackShape {
+    StackShape { slices: 100, projections: 180, bins: 256, angles: None, shifts: None }
+}
+
+fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {
+    let scan = Scan::new(job, &stack())?;
+    let choice = ProfileStore::built_in()?.for_device(Some("default"), facts)?;
+    Plan::new(job, &scan, &choice, facts, host)
+}
+
+#[test]
+fn chunks_are_whole_passes_within_both_budgets() {
+    let facts = example();
+    for (device, host) in [("1G", 8u64 << 30), ("40M", 8 << 30), ("1G", 20 << 20), ("16M", 10 << 20)] {
+        let job = job(|a| a.device_memory = Some(device.into()));
+        let plan = plan(&job, &facts, host).unwrap();
+        assert_eq!(plan.spec.slices, 4);
+        assert_eq!(plan.chunk % 4, 0, "{device} {host}");
+        let total: u64 = plan.device_bytes.iter().map(|b| b.bytes).sum();
+        assert!(total <= job.device_memory.unwrap() && plan.host_bytes <= host, "{device} {host} {total}");
+    }
+}
+
+#[test]
+fn what_cannot_fit_is_said() {
+    let message = plan(&job(|a| a.device_memory = Some("1M".into())), &example(), 1 << 30).unwrap_err();
+    assert_eq!(message.exit_code(), 4);
+    assert!(message.to_string().contains("--slices-per-pass"), "{message}");
+    let message = plan(&job(|_| {}), &example(), 1 << 10).unwrap_err();
+    assert_eq!(message.exit_code(), 2);
+    assert!(message.to_string().contains("--memory"), "{message}");
+    let small = DeviceFacts { max_work_group: 128, ..example() };
+    assert_eq!(plan(&job(|_| {}), &small, 1 << 30).unwrap_err().exit_code(), 4);
+}
+
+#[test]
+fn images_are_used_only_where_they_work_and_fit() {
+    let fast = job(|a| a.mode = Some("fast".into()));
+    let texel = |facts: &DeviceFacts| {
+        let plan = plan(&fast, facts, 1 << 30).unwrap();
+        (plan.spec.texel, plan.notes.len())
+    };
+    let (with, notes) = texel(&example());
+    assert!(with.format().is_some() && notes == 0);
+    let none = DeviceFacts { image_formats: Vec::new(), ..example() };
+    assert_eq!(texel(&none), (Texel::Buffer, 1));
+    let tiny = DeviceFacts { image_max: [256, 128], ..example() };
+    assert_eq!(texel(&tiny), (Texel::Buffer, 1));
+    let wide_only = DeviceFacts {
+        image_formats: vec![facts::ImageFormat::new(facts::Channels::RGBA, facts::ChannelType::Half)],
+        ..example()
+    };
+    assert!(texel(&wide_only).0.format().is_some());
+}
+
+#[test]
+fn scans_are_checked() {
+    let scan = |change: fn(&mut ReconstructArgs), stack: StackShape| Scan::new(&job(change), &stack);
+    assert_eq!(scan(|_| {}, stack()).unwrap().geometry.axis[0], 127.5);
+    let excluded = scan(|a| a.exclude = Some("0,10..20".into()), stack()).unwrap();
+    assert_eq!((excluded.used.len(), excluded.used[0]), (169, 1));
+    let sum: f64 = excluded.geometry.weights.iter().sum();
+    assert!((sum - std::f64::consts::PI).abs() < 1e-12);
+    for (change, code) in [
+        ((|a| a.exclude = Some("..".into())) as fn(&mut ReconstructArgs), 2),
+        (|a| a.center = Some("256".into()), 2),
+        (|a| a.center = Some("-0.1".into()), 2),
+        (|a| a.roi = Some("200,0,57,1".into()), 2),
+        (|a| a.rows = Some("90..101".into()), 2),
+    ] {
+        assert_eq!(scan(change, stack()).unwrap_err().exit_code(), code);
+    }
+    let wrong = StackShape { shifts: Some(vec![0.0; 179]), ..stack() };
+    assert_eq!(scan(|_| {}, wrong).unwrap_err().exit_code(), 3);
+    let wrong = StackShape { angles: Some(vec![0.0; 181]), ..stack() };
+    let message = scan(|a| a.angles = Some("a.txt".into()), wrong).unwrap_err().to_string();
+    assert!(message.contains("181 angles") && message.contains("180 projections"), "{message}");
+}
+
+#[test]
+fn many_projections_leave_constant_memory() {
+    use crate::profile::Constants;
+    let mut stack = stack();
+    stack.projections = 9000;
+    let job = job(|_| {});
+    let scan = Scan::new(&job, &stack).unwrap();
+    let choice = ProfileStore::built_in().unwrap().for_device(None, &example()).unwrap();
+    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30).unwrap();
+    assert_eq!(plan.spec.constants, Constants::Global);
+}
+
+#[test]
+fn bytes_for_people() {
+    assert_eq!(human(512), "512 B");
+    assert_eq!(human(3 << 19), "1.5 MiB");
+    assert_eq!(human(u64::MAX), "16777216.0 TiB");
+}

@@ -1,0 +1,83 @@
+//! The generator's output is kept in `tests/golden/`: one file for every shipped profile.
+//!
+//! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test golden` and look at the difference in git.
+
+use fbp::kernelgen::{FILES, KernelSource, KernelSpec, Padding, Texel, generate_filter, generate_probe};
+use fbp::profile::ProfileStore;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// What the generator adds to the files of `cl/`: options, launch shape, defines, order of files.
+fn head(source: &KernelSource) -> String {
+    let defines = source.text.lines().skip(1).take_while(|line| line.starts_with("#define"));
+    let files = source.text.lines().filter(|line| line.starts_with("/* ---- "));
+    let lines: Vec<&str> = defines.chain(files).collect();
+    format!(
+        "== {}\noptions: {}\nentry: {}, work-group {:?}, block {:?}\n{}\n",
+        source.name,
+        source.options,
+        source.entry,
+        source.work_group,
+        source.block,
+        lines.join("\n")
+    )
+}
+
+/// Every text that the shipped profiles can lead to, by file name: a file a profile, and one whole program.
+fn generated() -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    let store = ProfileStore::built_in().unwrap();
+    for (profile, _) in store.iter() {
+        let mut sections = BTreeSet::new();
+        for offer in profile.offers() {
+            for texel in offer.texels() {
+                let spec = KernelSpec::new(&offer, &profile.build, texel, 1024, None);
+                sections.insert(head(&spec.generate().unwrap()));
+                sections.insert(head(&generate_filter(&spec, Padding::Edge).unwrap()));
+            }
+        }
+        texts.insert(format!("{}.txt", profile.name), sections.into_iter().collect::<Vec<_>>().join("\n"));
+    }
+    let profile = store.named("default").unwrap();
+    let spec = KernelSpec::new(&profile.offers()[0], &profile.build, Texel::Buffer, 1024, None);
+    texts.insert("whole.cl".into(), spec.generate().unwrap().text);
+    texts.insert("probe-image.cl".into(), generate_probe().text);
+    texts
+}
+
+#[test]
+fn generated_text_is_what_git_has() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let texts = generated();
+    if std::env::var_os("FBP_UPDATE_GOLDEN").is_some() {
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).unwrap();
+        for (name, text) in &texts {
+            fs::write(directory.join(name), text).unwrap();
+        }
+    }
+    let mut kept: Vec<String> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    kept.sort();
+    let names: Vec<&String> = texts.keys().collect();
+    assert_eq!(kept.iter().collect::<Vec<_>>(), names, "files of tests/golden; see the head of this test");
+    for (name, text) in &texts {
+        let golden = fs::read_to_string(directory.join(name)).unwrap();
+        assert_eq!(&golden, text, "tests/golden/{name}; see the head of this test");
+    }
+}
+
+#[test]
+fn every_kernel_file_is_known_to_the_generator() {
+    let mut on_disk: Vec<String> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("cl"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    on_disk.sort();
+    let mut known: Vec<&str> = FILES.iter().map(|((name, _), _)| *name).collect();
+    known.sort_unstable();
+    assert_eq!(on_disk, known);
+}

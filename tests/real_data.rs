@@ -1,0 +1,95 @@
+//! Real scans with reference slices by independent programs. The data are not part of the project: the tests look for
+//! `../shared/data` beside the checkout and say so where it is not there.
+
+use assert_cmd::Command;
+use fbp::commands::compare_stacks;
+use fbp::io::Stack;
+use std::path::{Path, PathBuf};
+
+/// The data, if they are there.
+fn data() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    if path.is_dir() {
+        return Some(path);
+    }
+    println!("skipped: there is no {}", path.display());
+    None
+}
+
+/// A reference: its file name says row, centre, whether the side is odd, and filter (`row020_c39_odd_hann_skimage.tif`).
+struct Reference {
+    file: PathBuf,
+    row: usize,
+    center: f64,
+    filter: &'static str,
+    tolerance: f64,
+}
+
+fn references(directory: &Path) -> Vec<Reference> {
+    let mut references: Vec<Reference> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "tif"))
+        .map(|file| {
+            let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+            let parts: Vec<&str> = name.split('_').collect();
+            let hann = parts.contains(&"hann");
+            Reference {
+                row: parts[0].strip_prefix("row").unwrap().parse().unwrap(),
+                center: parts[1].strip_prefix('c').unwrap().replace('p', ".").parse().unwrap(),
+                filter: if hann { "hann" } else { "ramp" },
+                tolerance: if hann { 0.005 } else { 0.001 },
+                file,
+            }
+        })
+        .collect();
+    references.sort_by(|a, b| a.file.cmp(&b.file));
+    assert!(!references.is_empty());
+    references
+}
+
+/// Reconstructs a row from raw projections and compares it with its reference.
+fn check(reference: &Reference, [projections, flats, darks]: [&Path; 3], angles: &Path) {
+    let bins = Stack::open(projections.to_str().unwrap(), "--projections").unwrap().width();
+    let side = Stack::open(reference.file.to_str().unwrap(), "reference").unwrap().width();
+    let output = tempfile::tempdir().unwrap();
+    let slice = output.path().join("slice.tif");
+    Command::cargo_bin("fbp")
+        .unwrap()
+        .arg("reconstruct")
+        .args([Path::new("--projections"), projections, Path::new("--flats"), flats, Path::new("--darks"), darks])
+        .args([Path::new("--angles"), angles, Path::new("--output"), &slice])
+        .args(["--padding", "zero", "--angle-weights", "uniform", "--filter", reference.filter])
+        .args(["--center", &reference.center.to_string(), "--size", &side.to_string()])
+        .args(["--rows", &reference.row.to_string()])
+        .assert()
+        .success();
+    let radius = 0.95 * reference.center.min(bins as f64 - 1.0 - reference.center);
+    let mask = radius / (side as f64 / 2.0);
+    let result = compare_stacks(slice.to_str().unwrap(), reference.file.to_str().unwrap(), Some(mask)).unwrap();
+    println!("{}: NRMSE {:.2e}", reference.file.display(), result.nrmse);
+    assert!(result.nrmse <= reference.tolerance, "{}: {result:?}", reference.file.display());
+}
+
+#[test]
+fn tooth_from_single_files_and_from_multi_page_stacks() {
+    let Some(data) = data() else { return };
+    let tooth = data.join("tooth");
+    let angles = tooth.join("angles_deg.txt");
+    for reference in references(&tooth.join("ref")) {
+        check(&reference, [&tooth.join("proj"), &tooth.join("flat"), &tooth.join("dark")], &angles);
+        let pages = tooth.join("multipage");
+        let stacks = [pages.join("proj_stack.tif"), pages.join("flat_stack.tif"), pages.join("dark_stack.tif")];
+        check(&reference, [&stacks[0], &stacks[1], &stacks[2]], &angles);
+    }
+}
+
+#[test]
+fn porous_particle() {
+    let Some(data) = data() else { return };
+    let scan = data.join("tomo77");
+    let angles = scan.join("angles_deg.txt");
+    for reference in references(&scan.join("ref")) {
+        check(&reference, [&scan.join("proj"), &scan.join("flat"), &scan.join("dark")], &angles);
+    }
+}
