@@ -6,6 +6,7 @@
  *   HALF_STORAGE  1 the sinogram is stored as half, 0 as float; arithmetic is always float (5.3)
  *   WORK_X/Y      work-group
  *   CONSTANTS     address space of the per-projection constants
+ *   PACKED        1 the constants of a projection are one float4, 0 four arrays
  *   UNROLL        unroll hint of the projection loop; 1 leaves it to the compiler
  *
  * Layouts
@@ -30,6 +31,9 @@
 #ifndef CONSTANTS
 #define CONSTANTS __constant
 #endif
+#ifndef PACKED
+#define PACKED 1
+#endif
 #ifndef UNROLL
 #define UNROLL 1
 #endif
@@ -38,6 +42,8 @@
 
 #define PRAGMA_(text) _Pragma(#text)
 #define PRAGMA(text) PRAGMA_(text)
+/* in front of short loops over an item's pixels, so that their sums stay in registers */
+#define UNROLL_ALL PRAGMA(unroll)
 #if UNROLL > 1
 #define UNROLL_LOOP PRAGMA(unroll UNROLL)
 #else
@@ -71,6 +77,20 @@ inline float half_range_factor(uint peak)
     return peak == 0 ? 1.0f : as_float((uint)(clamp(13 - exponent, -100, 100) + 127) << 23);
 }
 
+/* Constants of a projection: cosine and sine of its angle, axis c + d_p in bins, and `lowest`, how far below a block's
+ * first pixel the block's lowest position is (<= 0 bins). PACKED 1: one float4 each (paper, 5.7); 0: four arrays. */
+#if PACKED
+typedef float4 constant_t;
+#define TURN(constants, p, count) ((constants)[p].xy)
+#define AXIS(constants, p, count) ((constants)[p].z)
+#define LOWEST(constants, p, count) ((constants)[p].w)
+#else
+typedef float constant_t;
+#define TURN(constants, p, count) ((float2)((constants)[p], (constants)[(count) + (p)]))
+#define AXIS(constants, p, count) ((constants)[2 * (count) + (p)])
+#define LOWEST(constants, p, count) ((constants)[3 * (count) + (p)])
+#endif
+
 /* Where a ray meets the detector: whole bins, and the distance from there in bins (not always in [0, 1)). */
 typedef struct {
     float whole;
@@ -87,13 +107,52 @@ inline position_t position_in_block(float2 column, float2 row, float2 turn, floa
     return h;
 }
 
-/* Stores pixel `at` of every slice that the output has. `unit` is pi / P; the factor undoes what the half range needed. */
-inline void store_slices(__global float *out, values_t sum, ulong at, ulong plane, int valid, float unit,
-                         __global const uint *peaks)
+/* Item 0..15 of a 4 x 4 square along the Z-order curve (paper, Algorithm 2). */
+inline int2 z_order(int item)
 {
+    return (int2)((item & 1) + 2 * ((item >> 2) & 1), ((item >> 1) & 1) + 2 * ((item >> 3) & 1));
+}
+
+/* The output of a kernel run: where the slices are and which part of them is wanted. */
+typedef struct {
+    __global float *slices;        /* first slice of this run */
+    __global const uint *peaks;    /* [slice] see half_range_factor */
+    int4 roi;                      /* x, y, width, height of the region in the full slice */
+    int valid;                     /* slices that exist; the others of SLICES are not stored */
+    float unit;                    /* pi / P */
+} output_t;
+
+/* Stores the sums of pixel (x, y) of the full slice, if it is in the region. */
+inline void store_pixel(output_t out, values_t sum, int x, int y)
+{
+    x -= out.roi.x;
+    y -= out.roi.y;
+    if (x < 0 || x >= out.roi.z || y < 0 || y >= out.roi.w)
+        return;
+    const ulong at = (ulong)y * out.roi.z + x, plane = (ulong)out.roi.z * out.roi.w;
 #define STORE_SLICE(s, member) \
-    if (s < valid) \
-        out[s * plane + at] = sum member * (unit / half_range_factor(peaks[s]));
+    if (s < out.valid) \
+        out.slices[s * plane + at] = sum member * (out.unit / half_range_factor(out.peaks[s]));
     EACH_SLICE(STORE_SLICE)
 #undef STORE_SLICE
 }
+
+/* Arguments that every back-projection kernel has, in this order:
+ *   sinogram       compound sinogram, already weighted per projection
+ *   columns, rows  [block][projection] detector position of the block's first pixel: whole bins, rest
+ *   constants      [projection] see PACKED
+ *   peaks, slices  see output_t
+ *   counters       [multiprocessor] blocks started there; only kernels that balance two units use it
+ *   projections, bins
+ *   roi            see output_t
+ *   origin         first pixel of block (0, 0) in the full slice
+ *   first          where this run's slices start in `slices`
+ *   valid, unit    see output_t
+ *   centre         x0 = y0, the pixel that the axis goes through */
+#define KERNEL_ARGUMENTS \
+    SINOGRAM sinogram, __global const float2 *restrict columns, __global const float2 *restrict rows, \
+    CONSTANTS constant_t *restrict constants, __global const uint *restrict peaks, __global float *restrict slices, \
+    __global uint *restrict counters, int projections, int bins, int4 roi, int2 origin, ulong first, int valid, \
+    float unit, float centre
+
+#define OUTPUT {slices + first, peaks, roi, valid, unit}

@@ -9,34 +9,34 @@
 
 #if HALF_STORAGE
 typedef half stored_t;
-#define LOAD(at, row) LOAD_HALVES(at, row)
-#elif SLICES == 1
-typedef float stored_t;
-#define LOAD(at, row) (row)[at]
+#define ELEMENT SLICES
+#define LOAD(row, at) LOAD_HALVES(at, row)
 #else
 typedef values_t stored_t;
-#define LOAD(at, row) (row)[at]
+#define ELEMENT 1
+#define LOAD(row, at) (row)[at]
 #endif
 
 #define SINOGRAM __global const stored_t *restrict
 
-/* The value of projection `p` at position `h`; `bins` is the detector's width. */
-inline values_t sample(__global const stored_t *restrict sinogram, int bins, int p, position_t h)
+/* Row of projection `p`, from its first guard bin on. */
+inline __global const stored_t *sinogram_row(__global const stored_t *sinogram, int bins, int p)
 {
-#if HALF_STORAGE
-    __global const half *row = sinogram + (ulong)p * (bins + 2 * GUARD) * SLICES;
-#else
-    __global const stored_t *row = sinogram + (ulong)p * (bins + 2 * GUARD);
-#endif
-#if LINEAR
-    const float below = floor(h.rest);
-    const int i = clamp((int)(h.whole + below), -GUARD, bins) + GUARD;
-    const float w = h.rest - below;
-    const values_t a = LOAD(i, row);
-    const values_t b = LOAD(i + 1, row);
-    return mad((values_t)(w), b - a, a);
-#else
-    const int i = clamp((int)(h.whole + floor(h.rest + 0.5f)), -GUARD, bins) + GUARD;
-    return LOAD(i, row);
-#endif
+    return sinogram + (ulong)p * (bins + 2 * GUARD) * ELEMENT;
+}
+
+/* The value of projection `p` in the bin with the whole number `bin`. */
+inline values_t fetch_bin(__global const stored_t *sinogram, int bins, int p, float bin)
+{
+    return LOAD(sinogram_row(sinogram, bins, p), clamp((int)bin, -GUARD, bins) + GUARD);
+}
+
+/* The value of projection `p` at `rest` after bin `whole`, between two bins. */
+inline values_t fetch_between(__global const stored_t *sinogram, int bins, int p, float whole, float rest)
+{
+    __global const stored_t *row = sinogram_row(sinogram, bins, p);
+    const float below = floor(rest);
+    const int i = clamp((int)(whole + below), -GUARD, bins) + GUARD;
+    const values_t a = LOAD(row, i), b = LOAD(row, i + 1);
+    return mad((values_t)(rest - below), b - a, a);
 }

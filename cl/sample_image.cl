@@ -1,7 +1,8 @@
-/* sample_image.cl: the sinogram as an image, read (and for LINEAR interpolated) by the texture unit (paper, 5.1 to 5.3).
+/* sample_image.cl: the sinogram as an image, read and interpolated by the texture unit (paper, 5.1 to 5.3).
  *
- *   FORGED  1: two half values travel in the bits of each float channel; only for LINEAR 0, where the unit
- *           hands them over untouched (paper, 5.3). 0: a channel is a slice; channels past SLICES are unused.
+ *   FORGED  1: two half values travel in the bits of each float channel; only for kernels that read whole bins,
+ *           where the unit hands them over untouched (paper, 5.3). 0: a channel is a slice; channels past SLICES
+ *           are unused.
  *
  * The border colour is 0, so bins outside the detector count as 0.
  */
@@ -11,11 +12,8 @@
 
 #define SINOGRAM __read_only image2d_t
 
-#if LINEAR
-__constant sampler_t SINOGRAM_SAMPLER = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR;
-#else
-__constant sampler_t SINOGRAM_SAMPLER = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
-#endif
+__constant sampler_t WHOLE_BINS = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__constant sampler_t BETWEEN_BINS = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR;
 
 inline values_t slices_of_texel(float4 texel)
 {
@@ -34,13 +32,14 @@ inline values_t slices_of_texel(float4 texel)
 #endif
 }
 
-/* The value of projection `p` at position `h`; texel centres are at half-integers. */
-inline values_t sample(__read_only image2d_t sinogram, int bins, int p, position_t h)
+/* The value of projection `p` in the bin with the whole number `bin`; texel centres are at half-integers. */
+inline values_t fetch_bin(__read_only image2d_t sinogram, int bins, int p, float bin)
 {
-#if LINEAR
-    const float bin = h.whole + h.rest;
-#else
-    const float bin = h.whole + floor(h.rest + 0.5f);
-#endif
-    return slices_of_texel(read_imagef(sinogram, SINOGRAM_SAMPLER, (float2)(bin + 0.5f, p + 0.5f)));
+    return slices_of_texel(read_imagef(sinogram, WHOLE_BINS, (float2)(bin + 0.5f, p + 0.5f)));
+}
+
+/* The value of projection `p` at `rest` after bin `whole`, between two bins. */
+inline values_t fetch_between(__read_only image2d_t sinogram, int bins, int p, float whole, float rest)
+{
+    return slices_of_texel(read_imagef(sinogram, BETWEEN_BINS, (float2)(whole + rest + 0.5f, p + 0.5f)));
 }

@@ -211,7 +211,13 @@ pub struct ReconstructArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtype: Option<String>,
     /// Values that become the smallest and largest integer, for u16 and u8
-    #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, conflicts_with = "percentile", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "MIN,MAX",
+        allow_hyphen_values = true,
+        conflicts_with = "percentile",
+        help_heading = "Output"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<Text>,
     /// The same as percentiles of sampled slices [default for u16 and u8: 0.1,99.9]
@@ -373,7 +379,7 @@ pub struct PhantomArgs {
     /// Standard deviation of Gaussian noise on the line integrals
     #[arg(long, default_value_t = 0.0)]
     pub noise: f64,
-    /// Write detector counts (16 bit, Poisson noise) of a beam of so many photons a pixel, for --as projections
+    /// Write detector counts (16 bit, Poisson noise) of a beam of so many photons a pixel (at most 55000), for --as projections
     #[arg(long, value_name = "PHOTONS", requires = "flats")]
     pub photons: Option<f64>,
     /// Directory for flat fields, with --photons

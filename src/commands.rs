@@ -7,7 +7,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
 use crate::io::{Dtype, Encoding, SliceWriter, Stack, Target, write_image};
-use crate::kernelgen::{KernelSpec, Texel};
+use crate::kernelgen::{KernelSpec, Problem, Texel};
 use crate::phantom::{Detector, Phantom, add_gaussian, row_rng};
 use crate::pipeline::SOFTWARE;
 use crate::plan::human;
@@ -32,10 +32,7 @@ pub fn devices(args: &DevicesArgs) -> Result<String> {
             "profile": choice.profile.name,
             "profile_reason": choice.reason,
         }));
-        text += &format!(
-            "{index} ({}:{})  {} [{}]\n",
-            f.platform_index, f.device_index, f.name, f.kind
-        );
+        text += &format!("{index} ({}:{})  {} [{}]\n", f.platform_index, f.device_index, f.name, f.kind);
         for (what, value) in [
             ("platform", f.platform.clone()),
             ("vendor", format!("{} ({}), architecture {}", f.vendor, f.vendor_word, f.architecture)),
@@ -87,8 +84,8 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         ProfilesAction::Check { files } => {
             for file in files {
                 let name = file.display().to_string();
-                let content = std::fs::read_to_string(file)
-                    .map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+                let content =
+                    std::fs::read_to_string(file).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
                 let profile = Profile::parse(&content, &name)?;
                 text += &format!("{name}: profile {}, {} kernels, right\n", profile.name, profile.offers().len());
             }
@@ -100,9 +97,8 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
 /// `fbp kernel`: options and source of one kernel, or every kernel of a profile as files.
 pub fn kernel(args: &KernelArgs) -> Result<String> {
     // a built-in profile needs no look at the user's directories
-    let profile = ProfileStore::built_in()?
-        .named(&args.profile)
-        .or_else(|_| ProfileStore::load()?.named(&args.profile))?;
+    let profile =
+        ProfileStore::built_in()?.named(&args.profile).or_else(|_| ProfileStore::load()?.named(&args.profile))?;
     if let Some(directory) = &args.every {
         return every_kernel(&profile, args, directory);
     }
@@ -119,7 +115,8 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
 
 /// Name and text of one kernel, with a head that says how to build and launch it.
 fn kernel_text(profile: &Profile, offer: &Offer, texel: Texel, args: &KernelArgs) -> Result<(String, String)> {
-    let source = KernelSpec::new(offer, &profile.build, texel, args.projections, None).generate()?;
+    let problem = Problem { projections: args.projections, same_axis: true };
+    let source = KernelSpec::new(offer, profile, texel, problem, None).generate()?;
     let side = args.size.unwrap_or(args.bins);
     let blocks = |edge: usize| side.div_ceil(edge);
     let text = format!(
@@ -154,6 +151,9 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
     Ok(names.iter().map(|file| format!("{}\n", file.display())).collect())
 }
 
+/// Brightest beam whose counts stay below 65535 at every pixel's gain.
+const MOST_PHOTONS: f64 = 55000.0;
+
 /// `fbp phantom`: writes the files, says what was written.
 pub fn phantom(args: &PhantomArgs) -> Result<String> {
     let positive = |value: usize, flag: &str| match value {
@@ -176,6 +176,13 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
             return Err(Error::usage(format!("{flag}: {value} is not a finite number")));
         }
     }
+    if let Some(photons) = args.photons
+        && !(1.0..=MOST_PHOTONS).contains(&photons)
+    {
+        return Err(Error::usage(format!(
+            "--photons: {photons} is not within 1..={MOST_PHOTONS}; more would clip the 16-bit counts"
+        )));
+    }
     let kind = args.kind.parse()?;
     let axis = args.center.unwrap_or(default_axis(bins));
     let angles = match &args.angles {
@@ -186,19 +193,15 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
         }
     };
     if angles.len() != projections {
-        return Err(Error::Input(format!(
-            "--angles: {} angles for --projections {projections}",
-            angles.len()
-        )));
+        return Err(Error::Input(format!("--angles: {} angles for --projections {projections}", angles.len())));
     }
     // counts need an attenuation that a beam can pass: twice the mean free path along the densest ray
     let scale = match args.photons {
         Some(_) => args.scale * 2.0 / Phantom::new(kind, size).densest_ray(),
         None => args.scale,
     };
-    let phantoms: Vec<Phantom> = (0..slices)
-        .map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale))
-        .collect();
+    let phantoms: Vec<Phantom> =
+        (0..slices).map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale)).collect();
     let row = |slice: usize, p: usize, out: &mut [f32]| {
         phantoms[slice].project_row(angles[p].to_radians(), axis, out);
         if args.noise > 0.0 {
@@ -213,18 +216,30 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
     let (count, rows) = if sinograms { (slices, projections) } else { (projections, slices) };
     let page = |page: usize| {
         let mut values = vec![0f32; rows * bins];
-        values.par_chunks_mut(bins).enumerate().for_each(|(r, out)| {
-            if sinograms { row(page, r, out) } else { row(r, page, out) }
-        });
+        values.par_chunks_mut(bins).enumerate().for_each(
+            |(r, out)| {
+                if sinograms { row(page, r, out) } else { row(r, page, out) }
+            },
+        );
         values
     };
+    // all that would be refused is refused before anything is written
+    for directory in [Some(&args.output), args.flats.as_ref(), args.darks.as_ref()].into_iter().flatten() {
+        refuse_filled(directory, args.overwrite)?;
+    }
+    if let Some(truth) = &args.truth {
+        if let Some(parent) = truth.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| Error::output(truth, format!("--truth: {e}")))?;
+        }
+        if !args.overwrite && truth.exists() {
+            return Err(Error::output(truth, "--truth: exists already; add --overwrite or choose another file"));
+        }
+    }
     if let (Some(photons), Some(flats), Some(darks)) = (args.photons, &args.flats, &args.darks) {
         let detector = Detector { bins, rows, photons };
         let counts = |stream: u32, make: &(dyn Fn(usize, &mut rand_chacha::ChaCha8Rng) -> Vec<u16> + Sync)| {
-            let rows: Vec<Vec<u16>> = (0..rows)
-                .into_par_iter()
-                .map(|r| make(r, &mut row_rng(args.seed, stream, r as u32)))
-                .collect();
+            let rows: Vec<Vec<u16>> =
+                (0..rows).into_par_iter().map(|r| make(r, &mut row_rng(args.seed, stream, r as u32))).collect();
             rows.concat().into_iter().map(f32::from).collect::<Vec<f32>>()
         };
         const FIELDS: usize = 10;
@@ -263,6 +278,13 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
     ))
 }
 
+fn refuse_filled(directory: &Path, overwrite: bool) -> Result<()> {
+    if !overwrite && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::output(directory, "the directory is not empty; add --overwrite or choose another --output"));
+    }
+    Ok(())
+}
+
 /// Writes `count` pages of `width x height` as single files `prefix_00000.tif` ...
 #[allow(clippy::too_many_arguments)]
 fn write_stack(
@@ -275,12 +297,7 @@ fn write_stack(
     counts: bool,
     page: impl Fn(usize) -> Vec<f32>,
 ) -> Result<()> {
-    if !overwrite && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Error::output(
-            directory,
-            "the directory is not empty; add --overwrite or choose another --output",
-        ));
-    }
+    refuse_filled(directory, overwrite)?;
     let target = Target::Pattern {
         directory: directory.to_owned(),
         prefix: format!("{prefix}_"),
@@ -343,11 +360,8 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
         let value = serde_json::to_value(&c).map_err(|e| Error::Output(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
-        let place = c
-            .max_at
-            .as_ref()
-            .map(|at| format!(" at slice {}, x {}, y {}", at.slice, at.x, at.y))
-            .unwrap_or_default();
+        let place =
+            c.max_at.as_ref().map(|at| format!(" at slice {}, x {}, y {}", at.slice, at.x, at.y)).unwrap_or_default();
         format!(
             "RMSE    {:.6e}\nNRMSE   {:.6e}\nPSNR    {:.2} dB\nSSIM    {:.6}\nmax     {:.6e}{place}\npixels  {}{}\n",
             c.rmse,
@@ -363,11 +377,9 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
         )
     };
     let verdict = match args.tolerance {
-        // written so that NaN fails
-        Some(tolerance) if !(c.nrmse <= tolerance) => Err(Error::Unequal(format!(
-            "NRMSE {:.6e} is past the tolerance {tolerance:e}",
-            c.nrmse
-        ))),
+        Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => {
+            Err(Error::Unequal(format!("NRMSE {:.6e} is past the tolerance {tolerance:e}", c.nrmse)))
+        }
         _ => Ok(()),
     };
     Ok((text, verdict))

@@ -21,11 +21,7 @@ pub struct Mask {
 impl Mask {
     /// The mask of `width x height` images.
     pub fn new(width: usize, height: usize, fraction: Option<f64>) -> Mask {
-        Mask {
-            width,
-            height,
-            radius: fraction.map(|fraction| fraction * width.min(height) as f64 / 2.0),
-        }
+        Mask { width, height, radius: fraction.map(|fraction| fraction * width.min(height) as f64 / 2.0) }
     }
 
     /// Does pixel `(x, y)` count?
@@ -69,11 +65,7 @@ pub struct Range {
 impl Range {
     /// Nothing seen yet.
     pub fn new(mask: Mask) -> Range {
-        Range {
-            mask,
-            min: f64::INFINITY,
-            max: f64::NEG_INFINITY,
-        }
+        Range { mask, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
     /// Takes in one slice of the reference.
@@ -255,21 +247,10 @@ impl Accumulator {
                     (false, false) => f64::INFINITY,
                 },
             ),
-            psnr: or(
-                f64::NEG_INFINITY,
-                if equal {
-                    f64::INFINITY
-                } else {
-                    20.0 * (span / rmse).log10()
-                },
-            ),
+            psnr: or(f64::NEG_INFINITY, if equal { f64::INFINITY } else { 20.0 * (span / rmse).log10() }),
             ssim: or(
                 0.0,
-                if span > 0.0 {
-                    self.ssim_sum / self.ssim_windows as f64
-                } else {
-                    f64::from(u8::from(equal))
-                },
+                if span > 0.0 { self.ssim_sum / self.ssim_windows as f64 } else { f64::from(u8::from(equal)) },
             ),
             max_abs: or(f64::INFINITY, self.max_abs),
             max_at: self.bad_at.or(self.max_at),
@@ -286,13 +267,7 @@ impl Accumulator {
 }
 
 /// Compares one image with its reference, both `height x width`.
-pub fn images(
-    width: usize,
-    height: usize,
-    mask: Option<f64>,
-    a: &[f32],
-    b: &[f32],
-) -> Result<Comparison> {
+pub fn images(width: usize, height: usize, mask: Option<f64>, a: &[f32], b: &[f32]) -> Result<Comparison> {
     let mut range = Range::new(Mask::new(width, height, mask));
     range.add(b)?;
     let mut accumulator = Accumulator::new(range);
@@ -310,8 +285,7 @@ fn ssim(mask: Mask, span: f64, a: &[f32], b: &[f32]) -> (f64, u64) {
         return (0.0, 0);
     }
     let half = TAPS / 2;
-    let mut taps: [f64; TAPS] =
-        std::array::from_fn(|k| (-0.5 * ((k as f64 - half as f64) / 1.5).powi(2)).exp());
+    let mut taps: [f64; TAPS] = std::array::from_fn(|k| (-0.5 * ((k as f64 - half as f64) / 1.5).powi(2)).exp());
     let total: f64 = taps.iter().sum();
     taps.iter_mut().for_each(|tap| *tap /= total);
     let (c1, c2) = ((0.01 * span).powi(2), (0.03 * span).powi(2));
@@ -350,8 +324,7 @@ fn ssim(mask: Mask, span: f64, a: &[f32], b: &[f32]) -> (f64, u64) {
             (sum, windows)
         })
         .collect();
-    rows.into_iter()
-        .fold((0.0, 0), |(sum, windows), (s, w)| (sum + s, windows + w))
+    rows.into_iter().fold((0.0, 0), |(sum, windows), (s, w)| (sum + s, windows + w))
 }
 
 #[cfg(test)]
@@ -366,20 +339,14 @@ mod tests {
     /// Images of smooth waves, the first with noise and an offset.
     fn pair(width: usize, height: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-        let b: Vec<f32> = (0..width * height)
-            .map(|i| ((i % width) as f32 * 0.3).sin() + (i / width) as f32 * 0.1)
-            .collect();
+        let b: Vec<f32> =
+            (0..width * height).map(|i| ((i % width) as f32 * 0.3).sin() + (i / width) as f32 * 0.1).collect();
         let a = b.iter().map(|v| v + rng.random_range(-0.1..0.15)).collect();
         (a, b)
     }
 
     /// All slices straight from the definitions, with two-dimensional windows.
-    fn direct(
-        width: usize,
-        height: usize,
-        mask: Option<f64>,
-        pairs: &[(Vec<f32>, Vec<f32>)],
-    ) -> [f64; 5] {
+    fn direct(width: usize, height: usize, mask: Option<f64>, pairs: &[(Vec<f32>, Vec<f32>)]) -> [f64; 5] {
         let (cx, cy) = ((width as f64 - 1.0) / 2.0, (height as f64 - 1.0) / 2.0);
         let inside = |i: usize| match mask {
             None => true,
@@ -399,13 +366,8 @@ mod tests {
         let mean = b.iter().sum::<f64>() / n;
         let std = (b.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
         let rmse = (a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / n).sqrt();
-        let worst = a
-            .iter()
-            .zip(&b)
-            .map(|(a, b)| (a - b).abs())
-            .fold(0.0, f64::max);
-        let span =
-            b.iter().copied().fold(f64::MIN, f64::max) - b.iter().copied().fold(f64::MAX, f64::min);
+        let worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let span = b.iter().copied().fold(f64::MIN, f64::max) - b.iter().copied().fold(f64::MAX, f64::min);
         let mut values = vec![];
         for (pa, pb) in pairs {
             for i in (0..width * height).filter(|&i| inside(i)) {
@@ -422,28 +384,18 @@ mod tests {
                     }
                 }
                 let total: f64 = window.iter().map(|w| w.0).sum();
-                let mean = |f: &dyn Fn(f64, f64) -> f64| {
-                    window.iter().map(|&(w, a, b)| w * f(a, b)).sum::<f64>() / total
-                };
+                let mean =
+                    |f: &dyn Fn(f64, f64) -> f64| window.iter().map(|&(w, a, b)| w * f(a, b)).sum::<f64>() / total;
                 let (ma, mb) = (mean(&|a, _| a), mean(&|_, b| b));
                 let va = mean(&|a, _| (a - ma).powi(2));
                 let vb = mean(&|_, b| (b - mb).powi(2));
                 let vab = mean(&|a, b| (a - ma) * (b - mb));
                 let (c1, c2) = ((0.01 * span).powi(2), (0.03 * span).powi(2));
-                values.push(
-                    (2.0 * ma * mb + c1) / (ma * ma + mb * mb + c1) * (2.0 * vab + c2)
-                        / (va + vb + c2),
-                );
+                values.push((2.0 * ma * mb + c1) / (ma * ma + mb * mb + c1) * (2.0 * vab + c2) / (va + vb + c2));
             }
         }
         let ssim = values.iter().sum::<f64>() / values.len() as f64;
-        [
-            rmse,
-            rmse / std,
-            10.0 * (span * span / (rmse * rmse)).log10(),
-            ssim,
-            worst,
-        ]
+        [rmse, rmse / std, 10.0 * (span * span / (rmse * rmse)).log10(), ssim, worst]
     }
 
     #[test]
@@ -452,14 +404,7 @@ mod tests {
         let c = images(2, 2, None, &[0.0, 0.0, 4.0, 6.0], &[0.0, 0.0, 4.0, 4.0]).unwrap();
         assert!(close(c.rmse, 1.0) && close(c.nrmse, 0.5) && close(c.psnr, 20.0 * 4f64.log10()));
         assert!(close(c.max_abs, 2.0) && close(c.a_mean, 2.5) && close(c.b_mean, 2.0));
-        assert_eq!(
-            c.max_at,
-            Some(Position {
-                slice: 0,
-                x: 1,
-                y: 1
-            })
-        );
+        assert_eq!(c.max_at, Some(Position { slice: 0, x: 1, y: 1 }));
         assert_eq!((c.b_min, c.b_max, c.b_std), (0.0, 4.0, 2.0));
         assert_eq!((c.pixels, c.slices, c.non_finite), (4, 1, 0));
         assert!(c.ssim.is_nan(), "no window fits");
@@ -485,14 +430,8 @@ mod tests {
             }
             let c = sums.finish();
             let expected = direct(width, height, mask, &pairs);
-            for (got, expected) in [c.rmse, c.nrmse, c.psnr, c.ssim, c.max_abs]
-                .into_iter()
-                .zip(expected)
-            {
-                assert!(
-                    (got - expected).abs() < 1e-10 * expected.abs(),
-                    "{got} {expected}"
-                );
+            for (got, expected) in [c.rmse, c.nrmse, c.psnr, c.ssim, c.max_abs].into_iter().zip(expected) {
+                assert!((got - expected).abs() < 1e-10 * expected.abs(), "{got} {expected}");
             }
             let at = c.max_at.unwrap();
             let (a, b) = &pairs[at.slice - 7];
@@ -506,13 +445,8 @@ mod tests {
     fn the_mask_is_a_centred_circle() {
         // 5 x 4: centre (2, 1.5), radius 2 for fraction 1.
         let mask = Mask::new(5, 4, Some(1.0));
-        let rows: Vec<String> = (0..4)
-            .map(|y| {
-                (0..5)
-                    .map(|x| if mask.contains(x, y) { '#' } else { '.' })
-                    .collect()
-            })
-            .collect();
+        let rows: Vec<String> =
+            (0..4).map(|y| (0..5).map(|x| if mask.contains(x, y) { '#' } else { '.' }).collect()).collect();
         assert_eq!(rows, [".###.", ".###.", ".###.", ".###."]);
         assert!(Mask::new(5, 5, Some(0.8)).contains(0, 2));
         assert!(!Mask::new(5, 5, Some(0.79)).contains(0, 2));
@@ -528,10 +462,7 @@ mod tests {
     fn equal_images() {
         let (a, _) = pair(16, 16, 4);
         let c = images(16, 16, None, &a, &a).unwrap();
-        assert_eq!(
-            (c.rmse, c.nrmse, c.max_abs, c.max_at),
-            (0.0, 0.0, 0.0, None)
-        );
+        assert_eq!((c.rmse, c.nrmse, c.max_abs, c.max_at), (0.0, 0.0, 0.0, None));
         assert!(c.psnr == f64::INFINITY && close(c.ssim, 1.0));
     }
 
@@ -539,10 +470,7 @@ mod tests {
     fn a_constant_reference() {
         let flat = [2.0f32; 144];
         let same = images(12, 12, None, &flat, &flat).unwrap();
-        assert_eq!(
-            (same.nrmse, same.ssim, same.psnr),
-            (0.0, 1.0, f64::INFINITY)
-        );
+        assert_eq!((same.nrmse, same.ssim, same.psnr), (0.0, 1.0, f64::INFINITY));
         let off = images(12, 12, None, &[2.5; 144], &flat).unwrap();
         assert_eq!((off.rmse, off.nrmse, off.ssim), (0.5, f64::INFINITY, 0.0));
         assert_eq!(off.psnr, f64::NEG_INFINITY);
@@ -556,30 +484,12 @@ mod tests {
             bad[16 * 3 + 2] = value;
             bad[16 * 9] = value;
             let all = vec![value; 256];
-            for (a, b, count) in [
-                (&bad, &reference, 2),
-                (&reference, &bad, 2),
-                (&bad, &bad, 2),
-                (&all, &all, 256),
-            ] {
+            for (a, b, count) in [(&bad, &reference, 2), (&reference, &bad, 2), (&bad, &bad, 2), (&all, &all, 256)] {
                 let c = images(16, 16, None, a, b).unwrap();
-                assert_eq!(
-                    (c.rmse, c.nrmse, c.max_abs),
-                    (f64::INFINITY, f64::INFINITY, f64::INFINITY)
-                );
-                assert_eq!(
-                    (c.psnr, c.ssim, c.non_finite),
-                    (f64::NEG_INFINITY, 0.0, count)
-                );
+                assert_eq!((c.rmse, c.nrmse, c.max_abs), (f64::INFINITY, f64::INFINITY, f64::INFINITY));
+                assert_eq!((c.psnr, c.ssim, c.non_finite), (f64::NEG_INFINITY, 0.0, count));
                 if count == 2 {
-                    assert_eq!(
-                        c.max_at,
-                        Some(Position {
-                            slice: 0,
-                            x: 2,
-                            y: 3
-                        })
-                    );
+                    assert_eq!(c.max_at, Some(Position { slice: 0, x: 2, y: 3 }));
                 }
                 let json = serde_json::to_value(&c).unwrap();
                 assert!(json["nrmse"].is_null() && json["rmse"].is_null());

@@ -65,13 +65,7 @@ pub enum Input {
     /// One sinogram a page.
     Sinograms(String),
     /// One projection a page, with fields.
-    Projections {
-        path: String,
-        flats: Option<String>,
-        flats2: Option<String>,
-        darks: Option<String>,
-        median: bool,
-    },
+    Projections { path: String, flats: Option<String>, flats2: Option<String>, darks: Option<String>, median: bool },
 }
 
 impl Input {
@@ -130,9 +124,7 @@ impl Span {
     /// Reads a span; `A` alone is that one number, an open end goes to the last.
     pub fn parse(text: &str, flag: &str) -> Result<Self> {
         let wrong = |why: &str| {
-            Error::usage(format!(
-                "{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"
-            ))
+            Error::usage(format!("{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"))
         };
         let number = |part: &str| match part.trim().parse::<usize>() {
             // one more must be a number, too
@@ -206,8 +198,7 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
     };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let text = std::fs::read_to_string(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
     let table: toml::Table = toml::from_str(&text)
         .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
     check_keys(&table, &path)?;
@@ -226,9 +217,8 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
         }
     }
     merged.extend(over);
-    let mut args: ReconstructArgs = merged
-        .try_into()
-        .map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let mut args: ReconstructArgs =
+        merged.try_into().map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
     args.config = flags.config;
     args.save_config = flags.save_config;
     args.dry_run = flags.dry_run;
@@ -316,9 +306,7 @@ fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     match parts.as_deref() {
         Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
-        _ => Err(Error::usage(format!(
-            "{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"
-        ))),
+        _ => Err(Error::usage(format!("{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"))),
     }
 }
 
@@ -333,24 +321,18 @@ fn parse_roi(text: &str) -> Result<Roi> {
 }
 
 fn parse_pixel_size(text: &str) -> Result<PixelSize> {
-    let split = text
-        .find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E')
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = match unit.trim() {
         "" => "length unit".to_owned(),
         unit @ ("nm" | "um" | "µm" | "mm" | "cm" | "m") => unit.to_owned(),
         other => {
-            return Err(Error::usage(format!(
-                "--pixel-size: unknown unit `{other}`; use nm, um, mm, cm or m"
-            )));
+            return Err(Error::usage(format!("--pixel-size: unknown unit `{other}`; use nm, um, mm, cm or m")));
         }
     };
     match number.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(PixelSize { value, unit }),
-        _ => Err(Error::usage(format!(
-            "--pixel-size: `{text}` is not a length above 0, such as 0.65um"
-        ))),
+        _ => Err(Error::usage(format!("--pixel-size: `{text}` is not a length above 0, such as 0.65um"))),
     }
 }
 
@@ -361,9 +343,7 @@ pub fn parse_slices(text: &str) -> Result<Option<u32>> {
     }
     match text.parse() {
         Ok(slices) if SLICE_MODES.contains(&slices) => Ok(Some(slices)),
-        _ => Err(Error::usage(format!(
-            "--slices-per-pass: `{text}` is not auto or one of {SLICE_MODES:?}"
-        ))),
+        _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not auto or one of {SLICE_MODES:?}"))),
     }
 }
 
@@ -377,9 +357,7 @@ pub fn parse_algorithm(text: Option<&str>) -> Result<Option<Algorithm>> {
 
 fn finite(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     match value {
-        Some(value) if !value.is_finite() => {
-            Err(Error::usage(format!("{flag}: {value} is not a finite number")))
-        }
+        Some(value) if !value.is_finite() => Err(Error::usage(format!("{flag}: {value} is not a finite number"))),
         value => Ok(value.unwrap_or(default)),
     }
 }
@@ -463,16 +441,15 @@ impl Job {
         };
         let output = args.output.as_deref().map(Target::parse).transpose()?;
         if output.is_none() && !args.dry_run {
-            return Err(Error::usage("--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif"));
+            return Err(Error::usage(
+                "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
+            ));
         }
         Ok(Job {
             input,
             minus_log: if args.no_minus_log { false } else { args.minus_log || has_flats },
             angles,
-            exclude: text(&args.exclude)
-                .map(|t| Ranges::parse(&t, "--exclude"))
-                .transpose()?
-                .unwrap_or_default(),
+            exclude: text(&args.exclude).map(|t| Ranges::parse(&t, "--exclude")).transpose()?.unwrap_or_default(),
             weights: match parse_word(&args.angle_weights, "angle-weights", "spacing")?.as_str() {
                 "uniform" => AngleWeights::Uniform,
                 _ => AngleWeights::Spacing,
@@ -490,10 +467,7 @@ impl Job {
                 "mirror" => Padding::Mirror,
                 _ => Padding::Edge,
             },
-            device: text(&args.device)
-                .map(|t| DeviceSelector::parse(&t))
-                .transpose()?
-                .unwrap_or_default(),
+            device: text(&args.device).map(|t| DeviceSelector::parse(&t)).transpose()?.unwrap_or_default(),
             profile: args.profile.clone(),
             algorithm: parse_algorithm(args.algorithm.as_deref())?,
             interpolation: parse_word(&args.interpolation, "interpolation", "linear")?.parse()?,
@@ -507,9 +481,7 @@ impl Job {
             overwrite: args.overwrite,
             dry_run: args.dry_run,
             memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
-            device_memory: text(&args.device_memory)
-                .map(|t| parse_size(&t, "--device-memory"))
-                .transpose()?,
+            device_memory: text(&args.device_memory).map(|t| parse_size(&t, "--device-memory")).transpose()?,
             progress,
             log: args.log.clone(),
             report: args.report.clone(),
@@ -538,7 +510,9 @@ fn allowed(word: &str, flag: &str) -> Result<String> {
 fn input(args: &ReconstructArgs) -> Result<Input> {
     match (&args.sinograms, &args.projections) {
         (Some(_), Some(_)) => Err(Error::usage("--sinograms and --projections: give one of them")),
-        (None, None) => Err(Error::usage("--sinograms or --projections: missing, one of them says what to reconstruct")),
+        (None, None) => {
+            Err(Error::usage("--sinograms or --projections: missing, one of them says what to reconstruct"))
+        }
         (Some(path), None) => {
             for (flag, value) in [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)] {
                 if value.is_some() {
@@ -553,7 +527,9 @@ fn input(args: &ReconstructArgs) -> Result<Input> {
             if args.flats.is_none() {
                 for (flag, value) in [("--darks", &args.darks), ("--flats2", &args.flats2)] {
                     if value.is_some() {
-                        return Err(Error::usage(format!("{flag}: needs --flats, too; without it nothing would be corrected")));
+                        return Err(Error::usage(format!(
+                            "{flag}: needs --flats, too; without it nothing would be corrected"
+                        )));
                     }
                 }
             }
@@ -578,11 +554,7 @@ mod tests {
     use super::*;
 
     fn args() -> ReconstructArgs {
-        ReconstructArgs {
-            sinograms: Some("s".into()),
-            output: Some("r".into()),
-            ..Default::default()
-        }
+        ReconstructArgs { sinograms: Some("s".into()), output: Some("r".into()), ..Default::default() }
     }
 
     fn message(args: ReconstructArgs) -> String {
@@ -637,12 +609,8 @@ mod tests {
         assert!(message(ReconstructArgs { slices_per_pass: Some("3".into()), ..args() }).contains("--slices-per-pass"));
         assert!(message(ReconstructArgs { algorithm: Some("magic".into()), ..args() }).contains("--algorithm"));
         assert!(message(ReconstructArgs { overall_angle: Some(f64::NAN), ..args() }).contains("--overall-angle"));
-        let darks_alone = ReconstructArgs {
-            sinograms: None,
-            projections: Some("p".into()),
-            darks: Some("d".into()),
-            ..args()
-        };
+        let darks_alone =
+            ReconstructArgs { sinograms: None, projections: Some("p".into()), darks: Some("d".into()), ..args() };
         assert!(message(darks_alone).contains("needs --flats"));
     }
 
@@ -657,7 +625,8 @@ mod tests {
     fn flags_win_over_the_run_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.toml");
-        std::fs::write(&path, "sinograms = \"a\"\ncenter = 31.5\nrows = [1]\nangles = \"x\"\nfilter = \"hann\"\n").unwrap();
+        std::fs::write(&path, "sinograms = \"a\"\ncenter = 31.5\nrows = [1]\nangles = \"x\"\nfilter = \"hann\"\n")
+            .unwrap();
         let flags = ReconstructArgs {
             config: Some(path.clone()),
             filter: Some("parzen".into()),

@@ -24,12 +24,7 @@ pub enum Error {
         "kernel `{name}` does not build on {device} with options `{options}`:\n{log}\n\
          Try another kernel with --algorithm, --interpolation or --profile default"
     )]
-    KernelBuild {
-        name: String,
-        device: String,
-        options: String,
-        log: String,
-    },
+    KernelBuild { name: String, device: String, options: String, log: String },
     /// Output that cannot be written.
     #[error("{0}")]
     Output(String),
@@ -74,9 +69,6 @@ impl Error {
 
     /// An error in a profile.
     pub fn profile(name: &str, message: impl Into<String>) -> Self {
-        Error::Profile {
-            name: name.to_owned(),
-            message: message.into(),
-        }
+        Error::Profile { name: name.to_owned(), message: message.into() }
     }
 }

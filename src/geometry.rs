@@ -40,12 +40,7 @@ pub struct Roi {
 impl Roi {
     /// The whole slice of side `size`.
     pub fn full(size: usize) -> Self {
-        Roi {
-            x: 0,
-            y: 0,
-            width: size,
-            height: size,
-        }
+        Roi { x: 0, y: 0, width: size, height: size }
     }
 
     /// Number of pixels.
@@ -85,15 +80,9 @@ impl Offset {
         let rest = (position - whole) as f32;
         if rest >= 1.0 {
             // the rest rounded up to the next bin
-            return Offset {
-                whole: (whole + 1.0) as f32,
-                rest: 0.0,
-            };
+            return Offset { whole: (whole + 1.0) as f32, rest: 0.0 };
         }
-        Offset {
-            whole: whole as f32,
-            rest,
-        }
+        Offset { whole: whole as f32, rest }
     }
 }
 
@@ -122,32 +111,40 @@ impl Geometry {
         self.axis[projection] + (x - centre) * cos - (y - centre) * sin
     }
 
-    /// Cosine and sine of every projection angle, rounded once.
-    pub fn cos_sin(&self) -> Vec<[f32; 2]> {
+    /// Constants of every projection for blocks of `block[0] x block[1]` pixels, rounded once: cosine and sine of the
+    /// angle, axis, and how far below its first pixel's position a block's lowest position is (at most 0 bins; the
+    /// paper's `c_m`, section 6.1, with the opposite sign).
+    pub fn constants(&self, block: [usize; 2]) -> Vec<[f32; 4]> {
+        let last = block.map(|side| side as f64 - 1.0);
         self.angles
             .iter()
-            .map(|&angle| {
+            .zip(&self.axis)
+            .map(|(&angle, &axis)| {
                 let (cos, sin) = cos_sin_degrees(angle);
-                [cos as f32, sin as f32]
+                let lowest = (last[0] * cos).min(0.0) + (-last[1] * sin).min(0.0);
+                [cos as f32, sin as f32, axis as f32, lowest as f32]
             })
             .collect()
+    }
+
+    /// Whether all projections have the same axis.
+    pub fn same_axis(&self) -> bool {
+        self.axis.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     /// First pixel of block (0, 0), and the number of blocks in x and y that cover the region of interest.
     fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
         let roi = self.roi;
         let origin = [roi.x / block[0] * block[0], roi.y / block[1] * block[1]];
-        let blocks = [
-            (roi.x + roi.width - origin[0]).div_ceil(block[0]),
-            (roi.y + roi.height - origin[1]).div_ceil(block[1]),
-        ];
+        let blocks =
+            [(roi.x + roi.width - origin[0]).div_ceil(block[0]), (roi.y + roi.height - origin[1]).div_ceil(block[1])];
         (origin, blocks)
     }
 
-    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::cos_sin`] make.
+    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::constants`] make.
     pub fn block_offsets_bytes(&self, block: [usize; 2]) -> u64 {
         let (_, blocks) = self.block_grid(block);
-        ((blocks[0] + blocks[1] + 1) * self.projections() * std::mem::size_of::<Offset>()) as u64
+        ((blocks[0] + blocks[1] + 2) * self.projections() * std::mem::size_of::<Offset>()) as u64
     }
 
     /// Detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as a sum of a column
@@ -172,12 +169,7 @@ impl Geometry {
             let y = (origin[1] + by * block[1]) as f64 - centre;
             rows.extend(turns.iter().map(|&(_, sin)| Offset::new(-y * sin)));
         }
-        BlockOffsets {
-            columns,
-            rows,
-            blocks,
-            origin,
-        }
+        BlockOffsets { columns, rows, blocks, origin }
     }
 }
 
@@ -206,9 +198,7 @@ pub fn cos_sin_degrees(degrees: f64) -> (f64, f64) {
 
 /// `start + p * overall / count` degrees for `p` in `0..count`.
 pub fn even_angles(start: f64, overall: f64, count: usize) -> Vec<f64> {
-    (0..count)
-        .map(|p| start + p as f64 * overall / count as f64)
-        .collect()
+    (0..count).map(|p| start + p as f64 * overall / count as f64).collect()
 }
 
 /// Angles closer than this (degrees, modulo 180) are one angle that its projections share.
@@ -225,11 +215,7 @@ pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
     if scheme == AngleWeights::Uniform {
         return vec![pi / count as f64; count];
     }
-    let mut order: Vec<(f64, usize)> = angles
-        .iter()
-        .map(|a| a.rem_euclid(180.0))
-        .zip(0..)
-        .collect();
+    let mut order: Vec<(f64, usize)> = angles.iter().map(|a| a.rem_euclid(180.0)).zip(0..).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
 
     // groups of projections at one angle; the last may be the first's, across the seam at 180
@@ -266,11 +252,7 @@ pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
 /// Weights of angles made by [`even_angles`]: exactly `pi / P` over any multiple of 180 degrees, by spacing otherwise.
 pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights) -> Vec<f64> {
     let turns = overall / 180.0;
-    if turns != 0.0 && turns.fract() == 0.0 {
-        weights(angles, AngleWeights::Uniform)
-    } else {
-        weights(angles, scheme)
-    }
+    if turns != 0.0 && turns.fract() == 0.0 { weights(angles, AngleWeights::Uniform) } else { weights(angles, scheme) }
 }
 
 /// Numbers of a text file, one a line; `#` starts a comment, empty lines are skipped.
@@ -308,13 +290,9 @@ mod tests {
 
     #[test]
     fn quarter_turns_are_exact() {
-        for (degrees, expected) in [
-            (0.0, (1.0, 0.0)),
-            (90.0, (0.0, 1.0)),
-            (180.0, (-1.0, 0.0)),
-            (-90.0, (0.0, -1.0)),
-            (450.0, (0.0, 1.0)),
-        ] {
+        for (degrees, expected) in
+            [(0.0, (1.0, 0.0)), (90.0, (0.0, 1.0)), (180.0, (-1.0, 0.0)), (-90.0, (0.0, -1.0)), (450.0, (0.0, 1.0))]
+        {
             assert_eq!(cos_sin_degrees(degrees), expected, "{degrees}");
         }
         let (cos, sin) = cos_sin_degrees(217.3);
@@ -382,9 +360,7 @@ mod tests {
         let values = parse_numbers("# degrees\n0\n 1.5 # half\n\n-3e1\n", "--angles a.txt");
         assert_eq!(values.unwrap(), [0.0, 1.5, -30.0]);
         for bad in ["nan", "inf", "1,5", "1 2", "x"] {
-            let message = parse_numbers(&format!("0\n{bad}\n"), "--angles a.txt")
-                .unwrap_err()
-                .to_string();
+            let message = parse_numbers(&format!("0\n{bad}\n"), "--angles a.txt").unwrap_err().to_string();
             assert!(message.contains("line 2") && message.contains("--angles a.txt"));
         }
     }

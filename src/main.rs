@@ -55,9 +55,7 @@ fn run(cli: Cli) -> Result<()> {
 /// Results go to stdout; a reader that has seen enough (`| head`) is no error.
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::Output(format!("standard output: {e}")))
-        }
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Output(format!("standard output: {e}"))),
         _ => Ok(()),
     }
 }

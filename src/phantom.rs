@@ -119,16 +119,10 @@ impl FromStr for Kind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        Kind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| {
-                let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-                Error::usage(format!(
-                    "unknown phantom `{name}`: choose one of {}",
-                    names.join(", ")
-                ))
-            })
+        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            Error::usage(format!("unknown phantom `{name}`: choose one of {}", names.join(", ")))
+        })
     }
 }
 
@@ -184,11 +178,7 @@ impl Ellipse {
             (cos, sin) = (cos / norm, sin / norm);
         }
         let distance = (u - a * cos).hypot(v - b * sin);
-        if self.contains(x, y) {
-            distance
-        } else {
-            -distance
-        }
+        if self.contains(x, y) { distance } else { -distance }
     }
 
     /// Does the other ellipse lie wholly inside this one?
@@ -225,11 +215,7 @@ impl Shadow {
     fn sample(&self, t: f64) -> f64 {
         let t = t - self.centre;
         let square = self.half_width * self.half_width - t * t;
-        if square > 0.0 {
-            self.scale * square.sqrt()
-        } else {
-            0.0
-        }
+        if square > 0.0 { self.scale * square.sqrt() } else { 0.0 }
     }
 
     /// The mean of the line integrals over `t - 1/2 .. t + 1/2`.
@@ -352,11 +338,7 @@ impl Phantom {
 
     /// The attenuation at a point (pixels from the axis, Y up), in 1/pixel.
     pub fn value_at(&self, x: f64, y: f64) -> f64 {
-        self.ellipses
-            .iter()
-            .filter(|ellipse| ellipse.contains(x, y))
-            .map(|ellipse| ellipse.contrast)
-            .sum()
+        self.ellipses.iter().filter(|ellipse| ellipse.contains(x, y)).map(|ellipse| ellipse.contrast).sum()
     }
 
     /// The truth: `N x N` values in 1/pixel, rows downwards, each the mean of
@@ -386,19 +368,14 @@ impl Phantom {
             inside as f64 / (points * points) as f64
         };
         let mut image = vec![0.0f32; n * n];
-        image
-            .par_chunks_mut(n.max(1))
-            .enumerate()
-            .for_each(|(y, row)| {
-                for (x, value) in row.iter_mut().enumerate() {
-                    let (x, y) = (x as f64 - centre(n), centre(n) - y as f64);
-                    let sum: f64 = turned
-                        .iter()
-                        .map(|&(ellipse, turn)| ellipse.contrast * share(x, y, ellipse, turn))
-                        .sum();
-                    *value = sum as f32;
-                }
-            });
+        image.par_chunks_mut(n.max(1)).enumerate().for_each(|(y, row)| {
+            for (x, value) in row.iter_mut().enumerate() {
+                let (x, y) = (x as f64 - centre(n), centre(n) - y as f64);
+                let sum: f64 =
+                    turned.iter().map(|&(ellipse, turn)| ellipse.contrast * share(x, y, ellipse, turn)).sum();
+                *value = sum as f32;
+            }
+        });
         image
     }
 
@@ -420,12 +397,7 @@ impl Phantom {
                     .filter(|(_, covers)| **covers)
                     .map(|(ellipse, _)| ellipse.contrast)
                     .sum();
-                Region {
-                    phantom: self,
-                    index,
-                    covers,
-                    value,
-                }
+                Region { phantom: self, index, covers, value }
             })
             .collect()
     }
@@ -459,28 +431,19 @@ impl Region<'_> {
             .ellipses
             .iter()
             .zip(&self.covers)
-            .all(|(ellipse, covers)| {
-                ellipse.contains(x, y) == *covers && ellipse.depth(x, y).abs() >= margin
-            })
+            .all(|(ellipse, covers)| ellipse.contains(x, y) == *covers && ellipse.depth(x, y).abs() >= margin)
     }
 
     /// The indices `y * N + x` of all such pixels, ascending.
     pub fn pixels(&self, margin: f64) -> Vec<usize> {
         let n = self.phantom.size;
-        (0..n * n)
-            .into_par_iter()
-            .filter(|index| self.contains(index % n, index / n, margin))
-            .collect()
+        (0..n * n).into_par_iter().filter(|index| self.contains(index % n, index / n, margin)).collect()
     }
 
     /// The mean of an `N x N` image over those pixels; none when there are none.
     pub fn mean(&self, image: &[f32], margin: f64) -> Option<f64> {
         let pixels = self.pixels(margin);
-        let sum: f64 = pixels
-            .iter()
-            .filter_map(|&index| image.get(index))
-            .map(|&value| f64::from(value))
-            .sum();
+        let sum: f64 = pixels.iter().filter_map(|&index| image.get(index)).map(|&value| f64::from(value)).sum();
         (!pixels.is_empty()).then(|| sum / pixels.len() as f64)
     }
 }
@@ -539,11 +502,7 @@ impl Detector {
         let along = (row as f64 - centre(self.rows)) / self.rows as f64;
         let stripes = 1.0 + 0.03 * (40.0 * along + 0.7).sin();
         let beam = (-1.5 * across * across - 2.0 * along * along).exp() * stripes;
-        let column = if hash(bin, usize::MAX) < 1.0 / 97.0 {
-            0.5
-        } else {
-            0.98 + 0.04 * hash(bin, usize::MAX - 1)
-        };
+        let column = if hash(bin, usize::MAX) < 1.0 / 97.0 { 0.5 } else { 0.98 + 0.04 * hash(bin, usize::MAX - 1) };
         let gain = column * (0.96 + 0.08 * hash(bin, row));
         self.photons * beam * gain
     }
@@ -568,22 +527,17 @@ impl Detector {
 
     /// One row of a flat field: the beam with nothing in the way.
     pub fn flat_row(&self, row: usize, rng: &mut impl Rng) -> Vec<u16> {
-        (0..self.bins)
-            .map(|bin| self.count(row, bin, self.open_beam(row, bin), rng))
-            .collect()
+        (0..self.bins).map(|bin| self.count(row, bin, self.open_beam(row, bin), rng)).collect()
     }
 
     /// One row of a dark field: no beam.
     pub fn dark_row(&self, row: usize, rng: &mut impl Rng) -> Vec<u16> {
-        (0..self.bins)
-            .map(|bin| self.count(row, bin, 0.0, rng))
-            .collect()
+        (0..self.bins).map(|bin| self.count(row, bin, 0.0, rng)).collect()
     }
 
     fn count(&self, row: usize, bin: usize, light: f64, rng: &mut impl Rng) -> u16 {
         // Far above the clipping level, the noise no longer matters.
-        let photons =
-            Poisson::new(light.clamp(0.0, 1e6)).map_or(0.0, |poisson| poisson.sample(rng));
+        let photons = Poisson::new(light.clamp(0.0, 1e6)).map_or(0.0, |poisson| poisson.sample(rng));
         let read = Normal::new(0.0, Self::READ_NOISE).map_or(0.0, |normal| normal.sample(rng));
         // The cast clips at both ends.
         (photons + self.dark_level(row, bin) + read).round() as u16
@@ -616,11 +570,7 @@ mod tests {
     fn nrmse(a: &[f32], b: &[f32]) -> f64 {
         let mean = b.iter().map(|&v| f64::from(v)).sum::<f64>() / b.len() as f64;
         let spread: f64 = b.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum();
-        let error: f64 = a
-            .iter()
-            .zip(b)
-            .map(|(&a, &b)| f64::from(a - b).powi(2))
-            .sum();
+        let error: f64 = a.iter().zip(b).map(|(&a, &b)| f64::from(a - b).powi(2)).sum();
         (error / spread).sqrt()
     }
 
@@ -654,43 +604,18 @@ mod tests {
     /// A disc off the centre: where it must appear says which way the axes point.
     #[test]
     fn geometry() {
-        let disc = Ellipse {
-            x: 20.0,
-            y: 10.0,
-            a: 4.0,
-            b: 4.0,
-            phi: 0.0,
-            contrast: 0.5,
-        };
-        let phantom = Phantom {
-            size: 101,
-            ellipses: vec![disc],
-        };
+        let disc = Ellipse { x: 20.0, y: 10.0, a: 4.0, b: 4.0, phi: 0.0, contrast: 0.5 };
+        let phantom = Phantom { size: 101, ellipses: vec![disc] };
         let image = phantom.rasterise(4);
         let mass: f64 = image.iter().map(|&v| f64::from(v)).sum();
-        let x = image
-            .iter()
-            .enumerate()
-            .map(|(i, &v)| (i % 101) as f64 * f64::from(v))
-            .sum::<f64>()
-            / mass;
-        let y = image
-            .iter()
-            .enumerate()
-            .map(|(i, &v)| (i / 101) as f64 * f64::from(v))
-            .sum::<f64>()
-            / mass;
+        let x = image.iter().enumerate().map(|(i, &v)| (i % 101) as f64 * f64::from(v)).sum::<f64>() / mass;
+        let y = image.iter().enumerate().map(|(i, &v)| (i / 101) as f64 * f64::from(v)).sum::<f64>() / mass;
         assert!((x - 70.0).abs() < 1e-3 && (y - 40.0).abs() < 1e-3);
         for theta in [0.0f64, 0.3, PI / 2.0, 2.0, 4.0] {
             let axis = 47.3;
             let row = row(&phantom, theta, axis, 101);
             let sum: f64 = row.iter().map(|&v| f64::from(v)).sum();
-            let at = row
-                .iter()
-                .enumerate()
-                .map(|(b, &v)| b as f64 * f64::from(v))
-                .sum::<f64>()
-                / sum;
+            let at = row.iter().enumerate().map(|(b, &v)| b as f64 * f64::from(v)).sum::<f64>() / sum;
             let expected = axis + (x - 50.0) * theta.cos() - (y - 50.0) * theta.sin();
             // Bins are wide: their centroid is that of the disc but nearly.
             assert!((at - expected).abs() < 0.01, "{theta} {at} {expected}");
@@ -716,15 +641,8 @@ mod tests {
             };
             for bin in (0..64).step_by(7) {
                 let t = bin as f64 - axis;
-                let mean = (0..40)
-                    .map(|k| along(t + (f64::from(k) + 0.5) / 40.0 - 0.5))
-                    .sum::<f64>()
-                    / 40.0;
-                assert!(
-                    (f64::from(row[bin]) - mean).abs() < 0.03,
-                    "{theta} {bin} {} {mean}",
-                    row[bin]
-                );
+                let mean = (0..40).map(|k| along(t + (f64::from(k) + 0.5) / 40.0 - 0.5)).sum::<f64>() / 40.0;
+                assert!((f64::from(row[bin]) - mean).abs() < 0.03, "{theta} {bin} {} {mean}", row[bin]);
                 assert!((f64::from(sampled[bin]) - along(t)).abs() < 0.15);
             }
         }
@@ -734,16 +652,9 @@ mod tests {
     fn the_mass_of_a_row_is_that_of_the_phantom() {
         for kind in Kind::ALL {
             let phantom = Phantom::new(kind, 256);
-            let mass: f64 = phantom
-                .ellipses()
-                .iter()
-                .map(|e| PI * e.a * e.b * e.contrast)
-                .sum();
+            let mass: f64 = phantom.ellipses().iter().map(|e| PI * e.a * e.b * e.contrast).sum();
             for theta in [0.0, 0.7, 1.9, 3.0] {
-                let sum: f64 = row(&phantom, theta, 128.0, 257)
-                    .iter()
-                    .map(|&v| f64::from(v))
-                    .sum();
+                let sum: f64 = row(&phantom, theta, 128.0, 257).iter().map(|&v| f64::from(v)).sum();
                 assert!((sum / mass - 1.0).abs() < 1e-6, "{kind} {sum} {mass}");
             }
             let sum: f64 = phantom.rasterise(4).iter().map(|&v| f64::from(v)).sum();
@@ -755,28 +666,13 @@ mod tests {
     fn shepp_logan_spans_zero_to_one() {
         let phantom = Phantom::new(Kind::SheppLogan, 128);
         let image = phantom.rasterise(1);
-        let (low, high) = image
-            .iter()
-            .fold((9f32, -9f32), |(l, h), &v| (l.min(v), h.max(v)));
-        assert!(
-            low.abs() < 1e-6 && (high - 1.0).abs() < 1e-6,
-            "{low} {high}"
-        );
+        let (low, high) = image.iter().fold((9f32, -9f32), |(l, h), &v| (l.min(v), h.max(v)));
+        assert!(low.abs() < 1e-6 && (high - 1.0).abs() < 1e-6, "{low} {high}");
         // The small ones lie at the bottom.
         assert!(phantom.ellipses()[9].y < -30.0);
-        let values: Vec<f64> = phantom
-            .uniform_regions()
-            .iter()
-            .map(Region::value)
-            .collect();
+        let values: Vec<f64> = phantom.uniform_regions().iter().map(Region::value).collect();
         let expected = [1.0, 0.2, 0.0, 0.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3];
-        assert!(
-            values
-                .iter()
-                .zip(expected)
-                .all(|(v, e)| (v - e).abs() < 1e-9),
-            "{values:?}"
-        );
+        assert!(values.iter().zip(expected).all(|(v, e)| (v - e).abs() < 1e-9), "{values:?}");
     }
 
     #[test]
@@ -821,16 +717,11 @@ mod tests {
             for slices in [1, 2, 5, 8] {
                 assert_eq!(Phantom::for_slice(kind, 64, slices / 2, slices), plain);
             }
-            let rows: Vec<_> = (0..8)
-                .map(|slice| row(&Phantom::for_slice(kind, 64, slice, 8), 0.3, 31.5, 64))
-                .collect();
+            let rows: Vec<_> =
+                (0..8).map(|slice| row(&Phantom::for_slice(kind, 64, slice, 8), 0.3, 31.5, 64)).collect();
             for i in 0..8 {
                 for j in 0..i {
-                    assert!(
-                        nrmse(&rows[i], &rows[j]) > 0.005,
-                        "{kind} {i} {j} {}",
-                        nrmse(&rows[i], &rows[j])
-                    );
+                    assert!(nrmse(&rows[i], &rows[j]) > 0.005, "{kind} {i} {j} {}", nrmse(&rows[i], &rows[j]));
                 }
             }
         }
@@ -839,25 +730,10 @@ mod tests {
     #[test]
     fn depth_is_the_distance_from_the_boundary() {
         for b in [9.0, 2.0, 0.4] {
-            let e = Ellipse {
-                x: 3.0,
-                y: -2.0,
-                a: 9.0,
-                b,
-                phi: 0.6,
-                contrast: 1.0,
-            };
+            let e = Ellipse { x: 3.0, y: -2.0, a: 9.0, b, phi: 0.6, contrast: 1.0 };
             let (sin, cos) = e.phi.sin_cos();
-            let points = [
-                (0.0, 0.0),
-                (8.5, 0.0),
-                (1.0, 0.1),
-                (-4.0, 1.5),
-                (12.0, 0.0),
-                (-3.0, -7.0),
-                (0.0, 5.0),
-                (8.9, 0.3),
-            ];
+            let points =
+                [(0.0, 0.0), (8.5, 0.0), (1.0, 0.1), (-4.0, 1.5), (12.0, 0.0), (-3.0, -7.0), (0.0, 5.0), (8.9, 0.3)];
             for (u, v) in points {
                 let nearest = (0..20_000)
                     .map(|k| {
@@ -866,10 +742,7 @@ mod tests {
                     })
                     .fold(f64::INFINITY, f64::min);
                 let depth = e.depth(e.x + u * cos - v * sin, e.y + u * sin + v * cos);
-                assert!(
-                    (depth.abs() - nearest).abs() < 3e-3,
-                    "{b}: {u} {v} {depth} {nearest}"
-                );
+                assert!((depth.abs() - nearest).abs() < 3e-3, "{b}: {u} {v} {depth} {nearest}");
                 assert_eq!(depth > 0.0, (u / 9.0f64).powi(2) + (v / b).powi(2) < 1.0);
             }
         }
@@ -882,15 +755,9 @@ mod tests {
             let image = phantom.rasterise(4);
             for (index, region) in phantom.uniform_regions().iter().enumerate() {
                 let pixels = region.pixels(0.75);
-                assert!(
-                    !pixels.is_empty() || region.contrast() > 0.9,
-                    "{kind} {index}"
-                );
+                assert!(!pixels.is_empty() || region.contrast() > 0.9, "{kind} {index}");
                 for pixel in pixels {
-                    assert!(
-                        (f64::from(image[pixel]) - region.value()).abs() < 1e-6,
-                        "{kind} {index}"
-                    );
+                    assert!((f64::from(image[pixel]) - region.value()).abs() < 1e-6, "{kind} {index}");
                 }
                 if let Some(mean) = region.mean(&image, 1.5) {
                     assert!((mean - region.value()).abs() < 1e-6);
@@ -906,17 +773,11 @@ mod tests {
         let phantom = phantom.scaled(scale);
         assert!((phantom.densest_ray() - 2.0).abs() < 1e-6);
         let clean = row(&phantom, 0.5, 127.5, 256);
-        let detector = Detector {
-            bins: 256,
-            rows: 5,
-            photons: 40_000.0,
-        };
+        let detector = Detector { bins: 256, rows: 5, photons: 40_000.0 };
         let mean = |make: &dyn Fn(u32) -> Vec<u16>| -> Vec<f64> {
             let mut sum = vec![0.0; 256];
             for frame in 0..50 {
-                sum.iter_mut()
-                    .zip(make(frame))
-                    .for_each(|(s, v)| *s += f64::from(v) / 50.0);
+                sum.iter_mut().zip(make(frame)).for_each(|(s, v)| *s += f64::from(v) / 50.0);
             }
             sum
         };
@@ -925,28 +786,19 @@ mod tests {
         let light = mean(&|k| detector.counts(3, &clean, &mut row_rng(1, k, 3)));
         for bin in 0..256 {
             let p = -((light[bin] - dark[bin]) / (flat[bin] - dark[bin])).ln();
-            assert!(
-                (p - f64::from(clean[bin])).abs() < 0.02,
-                "{bin} {p} {}",
-                clean[bin]
-            );
+            assert!((p - f64::from(clean[bin])).abs() < 0.02, "{bin} {p} {}", clean[bin]);
         }
         assert!(dark.iter().all(|&d| (85.0..115.0).contains(&d)));
         // The beam is uneven, and there are weak columns, the same in every row.
-        let weak: Vec<usize> = (0..256)
-            .filter(|&bin| detector.open_beam(2, bin) < 0.65 * detector.open_beam(2, 128))
-            .collect();
+        let weak: Vec<usize> =
+            (0..256).filter(|&bin| detector.open_beam(2, bin) < 0.65 * detector.open_beam(2, 128)).collect();
         assert!(!weak.is_empty() && weak.len() < 10, "{weak:?}");
         assert!(flat.iter().all(|&f| f > 10_000.0 && f < 50_000.0));
     }
 
     #[test]
     fn noise_is_poisson_and_depends_on_its_place_alone() {
-        let detector = Detector {
-            bins: 2000,
-            rows: 1,
-            photons: 1000.0,
-        };
+        let detector = Detector { bins: 2000, rows: 1, photons: 1000.0 };
         let zeros = vec![0.0f32; 2000];
         let counts = detector.counts(0, &zeros, &mut row_rng(9, 4, 0));
         assert_eq!(counts, detector.counts(0, &zeros, &mut row_rng(9, 4, 0)));
@@ -979,11 +831,7 @@ mod tests {
         assert!(row.iter().all(|&v| v == 1.0));
         add_gaussian(&mut row, 0.5, &mut row_rng(1, 2, 3));
         let mean = row.iter().map(|&v| f64::from(v)).sum::<f64>() / 1e4;
-        let variance = row
-            .iter()
-            .map(|&v| (f64::from(v) - mean).powi(2))
-            .sum::<f64>()
-            / 1e4;
+        let variance = row.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / 1e4;
         assert!((mean - 1.0).abs() < 0.02 && (variance.sqrt() - 0.5).abs() < 0.02);
     }
 
@@ -1013,13 +861,7 @@ mod tests {
                     let theta = p as f64 * PI / projections as f64;
                     let mut row = vec![0.0; n];
                     project(&phantom, theta, half, &mut row);
-                    let q = (0..n)
-                        .map(|b| {
-                            (0..n)
-                                .map(|k| f64::from(row[k]) * kernel[b.abs_diff(k)])
-                                .sum()
-                        })
-                        .collect();
+                    let q = (0..n).map(|b| (0..n).map(|k| f64::from(row[k]) * kernel[b.abs_diff(k)]).sum()).collect();
                     (theta.cos(), theta.sin(), q)
                 })
                 .collect();
@@ -1045,9 +887,6 @@ mod tests {
         };
         let averaged = worst(Phantom::project_row);
         let sampled = worst(Phantom::project_row_sampled);
-        assert!(
-            averaged < 0.002 && sampled > averaged,
-            "{averaged} {sampled}"
-        );
+        assert!(averaged < 0.002 && sampled > averaged, "{averaged} {sampled}");
     }
 }

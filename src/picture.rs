@@ -120,25 +120,22 @@ impl Canvas {
 fn resample(panel: &Panel, width: usize, height: usize) -> Vec<f32> {
     let columns: Vec<_> = (0..width).map(|x| cover(x, width, panel.width)).collect();
     let mut image = vec![0.0f32; width * height];
-    image
-        .par_chunks_mut(width)
-        .enumerate()
-        .for_each(|(y, row)| {
-            let rows = cover(y, height, panel.height);
-            for (value, columns) in row.iter_mut().zip(&columns) {
-                let (mut sum, mut area) = (0.0, 0.0);
-                for &(y, high) in &rows {
-                    for &(x, wide) in columns {
-                        let value = f64::from(panel.data[y * panel.width + x]);
-                        if value.is_finite() {
-                            sum += value * high * wide;
-                            area += high * wide;
-                        }
+    image.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
+        let rows = cover(y, height, panel.height);
+        for (value, columns) in row.iter_mut().zip(&columns) {
+            let (mut sum, mut area) = (0.0, 0.0);
+            for &(y, high) in &rows {
+                for &(x, wide) in columns {
+                    let value = f64::from(panel.data[y * panel.width + x]);
+                    if value.is_finite() {
+                        sum += value * high * wide;
+                        area += high * wide;
                     }
                 }
-                *value = (sum / area) as f32;
             }
-        });
+            *value = (sum / area) as f32;
+        }
+    });
     image
 }
 
@@ -161,9 +158,7 @@ fn greys(values: &[f32]) -> Vec<u8> {
     sorted.sort_unstable_by(f32::total_cmp);
     let at = |fraction: f64| {
         let place = fraction * (sorted.len() as f64 - 1.0);
-        sorted
-            .get(place.round() as usize)
-            .map_or(0.0, |&v| f64::from(v))
+        sorted.get(place.round() as usize).map_or(0.0, |&v| f64::from(v))
     };
     let (mut low, mut high) = (at(0.005), at(0.995));
     if high <= low {
@@ -181,9 +176,7 @@ fn greys(values: &[f32]) -> Vec<u8> {
 }
 
 fn write_atomically(path: &Path, canvas: &Canvas) -> Result<()> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| Error::output(path, "not the name of a file"))?;
+    let name = path.file_name().ok_or_else(|| Error::output(path, "not the name of a file"))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".{}.tmp", std::process::id()));
@@ -214,9 +207,7 @@ fn glyph(letter: char) -> [u8; 7] {
     found.map_or(UNKNOWN, |&(_, rows)| rows)
 }
 
-const UNKNOWN: [u8; 7] = [
-    0b01110, 0b10001, 0b00001, 0b00010, 0b00100, 0b00000, 0b00100,
-];
+const UNKNOWN: [u8; 7] = [0b01110, 0b10001, 0b00001, 0b00010, 0b00100, 0b00000, 0b00100];
 
 #[rustfmt::skip]
 const FONT: &[(char, [u8; 7])] = &[
@@ -327,12 +318,7 @@ mod tests {
     #[test]
     fn areas_are_averaged() {
         let data = [0.0, 1.0, 2.0, f32::NAN, 4.0, 5.0];
-        let panel = Panel {
-            title: "",
-            width: 3,
-            height: 2,
-            data: &data,
-        };
+        let panel = Panel { title: "", width: 3, height: 2, data: &data };
         // Halves of the middle column on either side; what is not a number does not count.
         let out = resample(&panel, 2, 1);
         assert!((f64::from(out[0]) - (0.0 + 0.5 + 0.5 * 4.0) / 2.0).abs() < 1e-6);
@@ -360,17 +346,9 @@ mod tests {
     #[test]
     fn failures_are_output_errors_and_leave_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let panel = Panel {
-            title: "x",
-            width: 1,
-            height: 1,
-            data: &[1.0],
-        };
+        let panel = Panel { title: "x", width: 1, height: 1, data: &[1.0] };
         let missing = dir.path().join("no/such/preview.png");
-        assert_eq!(
-            write_preview(&missing, &[panel]).unwrap_err().exit_code(),
-            5
-        );
+        assert_eq!(write_preview(&missing, &[panel]).unwrap_err().exit_code(), 5);
         let path = dir.path().join("preview.png");
         assert!(write_preview(&path, &[]).is_err());
         assert!(write_preview(&path, &[Panel { width: 2, ..panel }]).is_err());
@@ -384,12 +362,7 @@ mod tests {
     fn every_letter_has_its_own_shape() {
         for (index, (letter, rows)) in FONT.iter().enumerate() {
             assert!(rows.iter().all(|&row| row < 32), "{letter}");
-            assert!(
-                FONT[..index]
-                    .iter()
-                    .all(|(other, shape)| other != letter && shape != rows),
-                "{letter}"
-            );
+            assert!(FONT[..index].iter().all(|(other, shape)| other != letter && shape != rows), "{letter}");
         }
         assert!(('A'..='Z').chain('0'..='9').all(|c| glyph(c) != UNKNOWN));
         assert_eq!(glyph('\u{3b8}'), glyph('?'));

@@ -3,7 +3,7 @@
 use crate::config::{AngleSource, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
-use crate::kernelgen::{KernelSpec, Texel};
+use crate::kernelgen::{KernelSpec, Problem, Texel};
 use crate::profile::facts::DeviceFacts;
 use crate::profile::{Choice, Profile, Sampler};
 use crate::spectrum::padded_length;
@@ -114,19 +114,7 @@ impl Scan {
             Some(span) => span.within(stack.slices, "--rows", "slices")?,
             None => (0..stack.slices).collect(),
         };
-        Ok(Scan {
-            geometry: Geometry {
-                bins,
-                size,
-                roi,
-                angles,
-                axis,
-                weights,
-            },
-            slices,
-            used,
-            notes,
-        })
+        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, used, notes })
     }
 }
 
@@ -168,21 +156,14 @@ impl Plan {
         let geometry = &scan.geometry;
         let (bins, projections) = (geometry.bins, geometry.projections());
         let mut notes = Vec::new();
-        let offer = profile.select(
-            job.algorithm,
-            job.interpolation,
-            job.mode,
-            job.slices_per_pass,
-            scan.slices.len(),
-        )?;
+        let offer =
+            profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, scan.slices.len())?;
 
         let mut texel = Texel::Buffer;
         if offer.parameters.sampler() == Sampler::Image {
             let storage = offer.parameters.storage();
-            let candidates = Texel::candidates(offer.slices, storage, offer.interpolation);
-            let found = candidates
-                .iter()
-                .find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f)));
+            let candidates = offer.texels();
+            let found = candidates.iter().find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f)));
             let max = facts.image_max;
             match found {
                 Some(_) if bins > max[0] || projections > max[1] => notes.push(format!(
@@ -196,7 +177,8 @@ impl Plan {
                 )),
             }
         }
-        let spec = KernelSpec::new(&offer, &profile.build, texel, projections, Some(facts));
+        let problem = Problem { projections, same_axis: geometry.same_axis() };
+        let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
         let source = spec.generate()?;
         let group: usize = source.work_group.iter().product();
         if group > facts.max_work_group {
@@ -292,10 +274,7 @@ impl Plan {
         let mut line = |name: &str, value: String| {
             let _ = writeln!(text, "{name:<16}{value}");
         };
-        line(
-            "device",
-            format!("{} [{}], driver {}", facts.name, facts.kind, facts.driver),
-        );
+        line("device", format!("{} [{}], driver {}", facts.name, facts.kind, facts.driver));
         line("profile", format!("{} ({})", self.profile.name, self.profile_reason));
         line("kernel", format!("{} {}", self.spec.name(), job.mode));
         line(
@@ -339,7 +318,9 @@ impl Plan {
             "work",
             match self.estimate(scan, facts, job) {
                 Some(seconds) => format!("{updates:.2} G updates, about {seconds:.1} s of back projection"),
-                None => format!("{updates:.2} G updates; no measurement of this kernel on this device to tell the time from"),
+                None => format!(
+                    "{updates:.2} G updates; no measurement of this kernel on this device to tell the time from"
+                ),
             },
         );
         for note in &self.notes {
@@ -358,11 +339,7 @@ pub fn human(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 /// Memory that the process may use, in bytes: the least of what is free, the control group's limit and Slurm's.
@@ -380,10 +357,7 @@ pub fn available_memory() -> u64 {
     }
     for (limit, usage) in [
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
     ] {
         let number = |path| read(path).and_then(|t| t.trim().parse::<u64>().ok());
         if let Some(limit) = number(limit) {

@@ -37,11 +37,7 @@ impl Reporter {
             ProgressKind::Auto => ProgressKind::Plain,
             kind => kind,
         };
-        Ok(Reporter {
-            verbosity,
-            kind,
-            log: log.map(Mutex::new),
-        })
+        Ok(Reporter { verbosity, kind, log: log.map(Mutex::new) })
     }
 
     fn say(&self, level: i8, text: &str) {
@@ -71,8 +67,7 @@ impl Reporter {
         let bar = match self.kind {
             ProgressKind::Bar => {
                 let bar = ProgressBar::with_draw_target(Some(slices as u64), ProgressDrawTarget::stderr());
-                if let Ok(style) =
-                    ProgressStyle::with_template("{bar:32} {pos}/{len} slices  {msg}  {elapsed} + {eta}")
+                if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} slices  {msg}  {elapsed} + {eta}")
                 {
                     bar.set_style(style);
                 }
@@ -80,15 +75,7 @@ impl Reporter {
             }
             _ => None,
         };
-        Progress {
-            bar,
-            kind: self.kind,
-            slices,
-            updates,
-            done: 0,
-            start: Instant::now(),
-            last: None,
-        }
+        Progress { bar, kind: self.kind, slices, updates, done: 0, start: Instant::now(), last: None }
     }
 }
 
@@ -121,10 +108,7 @@ impl Progress {
         let left = elapsed / self.done.max(1) as f64 * (self.slices - self.done) as f64;
         match self.kind {
             ProgressKind::Plain if due || finished => {
-                eprintln!(
-                    "{}/{} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left",
-                    self.done, self.slices
-                );
+                eprintln!("{}/{} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left", self.done, self.slices);
                 self.last = Some(Instant::now());
             }
             ProgressKind::Json => {

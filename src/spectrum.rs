@@ -87,13 +87,10 @@ impl FromStr for Filter {
         if matches!(text, "ramlak" | "ram-lak") {
             return Ok(Filter::Ramp);
         }
-        Filter::ALL
-            .into_iter()
-            .find(|filter| filter.name() == text)
-            .ok_or_else(|| {
-                let names = Filter::ALL.map(Filter::name).join(", ");
-                Error::usage(format!("--filter: unknown filter `{text}`; it is one of {names}"))
-            })
+        Filter::ALL.into_iter().find(|filter| filter.name() == text).ok_or_else(|| {
+            let names = Filter::ALL.map(Filter::name).join(", ");
+            Error::usage(format!("--filter: unknown filter `{text}`; it is one of {names}"))
+        })
     }
 }
 

@@ -7,6 +7,8 @@ use cli::{F32, Lab, Pages, SMALL, Scan, text};
 use fbp::io::{Dtype, Encoding, write_image};
 use predicates::prelude::*;
 use std::fs;
+#[cfg(unix)]
+use std::time::Duration;
 
 /// One run a line: arguments after `fbp reconstruct`, words of the message.
 type Cases<'a> = &'a [(&'a str, &'a [&'a str])];
@@ -58,7 +60,7 @@ fn files_that_are_missing_or_do_not_fit() {
     all_fail(&lab, 3, &[("--sinograms sin --angles few.txt --dry-run", &["few.txt"])]);
     lab.fails("info nowhere", 3, &["nowhere"]);
     lab.fails("compare sin nowhere", 3, &["nowhere"]);
-    lab.fails("compare sin proj", 3, &["3 page(s) of 32x16", "16 of 32x3"].map(|w| &w[..8]));
+    lab.fails("compare sin proj", 3, &["3 page(s) of 32x16", "16 page(s) of 32x3"]);
     lab.fails("phantom --size 8 --projections 4 --angles few.txt --output out", 3, &["--angles", "2 angles"]);
 }
 
@@ -207,13 +209,13 @@ fn flags_that_make_no_sense() {
             ("--sinograms sin -o out --mask nan", &["--mask"]),
             ("--sinograms sin -o out --memory eight", &["--memory", "eight"]),
             ("--sinograms sin -o out --memory 10", &["--memory"]),
-            ("--sinograms sin -o out --device-memory -1", &["--device-memory"]),
+            ("--sinograms sin -o out --device-memory=-1", &["--device-memory"]),
             ("--sinograms sin -o out --progress dots", &["--progress", "json"]),
             ("--sinograms sin -o out/r-%s.tif", &["--output", "%05i"]),
             ("--sinograms sin -o out/r-%i-%i.tif", &["--output"]),
             ("--sinograms sin -o out-%i/r.tif", &["--output"]),
             ("--sinograms sin -o out/r-%05i.png", &["--output", ".tif"]),
-            ("--sinograms sin -o out -q -v", &["-q", "-v"].map(|f| &f[1..])),
+            ("--sinograms sin -o out -q -v", &["--quiet", "--verbose"]),
         ],
     );
     for (args, word) in [
@@ -221,6 +223,8 @@ fn flags_that_make_no_sense() {
         ("phantom --size 8 --projections 4 --noise nan --output out", "--noise"),
         ("phantom --size 8 --projections 4 --kind cat --output out", "cat"),
         ("phantom --size 8 --projections 4 --photons 100 --output out", "--flats"),
+        ("phantom --size 8 --projections 4 --as projections --photons 1e5 --flats f --darks d -o out", "--photons"),
+        ("phantom --size 8 --projections 4 --as projections --photons -5 --flats f --darks d -o out", "-5"),
         ("compare sin sin --tolerance nan", "--tolerance"),
         ("compare sin sin --mask -1", "-1"),
         ("kernel --profile nosuch", "nosuch"),
@@ -245,7 +249,7 @@ fn run_files_and_profiles_with_unknown_keys() {
         ("size = \"big\"", ["size", "big"]),
         ("size = -4", ["size", "-4"]),
         ("padding = \"wrap\"", ["padding", "wrap"]),
-        ("center = nan", ["--center", "nan"]),
+        ("center = nan", ["--center", "NaN"]),
         ("center = 99", ["--center", "99"]),
         ("filter = ramp", ["run.toml", "ramp"]),
         ("angles = \"a.txt\"\noverall-angle = 90", ["--angles", "--overall-angle"]),
@@ -298,8 +302,18 @@ fn outputs_that_cannot_be_written() {
         ],
     );
     lab.fails("phantom --size 8 --projections 4 --output full", 5, &["full", "--overwrite"]);
+    let phantom = "phantom --size 8 --projections 4 --as projections --photons 1e4 --output out --darks dark";
+    lab.fails(&format!("{phantom} --flats full"), 5, &["full", "--overwrite"]);
+    lab.fails(&format!("{phantom} --flats f --truth file"), 5, &["--truth", "file", "--overwrite"]);
+    lab.fails(&format!("{phantom} --flats f --truth file/t.tif"), 5, &["--truth", "file/t.tif"]);
     assert_eq!(lab.bytes("full"), before);
     assert_eq!(lab.read_text("file"), "in the way");
+    // the data are not written over, whatever is asked for
+    let before = (lab.bytes("sin"), lab.bytes("proj"));
+    for (input, output) in [("sinograms sin", "sin/s_%04i.tif"), ("projections proj", "sin/../proj/p_0001.tif")] {
+        lab.fails(&format!("reconstruct --{input} --overwrite -o {output}"), 5, &["--output", "input", "_000"]);
+    }
+    assert_eq!((lab.bytes("sin"), lab.bytes("proj")), before);
     // what was asked for beside the slices is refused before they are computed
     all_fail(
         &lab,
@@ -315,18 +329,15 @@ fn outputs_that_cannot_be_written() {
 #[cfg(unix)]
 #[test]
 fn disks_that_fill_up() {
-    let lab = Lab::new();
-    lab.write("sin", "s", &Scan { width: 64, slices: 6, ..SMALL }.sinograms());
-    let limited = |blocks: usize, args: &str| {
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" reconstruct -q --sinograms sin {args}");
+    let lab = Lab::small();
+    // 4 MiB, enough for what drivers keep in files
+    let script = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" reconstruct -q --sinograms sin $1 -o $2";
+    for (size, output) in [("1100", "out"), ("1100", "out/r-%03i.tif"), ("1100", "out.tif"), ("700", "out.tif")] {
+        lab.ok(&format!("reconstruct -q --sinograms sin --size {size} --overwrite -o warm"));
         let mut command = assert_cmd::Command::new("sh");
-        command.args(["-c", &script]).arg(env!("CARGO_BIN_EXE_fbp")).current_dir(lab.path("."));
-        command.timeout(std::time::Duration::from_secs(120)).output().unwrap()
-    };
-    lab.ok("reconstruct -q --sinograms sin -o warm");
-    // slices have 16 KiB; blocks are 512 bytes or 1 KiB
-    for (blocks, output) in [(8, "out"), (8, "out/r-%03i.tif"), (8, "out.tif"), (40, "out.tif")] {
-        lab.check_failure(&limited(blocks, &format!("-o {output}")), output, 5, &["out"]);
+        command.args(["-c", script, env!("CARGO_BIN_EXE_fbp")]).args([format!("--size {size}").as_str(), output]);
+        let output = command.current_dir(lab.path(".")).timeout(Duration::from_secs(120)).output().unwrap();
+        lab.check_failure(&output, size, 5, &["out"]);
     }
 }
 

@@ -2,11 +2,14 @@
 //!
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test golden` and look at the difference in git.
 
-use fbp::kernelgen::{FILES, KernelSource, KernelSpec, Padding, Texel, generate_filter, generate_probe};
+use fbp::kernelgen::{FILES, KernelSource, KernelSpec, Padding, Problem, Texel, generate_filter, generate_probe};
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+
+/// The problem that the kernels are for.
+const PROBLEM: Problem = Problem { projections: 1024, same_axis: true };
 
 /// What the generator adds to the files of `cl/`: options, launch shape, defines, order of files.
 fn head(source: &KernelSource) -> String {
@@ -32,7 +35,7 @@ fn generated() -> BTreeMap<String, String> {
         let mut sections = BTreeSet::new();
         for offer in profile.offers() {
             for texel in offer.texels() {
-                let spec = KernelSpec::new(&offer, &profile.build, texel, 1024, None);
+                let spec = KernelSpec::new(&offer, profile, texel, PROBLEM, None);
                 sections.insert(head(&spec.generate().unwrap()));
                 sections.insert(head(&generate_filter(&spec, Padding::Edge).unwrap()));
             }
@@ -40,7 +43,7 @@ fn generated() -> BTreeMap<String, String> {
         texts.insert(format!("{}.txt", profile.name), sections.into_iter().collect::<Vec<_>>().join("\n"));
     }
     let profile = store.named("default").unwrap();
-    let spec = KernelSpec::new(&profile.offers()[0], &profile.build, Texel::Buffer, 1024, None);
+    let spec = KernelSpec::new(&profile.offers()[0], &profile, Texel::Buffer, PROBLEM, None);
     texts.insert("whole.cl".into(), spec.generate().unwrap().text);
     texts.insert("probe-image.cl".into(), generate_probe().text);
     texts
@@ -57,10 +60,8 @@ fn generated_text_is_what_git_has() {
             fs::write(directory.join(name), text).unwrap();
         }
     }
-    let mut kept: Vec<String> = fs::read_dir(&directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut kept: Vec<String> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     kept.sort();
     let names: Vec<&String> = texts.keys().collect();
     assert_eq!(kept.iter().collect::<Vec<_>>(), names, "files of tests/golden; see the head of this test");

@@ -10,10 +10,7 @@ use tempfile::TempDir;
 use tiff::encoder::{Compression, TiffEncoder, colortype::Gray8};
 use tiff::tags::Tag;
 
-const F32: Encoding = Encoding {
-    dtype: Dtype::F32,
-    range: None,
-};
+const F32: Encoding = Encoding { dtype: Dtype::F32, range: None };
 
 /// What a hand-made TIFF looks like.
 #[derive(Clone, Debug)]
@@ -63,20 +60,13 @@ fn squeeze(bytes: &[u8], compression: u16) -> Vec<u8> {
         8 | 32946 => Compression::Deflate(Default::default()),
         32773 => Compression::Packbits,
         7 if bytes.len() == 64 => {
-            return (0..JPEG.len())
-                .step_by(2)
-                .map(|i| u8::from_str_radix(&JPEG[i..i + 2], 16).unwrap())
-                .collect();
+            return (0..JPEG.len()).step_by(2).map(|i| u8::from_str_radix(&JPEG[i..i + 2], 16).unwrap()).collect();
         }
         _ => return vec![1, 2, 3, 4],
     };
     let mut file = Cursor::new(Vec::new());
-    let mut encoder = TiffEncoder::new(&mut file)
-        .unwrap()
-        .with_compression(method);
-    encoder
-        .write_image::<Gray8>(bytes.len() as u32, 1, bytes)
-        .unwrap();
+    let mut encoder = TiffEncoder::new(&mut file).unwrap().with_compression(method);
+    encoder.write_image::<Gray8>(bytes.len() as u32, 1, bytes).unwrap();
     let mut decoder = tiff::decoder::Decoder::new(Cursor::new(file.get_ref())).unwrap();
     let at = decoder.get_tag_u64_vec(Tag::StripOffsets).unwrap()[0] as usize;
     let count = decoder.get_tag_u64_vec(Tag::StripByteCounts).unwrap()[0] as usize;
@@ -159,32 +149,15 @@ impl Make {
         let mut link = out.len();
         out.extend(number(0, word));
         for values in pages {
-            let (tw, th) = (
-                if self.tile.0 == 0 {
-                    self.width
-                } else {
-                    self.tile.0
-                },
-                self.tile.1,
-            );
+            let (tw, th) = (if self.tile.0 == 0 { self.width } else { self.tile.0 }, self.tile.1);
             let mut blobs = Vec::new();
             for top in (0..self.height).step_by(th) {
                 for left in (0..self.width).step_by(tw) {
                     let mut bytes = Vec::new();
-                    let bottom = if self.tile.0 == 0 {
-                        self.height.min(top + th)
-                    } else {
-                        top + th
-                    };
+                    let bottom = if self.tile.0 == 0 { self.height.min(top + th) } else { top + th };
                     for y in top..bottom {
                         let row: Vec<f64> = (left..left + tw)
-                            .map(|x| {
-                                if x < self.width && y < self.height {
-                                    values[y * self.width + x]
-                                } else {
-                                    77.0
-                                }
-                            })
+                            .map(|x| if x < self.width && y < self.height { values[y * self.width + x] } else { 77.0 })
                             .collect();
                         bytes.extend(self.predict(&row));
                     }
@@ -195,17 +168,9 @@ impl Make {
             let strips = self.tile.0 == 0;
             let count = blobs.len();
             let array = if count * word > word { count * word } else { 0 };
-            let text = if self.description.is_empty() {
-                0
-            } else {
-                description.len()
-            };
+            let text = if self.description.is_empty() { 0 } else { description.len() };
             let tags = 10 + if strips { 1 } else { 2 } + usize::from(text > 0);
-            let ifd = if self.big_tiff {
-                8 + tags * 20 + 8
-            } else {
-                2 + tags * 12 + 4
-            };
+            let ifd = if self.big_tiff { 8 + tags * 20 + 8 } else { 2 + tags * 12 + 4 };
             let sum: usize = blobs.iter().map(Vec::len).sum();
             let base = out.len();
             let (ifd_at, data_at) = if self.header_first {
@@ -213,17 +178,8 @@ impl Make {
             } else {
                 (base + sum + 2 * array + text, base)
             };
-            let extra_at = if self.header_first {
-                base + ifd
-            } else {
-                base + sum
-            };
-            let list = |values: Vec<u64>| {
-                values
-                    .iter()
-                    .flat_map(|&v| number(v, word))
-                    .collect::<Vec<u8>>()
-            };
+            let extra_at = if self.header_first { base + ifd } else { base + sum };
+            let list = |values: Vec<u64>| values.iter().flat_map(|&v| number(v, word)).collect::<Vec<u8>>();
             let mut offset = data_at as u64;
             let mut offsets = Vec::new();
             for b in &blobs {
@@ -244,11 +200,7 @@ impl Make {
                 entries.push((270, 2, text, number((extra_at + 2 * array) as u64, word)));
             }
             let place = |bytes: &Vec<u8>, at: usize| {
-                if array == 0 {
-                    bytes.clone()
-                } else {
-                    number(at as u64, word)
-                }
+                if array == 0 { bytes.clone() } else { number(at as u64, word) }
             };
             let where_ = place(&offsets, extra_at);
             let sizes = place(&counts, extra_at + array);
@@ -323,13 +275,7 @@ impl Make {
         };
         let n = self.width * self.height;
         (0..n)
-            .map(|i| {
-                if i % 5 == 1 {
-                    extremes[i % extremes.len()]
-                } else {
-                    ((i * 7 + page * 3) % 120) as f64
-                }
-            })
+            .map(|i| if i % 5 == 1 { extremes[i % extremes.len()] } else { ((i * 7 + page * 3) % 120) as f64 })
             .collect()
     }
 }
@@ -346,18 +292,14 @@ fn open(path: &Path) -> fbp::error::Result<Stack> {
 
 fn read(stack: &Stack, page: usize) -> fbp::error::Result<Vec<f32>> {
     let mut out = vec![f32::NAN; stack.width() * stack.height()];
-    stack
-        .read_rows(page, 0..stack.height(), &mut out)
-        .map(|_| out)
+    stack.read_rows(page, 0..stack.height(), &mut out).map(|_| out)
 }
 
 /// The text of an input error that holds all of these words.
 fn input_error(path: &Path, words: &[&str]) -> String {
     let error = match open(path) {
         Err(e) => e,
-        Ok(stack) => (0..stack.len())
-            .find_map(|p| read(&stack, p).err())
-            .expect("an error"),
+        Ok(stack) => (0..stack.len()).find_map(|p| read(&stack, p).err()).expect("an error"),
     };
     assert_eq!(error.exit_code(), 3, "{error}");
     let text = error.to_string();
@@ -385,16 +327,7 @@ fn every_layout_reads_back() {
     let mut makes = Vec::new();
     for sample in TYPES {
         for tile in [(0, 2), (0, 5), (0, 1), (4, 2), (16, 16)] {
-            for (compression, predictor) in [
-                (1, 1),
-                (5, 1),
-                (5, 2),
-                (8, 1),
-                (32946, 2),
-                (32773, 1),
-                (5, 3),
-                (8, 3),
-            ] {
+            for (compression, predictor) in [(1, 1), (5, 1), (5, 2), (8, 1), (32946, 2), (32773, 1), (5, 3), (8, 3)] {
                 let float = matches!(sample, SampleType::F16 | SampleType::F32 | SampleType::F64);
                 if predictor == 3 && !float {
                     continue;
@@ -419,11 +352,7 @@ fn every_layout_reads_back() {
         let pages: Vec<Vec<f64>> = (0..3).map(|p| make.values(p)).collect();
         let path = put(&dir, "x.tif", &make.file(&pages));
         let stack = open(&path).unwrap_or_else(|e| panic!("{make:?}: {e}"));
-        assert_eq!(
-            (stack.len(), stack.width(), stack.height()),
-            (3, 7, 5),
-            "{make:?}"
-        );
+        assert_eq!((stack.len(), stack.width(), stack.height()), (3, 7, 5), "{make:?}");
         assert_eq!(stack.sample(), make.sample);
         for (p, values) in pages.iter().enumerate() {
             let expected: Vec<f32> = values.iter().map(|&v| v as f32).collect();
@@ -444,13 +373,7 @@ fn every_layout_reads_back() {
 fn rows_longer_than_one_read() {
     let dir = TempDir::new().unwrap();
     for tile in [(0, 400), (0, 7), (512, 128)] {
-        let make = Make {
-            width: 1500,
-            height: 400,
-            tile,
-            sample: SampleType::F32,
-            ..Default::default()
-        };
+        let make = Make { width: 1500, height: 400, tile, sample: SampleType::F32, ..Default::default() };
         let values: Vec<f64> = (0..1500 * 400).map(f64::from).collect();
         let path = put(&dir, "x.tif", &make.file(&[values]));
         let stack = open(&path).unwrap();
@@ -465,16 +388,9 @@ fn many_threads_read_many_files() {
     use rayon::prelude::*;
     let dir = TempDir::new().unwrap();
     for compression in [1, 5] {
-        let make = Make {
-            compression,
-            ..Default::default()
-        };
+        let make = Make { compression, ..Default::default() };
         for i in 0..100 {
-            put(
-                &dir,
-                &format!("p_{i}.tif"),
-                &make.file(&[vec![f64::from(i); 35], vec![f64::from(i) + 0.5; 35]]),
-            );
+            put(&dir, &format!("p_{i}.tif"), &make.file(&[vec![f64::from(i); 35], vec![f64::from(i) + 0.5; 35]]));
         }
         let stack = open(dir.path()).unwrap();
         assert_eq!((stack.len(), stack.files().len()), (200, 100));
@@ -491,11 +407,7 @@ fn order_notes_and_ignored_files() {
     let dir = TempDir::new().unwrap();
     let make = Make::default();
     for i in [10, 2, 0, 1, 4] {
-        put(
-            &dir,
-            &format!("s_{i}.tif"),
-            &make.file(&[vec![f64::from(i); 35]]),
-        );
+        put(&dir, &format!("s_{i}.tif"), &make.file(&[vec![f64::from(i); 35]]));
     }
     put(&dir, "notes.txt", b"hello");
     put(&dir, ".s_11.tif.part-1-0", b"half");
@@ -506,14 +418,8 @@ fn order_notes_and_ignored_files() {
     assert_eq!(values, [0.0, 1.0, 2.0, 4.0, 10.0]);
     assert_eq!(stack.page_name(4), "s_10.tif");
     let notes = stack.notes().join("\n");
-    assert!(
-        notes.contains("ignored 1 file that is not TIFF: notes.txt"),
-        "{notes}"
-    );
-    assert!(
-        !notes.contains("hidden") && !notes.contains("part"),
-        "{notes}"
-    );
+    assert!(notes.contains("ignored 1 file that is not TIFF: notes.txt"), "{notes}");
+    assert!(!notes.contains("hidden") && !notes.contains("part"), "{notes}");
     let glob = dir.path().join("s_?.tif");
     let stack = open(&glob).unwrap();
     assert_eq!(stack.len(), 4);
@@ -530,11 +436,7 @@ fn gaps_are_noted_and_strays_refused() {
         put(&dir, &format!("p_{i:04}.TIFF"), &bytes);
     }
     let stack = open(dir.path()).unwrap();
-    assert!(
-        stack.notes()[0].contains("no file with number 3 (1 missing)"),
-        "{:?}",
-        stack.notes()
-    );
+    assert!(stack.notes()[0].contains("no file with number 3 (1 missing)"), "{:?}", stack.notes());
     put(&dir, "zz_180deg.tif", &bytes);
     input_error(dir.path(), &["zz_180deg.tif", "move", "glob"]);
     assert_eq!(open(&dir.path().join("*")).unwrap().len(), 6);
@@ -546,47 +448,21 @@ fn gaps_are_noted_and_strays_refused() {
 #[test]
 fn the_odd_one_is_named() {
     let dir = TempDir::new().unwrap();
-    let make = Make {
-        width: 64,
-        height: 64,
-        ..Default::default()
-    };
+    let make = Make { width: 64, height: 64, ..Default::default() };
     for i in 0..4 {
         let height = if i == 2 { 50 } else { 64 };
-        let make = Make {
-            height,
-            ..make.clone()
-        };
-        put(
-            &dir,
-            &format!("s_{i:04}.tif"),
-            &make.file(&[vec![0.0; 64 * height]]),
-        );
+        let make = Make { height, ..make.clone() };
+        put(&dir, &format!("s_{i:04}.tif"), &make.file(&[vec![0.0; 64 * height]]));
     }
-    input_error(
-        dir.path(),
-        &["slice 2: s_0002.tif is 64x50, the others are 64x64"],
-    );
+    input_error(dir.path(), &["slice 2: s_0002.tif is 64x50, the others are 64x64"]);
     // the first one may be the odd one
     put(&dir, "s_0002.tif", &make.file(&[vec![0.0; 64 * 64]]));
-    let small = Make {
-        width: 32,
-        ..make.clone()
-    };
+    let small = Make { width: 32, ..make.clone() };
     put(&dir, "s_0000.tif", &small.file(&[vec![0.0; 32 * 64]]));
-    input_error(
-        dir.path(),
-        &["slice 0: s_0000.tif is 32x64, the others are 64x64"],
-    );
-    let floats = Make {
-        sample: SampleType::F32,
-        ..make.clone()
-    };
+    input_error(dir.path(), &["slice 0: s_0000.tif is 32x64, the others are 64x64"]);
+    let floats = Make { sample: SampleType::F32, ..make.clone() };
     put(&dir, "s_0000.tif", &floats.file(&[vec![0.0; 64 * 64]]));
-    input_error(
-        dir.path(),
-        &["s_0000.tif is 32-bit float, the others are 16-bit unsigned"],
-    );
+    input_error(dir.path(), &["s_0000.tif is 32-bit float, the others are 16-bit unsigned"]);
 }
 
 #[test]
@@ -615,52 +491,14 @@ fn what_is_not_there_or_not_a_tiff() {
 #[test]
 fn images_that_are_not_grey() {
     let dir = TempDir::new().unwrap();
-    let file = |make: &Make| {
-        put(
-            &dir,
-            "x.tif",
-            &make.file(&[vec![0.0; make.width * make.height]]),
-        )
-    };
-    let rgb = Make {
-        samples: 3,
-        photometric: 2,
-        ..Default::default()
-    };
+    let file = |make: &Make| put(&dir, "x.tif", &make.file(&[vec![0.0; make.width * make.height]]));
+    let rgb = Make { samples: 3, photometric: 2, ..Default::default() };
     input_error(&file(&rgb), &["page 0", "RGB", "one grey value"]);
-    input_error(
-        &file(&Make {
-            samples: 2,
-            ..Default::default()
-        }),
-        &["2 sample"],
-    );
-    input_error(
-        &file(&Make {
-            photometric: 3,
-            ..Default::default()
-        }),
-        &["palette"],
-    );
-    input_error(
-        &file(&Make {
-            compression: 50000,
-            ..Default::default()
-        }),
-        &["Zstandard"],
-    );
-    input_error(
-        &file(&Make {
-            compression: 7,
-            ..Default::default()
-        }),
-        &["JPEG"],
-    );
-    let predicted = Make {
-        compression: 5,
-        predictor: 3,
-        ..Default::default()
-    };
+    input_error(&file(&Make { samples: 2, ..Default::default() }), &["2 sample"]);
+    input_error(&file(&Make { photometric: 3, ..Default::default() }), &["palette"]);
+    input_error(&file(&Make { compression: 50000, ..Default::default() }), &["Zstandard"]);
+    input_error(&file(&Make { compression: 7, ..Default::default() }), &["JPEG"]);
+    let predicted = Make { compression: 5, predictor: 3, ..Default::default() };
     input_error(&file(&predicted), &["predictor 3"]);
     let mut bytes = Make::default().file(&[vec![0.0; 35]]);
     patch(&mut bytes, 258, 12);
@@ -668,25 +506,14 @@ fn images_that_are_not_grey() {
     let mut bytes = Make::default().file(&[vec![0.0; 35]]);
     patch(&mut bytes, 257, 0);
     input_error(&put(&dir, "x.tif", &bytes), &["7x0"]);
-    let broken = Make {
-        compression: 7,
-        sample: SampleType::U8,
-        ..Default::default()
-    };
+    let broken = Make { compression: 7, sample: SampleType::U8, ..Default::default() };
     input_error(&file(&broken), &["page 0", "damaged"]);
 }
 
 #[test]
 fn jpeg_of_grey_pixels() {
     let dir = TempDir::new().unwrap();
-    let make = Make {
-        compression: 7,
-        sample: SampleType::U8,
-        width: 8,
-        height: 8,
-        tile: (0, 8),
-        ..Default::default()
-    };
+    let make = Make { compression: 7, sample: SampleType::U8, width: 8, height: 8, tile: (0, 8), ..Default::default() };
     let bytes = make.file(&[vec![100.0; 64]]);
     let stack = open(&put(&dir, "x.tif", &bytes)).unwrap();
     assert_eq!(read(&stack, 0).unwrap(), [100.0; 64]);
@@ -702,10 +529,7 @@ fn jpeg_of_grey_pixels() {
 fn entry(bytes: &[u8], tag: u16) -> usize {
     let ifd = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
     let count = u16::from_le_bytes([bytes[ifd], bytes[ifd + 1]]) as usize;
-    (0..count)
-        .map(|i| ifd + 2 + 12 * i)
-        .find(|&at| u16::from_le_bytes([bytes[at], bytes[at + 1]]) == tag)
-        .unwrap()
+    (0..count).map(|i| ifd + 2 + 12 * i).find(|&at| u16::from_le_bytes([bytes[at], bytes[at + 1]]) == tag).unwrap()
 }
 
 fn patch(bytes: &mut [u8], tag: u16, value: u32) {
@@ -724,40 +548,20 @@ fn hostile_headers() {
         change(&mut bytes);
         input_error(&put(&dir, "x.tif", &bytes), words)
     };
-    let first = Make {
-        header_first: true,
-        ..Default::default()
-    }
-    .file(&[vec![1.0; 35], vec![2.0; 35]]);
+    let first = Make { header_first: true, ..Default::default() }.file(&[vec![1.0; 35], vec![2.0; 35]]);
     let cut = put(&dir, "x.tif", &first[..first.len() - 5]);
     let end = format!("the file has {}", first.len() - 5);
-    input_error(
-        &cut,
-        &[
-            "x.tif: page 1: is truncated",
-            "strip 2 needs 14 bytes",
-            &end,
-        ],
-    );
+    input_error(&cut, &["x.tif: page 1: is truncated", "strip 2 needs 14 bytes", &end]);
     check(&|b| patch(b, 256, u32::MAX), &["page 0", "4294967295x5"]);
     check(&|b| patch(b, 257, 1 << 20), &["page 0"]);
-    check(
-        &|b| (patch(b, 256, 1 << 20), patch(b, 257, 1 << 20)).0,
-        &["1048576x1048576"],
-    );
+    check(&|b| (patch(b, 256, 1 << 20), patch(b, 257, 1 << 20)).0, &["1048576x1048576"]);
     check(&|b| patch(b, 278, 0), &["strips of 7x0"]);
-    check(
-        &|b| patch(b, 273, 0xffff_fff0),
-        &["page 0", "truncated or damaged"],
-    );
+    check(&|b| patch(b, 273, 0xffff_fff0), &["page 0", "truncated or damaged"]);
     let count = |b: &mut [u8], tag, n: u32| {
         let at = entry(b, tag);
         b[at + 4..at + 8].copy_from_slice(&n.to_le_bytes());
     };
-    check(
-        &|b| count(b, 273, u32::MAX),
-        &["page 0", "4294967295 values, expected 3"],
-    );
+    check(&|b| count(b, 273, u32::MAX), &["page 0", "4294967295 values, expected 3"]);
     check(&|b| count(b, 258, 0), &["page 0"]);
     // strips of one row of a page that is 2^20 rows high: a table far past the file's end
     check(
@@ -772,32 +576,17 @@ fn hostile_headers() {
     // a page list that is a loop
     let ifd = u32::from_le_bytes(good[4..8].try_into().unwrap());
     let next = ifd as usize + 2 + 11 * 12;
-    check(
-        &|b| b[next..next + 4].copy_from_slice(&ifd.to_le_bytes()),
-        &["loop"],
-    );
-    check(
-        &|b| b[next..next + 4].copy_from_slice(&[255; 4]),
-        &["page 1", "truncated"],
-    );
+    check(&|b| b[next..next + 4].copy_from_slice(&ifd.to_le_bytes()), &["loop"]);
+    check(&|b| b[next..next + 4].copy_from_slice(&[255; 4]), &["page 1", "truncated"]);
     check(&|b| b[4..8].copy_from_slice(&[3, 0, 0, 0]), &["x.tif"]);
     // much from little: 2^31 pixels in a strip of a few bytes
-    let mut squeezed = Make {
-        compression: 8,
-        tile: (0, 5),
-        ..Default::default()
-    }
-    .file(&[vec![1.0; 35]]);
+    let mut squeezed = Make { compression: 8, tile: (0, 5), ..Default::default() }.file(&[vec![1.0; 35]]);
     patch(&mut squeezed, 256, 1 << 20);
     patch(&mut squeezed, 257, 1 << 11);
     patch(&mut squeezed, 278, 1 << 11);
     input_error(&put(&dir, "x.tif", &squeezed), &["cannot decompress"]);
     // BigTIFF with absurd counts
-    let big = Make {
-        big_tiff: true,
-        ..Default::default()
-    }
-    .file(&[vec![1.0; 35]]);
+    let big = Make { big_tiff: true, ..Default::default() }.file(&[vec![1.0; 35]]);
     let ifd = u64::from_le_bytes(big[8..16].try_into().unwrap()) as usize;
     let mut bytes = big.clone();
     bytes[ifd..ifd + 8].copy_from_slice(&[255; 8]);
@@ -818,15 +607,7 @@ fn small_files() -> Vec<(Make, Vec<Vec<f64>>, Vec<u8>)> {
         (32773, 1, (0, 5), false, false, true),
         (8, 2, (0, 5), false, false, false),
     ] {
-        let make = Make {
-            compression,
-            predictor,
-            tile,
-            big_endian,
-            big_tiff,
-            header_first,
-            ..Default::default()
-        };
+        let make = Make { compression, predictor, tile, big_endian, big_tiff, header_first, ..Default::default() };
         let pages: Vec<Vec<f64>> = (0..2).map(|p| make.values(p)).collect();
         let bytes = make.file(&pages);
         list.push((make, pages, bytes));
@@ -879,24 +660,12 @@ fn no_changed_byte_panics() {
 #[test]
 fn files_that_shrink_or_grow_after_open() {
     let dir = TempDir::new().unwrap();
-    let bytes = Make {
-        header_first: true,
-        ..Default::default()
-    }
-    .file(&[vec![1.0; 35]]);
+    let bytes = Make { header_first: true, ..Default::default() }.file(&[vec![1.0; 35]]);
     let path = put(&dir, "x.tif", &bytes);
     let stack = open(&path).unwrap();
-    fs::File::options()
-        .write(true)
-        .open(&path)
-        .unwrap()
-        .set_len(bytes.len() as u64 - 5)
-        .unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(bytes.len() as u64 - 5).unwrap();
     let error = read(&stack, 0).unwrap_err();
-    assert!(
-        error.to_string().contains("x.tif") && error.to_string().contains("shorter"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("x.tif") && error.to_string().contains("shorter"), "{error}");
     for i in 0..70 {
         put(&dir, &format!("p{i}.tif"), &bytes);
     }
@@ -904,10 +673,7 @@ fn files_that_shrink_or_grow_after_open() {
     put(&dir, "p3.tif", &[&bytes[..], b"more"].concat());
     assert!(read(&stack, 2).is_ok());
     let error = read(&stack, 3).unwrap_err();
-    assert!(
-        error.to_string().contains("p3.tif") && error.to_string().contains("now"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("p3.tif") && error.to_string().contains("now"), "{error}");
 }
 
 #[test]
@@ -943,20 +709,12 @@ fn imagej_stacks_with_one_header() {
         assert_eq!(read(&stack, p).unwrap(), expected);
     }
     bytes.truncate(bytes.len() - 1);
-    input_error(
-        &put(&dir, "x.tif", &bytes),
-        &["x.tif", "truncated", "3 images"],
-    );
+    input_error(&put(&dir, "x.tif", &bytes), &["x.tif", "truncated", "3 images"]);
 }
 
 // ---- writing ----
 
-fn writer(
-    spec: &Path,
-    indices: &[usize],
-    encoding: Encoding,
-    overwrite: bool,
-) -> fbp::error::Result<SliceWriter> {
+fn writer(spec: &Path, indices: &[usize], encoding: Encoding, overwrite: bool) -> fbp::error::Result<SliceWriter> {
     let target = Target::parse(spec.to_str().unwrap())?;
     SliceWriter::create(target, 3, 2, encoding, indices, overwrite, "fbp test")
 }
@@ -974,10 +732,8 @@ fn output_error<T>(result: fbp::error::Result<T>, words: &[&str]) {
 }
 
 fn listing(path: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(path)
-        .unwrap()
-        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        fs::read_dir(path).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -986,14 +742,8 @@ fn listing(path: &Path) -> Vec<String> {
 fn targets() {
     let parse = |s: &str| Target::parse(s);
     assert_eq!(parse("out").unwrap(), Target::Directory("out".into()));
-    assert_eq!(
-        parse("a/out.tif").unwrap(),
-        Target::Single("a/out.tif".into())
-    );
-    assert_eq!(
-        parse("out.TIFF").unwrap(),
-        Target::Single("out.TIFF".into())
-    );
+    assert_eq!(parse("a/out.tif").unwrap(), Target::Single("a/out.tif".into()));
+    assert_eq!(parse("out.TIFF").unwrap(), Target::Single("out.TIFF".into()));
     let path = |s: &str, i| parse(s).unwrap().path_of(i).to_str().unwrap().to_owned();
     assert_eq!(path("out", 7), "out/slice_00007.tif");
     assert_eq!(path("out", 123456), "out/slice_123456.tif");
@@ -1001,17 +751,8 @@ fn targets() {
     assert_eq!(path("out/r-%d.tif", 7), "out/r-7.tif");
     assert_eq!(path("out/%03dx.tiff", 7), "out/007x.tiff");
     assert_eq!(path("/%i.tif", 7), "/7.tif");
-    for wrong in [
-        "",
-        "o/%s.tif",
-        "o/%5i.tif",
-        "o/%i%i.tif",
-        "o/%.tif",
-        "%i/a.tif",
-        "o/%03i",
-        "o/%099i.tif",
-        "o/%%.tif",
-    ] {
+    for wrong in ["", "o/%s.tif", "o/%5i.tif", "o/%i%i.tif", "o/%.tif", "%i/a.tif", "o/%03i", "o/%099i.tif", "o/%%.tif"]
+    {
         let error = parse(wrong).unwrap_err();
         assert!(matches!(error, Error::Usage(_)), "{wrong}: {error}");
     }
@@ -1035,10 +776,7 @@ fn directory_pattern_and_single_read_back() {
         assert_eq!(files.len(), if single { 1 } else { 3 });
         assert!(files.iter().all(|f| f.exists()));
         let directory = files[0].parent().unwrap();
-        assert!(
-            listing(directory).iter().all(|n| !n.starts_with('.')),
-            "temporary files stay"
-        );
+        assert!(listing(directory).iter().all(|n| !n.starts_with('.')), "temporary files stay");
         let stack = open(if single { &spec } else { directory }).unwrap();
         assert_eq!((stack.len(), stack.width(), stack.height()), (3, 3, 2));
         assert_eq!(stack.sample(), SampleType::F32);
@@ -1046,10 +784,7 @@ fn directory_pattern_and_single_read_back() {
             assert_eq!(read(&stack, p).unwrap(), slice(i));
         }
     }
-    assert_eq!(
-        listing(&dir.path().join("c")),
-        ["r-03.tif", "r-04.tif", "r-11.tif"]
-    );
+    assert_eq!(listing(&dir.path().join("c")), ["r-03.tif", "r-04.tif", "r-11.tif"]);
 }
 
 #[test]
@@ -1061,14 +796,8 @@ fn tags_of_a_slice() {
     let files = w.finish().unwrap();
     let mut decoder = tiff::decoder::Decoder::new(fs::File::open(&files[0]).unwrap()).unwrap();
     decoder.next_image().unwrap();
-    assert_eq!(
-        decoder.get_tag_ascii_string(Tag::Software).unwrap(),
-        "fbp test"
-    );
-    assert_eq!(
-        decoder.get_tag_ascii_string(Tag::ImageDescription).unwrap(),
-        "slice 6"
-    );
+    assert_eq!(decoder.get_tag_ascii_string(Tag::Software).unwrap(), "fbp test");
+    assert_eq!(decoder.get_tag_ascii_string(Tag::ImageDescription).unwrap(), "slice 6");
     assert_eq!(decoder.get_tag_u16_vec(Tag::Unknown(297)).unwrap(), [1, 2]);
     assert_eq!(decoder.get_tag_u32(Tag::RowsPerStrip).unwrap(), 2);
     write_image(&dir.path().join("y.tif"), 3, 2, &slice(0), F32, "Grüße\n").unwrap();
@@ -1087,55 +816,24 @@ fn encodings() {
         (stack.sample(), read(&stack, 0).unwrap(), clamped)
     };
     let (sample, values, clamped) = encode(Dtype::U8, Some((0.0, 1.0)), &data);
-    assert_eq!(
-        (sample, values, clamped),
-        (SampleType::U8, vec![0.0, 0.0, 128.0, 255.0, 255.0, 0.0], 3)
-    );
+    assert_eq!((sample, values, clamped), (SampleType::U8, vec![0.0, 0.0, 128.0, 255.0, 255.0, 0.0], 3));
     let (sample, values, clamped) = encode(Dtype::U16, Some((-1.0, 2.0)), &data);
     assert_eq!(sample, SampleType::U16);
-    assert_eq!(
-        (values, clamped),
-        (vec![0.0, 21845.0, 32768.0, 43690.0, 65535.0, 0.0], 1)
-    );
+    assert_eq!((values, clamped), (vec![0.0, 21845.0, 32768.0, 43690.0, 65535.0, 0.0], 1));
     let ends = (-f32::MAX, f32::MAX);
     let infinite = [f32::INFINITY, f32::NEG_INFINITY, 0.0, 0.0, ends.0, ends.1];
     let (_, values, clamped) = encode(Dtype::U16, Some(ends), &infinite);
-    assert_eq!(
-        (values, clamped),
-        (vec![65535.0, 0.0, 32768.0, 32768.0, 0.0, 65535.0], 2)
-    );
-    let (sample, values, clamped) = encode(
-        Dtype::F16,
-        None,
-        &[0.5, -65504.0, 65519.0, 65520.0, -1e9, f32::INFINITY],
-    );
+    assert_eq!((values, clamped), (vec![65535.0, 0.0, 32768.0, 32768.0, 0.0, 65535.0], 2));
+    let (sample, values, clamped) = encode(Dtype::F16, None, &[0.5, -65504.0, 65519.0, 65520.0, -1e9, f32::INFINITY]);
     assert_eq!(sample, SampleType::F16);
     let inf = f32::INFINITY;
-    assert_eq!(
-        (values, clamped),
-        (vec![0.5, -65504.0, 65504.0, inf, -inf, inf], 2)
-    );
+    assert_eq!((values, clamped), (vec![0.5, -65504.0, 65504.0, inf, -inf, inf], 2));
 
-    for range in [
-        None,
-        Some((1.0, 1.0)),
-        Some((2.0, 1.0)),
-        Some((f32::NAN, 1.0)),
-        Some((0.0, inf)),
-    ] {
-        let encoding = Encoding {
-            dtype: Dtype::U8,
-            range,
-        };
+    for range in [None, Some((1.0, 1.0)), Some((2.0, 1.0)), Some((f32::NAN, 1.0)), Some((0.0, inf))] {
+        let encoding = Encoding { dtype: Dtype::U8, range };
         let error = write_image(&path, 3, 2, &data, encoding, "").unwrap_err();
         assert!(matches!(error, Error::Usage(_)), "{error}");
-        assert_eq!(
-            writer(&dir.path().join("e"), &[0], encoding, false)
-                .err()
-                .unwrap()
-                .exit_code(),
-            2
-        );
+        assert_eq!(writer(&dir.path().join("e"), &[0], encoding, false).err().unwrap().exit_code(), 2);
     }
     assert_eq!(listing(dir.path()), ["d"]);
 }
@@ -1146,10 +844,7 @@ fn large_images_have_strips_that_follow_each_other() {
     let path = dir.path().join("x.tif");
     let data: Vec<f32> = (0..1000 * 701).map(|i| i as f32 / 3.0).collect();
     for dtype in [Dtype::F32, Dtype::F16, Dtype::U16, Dtype::U8] {
-        let encoding = Encoding {
-            dtype,
-            range: Some((0.0, 300000.0)),
-        };
+        let encoding = Encoding { dtype, range: Some((0.0, 300000.0)) };
         write_image(&path, 1000, 701, &data, encoding, "fbp").unwrap();
         let mut decoder = tiff::decoder::Decoder::new(fs::File::open(&path).unwrap()).unwrap();
         let offsets = decoder.get_tag_u64_vec(Tag::StripOffsets).unwrap();
@@ -1172,10 +867,7 @@ fn large_images_have_strips_that_follow_each_other() {
             _ => panic!("another type"),
         }
     }
-    output_error(
-        write_image(&path, 3, 2, &[0.0; 5], F32, ""),
-        &["x.tif", "3x2"],
-    );
+    output_error(write_image(&path, 3, 2, &[0.0; 5], F32, ""), &["x.tif", "3x2"]);
     assert_eq!(listing(dir.path()), ["x.tif"]);
 }
 
@@ -1183,30 +875,21 @@ fn large_images_have_strips_that_follow_each_other() {
 fn what_exists_is_kept() {
     let dir = TempDir::new().unwrap();
     put(&dir, "keep.txt", b"mine");
-    output_error(
-        writer(dir.path(), &[0], F32, false),
-        &["keep.txt", "--overwrite"],
-    );
+    output_error(writer(dir.path(), &[0], F32, false), &["keep.txt", "--overwrite"]);
     let mut w = writer(dir.path(), &[0], F32, true).unwrap();
     w.write(0, &slice(0)).unwrap();
     w.finish().unwrap();
     assert_eq!(listing(dir.path()), ["keep.txt", "slice_00000.tif"]);
 
     let pattern = dir.path().join("slice_%05i.tif");
-    output_error(
-        writer(&pattern, &[0, 1], F32, false),
-        &["slice_00000.tif", "--overwrite"],
-    );
+    output_error(writer(&pattern, &[0, 1], F32, false), &["slice_00000.tif", "--overwrite"]);
     let mut w = writer(&pattern, &[1, 2], F32, false).unwrap();
     w.write(1, &slice(1)).unwrap();
     put(&dir, "slice_00002.tif", b"another run's");
     output_error(w.write(2, &slice(2)), &["slice_00002.tif", "another run"]);
 
     let single = put(&dir, "one.tif", b"old");
-    output_error(
-        writer(&single, &[0], F32, false),
-        &["one.tif", "--overwrite"],
-    );
+    output_error(writer(&single, &[0], F32, false), &["one.tif", "--overwrite"]);
     let w = writer(&single, &[0], F32, true).unwrap();
     drop(w);
     assert_eq!(fs::read(&single).unwrap(), b"old");
@@ -1220,33 +903,15 @@ fn what_exists_is_kept() {
 fn places_that_cannot_be_written() {
     let dir = TempDir::new().unwrap();
     let file = put(&dir, "file", b"x");
-    output_error(
-        writer(&file, &[0], F32, false),
-        &["file", "cannot make this directory"],
-    );
-    output_error(
-        writer(&file.join("out"), &[0], F32, false),
-        &["cannot make this directory"],
-    );
+    output_error(writer(&file, &[0], F32, false), &["file", "cannot make this directory"]);
+    output_error(writer(&file.join("out"), &[0], F32, false), &["cannot make this directory"]);
     output_error(writer(&file.join("out.tif"), &[0], F32, false), &["file"]);
-    output_error(
-        writer(Path::new("/proc/fbp-out"), &[0], F32, false),
-        &["/proc"],
-    );
-    output_error(
-        writer(Path::new("/proc/r-%i.tif"), &[0], F32, false),
-        &["cannot write here"],
-    );
-    output_error(
-        write_image(&file.join("a.tif"), 3, 2, &slice(0), F32, ""),
-        &["cannot write here"],
-    );
+    output_error(writer(Path::new("/proc/fbp-out"), &[0], F32, false), &["/proc"]);
+    output_error(writer(Path::new("/proc/r-%i.tif"), &[0], F32, false), &["cannot write here"]);
+    output_error(write_image(&file.join("a.tif"), 3, 2, &slice(0), F32, ""), &["cannot write here"]);
     fs::create_dir(dir.path().join("d.tif")).unwrap();
     let target = Target::Single(dir.path().join("d.tif"));
-    output_error(
-        SliceWriter::create(target, 3, 2, F32, &[0], true, ""),
-        &["is a directory"],
-    );
+    output_error(SliceWriter::create(target, 3, 2, F32, &[0], true, ""), &["is a directory"]);
 }
 
 #[test]
@@ -1263,23 +928,14 @@ fn failures_leave_nothing() {
     // the final name cannot be taken: the temporary goes
     let mut w = writer(&out, &[0], F32, true).unwrap();
     fs::create_dir(out.join("slice_00000.tif")).unwrap();
-    output_error(
-        w.write(0, &slice(0)),
-        &["slice_00000.tif", "cannot be given its name"],
-    );
+    output_error(w.write(0, &slice(0)), &["slice_00000.tif", "cannot be given its name"]);
     assert_eq!(listing(&out), ["slice_00000.tif"]);
 
     let single = dir.path().join("one.tif");
     let mut w = writer(&single, &[0, 1], F32, false).unwrap();
     w.write(0, &slice(0)).unwrap();
     assert!(!single.exists());
-    assert_eq!(
-        listing(dir.path())
-            .iter()
-            .filter(|n| n.starts_with(".one.tif.part-"))
-            .count(),
-        1
-    );
+    assert_eq!(listing(dir.path()).iter().filter(|n| n.starts_with(".one.tif.part-")).count(), 1);
     output_error(w.finish(), &["one.tif", "1 of 2"]);
     assert_eq!(listing(dir.path()), ["out"]);
 }
@@ -1289,10 +945,7 @@ fn slices_out_of_place() {
     let dir = TempDir::new().unwrap();
     let mut w = writer(&dir.path().join("one.tif"), &[2, 5, 7], F32, false).unwrap();
     output_error(w.write(3, &slice(3)), &["slice 3 was not announced"]);
-    output_error(
-        w.write(5, &slice(5)),
-        &["slice 5", "before slice 2", "ascending"],
-    );
+    output_error(w.write(5, &slice(5)), &["slice 5", "before slice 2", "ascending"]);
     w.write(2, &slice(2)).unwrap();
     output_error(w.write(2, &slice(2)), &["written already"]);
     w.write(5, &slice(5)).unwrap();
@@ -1301,24 +954,9 @@ fn slices_out_of_place() {
     drop(w);
     assert!(listing(dir.path()).is_empty());
 
-    output_error(
-        writer(&dir.path().join("one.tif"), &[], F32, false),
-        &["no slice"],
-    );
-    assert_eq!(
-        writer(&dir.path().join("d"), &[], F32, false)
-            .unwrap()
-            .finish()
-            .unwrap(),
-        Vec::<PathBuf>::new()
-    );
-    assert_eq!(
-        writer(&dir.path().join("e"), &[1, 1], F32, false)
-            .err()
-            .unwrap()
-            .exit_code(),
-        2
-    );
+    output_error(writer(&dir.path().join("one.tif"), &[], F32, false), &["no slice"]);
+    assert_eq!(writer(&dir.path().join("d"), &[], F32, false).unwrap().finish().unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(writer(&dir.path().join("e"), &[1, 1], F32, false).err().unwrap().exit_code(), 2);
 }
 
 struct Mounted(PathBuf);

@@ -4,52 +4,58 @@
 
 mod common;
 
-use common::{Pad, Scan, back_project, filter, noise, relative_rms};
+use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
 use fbp::device::{DeviceSelector, FoundDevice, enumerate};
 use fbp::geometry::{AngleWeights, Geometry, Roi, weights};
-use fbp::kernelgen::{KernelSpec, Padding, Texel};
+use fbp::kernelgen::{KernelSpec, Padding, Problem, Texel};
 use fbp::margins::margin;
 use fbp::phantom::{Kind, Phantom};
 use fbp::pipeline::{Engine, Setup, open, texel_works};
-use fbp::profile::{Build, Interpolation, Mode, Offer, Parameters, Sampler, Standard, Storage};
+use fbp::profile::{
+    Alu, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters, Profile,
+    ProfileStore, Rounding, Sampler, Standard, Storage, Texture,
+};
 use fbp::spectrum::{Filter, padded_length};
 
 fn device() -> FoundDevice {
     let devices = enumerate().expect("the tests need an OpenCL device; scripts/setup installs one");
     let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
-    let selector = std::env::var("FBP_TEST_DEVICE")
-        .map(|text| DeviceSelector::parse(&text).unwrap())
-        .unwrap_or_default();
+    let selector =
+        std::env::var("FBP_TEST_DEVICE").map(|text| DeviceSelector::parse(&text).unwrap()).unwrap_or_default();
     devices[selector.select(&facts).unwrap()].clone()
 }
 
-/// The spec of a standard kernel; `None` when the device has no image format for it.
-fn standard(
-    found: &FoundDevice,
-    sampler: Sampler,
-    interpolation: Interpolation,
-    slices: u32,
-    storage: Storage,
-    projections: usize,
-) -> Option<KernelSpec> {
-    let parameters = Standard { sampler, storage, ..Standard::default() };
-    let offer = Offer {
-        interpolation,
-        mode: Mode::Precise,
-        slices,
-        parameters: Parameters::Standard(parameters),
-    };
-    let texel = match sampler {
+/// The profile whose build options the tests use where they choose the kernel themselves.
+fn plain() -> Profile {
+    ProfileStore::built_in().unwrap().named("default").unwrap()
+}
+
+fn problem(scan: &Scan) -> Problem {
+    Problem { projections: scan.projections(), same_axis: scan.axis.windows(2).all(|a| a[0] == a[1]) }
+}
+
+/// An offer of a standard kernel.
+fn standard(sampler: Sampler, interpolation: Interpolation, slices: u32, storage: Storage) -> Offer {
+    let common = Common { sampler, storage, ..Common::default() };
+    let parameters = Parameters::Standard(Standard { common, ..Standard::default() });
+    Offer { interpolation, mode: Mode::Precise, slices, parameters }
+}
+
+/// The first image format that works here for an offer.
+fn image(found: &FoundDevice, offer: &Offer) -> Option<Texel> {
+    let session = open(found).unwrap();
+    offer.texels().into_iter().find(|texel| {
+        texel.format().is_some_and(|f| found.facts.image_formats.contains(&f)) && texel_works(&session, *texel).unwrap()
+    })
+}
+
+/// The spec that an offer leads to here; `None` when the device has no image format for it.
+fn spec(found: &FoundDevice, profile: &Profile, offer: &Offer, scan: &Scan) -> Option<KernelSpec> {
+    let texel = match offer.parameters.sampler() {
         Sampler::Buffer => Texel::Buffer,
-        Sampler::Image => {
-            let session = open(found).unwrap();
-            Texel::candidates(slices, storage, interpolation).into_iter().find(|texel| {
-                texel.format().is_some_and(|f| found.facts.image_formats.contains(&f))
-                    && texel_works(&session, *texel).unwrap()
-            })?
-        }
+        Sampler::Image => image(found, offer)?,
     };
-    Some(KernelSpec::new(&offer, &Build::default(), texel, projections, Some(&found.facts)))
+    Some(KernelSpec::new(offer, profile, texel, problem(scan), Some(&found.facts)))
 }
 
 fn geometry(scan: &Scan, roi: Roi) -> Geometry {
@@ -114,38 +120,53 @@ fn scans() -> Vec<(&'static str, Scan)> {
     ]
 }
 
-/// Checks one kernel on every scan; what went wrong.
-fn check(found: &FoundDevice, sampler: Sampler, interpolation: Interpolation, slices: u32, storage: Storage) -> Vec<String> {
+/// Checks one kernel on some scans; what went wrong.
+fn check(found: &FoundDevice, profile: &Profile, offer: &Offer, scans: &[(&'static str, Scan)]) -> Vec<String> {
     let mut failures = Vec::new();
-    let linear = interpolation == Interpolation::Linear;
-    for (name, scan) in scans() {
-        let Some(spec) = standard(found, sampler, interpolation, slices, storage, scan.projections()) else {
-            // no format for it here: the program falls back to the buffer, which is tested beside this
-            assert_ne!(sampler, Sampler::Buffer);
-            println!("no image format for {slices} slices of {storage}: not run");
-            break;
+    let slices = offer.slices;
+    for (name, scan) in scans {
+        let Some(spec) = spec(found, profile, offer, scan) else {
+            // no format for it here: the program falls back to the buffer, which is tested, too
+            let buffered = Offer { parameters: offer.parameters.clone().with_buffer(), ..offer.clone() };
+            return check(found, profile, &buffered, scans);
         };
-        let bound = margin(spec.texel, storage, interpolation);
+        let bound = margin(&spec);
         // one slice more than a pass: the last pass has empty places
         let count = slices as usize + 1;
         let values = scan.bins * scan.projections();
         let sinograms = noise(count * values, 7 + u64::from(slices));
-        let got = reconstruct(found, &spec, &scan, Roi::full(scan.size), Filter::Ramp, Padding::Edge, &sinograms);
+        let got = reconstruct(found, &spec, scan, Roi::full(scan.size), Filter::Ramp, Padding::Edge, &sinograms);
         let length = padded_length(scan.bins, &[2, 3, 5, 7]);
         let pixels = scan.size * scan.size;
         // the first, and the last alone in its pass
         for slice in [0, count - 1] {
             let sinogram = &sinograms[slice * values..(slice + 1) * values];
             let filtered = filter(sinogram, scan.bins, length, Pad::Edge, Some(&|_| 1.0));
-            let (want, slack) = back_project(&filtered, &scan, linear);
+            let (want, slack) = back_project(&filtered, scan, reads(&spec));
             let error = relative_rms(&got[slice * pixels..(slice + 1) * pixels], &want, &slack);
             println!("{} {name} slice {slice}: {error:.2e} (margin {:.0e})", spec.name(), bound.relative_rms);
-            if error > bound.relative_rms {
-                failures.push(format!("{} {name} slice {slice}: {error:.3e} > {:.0e} ({})", spec.name(), bound.relative_rms, bound.reason));
+            if error.is_nan() || error > bound.relative_rms {
+                failures.push(format!(
+                    "{} {} {name} slice {slice}: {error:.3e} > {:.0e} ({})\n    {:?}",
+                    profile.name,
+                    spec.name(),
+                    bound.relative_rms,
+                    bound.reason,
+                    spec.parameters
+                ));
             }
         }
     }
     failures
+}
+
+/// How the reference reads the sinogram for a kernel.
+fn reads(spec: &KernelSpec) -> Read {
+    match (&spec.parameters, spec.interpolation) {
+        (Parameters::Oversample(_), _) => Read::Oversampled(4),
+        (_, Interpolation::Linear) => Read::Linear,
+        _ => Read::Nearest,
+    }
 }
 
 #[test]
@@ -157,7 +178,12 @@ fn standard_kernels_agree_with_the_reference() {
             for &storage in Storage::ALL {
                 let modes: &[u32] = if sampler == Sampler::Buffer { &[1, 2, 4, 8, 16] } else { &[1, 2, 4] };
                 for &slices in modes {
-                    failures.extend(check(&found, sampler, interpolation, slices, storage));
+                    failures.extend(check(
+                        &found,
+                        &plain(),
+                        &standard(sampler, interpolation, slices, storage),
+                        &scans(),
+                    ));
                 }
             }
         }
@@ -165,12 +191,189 @@ fn standard_kernels_agree_with_the_reference() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Scans for the other families: larger than a block, with a drifting axis and an odd number of projections; one with
+/// a single axis for all; a single projection.
+fn few_scans() -> Vec<(&'static str, Scan)> {
+    let mut scans = scans();
+    let keep = ["drifting axis, large slice", "moved axis", "one projection"];
+    scans.retain(|(name, _)| keep.contains(name));
+    scans
+}
+
+/// Every value of every parameter of every family, each at least once, and the combinations that share code.
+fn variants() -> Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> {
+    let both = || Interpolation::ALL.to_vec();
+    let mut list: Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> = Vec::new();
+    for sampler in [Sampler::Buffer, Sampler::Image] {
+        let common = Common { sampler, ..Common::default() };
+        let split = Common { packed_constants: false, unroll: 4, ..common.clone() };
+        let standard = Standard { common: split.clone(), z_order: true, ..Standard::default() };
+        list.push((Parameters::Standard(standard), vec![1, 4], both()));
+
+        let texture = Texture { common: common.clone(), ..Texture::default() };
+        let draft = Texture { projections_at_once: 16, ..texture.clone() };
+        let textures = [
+            texture.clone(),
+            Texture { reduction: Exchange::Shuffle, same_centre: true, ..texture.clone() },
+            Texture { cached_constants: 256, direct_writes: true, ..texture.clone() },
+            Texture { cached_constants: 16, regroup: true, shared_buffer: true, ..texture.clone() },
+            Texture {
+                common: split.clone(),
+                cached_constants: 8,
+                shared_buffer: true,
+                same_centre: true,
+                ..texture.clone()
+            },
+            draft.clone(),
+            Texture { float_index: true, direct_writes: true, reduction: Exchange::Shuffle, ..draft.clone() },
+            Texture { cached_constants: 32, regroup: true, ..draft },
+        ];
+        for (number, texture) in textures.into_iter().enumerate() {
+            let slices = if number < 4 { vec![1, 2, 4] } else { vec![1] };
+            list.push((Parameters::Texture(texture), slices, both()));
+        }
+
+        let alu = Alu { common: common.clone(), ..Alu::default() };
+        let alus = [
+            (alu.clone(), vec![1, 2, 4]),
+            (Alu { common: split.clone(), mapping: Mapping::Rows, offsets: Offsets::None, ..alu.clone() }, vec![1, 4]),
+            (Alu { mapping: Mapping::Block, offsets: Offsets::Column, turn_cache: true, ..alu.clone() }, vec![1, 4]),
+            (
+                Alu {
+                    mapping: Mapping::Squares,
+                    offsets: Offsets::Column,
+                    items: 128,
+                    cached_projections: 8,
+                    ..alu.clone()
+                },
+                vec![2],
+            ),
+            (
+                Alu { mapping: Mapping::Block, area: 64, row_items: 32, cached_projections: 8, ..alu.clone() },
+                vec![1, 2],
+            ),
+            (Alu { items: 128, cached_projections: 8, stage: 256, ..alu.clone() }, vec![1, 2]),
+            (
+                Alu {
+                    area: 64,
+                    row_items: 16,
+                    cached_projections: 8,
+                    write_pairs: true,
+                    rounding: Rounding::Float,
+                    ..alu.clone()
+                },
+                vec![1],
+            ),
+            (Alu { row_items: 8, write_pairs: true, rounding: Rounding::FloatIndex, ..alu.clone() }, vec![1]),
+            (Alu { rounding: Rounding::FloatIndex, arrays: 2, ..alu.clone() }, vec![2, 4]),
+            (Alu { rounding: Rounding::Float, arrays: 4, stage: 32, ..alu.clone() }, vec![4]),
+            (Alu { half_cache: true, ..alu.clone() }, vec![1, 4]),
+            (Alu { half_cache: true, arrays: 2, ..alu.clone() }, vec![4]),
+            (Alu { cache: Cache::Advanced, offsets: Offsets::Column, mapping: Mapping::Block, ..alu.clone() }, vec![1]),
+            (Alu { cache: Cache::Advanced, exchange: Exchange::Shuffle, turn_cache: true, ..alu.clone() }, vec![1]),
+            (
+                Alu {
+                    cache: Cache::Advanced,
+                    area: 64,
+                    row_items: 32,
+                    cached_projections: 8,
+                    rounding: Rounding::Float,
+                    ..alu.clone()
+                },
+                vec![1],
+            ),
+            (Alu { cache: Cache::Advanced, arrays: 2, rounding: Rounding::FloatIndex, ..alu.clone() }, vec![2]),
+            (Alu { cache: Cache::Advanced, arrays: 4, cached_projections: 8, ..alu.clone() }, vec![4]),
+        ];
+        for (alu, slices) in alus {
+            list.push((Parameters::Alu(alu), slices, both()));
+        }
+        let oversample = Alu { common: common.clone(), row_items: 32, cached_projections: 8, ..Alu::default() };
+        let oversamples = [
+            (oversample.clone(), vec![1, 2]),
+            (
+                Alu {
+                    arrays: 2,
+                    row_items: 64,
+                    cached_projections: 4,
+                    offsets: Offsets::Column,
+                    mapping: Mapping::Block,
+                    ..oversample.clone()
+                },
+                vec![2, 4],
+            ),
+            (
+                Alu { arrays: 4, cached_projections: 4, rounding: Rounding::Float, stage: 256, ..oversample.clone() },
+                vec![4],
+            ),
+            (
+                Alu {
+                    area: 64,
+                    cached_projections: 4,
+                    write_pairs: true,
+                    rounding: Rounding::FloatIndex,
+                    ..oversample
+                },
+                vec![1],
+            ),
+        ];
+        for (oversample, slices) in oversamples {
+            list.push((Parameters::Oversample(oversample), slices, vec![Interpolation::Linear]));
+        }
+        let hybrid =
+            |alu: Alu| Hybrid { texture_blocks: 1, alu_blocks: 1, balance: fbp::profile::Balance::Multiprocessor, alu };
+        list.push((Parameters::Hybrid(hybrid(alu.clone())), vec![1, 2], both()));
+        let large = Alu { area: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };
+        list.push((Parameters::Hybrid(Hybrid { texture_blocks: 3, alu_blocks: 5, ..hybrid(large) }), vec![1], both()));
+    }
+    // slices beyond four, for processors
+    list.push((Parameters::Alu(Alu::default()), vec![8, 16], both()));
+    list
+}
+
+#[test]
+fn every_parameter_of_every_family_agrees_with_the_reference() {
+    let found = device();
+    let mut failures = Vec::new();
+    for (parameters, modes, interpolations) in variants() {
+        for interpolation in interpolations {
+            for &slices in &modes {
+                let offer = Offer { interpolation, mode: Mode::Precise, slices, parameters: parameters.clone() };
+                failures.extend(check(&found, &plain(), &offer, &few_scans()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn every_kernel_of_every_shipped_profile_agrees_with_the_reference() {
+    let found = device();
+    let mut failures = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    let (_, first) = &few_scans()[0];
+    for (profile, _) in ProfileStore::built_in().unwrap().iter() {
+        for offer in profile.offers() {
+            let buffered = Offer { parameters: offer.parameters.clone().with_buffer(), ..offer.clone() };
+            for offer in [offer, buffered] {
+                let Some(spec) = spec(&found, profile, &offer, first) else { continue };
+                if seen.insert(spec.generate().unwrap().key) {
+                    failures.extend(check(&found, profile, &offer, &few_scans()[..2]));
+                }
+            }
+        }
+    }
+    println!("{} different kernels", seen.len());
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
 #[test]
 fn filters_and_paddings_agree_with_the_reference() {
     use std::f64::consts::PI;
     let found = device();
     let scan = Scan::even(53, 20, 53);
-    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 1, Storage::Float, 20).unwrap();
+    let offer = standard(Sampler::Buffer, Interpolation::Linear, 1, Storage::Float);
+    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
     let sinogram = noise(53 * 20, 3);
     type Window = Option<fn(f64) -> f64>;
     let windows: [(Filter, Window); 8] = [
@@ -179,7 +382,10 @@ fn filters_and_paddings_agree_with_the_reference() {
         (Filter::Cosine, Some(|u| (PI * u / 2.0).cos())),
         (Filter::Hamming, Some(|u| 0.54 + 0.46 * (PI * u).cos())),
         (Filter::Hann, Some(|u| (PI * u / 2.0).cos().powi(2))),
-        (Filter::Parzen, Some(|u| if u <= 0.5 { 1.0 - 6.0 * u * u + 6.0 * u * u * u } else { 2.0 * (1.0 - u).powi(3) })),
+        (
+            Filter::Parzen,
+            Some(|u| if u <= 0.5 { 1.0 - 6.0 * u * u + 6.0 * u * u * u } else { 2.0 * (1.0 - u).powi(3) }),
+        ),
         (Filter::Butterworth, Some(|u| 1.0 / (1.0 + u.powi(8)))),
         (Filter::None, None),
     ];
@@ -188,7 +394,7 @@ fn filters_and_paddings_agree_with_the_reference() {
         for (padding, pad) in [(Padding::Zero, Pad::Zero), (Padding::Edge, Pad::Edge), (Padding::Mirror, Pad::Mirror)] {
             let got = reconstruct(&found, &spec, &scan, Roi::full(53), name, padding, &sinogram);
             let filtered = filter(&sinogram, 53, length, pad, window.as_ref().map(|w| w as &dyn Fn(f64) -> f64));
-            let (want, slack) = back_project(&filtered, &scan, true);
+            let (want, slack) = back_project(&filtered, &scan, Read::Linear);
             let error = relative_rms(&got, &want, &slack);
             assert!(error <= 1e-5, "{name} {pad:?}: {error:.3e}");
         }
@@ -201,7 +407,8 @@ fn a_region_is_the_crop_of_the_full_slice_bit_for_bit() {
     let scan = Scan::even(67, 41, 67);
     let sinogram = noise(67 * 41, 5);
     for sampler in [Sampler::Image, Sampler::Buffer] {
-        let spec = standard(&found, sampler, Interpolation::Linear, 1, Storage::Float, 41).unwrap();
+        let offer = standard(sampler, Interpolation::Linear, 1, Storage::Float);
+        let spec = spec(&found, &plain(), &offer, &scan).unwrap();
         let slice = |roi| reconstruct(&found, &spec, &scan, roi, Filter::Ramp, Padding::Edge, &sinogram);
         let full = slice(Roi::full(67));
         for roi in [
@@ -225,11 +432,12 @@ fn a_wide_detector_keeps_its_precision() {
     let mut scan = Scan::even(4096, 12, 64);
     scan.axis = vec![4000.37; 12];
     scan.angles = (0..12).map(|p| 3.0 + 14.9 * f64::from(p)).collect();
-    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 1, Storage::Float, 12).unwrap();
+    let offer = standard(Sampler::Buffer, Interpolation::Linear, 1, Storage::Float);
+    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
     let sinogram = noise(4096 * 12, 11);
     let got = reconstruct(&found, &spec, &scan, Roi::full(64), Filter::None, Padding::Edge, &sinogram);
     let filtered = filter(&sinogram, 4096, 8192, Pad::Edge, None);
-    let (want, slack) = back_project(&filtered, &scan, true);
+    let (want, slack) = back_project(&filtered, &scan, Read::Linear);
     let error = relative_rms(&got, &want, &slack);
     assert!(error <= 2e-6, "{error:.3e}");
 }
@@ -238,7 +446,8 @@ fn a_wide_detector_keeps_its_precision() {
 fn large_and_small_values_survive_half_storage() {
     let found = device();
     let scan = Scan::even(67, 41, 67);
-    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 2, Storage::Half, 41).unwrap();
+    let offer = standard(Sampler::Buffer, Interpolation::Linear, 2, Storage::Half);
+    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
     let values = 67 * 41;
     let mut sinograms = noise(2 * values, 5);
     // past the largest half (65504), and far below the smallest normal one (6e-5), in one pass
@@ -248,7 +457,7 @@ fn large_and_small_values_survive_half_storage() {
     for slice in 0..2 {
         let sinogram = &sinograms[slice * values..(slice + 1) * values];
         let filtered = filter(sinogram, 67, padded_length(67, &[2, 3, 5, 7]), Pad::Edge, Some(&|_| 1.0));
-        let (want, slack) = back_project(&filtered, &scan, true);
+        let (want, slack) = back_project(&filtered, &scan, Read::Linear);
         let error = relative_rms(&got[slice * 4489..(slice + 1) * 4489], &want, &slack);
         assert!(error <= 5e-4, "slice {slice}: {error:.3e}");
     }
@@ -267,7 +476,8 @@ fn the_phantom_comes_back_the_right_way_up_and_at_its_value() {
     for (p, row) in sinogram.chunks_mut(scan.bins).enumerate() {
         phantom.project_row(scan.angles[p].to_radians(), scan.axis[p], row);
     }
-    let spec = standard(&found, Sampler::Buffer, Interpolation::Linear, 1, Storage::Float, projections).unwrap();
+    let offer = standard(Sampler::Buffer, Interpolation::Linear, 1, Storage::Float);
+    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
     let slice = reconstruct(&found, &spec, &scan, Roi::full(size), Filter::Ramp, Padding::Edge, &sinogram);
     let nrmse = |f: &dyn Fn(usize, usize) -> (usize, usize)| {
         let turned: Vec<f32> = (0..size * size)
@@ -294,7 +504,11 @@ fn the_phantom_comes_back_the_right_way_up_and_at_its_value() {
     assert!(right < 0.25, "{right}");
     for region in phantom.uniform_regions() {
         if let Some(mean) = region.mean(&slice, 2.0) {
-            assert!((mean - region.value()).abs() < 0.02 * region.contrast().abs().max(0.2), "{mean} {}", region.value());
+            assert!(
+                (mean - region.value()).abs() < 0.02 * region.contrast().abs().max(0.2),
+                "{mean} {}",
+                region.value()
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::session::{Session, SinogramStore};
 use crate::error::Result;
 use crate::fft::RowTransform;
-use crate::geometry::{Geometry, Offset};
+use crate::geometry::{Geometry, Offset, slice_centre};
 use crate::kernelgen::{KernelSource, PEAK_GROUP};
 use crate::profile::Storage;
 use opencl3::event::Event;
@@ -135,18 +135,29 @@ impl FilterKernels {
         Ok(events)
     }
 
+    /// The buffer of padded rows, for the transform to be tried on.
+    pub fn spectra(&mut self) -> &mut Buffer<[f32; 2]> {
+        &mut self.spectra
+    }
+
     /// What half storage scaled every slice by.
     pub fn peaks(&self) -> &Buffer<u32> {
         &self.peak_bits
     }
 }
 
+/// More multiprocessors than any device has.
+const COUNTERS: usize = 1024;
+
 /// A back-projection kernel with its per-projection tables on the device.
 pub struct BackProjector {
     kernel: Kernel,
     columns: Buffer<Offset>,
     rows: Buffer<Offset>,
-    turns: Buffer<[f32; 2]>,
+    constants: Buffer<f32>,
+    /// Blocks that every multiprocessor has started; only hybrid kernels that balance by it count.
+    counters: Buffer<u32>,
+    centre: f32,
     origin: [i32; 2],
     roi: [i32; 4],
     bins: i32,
@@ -161,19 +172,25 @@ impl BackProjector {
         let program = session.build(source)?;
         let offsets = geometry.block_offsets(source.block);
         let roi = geometry.roi;
+        let mut counters = session.buffer(COUNTERS, CL_MEM_READ_WRITE, "block counters")?;
+        session.write(&mut counters, &[0u32; COUNTERS], "block counters")?;
+        let table = geometry.constants(source.block);
+        let constants: Vec<f32> = match source.packed {
+            true => table.concat(),
+            false => (0..4).flat_map(|i| table.iter().map(move |c| c[i])).collect(),
+        };
         Ok(BackProjector {
             kernel: session.kernel(&program, source.entry)?,
             columns: session.constant_buffer(&offsets.columns, "block columns")?,
             rows: session.constant_buffer(&offsets.rows, "block rows")?,
-            turns: session.constant_buffer(&geometry.cos_sin(), "projection angles")?,
+            constants: session.constant_buffer(&constants, "projection constants")?,
+            counters,
+            centre: slice_centre(geometry.size) as f32,
             origin: offsets.origin.map(|v| v as i32),
             roi: [roi.x, roi.y, roi.width, roi.height].map(|v| v as i32),
             bins: geometry.bins as i32,
             projections: geometry.projections() as i32,
-            global: [
-                offsets.blocks[0] * source.work_group[0],
-                offsets.blocks[1] * source.work_group[1],
-            ],
+            global: [offsets.blocks[0] * source.work_group[0], offsets.blocks[1] * source.work_group[1]],
             local: source.work_group,
         })
     }
@@ -196,9 +213,10 @@ impl BackProjector {
         launch
             .handle(&self.columns)?
             .handle(&self.rows)?
-            .handle(&self.turns)?
+            .handle(&self.constants)?
             .handle(peaks)?
             .handle(slices)?
+            .handle(&self.counters)?
             .value(self.projections)?
             .value(self.bins)?
             .value(self.roi)?
@@ -206,6 +224,7 @@ impl BackProjector {
             .value(first as u64)?
             .value(valid as i32)?
             .value((std::f64::consts::PI / f64::from(self.projections)) as f32)?
+            .value(self.centre)?
             .run(&self.global, Some(&self.local))
     }
 }

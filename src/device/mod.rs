@@ -97,32 +97,24 @@ impl DeviceSelector {
                 .or_else(|| strongest(DeviceKind::Accelerator))
                 .or_else(|| strongest(DeviceKind::Cpu)),
             DeviceSelector::Index(index) => Some(*index).filter(|i| *i < facts.len()),
-            DeviceSelector::PlatformDevice(platform, device) => facts
-                .iter()
-                .position(|f| f.platform_index == *platform && f.device_index == *device),
+            DeviceSelector::PlatformDevice(platform, device) => {
+                facts.iter().position(|f| f.platform_index == *platform && f.device_index == *device)
+            }
             DeviceSelector::Kind(kind) => strongest(*kind),
             DeviceSelector::Name(part) => {
                 let part = part.to_lowercase();
                 let named = |f: &&DeviceFacts| f.name.to_lowercase().contains(&part);
                 let on_platform = |f: &&DeviceFacts| f.platform.to_lowercase().contains(&part);
-                facts
-                    .iter()
-                    .position(|f| named(&f))
-                    .or_else(|| facts.iter().position(|f| on_platform(&f)))
+                facts.iter().position(named).or_else(|| facts.iter().position(on_platform))
             }
         };
         found.ok_or_else(|| {
             let list: Vec<String> = facts
                 .iter()
                 .enumerate()
-                .map(|(i, f)| {
-                    format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind)
-                })
+                .map(|(i, f)| format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind))
                 .collect();
-            Error::Device(format!(
-                "--device: no device fits {self:?}; there are\n{}",
-                list.join("\n")
-            ))
+            Error::Device(format!("--device: no device fits {self:?}; there are\n{}", list.join("\n")))
         })
     }
 }
@@ -166,10 +158,7 @@ pub fn enumerate() -> Result<Vec<FoundDevice>> {
         platform_names.push(platform_name);
     }
     if found.is_empty() {
-        return Err(nothing(&format!(
-            "no OpenCL device: platform(s) {} offer none",
-            platform_names.join(", ")
-        )));
+        return Err(nothing(&format!("no OpenCL device: platform(s) {} offer none", platform_names.join(", "))));
     }
     Ok(found)
 }
@@ -194,12 +183,8 @@ fn read_facts(
         _ => DeviceKind::Accelerator,
     };
     let vendor_word = vendor_word(device.vendor_id()?, &vendor, kind);
-    let extensions: Vec<String> = device
-        .extensions()
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect();
+    let extensions: Vec<String> =
+        device.extensions().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
     let architecture = match vendor_word.as_str() {
         "nvidia" => {
             let query = |what| get_device_info(device.id(), what).map(|value| value.to_uint());
@@ -237,10 +222,7 @@ fn read_facts(
         global_memory: device.global_mem_size()?,
         max_allocation: device.max_mem_alloc_size()?,
         images,
-        image_max: [
-            device.image2d_max_width().unwrap_or(0),
-            device.image2d_max_height().unwrap_or(0),
-        ],
+        image_max: [device.image2d_max_width().unwrap_or(0), device.image2d_max_height().unwrap_or(0)],
         image_formats,
         extensions,
     })
@@ -278,7 +260,8 @@ mod tests {
 
         let cpu = DeviceFacts { kind: DeviceKind::Cpu, name: "Processor".into(), ..example() };
         let small = DeviceFacts { compute_units: 2, platform_index: 1, ..example() };
-        let big = DeviceFacts { compute_units: 90, platform_index: 1, device_index: 1, name: "Big".into(), ..example() };
+        let big =
+            DeviceFacts { compute_units: 90, platform_index: 1, device_index: 1, name: "Big".into(), ..example() };
         let all = [&cpu, &small, &big];
         let select = |text: &str| DeviceSelector::parse(text).unwrap().select(&all);
         assert_eq!(DeviceSelector::Best.select(&all).unwrap(), 2);

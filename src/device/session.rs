@@ -24,17 +24,12 @@ impl Session {
     /// Opens a device.
     pub fn open(found: &FoundDevice) -> Result<Self> {
         let name = &found.facts.name;
-        let context = Context::from_device(&found.device)
-            .map_err(|e| cl_error("creating a context", name, e))?;
+        let context = Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?;
         // the 1.x call works on every platform version
         #[allow(deprecated)]
         let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
             .map_err(|e| cl_error("creating a command queue", name, e))?;
-        Ok(Session {
-            facts: found.facts.clone(),
-            queue,
-            context,
-        })
+        Ok(Session { facts: found.facts.clone(), queue, context })
     }
 
     /// The device's name, for messages.
@@ -51,9 +46,7 @@ impl Session {
         let mut program = Program::create_from_source(&self.context, &source.text)
             .map_err(|e| cl_error("creating a program", name, e))?;
         if let Err(error) = program.build(self.context.devices(), &source.options) {
-            let log = program
-                .get_build_log(self.context.default_device())
-                .unwrap_or_else(|_| error.to_string());
+            let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(Error::KernelBuild {
                 name: source.name.clone(),
                 device: name.to_owned(),
@@ -66,8 +59,7 @@ impl Session {
 
     /// A kernel of a built program.
     pub fn kernel(&self, program: &Program, entry: &str) -> Result<Kernel> {
-        Kernel::create(program, entry)
-            .map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
+        Kernel::create(program, entry).map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
     }
 
     /// A buffer of `count` values; `what` names it in messages.
@@ -108,12 +100,7 @@ impl Session {
 
     /// Starts a launch of a kernel.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
-        Launch {
-            session: self,
-            kernel,
-            name,
-            index: 0,
-        }
+        Launch { session: self, kernel, name, index: 0 }
     }
 
     /// Whether an image of this format hands back what was put in: tried with real values, not believed.
@@ -123,9 +110,7 @@ impl Session {
 
     /// Waits for everything in the queue.
     pub fn finish(&self) -> Result<()> {
-        self.queue
-            .finish()
-            .map_err(|e| cl_error("waiting for the device", self.device_name(), e))
+        self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
     }
 }
 
@@ -188,13 +173,7 @@ pub struct SinogramStore {
 
 impl SinogramStore {
     /// Room for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
-    pub fn new(
-        session: &Session,
-        texel: Texel,
-        bins: usize,
-        projections: usize,
-        element_bytes: usize,
-    ) -> Result<Self> {
+    pub fn new(session: &Session, texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> Result<Self> {
         let row = (bins + 2 * texel.guard()) * element_bytes;
         let buffer = session.buffer(row * projections, CL_MEM_READ_WRITE, "the compound sinogram")?;
         let image = texel
@@ -202,17 +181,9 @@ impl SinogramStore {
             .map(|format| images::create(&session.context, format, [bins, projections]))
             .transpose()
             .map_err(|e| {
-                cl_error(
-                    &format!("creating an image of {bins} x {projections} texels"),
-                    session.device_name(),
-                    e,
-                )
+                cl_error(&format!("creating an image of {bins} x {projections} texels"), session.device_name(), e)
             })?;
-        Ok(SinogramStore {
-            buffer,
-            image,
-            size: [bins, projections],
-        })
+        Ok(SinogramStore { buffer, image, size: [bins, projections] })
     }
 
     /// Copies the buffer into the image, if there is one (paper, section 4: OpenCL copies where CUDA binds).
@@ -223,9 +194,7 @@ impl SinogramStore {
         let (origin, region) = ([0usize; 3], [self.size[0], self.size[1], 1]);
         // SAFETY: buffer and image were created with the same number of bytes.
         unsafe {
-            session
-                .queue
-                .enqueue_copy_buffer_to_image(&self.buffer, image, 0, origin.as_ptr(), region.as_ptr(), &[])
+            session.queue.enqueue_copy_buffer_to_image(&self.buffer, image, 0, origin.as_ptr(), region.as_ptr(), &[])
         }
         .map(Some)
         .map_err(|e| cl_error("copying the sinogram into an image", session.device_name(), e))

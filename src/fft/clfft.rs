@@ -25,8 +25,17 @@ fn lock() -> MutexGuard<'static, Option<Library>> {
     LIBRARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Makes sure that the library is there.
+pub(super) fn load() -> Result<()> {
+    let mut guard = lock();
+    if guard.is_none() {
+        *guard = Some(open()?);
+    }
+    Ok(())
+}
+
 /// Opens and sets up the library.
-fn load() -> Result<Library> {
+fn open() -> Result<Library> {
     let failed = |message: String| Error::Device(format!("clFFT cannot be loaded: {message}\n{INSTALL_HINT}"));
     let clfft = sys::ClFft::open().map_err(|e| failed(e.to_string()))?;
     let data = sys::SetupData { major: 2, minor: 12, patch: 2, debug_flags: 0 };
@@ -69,7 +78,7 @@ impl ClFftRows {
             let mut guard = lock();
             let library = match guard.as_mut() {
                 Some(library) => library,
-                None => guard.insert(load()?),
+                None => guard.insert(open()?),
             };
             let plan = library.create(session, length)?;
             // from here on the drop of `rows` gives the plan back, once the lock is free again
@@ -125,9 +134,8 @@ impl Library {
     fn create(&mut self, session: &Session, length: usize) -> Result<sys::PlanHandle> {
         let mut plan = 0;
         // SAFETY: the context is live; one length for one dimension.
-        let status = unsafe {
-            (self.clfft.create_default_plan)(&mut plan, session.context.get(), sys::ONE_DIMENSION, &length)
-        };
+        let status =
+            unsafe { (self.clfft.create_default_plan)(&mut plan, session.context.get(), sys::ONE_DIMENSION, &length) };
         match status {
             sys::SUCCESS => {
                 self.plans += 1;

@@ -1,13 +1,16 @@
 //! Batched complex row transforms on device buffers.
 
 mod clfft;
+mod host;
 
 pub use clfft::ClFftRows;
+pub use host::HostRows;
 
 use crate::device::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
+use std::f32::consts::TAU;
 
 /// A plan for in-place, unscaled complex transforms of all rows of a buffer.
 pub trait RowTransform {
@@ -15,4 +18,64 @@ pub trait RowTransform {
     fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
     /// And back; a round trip multiplies by the row's length.
     fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
+}
+
+/// A transform of `batch` rows of `length`, which `rows` has room for; it is overwritten.
+///
+/// That is clFFT's if it works here for this length, else the host's, with the reason. clFFT says that a plan is
+/// ready even when the device's compiler refused its kernels (newer compilers do, for many lengths), so it is tried.
+///
+/// # Errors
+/// A device error when clFFT is not installed.
+pub fn row_transform(
+    session: &Session,
+    length: usize,
+    batch: usize,
+    rows: &mut Buffer<[f32; 2]>,
+) -> Result<(Box<dyn RowTransform>, Option<String>)> {
+    clfft::load()?;
+    let tried = ClFftRows::new(session, length, batch).and_then(|mut transform| {
+        try_out(session, &mut transform, length, rows)?;
+        Ok(transform)
+    });
+    Ok(match tried {
+        Ok(transform) => (Box::new(transform), None),
+        Err(error) => (
+            Box::new(HostRows::new(length, batch)),
+            Some(format!("{error}; rows are transformed on the host instead, which is slower on a GPU")),
+        ),
+    })
+}
+
+/// An impulse at position 1 of the first row, there and back.
+fn try_out(
+    session: &Session,
+    transform: &mut dyn RowTransform,
+    length: usize,
+    rows: &mut Buffer<[f32; 2]>,
+) -> Result<()> {
+    let mut row = vec![[0f32; 2]; length];
+    row[1 % length] = [1.0, 0.0];
+    let impulse = row.clone();
+    let check = |got: &[[f32; 2]], want: &dyn Fn(usize) -> [f32; 2], limit: f32| {
+        let close = |(k, v): (usize, &[f32; 2])| (0..2).all(|i| (v[i] - want(k)[i]).abs() <= limit);
+        match got.iter().enumerate().all(close) {
+            true => Ok(()),
+            false => {
+                Err(Error::Device(format!("{}: clFFT gives wrong values for rows of {length}", session.device_name())))
+            }
+        }
+    };
+    session.write(rows, &row, "padded rows")?;
+    transform.forward(session, rows)?;
+    session.read(rows, &mut row, "padded rows")?;
+    let wave = |k: usize| {
+        let (sin, cos) = (TAU * k as f32 / length as f32).sin_cos();
+        [cos, -sin]
+    };
+    check(&row, &wave, 1e-3)?;
+    transform.backward(session, rows)?;
+    session.read(rows, &mut row, "padded rows")?;
+    let scale = length as f32;
+    check(&row, &|k| impulse[k].map(|v| v * scale), 1e-3 * scale)
 }

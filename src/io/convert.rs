@@ -109,16 +109,9 @@ pub(super) fn to_f32(bytes: &[u8], sample: SampleType, big_endian: bool, out: &m
         SampleType::F16 => {
             // by blocks, because slices convert with the CPU's own instructions
             let mut block = [f16::ZERO; 512];
-            for (o, b) in out
-                .chunks_mut(block.len())
-                .zip(bytes.chunks(2 * block.len()))
-            {
+            for (o, b) in out.chunks_mut(block.len()).zip(bytes.chunks(2 * block.len())) {
                 for (h, w) in block.iter_mut().zip(words(b)) {
-                    *h = if big_endian {
-                        f16::from_be_bytes(w)
-                    } else {
-                        f16::from_le_bytes(w)
-                    };
+                    *h = if big_endian { f16::from_be_bytes(w) } else { f16::from_le_bytes(w) };
                 }
                 let n = o.len();
                 block[..n].convert_to_f32_slice(o);
@@ -129,7 +122,5 @@ pub(super) fn to_f32(bytes: &[u8], sample: SampleType, big_endian: bool, out: &m
 
 /// The bytes of each sample of `N` bytes.
 fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
-    bytes
-        .chunks_exact(N)
-        .map(|w| w.try_into().unwrap_or([0; N])) // a chunk always has N bytes
+    bytes.chunks_exact(N).map(|w| w.try_into().unwrap_or([0; N])) // a chunk always has N bytes
 }

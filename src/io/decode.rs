@@ -68,20 +68,14 @@ pub(super) fn read_pages(file: &File, length: u64) -> Text<Vec<Page>> {
     }
     let mut start = [0; 16];
     let have = length.min(16) as usize;
-    file.read_exact_at(&mut start[..have], 0)
-        .map_err(|e| e.to_string())?;
+    file.read_exact_at(&mut start[..have], 0).map_err(|e| e.to_string())?;
     let big_endian = match &start[..2] {
         b"II" => false,
         b"MM" => true,
         _ => return Err("is not a TIFF (it does not begin with II or MM)".into()),
     };
-    let mut reader = Reader {
-        file,
-        length,
-        big_endian,
-        big_tiff: false,
-        budget: length.saturating_mul(2).saturating_add(1 << 20),
-    };
+    let mut reader =
+        Reader { file, length, big_endian, big_tiff: false, budget: length.saturating_mul(2).saturating_add(1 << 20) };
     let mut next = match reader.number(&start[2..4]) {
         42 if have >= 8 => reader.number(&start[4..8]),
         43 if have >= 16 && reader.number(&start[4..8]) == if big_endian { 8 << 16 } else { 8 } => {
@@ -102,9 +96,7 @@ pub(super) fn read_pages(file: &File, length: u64) -> Text<Vec<Page>> {
             ));
         }
         let (entries, after) = reader.directory(next, number)?;
-        let page = reader
-            .page(&entries)
-            .map_err(|e| format!("page {number}: {e}"))?;
+        let page = reader.page(&entries).map_err(|e| format!("page {number}: {e}"))?;
         if number == 0 && after == 0 {
             return reader.image_j(&entries, page);
         }
@@ -121,19 +113,12 @@ impl Reader<'_> {
     /// An unsigned number of up to 8 bytes in the byte order of the file.
     fn number(&self, bytes: &[u8]) -> u64 {
         let shift = |n: u64, b: &u8| n << 8 | u64::from(*b);
-        if self.big_endian {
-            bytes.iter().fold(0, shift)
-        } else {
-            bytes.iter().rev().fold(0, shift)
-        }
+        if self.big_endian { bytes.iter().fold(0, shift) } else { bytes.iter().rev().fold(0, shift) }
     }
 
     /// `count` header bytes at `offset`, inside the file and the budget.
     fn bytes(&mut self, offset: u64, count: u64, what: &str) -> Text<Vec<u8>> {
-        if offset
-            .checked_add(count)
-            .is_none_or(|end| end > self.length)
-        {
+        if offset.checked_add(count).is_none_or(|end| end > self.length) {
             return Err(format!(
                 "is truncated or damaged: {what} needs {count} bytes from offset {offset}, the file has {}",
                 self.length
@@ -144,9 +129,7 @@ impl Reader<'_> {
         }
         self.budget -= count;
         let mut bytes = vec![0; count as usize];
-        self.file
-            .read_exact_at(&mut bytes, offset)
-            .map_err(|e| format!("cannot be read: {e}"))?;
+        self.file.read_exact_at(&mut bytes, offset).map_err(|e| format!("cannot be read: {e}"))?;
         Ok(bytes)
     }
 
@@ -184,10 +167,7 @@ impl Reader<'_> {
             4 | 9 | 13 => 4,
             16..=18 => 8,
             kind => {
-                return Err(format!(
-                    "tag {} has the type {kind}, expected an integer",
-                    entry.tag
-                ));
+                return Err(format!("tag {} has the type {kind}, expected an integer", entry.tag));
             }
         };
         let word = if self.big_tiff { 8 } else { 4 };
@@ -196,39 +176,24 @@ impl Reader<'_> {
             return Ok((entry.value[..bytes as usize].to_vec(), size));
         }
         let offset = self.number(&entry.value[..word as usize]);
-        Ok((
-            self.bytes(offset, bytes, &format!("tag {}", entry.tag))?,
-            size,
-        ))
+        Ok((self.bytes(offset, bytes, &format!("tag {}", entry.tag))?, size))
     }
 
     /// All values of an integer tag, or None when the page has no such tag.
-    fn values(
-        &mut self,
-        entries: &[Entry],
-        tag: u16,
-        expected: Option<u64>,
-    ) -> Text<Option<Vec<u64>>> {
+    fn values(&mut self, entries: &[Entry], tag: u16, expected: Option<u64>) -> Text<Option<Vec<u64>>> {
         let Some(entry) = entries.iter().find(|e| e.tag == tag) else {
             return Ok(None);
         };
         if let Some(expected) = expected.filter(|&n| n != entry.count) {
-            return Err(format!(
-                "tag {tag} has {} values, expected {expected}",
-                entry.count
-            ));
+            return Err(format!("tag {tag} has {} values, expected {expected}", entry.count));
         }
         let (bytes, size) = self.raw(entry)?;
-        Ok(Some(
-            bytes.chunks_exact(size).map(|b| self.number(b)).collect(),
-        ))
+        Ok(Some(bytes.chunks_exact(size).map(|b| self.number(b)).collect()))
     }
 
     /// The single value of an integer tag.
     fn value(&mut self, entries: &[Entry], tag: u16) -> Text<Option<u64>> {
-        Ok(self
-            .values(entries, tag, Some(1))?
-            .and_then(|v| v.first().copied()))
+        Ok(self.values(entries, tag, Some(1))?.and_then(|v| v.first().copied()))
     }
 
     /// Checks the tags of one page and builds its table of tiles.
@@ -237,9 +202,7 @@ impl Reader<'_> {
         let width = need(self.value(entries, 256)?, "ImageWidth")?;
         let height = need(self.value(entries, 257)?, "ImageLength")?;
         if width == 0 || height == 0 {
-            return Err(format!(
-                "is {width}x{height} pixels: there is nothing in it"
-            ));
+            return Err(format!("is {width}x{height} pixels: there is nothing in it"));
         }
         if width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
             return Err(format!(
@@ -258,11 +221,7 @@ impl Reader<'_> {
                 6 => "YCbCr colour",
                 _ => "of another kind",
             };
-            let kind = if photometric < 2 {
-                "several channels"
-            } else {
-                kind
-            };
+            let kind = if photometric < 2 { "several channels" } else { kind };
             return Err(format!(
                 "has {samples} sample(s) per pixel ({kind}), expected one grey value per pixel; \
                  convert it to greyscale"
@@ -277,8 +236,7 @@ impl Reader<'_> {
             )
         })?;
         let compression = self.value(entries, 259)?.unwrap_or(1);
-        let known = matches!(compression, 1 | 5 | 8 | 32773 | 32946)
-            || (compression == 7 && sample == SampleType::U8);
+        let known = matches!(compression, 1 | 5 | 8 | 32773 | 32946) || (compression == 7 && sample == SampleType::U8);
         if !known {
             let name = match compression {
                 6 | 7 => " (JPEG)",
@@ -298,9 +256,7 @@ impl Reader<'_> {
             _ => 1,
         };
         if !(predictor == 1 || predictor == 2 || predictor == 3 && sample.is_float()) {
-            return Err(format!(
-                "has the predictor {predictor} for {sample} data, which is not known"
-            ));
+            return Err(format!("has the predictor {predictor} for {sample} data, which is not known"));
         }
         if compression != 1 && self.value(entries, 266)?.unwrap_or(1) != 1 {
             return Err("is compressed with reversed bits (FillOrder 2); save it again".into());
@@ -324,9 +280,7 @@ impl Reader<'_> {
         }
         let (across, down) = (width.div_ceil(tile_width), height.div_ceil(tile_height));
         let expected = Some(across * down);
-        let offsets = self
-            .values(entries, offsets, expected)?
-            .ok_or(format!("has no {name} offsets"))?;
+        let offsets = self.values(entries, offsets, expected)?.ok_or(format!("has no {name} offsets"))?;
         let counts = self.values(entries, counts, expected)?;
 
         let row_bytes = tile_width * sample.bytes() as u64;
@@ -339,9 +293,7 @@ impl Reader<'_> {
                 // some writers leave the count of uncompressed data out, or count padding
                 1 if count == 0 || count >= whole => whole,
                 1 => {
-                    return Err(format!(
-                        "{name} {i} holds {count} bytes, expected {whole}; the file is damaged"
-                    ));
+                    return Err(format!("{name} {i} holds {count} bytes, expected {whole}; the file is damaged"));
                 }
                 _ if count == 0 || whole / MAX_RATIO > count => {
                     return Err(format!(
@@ -382,31 +334,20 @@ impl Reader<'_> {
 
     /// ImageJ writes stacks past 4 GB with the header of the first page alone; the others follow it.
     fn image_j(&mut self, entries: &[Entry], page: Page) -> Text<Vec<Page>> {
-        let text = match entries
-            .iter()
-            .find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16)
-        {
+        let text = match entries.iter().find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
             None => Vec::new(),
         };
         let text = String::from_utf8_lossy(&text);
-        let images = text
-            .lines()
-            .find_map(|line| line.strip_prefix("images=")?.trim().parse::<u64>().ok());
-        let Some(images) = images.filter(|&n| n > 1 && n < 1 << 20 && text.starts_with("ImageJ="))
-        else {
+        let images = text.lines().find_map(|line| line.strip_prefix("images=")?.trim().parse::<u64>().ok());
+        let Some(images) = images.filter(|&n| n > 1 && n < 1 << 20 && text.starts_with("ImageJ=")) else {
             return Ok(vec![page]);
         };
         let [(offset, bytes)] = *page.tiles else {
-            return Err(format!(
-                "is an ImageJ stack of {images} images with a header for one only; save it again"
-            ));
+            return Err(format!("is an ImageJ stack of {images} images with a header for one only; save it again"));
         };
         if page.compression != 1
-            || images
-                .checked_mul(bytes)
-                .and_then(|all| all.checked_add(offset))
-                .is_none_or(|end| end > self.length)
+            || images.checked_mul(bytes).and_then(|all| all.checked_add(offset)).is_none_or(|end| end > self.length)
         {
             return Err(format!(
                 "is truncated: its ImageJ header says {images} images of {bytes} bytes from offset {offset}, \
@@ -414,10 +355,7 @@ impl Reader<'_> {
                 self.length
             ));
         }
-        let at = |i| Page {
-            tiles: [(offset + i * bytes, bytes)].into(),
-            ..page.clone()
-        };
+        let at = |i| Page { tiles: [(offset + i * bytes, bytes)].into(), ..page.clone() };
         Ok((0..images).map(at).collect())
     }
 }
@@ -470,13 +408,10 @@ impl Page {
         for (i, out) in out.chunks_mut(step * self.width).enumerate() {
             let offset = tile.0 + ((rows.start + i * step) * row_bytes) as u64;
             buffer.resize(out.len() / self.width * row_bytes, 0);
-            file.read_exact_at(buffer, offset)
-                .map_err(|e| match e.kind() {
-                    std::io::ErrorKind::UnexpectedEof => {
-                        "became shorter while it was read".to_owned()
-                    }
-                    _ => format!("cannot be read: {e}"),
-                })?;
+            file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
+                _ => format!("cannot be read: {e}"),
+            })?;
             self.place(buffer, self.big_endian, column, out);
         }
         Ok(())
@@ -490,45 +425,28 @@ impl Page {
         let left = column * self.tile_width;
         let columns = self.tile_width.min(self.width - left);
         let used = columns * self.sample.bytes();
-        for (out, row) in out
-            .chunks_exact_mut(self.width)
-            .zip(bytes.chunks_exact(self.row_bytes()))
-        {
-            to_f32(
-                &row[..used],
-                self.sample,
-                big_endian,
-                &mut out[left..left + columns],
-            );
+        for (out, row) in out.chunks_exact_mut(self.width).zip(bytes.chunks_exact(self.row_bytes())) {
+            to_f32(&row[..used], self.sample, big_endian, &mut out[left..left + columns]);
         }
     }
 
     /// The first `rows` rows of one compressed tile, in the byte order of this machine.
     fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> Text<Vec<u8>> {
         let (offset, count) = tile;
-        let mut small = self
-            .small_tiff(rows, count)
-            .ok_or("has a compressed strip of 4 GiB or more")?;
+        let mut small = self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more")?;
         let start = small.len();
         small.resize(start + count as usize, 0);
-        file.read_exact_at(&mut small[start..], offset)
-            .map_err(|e| format!("cannot be read: {e}"))?;
+        file.read_exact_at(&mut small[start..], offset).map_err(|e| format!("cannot be read: {e}"))?;
         if self.compression == 7 {
             let size = jpeg_size(&small[start..]);
-            if size.is_none_or(|(w, h, channels)| w != self.tile_width || h < rows || channels != 1)
-            {
-                return Err(
-                    "holds JPEG data of another size than its header says; the file is damaged"
-                        .into(),
-                );
+            if size.is_none_or(|(w, h, channels)| w != self.tile_width || h < rows || channels != 1) {
+                return Err("holds JPEG data of another size than its header says; the file is damaged".into());
             }
         }
         let mut bytes = vec![0; rows * self.row_bytes()];
         let damaged = |e| format!("its compressed data is damaged ({e}); copy or write it again");
         // the sizes were checked against the size of the file when the header was read
-        let mut decoder = Decoder::new(Cursor::new(small))
-            .map_err(damaged)?
-            .with_limits(Limits::unlimited());
+        let mut decoder = Decoder::new(Cursor::new(small)).map_err(damaged)?.with_limits(Limits::unlimited());
         decoder.read_image_bytes(&mut bytes).map_err(damaged)?;
         Ok(bytes)
     }
@@ -542,18 +460,10 @@ impl Page {
         let data_at = tables_at + tables.len() as u32;
         let mut bytes = Vec::new();
         let two = |n: u16| {
-            if self.big_endian {
-                n.to_be_bytes()
-            } else {
-                n.to_le_bytes()
-            }
+            if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
         };
         let four = |n: u32| {
-            if self.big_endian {
-                n.to_be_bytes()
-            } else {
-                n.to_le_bytes()
-            }
+            if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
         };
         bytes.extend(if self.big_endian { b"MM" } else { b"II" });
         bytes.extend(two(42));
@@ -579,14 +489,7 @@ impl Page {
         long(273, 4, 1, data_at);
         long(277, 3, 1, 1);
         long(278, 4, 1, rows);
-        long(
-            279,
-            4,
-            1,
-            u32::try_from(count)
-                .ok()
-                .filter(|n| n.checked_add(data_at).is_some())?,
-        );
+        long(279, 4, 1, u32::try_from(count).ok().filter(|n| n.checked_add(data_at).is_some())?);
         long(317, 3, 1, self.predictor.into());
         long(339, 3, 1, self.sample.format_tag().into());
         if !tables.is_empty() {

@@ -7,13 +7,10 @@ use std::collections::HashMap;
 pub fn natural(a: &str, b: &str) -> Ordering {
     let (x, y) = (Name::new(a), Name::new(b));
     for i in 0..x.texts.len().min(y.texts.len()) {
-        let order =
-            x.texts[i]
-                .cmp(y.texts[i])
-                .then_with(|| match (x.numbers.get(i), y.numbers.get(i)) {
-                    (Some(m), Some(n)) => m.len().cmp(&n.len()).then_with(|| m.cmp(n)),
-                    (m, n) => m.is_some().cmp(&n.is_some()),
-                });
+        let order = x.texts[i].cmp(y.texts[i]).then_with(|| match (x.numbers.get(i), y.numbers.get(i)) {
+            (Some(m), Some(n)) => m.len().cmp(&n.len()).then_with(|| m.cmp(n)),
+            (m, n) => m.is_some().cmp(&n.is_some()),
+        });
         if order != Ordering::Equal {
             return order;
         }
@@ -32,9 +29,7 @@ impl<'a> Name<'a> {
         let (mut texts, mut numbers, mut rest) = (Vec::new(), Vec::new(), name);
         while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
             let (text, tail) = rest.split_at(start);
-            let end = tail
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(tail.len());
+            let end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
             let (number, tail) = tail.split_at(end);
             texts.push(text);
             numbers.push(number.trim_start_matches('0'));
@@ -61,14 +56,9 @@ pub(super) fn check_names(names: &[String]) -> Result<Option<String>, String> {
         *schemes.entry(&n.texts).or_default() += 1;
     }
     let most = schemes.values().copied().max().unwrap_or(0);
-    let usual = cut
-        .iter()
-        .position(|n| schemes[n.texts.as_slice()] == most)
-        .unwrap_or(0);
-    let strays: Vec<&str> = (0..cut.len())
-        .filter(|&i| cut[i].texts != cut[usual].texts)
-        .map(|i| names[i].as_str())
-        .collect();
+    let usual = cut.iter().position(|n| schemes[n.texts.as_slice()] == most).unwrap_or(0);
+    let strays: Vec<&str> =
+        (0..cut.len()).filter(|&i| cut[i].texts != cut[usual].texts).map(|i| names[i].as_str()).collect();
     if !strays.is_empty() {
         return Err(stray(&strays, &names[usual]));
     }
@@ -111,11 +101,7 @@ pub(super) fn check_names(names: &[String]) -> Result<Option<String>, String> {
 }
 
 fn stray(strays: &[&str], usual: &str) -> String {
-    let more = if strays.len() > 3 {
-        format!(" and {} more", strays.len() - 3)
-    } else {
-        String::new()
-    };
+    let more = if strays.len() > 3 { format!(" and {} more", strays.len() - 3) } else { String::new() };
     let list = strays[..strays.len().min(3)].join(", ");
     let verb = if strays.len() == 1 { "is" } else { "are" };
     format!(
@@ -126,15 +112,8 @@ fn stray(strays: &[&str], usual: &str) -> String {
 
 /// A note about the numbers that a sequence leaves out; a constant step is no gap.
 fn gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
-    let mut values: Vec<u128> = numbers
-        .map(|n| {
-            if n.is_empty() {
-                Some(0)
-            } else {
-                n.parse().ok()
-            }
-        })
-        .collect::<Option<_>>()?;
+    let mut values: Vec<u128> =
+        numbers.map(|n| if n.is_empty() { Some(0) } else { n.parse().ok() }).collect::<Option<_>>()?;
     values.sort_unstable();
     let step = values.windows(2).fold(0, |g, w| gcd(w[1] - w[0], g));
     if step == 0 {
@@ -154,10 +133,7 @@ fn gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
         return None;
     }
     if missing > values.len() as u128 {
-        return Some(
-            "the numbers in the file names are not consecutive; files are taken in their order"
-                .into(),
-        );
+        return Some("the numbers in the file names are not consecutive; files are taken in their order".into());
     }
     let dots = if list.len() > 8 { ", .." } else { "" };
     list.truncate(8);
@@ -181,29 +157,17 @@ mod tests {
 
     #[test]
     fn numbers_count_as_numbers() {
-        let mut list = names(&[
-            "s_10", "s_2", "s_1", "s_0", "s_010a", "s_9a", "t_0", "s_", "s_003",
-        ]);
+        let mut list = names(&["s_10", "s_2", "s_1", "s_0", "s_010a", "s_9a", "t_0", "s_", "s_003"]);
         list.sort_by(|a, b| natural(a, b));
-        assert_eq!(
-            list,
-            [
-                "s_", "s_0", "s_1", "s_2", "s_003", "s_9a", "s_10", "s_010a", "t_0"
-            ]
-        );
-        let big = [
-            "x99999999999999999999999999999999999999999",
-            "x100000000000000000000000000000000000000000",
-        ];
+        assert_eq!(list, ["s_", "s_0", "s_1", "s_2", "s_003", "s_9a", "s_10", "s_010a", "t_0"]);
+        let big = ["x99999999999999999999999999999999999999999", "x100000000000000000000000000000000000000000"];
         assert_eq!(natural(big[0], big[1]), Ordering::Less);
         assert_eq!(natural("é2", "é10"), Ordering::Less);
     }
 
     #[test]
     fn order_is_total() {
-        let list = [
-            "", "0", "00", "a", "a0", "a00", "a0b", "0a", "1", "01", "a1", "10", "9",
-        ];
+        let list = ["", "0", "00", "a", "a0", "a00", "a0b", "0a", "1", "01", "a1", "10", "9"];
         for a in list {
             assert_eq!(natural(a, a), Ordering::Equal);
             for b in list {
@@ -223,20 +187,10 @@ mod tests {
         assert_eq!(check(&["a.tif", "b.tif", "c.tif"]), Ok(None));
         assert_eq!(check(&["p_0.tif", "p_1.tif", "p_2.tif"]), Ok(None));
         assert_eq!(check(&["p_0.tif", "p_5.tif", "p_10.tif"]), Ok(None));
-        assert_eq!(
-            check(&["z1p1.tif", "z1p2.tif", "z2p1.tif", "z2p2.tif"]),
-            Ok(None)
-        );
-        let note = check(&["p_0.tif", "p_1.tif", "p_3.tif", "p_6.tif"])
-            .unwrap()
-            .unwrap();
-        assert!(
-            note.contains("2, 4..=5") && note.contains("3 missing"),
-            "{note}"
-        );
-        let note = check(&["p_0.tif", "p_1.tif", "p_99999999999999999999999.tif"])
-            .unwrap()
-            .unwrap();
+        assert_eq!(check(&["z1p1.tif", "z1p2.tif", "z2p1.tif", "z2p2.tif"]), Ok(None));
+        let note = check(&["p_0.tif", "p_1.tif", "p_3.tif", "p_6.tif"]).unwrap().unwrap();
+        assert!(note.contains("2, 4..=5") && note.contains("3 missing"), "{note}");
+        let note = check(&["p_0.tif", "p_1.tif", "p_99999999999999999999999.tif"]).unwrap().unwrap();
         assert!(note.contains("not consecutive"), "{note}");
         for list in [
             &["p_0.tif", "p_1.tif", "p_2.tif", "zz_180deg.tif"][..],
@@ -244,10 +198,7 @@ mod tests {
             &["zz_180deg.tif", "p_0.tif", "p_1.tif", "p_2.tif"],
         ] {
             let error = check(list).unwrap_err();
-            assert!(
-                error.contains("zz_180deg.tif") && error.contains("glob"),
-                "{error}"
-            );
+            assert!(error.contains("zz_180deg.tif") && error.contains("glob"), "{error}");
         }
         let error = check(&["p1_0.tif", "p1_1.tif", "p1_2.tif", "p2_7.tif"]).unwrap_err();
         assert!(error.starts_with("p2_7.tif is not"), "{error}");

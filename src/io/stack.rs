@@ -43,35 +43,18 @@ impl Stack {
         let mut notes = Vec::new();
         let files = find(spec, flag, &mut notes)?;
         let keep = files.len() <= KEEP_OPEN;
-        let opened: Vec<Result<_>> = files
-            .par_iter()
-            .map(|path| open_file(path, flag, keep))
-            .collect();
+        let opened: Vec<Result<_>> = files.par_iter().map(|path| open_file(path, flag, keep)).collect();
         let (mut states, mut pages) = (Vec::new(), Vec::new());
         for (index, result) in opened.into_iter().enumerate() {
             let (length, handle, found) = result?;
             states.push((length, handle));
-            pages.extend(
-                found
-                    .into_iter()
-                    .enumerate()
-                    .map(|(number, page)| (index, number, page)),
-            );
+            pages.extend(found.into_iter().enumerate().map(|(number, page)| (index, number, page)));
         }
         let Some((_, _, first)) = pages.first() else {
             return Err(bad(flag, Path::new(spec), "holds no pages"));
         };
         let (width, height, sample) = (first.width, first.height, first.sample);
-        let mut stack = Stack {
-            flag: flag.to_owned(),
-            files,
-            states,
-            pages,
-            width,
-            height,
-            sample,
-            notes,
-        };
+        let mut stack = Stack { flag: flag.to_owned(), files, states, pages, width, height, sample, notes };
         stack.agree()?;
         Ok(stack)
     }
@@ -92,18 +75,11 @@ impl Stack {
             return Ok(());
         };
         let (_, _, page) = &self.pages[odd];
-        let others = if self.pages.len() == 2 {
-            "the other is"
-        } else {
-            "the others are"
-        };
+        let others = if self.pages.len() == 2 { "the other is" } else { "the others are" };
         let difference = if (page.width, page.height) == (self.width, self.height) {
             format!("is {}, {others} {}", page.sample, self.sample)
         } else {
-            format!(
-                "is {}x{}, {others} {}x{}",
-                page.width, page.height, self.width, self.height
-            )
+            format!("is {}x{}, {others} {}x{}", page.width, page.height, self.width, self.height)
         };
         let name = self.page_name(odd);
         Err(Error::Input(format!(
@@ -150,11 +126,7 @@ impl Stack {
         };
         let name = file_name(&self.files[*file]);
         let other = |i: usize| self.pages.get(i).is_some_and(|p| p.0 == *file);
-        if other(page + 1) || *number > 0 {
-            format!("{name} page {number}")
-        } else {
-            name
-        }
+        if other(page + 1) || *number > 0 { format!("{name} page {number}") } else { name }
     }
 
     /// What a person should know about the files: ignored ones, numbers left out.
@@ -169,11 +141,7 @@ impl Stack {
     /// `out` do not fit the stack. After an error `out` holds nothing of use.
     pub fn read_rows(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let Some((file, number, layout)) = self.pages.get(page) else {
-            return Err(Error::Input(format!(
-                "{}: no page {page}, there are {}",
-                self.flag,
-                self.len()
-            )));
+            return Err(Error::Input(format!("{}: no page {page}, there are {}", self.flag, self.len())));
         };
         if rows.start > rows.end || rows.end > self.height || out.len() != rows.len() * self.width {
             return Err(Error::Input(format!(
@@ -193,9 +161,7 @@ impl Stack {
             None => {
                 let (file, now) = open_plain(path, &self.flag)?;
                 if now != *length {
-                    let message = format!(
-                        "had {length} bytes and has {now} now; is something writing to it?"
-                    );
+                    let message = format!("had {length} bytes and has {now} now; is something writing to it?");
                     return Err(bad(&self.flag, path, message));
                 }
                 layout.read_rows(&file, rows, out)
@@ -210,10 +176,7 @@ fn bad(flag: &str, path: &Path, message: impl std::fmt::Display) -> Error {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Opens a file and tells its size in bytes.
@@ -238,36 +201,23 @@ fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>>
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_directory(path, flag, notes),
         Ok(meta) if meta.is_file() => Ok(vec![path.to_owned()]),
-        Ok(_) => Err(bad(
-            flag,
-            path,
-            "is neither a file nor a directory; expected a TIFF or a directory of TIFFs",
-        )),
+        Ok(_) => Err(bad(flag, path, "is neither a file nor a directory; expected a TIFF or a directory of TIFFs")),
         Err(_) if spec.contains(['*', '?', '[']) => find_by_glob(spec, flag),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(bad(
-            flag,
-            path,
-            "does not exist; expected a directory, a glob or a TIFF file",
-        )),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(bad(flag, path, "does not exist; expected a directory, a glob or a TIFF file"))
+        }
         Err(e) => Err(bad(flag, path, format!("cannot be read: {e}"))),
     }
 }
 
 fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
-    let options = glob::MatchOptions {
-        require_literal_leading_dot: true,
-        require_literal_separator: true,
-        ..Default::default()
-    };
-    let matches = glob::glob_with(spec, options).map_err(|e| {
-        Error::usage(format!(
-            "{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'"
-        ))
-    })?;
+    let options =
+        glob::MatchOptions { require_literal_leading_dot: true, require_literal_separator: true, ..Default::default() };
+    let matches = glob::glob_with(spec, options)
+        .map_err(|e| Error::usage(format!("{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'")))?;
     let mut files = Vec::new();
     for entry in matches {
-        let path =
-            entry.map_err(|e| bad(flag, e.path(), format!("cannot be read: {}", e.error())))?;
+        let path = entry.map_err(|e| bad(flag, e.path(), format!("cannot be read: {}", e.error())))?;
         if !path.is_dir() {
             files.push(path);
         }
@@ -279,11 +229,7 @@ fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn find_in_directory(
-    directory: &Path,
-    flag: &str,
-    notes: &mut Vec<String>,
-) -> Result<Vec<PathBuf>> {
+fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}"));
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
@@ -303,23 +249,11 @@ fn find_in_directory(
     let dots = if others.len() > 3 { ", .." } else { "" };
     let list = others[..others.len().min(3)].join(", ") + dots;
     if files.is_empty() {
-        let found = if others.is_empty() {
-            String::new()
-        } else {
-            format!(" (found {list})")
-        };
-        return Err(bad(
-            flag,
-            directory,
-            format!("holds no TIFF, expected files named *.tif or *.tiff{found}"),
-        ));
+        let found = if others.is_empty() { String::new() } else { format!(" (found {list})") };
+        return Err(bad(flag, directory, format!("holds no TIFF, expected files named *.tif or *.tiff{found}")));
     }
     if !others.is_empty() {
-        let noun = if others.len() == 1 {
-            "file that is"
-        } else {
-            "files that are"
-        };
+        let noun = if others.len() == 1 { "file that is" } else { "files that are" };
         notes.push(format!("ignored {} {noun} not TIFF: {list}", others.len()));
     }
     files.sort_by(|a, b| natural(&a.0, &b.0));

@@ -58,12 +58,10 @@ impl Encoding {
     fn checked_range(&self) -> Result<(f32, f32)> {
         match (self.dtype, self.range) {
             (Dtype::F32 | Dtype::F16, _) => Ok((0.0, 1.0)),
-            (_, Some((min, max))) if min.is_finite() && max.is_finite() && min < max => {
-                Ok((min, max))
+            (_, Some((min, max))) if min.is_finite() && max.is_finite() && min < max => Ok((min, max)),
+            (_, Some((min, max))) => {
+                Err(Error::usage(format!("--range {min},{max}: expected two finite numbers, the smaller one first")))
             }
-            (_, Some((min, max))) => Err(Error::usage(format!(
-                "--range {min},{max}: expected two finite numbers, the smaller one first"
-            ))),
             (_, None) => Err(Error::usage(
                 "--dtype u8 and u16 need the values that become 0 and the largest integer: \
                  add --range MIN,MAX or --percentile LO,HI",
@@ -104,32 +102,20 @@ impl Target {
             name.ends_with(".tif") || name.ends_with(".tiff")
         };
         if spec.is_empty() {
-            return Err(Error::usage(
-                "--output is empty; expected a directory, a pattern or a .tif file",
-            ));
+            return Err(Error::usage("--output is empty; expected a directory, a pattern or a .tif file"));
         }
         if !spec.contains('%') {
             let single = is_tiff(spec) && !path.is_dir();
-            return Ok(if single {
-                Target::Single(path.into())
-            } else {
-                Target::Directory(path.into())
-            });
+            return Ok(if single { Target::Single(path.into()) } else { Target::Directory(path.into()) });
         }
-        let wrong = |why: &str| {
-            Error::usage(format!(
-                "--output {spec}: {why}; write it like 'out/r-%05i.tif'"
-            ))
-        };
+        let wrong = |why: &str| Error::usage(format!("--output {spec}: {why}; write it like 'out/r-%05i.tif'"));
         let (directory, name) = match spec.rsplit_once('/') {
             Some(("", name)) => ("/", name),
             Some((directory, name)) => (directory, name),
             None => (".", spec),
         };
         if directory.contains('%') {
-            return Err(wrong(
-                "the number of the slice belongs in the file name, not in a directory",
-            ));
+            return Err(wrong("the number of the slice belongs in the file name, not in a directory"));
         }
         let (prefix, rest) = name.split_once('%').unwrap_or((name, ""));
         let (width, suffix) = rest
@@ -144,31 +130,19 @@ impl Target {
         }
         let digits = match width {
             "" => 1,
-            w if w.starts_with('0') => w
-                .parse()
-                .ok()
-                .filter(|&n| n <= 20)
-                .ok_or_else(|| wrong("too many digits"))?,
+            w if w.starts_with('0') => w.parse().ok().filter(|&n| n <= 20).ok_or_else(|| wrong("too many digits"))?,
             _ => return Err(wrong("fill the number with zeros, not with blanks")),
         };
-        Ok(Target::Pattern {
-            directory: directory.into(),
-            prefix: prefix.into(),
-            digits,
-            suffix: suffix.into(),
-        })
+        Ok(Target::Pattern { directory: directory.into(), prefix: prefix.into(), digits, suffix: suffix.into() })
     }
 
     /// The file that holds slice `index`.
     pub fn path_of(&self, index: usize) -> PathBuf {
         match self {
             Target::Directory(directory) => directory.join(format!("slice_{index:05}.tif")),
-            Target::Pattern {
-                directory,
-                prefix,
-                digits,
-                suffix,
-            } => directory.join(format!("{prefix}{index:0digits$}{suffix}")),
+            Target::Pattern { directory, prefix, digits, suffix } => {
+                directory.join(format!("{prefix}{index:0digits$}{suffix}"))
+            }
             Target::Single(path) => path.clone(),
         }
     }
@@ -177,10 +151,7 @@ impl Target {
     pub fn directory(&self) -> &Path {
         match self {
             Target::Directory(directory) | Target::Pattern { directory, .. } => directory,
-            Target::Single(path) => path
-                .parent()
-                .filter(|p| !p.as_os_str().is_empty())
-                .unwrap_or(Path::new(".")),
+            Target::Single(path) => path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")),
         }
     }
 }
@@ -234,27 +205,16 @@ impl SliceWriter {
     ) -> Result<SliceWriter> {
         encoding.checked_range()?;
         if indices.windows(2).any(|w| w[0] >= w[1]) {
-            return Err(Error::usage(
-                "the numbers of the slices to write must ascend",
-            ));
+            return Err(Error::usage("the numbers of the slices to write must ascend"));
         }
         if width == 0 || height == 0 {
-            return Err(Error::usage(format!(
-                "slices of {width}x{height} pixels cannot be written"
-            )));
+            return Err(Error::usage(format!("slices of {width}x{height} pixels cannot be written")));
         }
         let directory = target.directory().to_owned();
         fs::create_dir_all(&directory).map_err(|e| {
-            Error::output(
-                &directory,
-                format!("cannot make this directory: {e}; choose another --output"),
-            )
+            Error::output(&directory, format!("cannot make this directory: {e}; choose another --output"))
         })?;
-        let there = if overwrite {
-            None
-        } else {
-            occupied(&target, indices)?
-        };
+        let there = if overwrite { None } else { occupied(&target, indices)? };
         if let Some(there) = there {
             let what = match &target {
                 Target::Directory(_) => {
@@ -262,29 +222,16 @@ impl SliceWriter {
                 }
                 _ => "exists already".into(),
             };
-            let path = if matches!(target, Target::Directory(_)) {
-                &directory
-            } else {
-                &there
-            };
-            return Err(Error::output(
-                path,
-                format!("{what}; add --overwrite or choose another --output"),
-            ));
+            let path = if matches!(target, Target::Directory(_)) { &directory } else { &there };
+            return Err(Error::output(path, format!("{what}; add --overwrite or choose another --output")));
         }
         let single = match &target {
             Target::Single(path) => {
                 if indices.is_empty() {
-                    return Err(Error::output(
-                        path,
-                        "there is no slice to write into this file",
-                    ));
+                    return Err(Error::output(path, "there is no slice to write into this file"));
                 }
                 if path.is_dir() {
-                    return Err(Error::output(
-                        path,
-                        "is a directory; expected the name of a file",
-                    ));
+                    return Err(Error::output(path, "is a directory; expected the name of a file"));
                 }
                 let (temporary, file) = Temporary::create(path)?;
                 let cannot = |e| failed(path, &e);
@@ -333,19 +280,14 @@ impl SliceWriter {
     pub fn write(&mut self, index: usize, data: &[f32]) -> Result<()> {
         let path = self.path_of(index);
         let wrong = |why: String| Error::output(&path, format!("slice {index} {why}"));
-        let place = self
-            .indices
-            .binary_search(&index)
-            .map_err(|_| wrong("was not announced".into()))?;
+        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced".into()))?;
         if self.written[place] {
             return Err(wrong("was written already".into()));
         }
         if matches!(self.target, Target::Single(_)) {
             if let Some(before) = self.written[..place].iter().position(|done| !done) {
                 let before = self.indices[before];
-                return Err(wrong(format!(
-                    "came before slice {before}; one file takes slices in ascending order"
-                )));
+                return Err(wrong(format!("came before slice {before}; one file takes slices in ascending order")));
             }
             let Some(mut single) = self.single.take() else {
                 return Err(wrong("came after this file failed".into()));
@@ -366,9 +308,7 @@ impl SliceWriter {
             self.single = Some(single); // an error above has dropped and removed it
         } else {
             if !self.overwrite && path.exists() {
-                return Err(wrong(
-                    "exists by now; is another run writing to the same --output?".into(),
-                ));
+                return Err(wrong("exists by now; is another run writing to the same --output?".into()));
             }
             self.clamped += write_file(
                 &path,
@@ -407,10 +347,7 @@ impl SliceWriter {
         if let Some(first) = self.written.iter().position(|done| !done) {
             return Err(Error::output(
                 &self.path_of(self.indices[first]),
-                format!(
-                    "{missing} of {} slices were not written",
-                    self.indices.len()
-                ),
+                format!("{missing} of {} slices were not written", self.indices.len()),
             ));
         }
         match self.single {
@@ -418,11 +355,7 @@ impl SliceWriter {
                 drop(encoder); // writes go straight to the file, so nothing is left to flush
                 Ok(vec![temporary.rename(self.overwrite)?])
             }
-            None => Ok(self
-                .indices
-                .iter()
-                .map(|&i| self.target.path_of(i))
-                .collect()),
+            None => Ok(self.indices.iter().map(|&i| self.target.path_of(i)).collect()),
         }
     }
 }
@@ -441,18 +374,7 @@ pub fn write_image(
     encoding: Encoding,
     software: &str,
 ) -> Result<()> {
-    write_file(
-        path,
-        Page {
-            width,
-            height,
-            data,
-            encoding,
-            software,
-            slice: None,
-            number: None,
-        },
-    )?;
+    write_file(path, Page { width, height, data, encoding, software, slice: None, number: None })?;
     Ok(())
 }
 
@@ -460,15 +382,8 @@ pub fn write_image(
 fn occupied(target: &Target, indices: &[usize]) -> Result<Option<PathBuf>> {
     let Target::Directory(directory) = target else {
         let one = [0];
-        let indices = if matches!(target, Target::Single(_)) {
-            &one
-        } else {
-            indices
-        };
-        return Ok(indices
-            .iter()
-            .map(|&i| target.path_of(i))
-            .find(|path| path.symlink_metadata().is_ok()));
+        let indices = if matches!(target, Target::Single(_)) { &one } else { indices };
+        return Ok(indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok()));
     };
     let cannot = |e| Error::output(directory, format!("cannot be listed: {e}"));
     for entry in fs::read_dir(directory).map_err(cannot)? {
@@ -484,10 +399,7 @@ fn occupied(target: &Target, indices: &[usize]) -> Result<Option<PathBuf>> {
 fn is_big(width: usize, height: usize, dtype: Dtype, pages: usize) -> bool {
     let row = (width as u64).saturating_mul(dtype.bytes() as u64);
     let header = 1024 + 16 * height as u64; // tags and the table of strips, amply
-    row.saturating_mul(height as u64)
-        .saturating_add(header)
-        .saturating_mul(pages as u64)
-        > CLASSIC_LIMIT
+    row.saturating_mul(height as u64).saturating_add(header).saturating_mul(pages as u64) > CLASSIC_LIMIT
 }
 
 fn failed(path: &Path, error: &TiffError) -> Error {
@@ -495,10 +407,7 @@ fn failed(path: &Path, error: &TiffError) -> Error {
         TiffError::IoError(e) => e.to_string(),
         e => e.to_string(),
     };
-    Error::output(
-        path,
-        format!("cannot be written: {cause}; make room or choose another --output"),
-    )
+    Error::output(path, format!("cannot be written: {cause}; make room or choose another --output"))
 }
 
 /// A file that is removed again unless it is renamed.
@@ -511,33 +420,15 @@ impl Temporary {
     /// Creates `.NAME.part-PID-N` beside `end`.
     fn create(end: &Path) -> Result<(Temporary, File)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = end
-            .file_name()
-            .ok_or_else(|| Error::output(end, "is not the name of a file"))?;
+        let name = end.file_name().ok_or_else(|| Error::output(end, "is not the name of a file"))?;
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(
-            ".{}.part-{}-{count}",
-            name.to_string_lossy(),
-            std::process::id()
-        );
+        let name = format!(".{}.part-{}-{count}", name.to_string_lossy(), std::process::id());
         let path = end.with_file_name(name);
         match File::create(&path) {
-            Ok(file) => Ok((
-                Temporary {
-                    path,
-                    end: end.to_owned(),
-                },
-                file,
-            )),
+            Ok(file) => Ok((Temporary { path, end: end.to_owned() }, file)),
             Err(e) => {
-                let directory = end
-                    .parent()
-                    .filter(|p| !p.as_os_str().is_empty())
-                    .unwrap_or(Path::new("."));
-                Err(Error::output(
-                    directory,
-                    format!("cannot write here: {e}; choose another --output"),
-                ))
+                let directory = end.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                Err(Error::output(directory, format!("cannot write here: {e}; choose another --output")))
             }
         }
     }
@@ -545,10 +436,7 @@ impl Temporary {
     /// Gives the file its final name.
     fn rename(self, overwrite: bool) -> Result<PathBuf> {
         if !overwrite && self.end.exists() {
-            return Err(Error::output(
-                &self.end,
-                "exists by now; is another run writing to the same --output?",
-            ));
+            return Err(Error::output(&self.end, "exists by now; is another run writing to the same --output?"));
         }
         fs::rename(&self.path, &self.end)
             .map_err(|e| Error::output(&self.end, format!("cannot be given its name: {e}")))?;
@@ -567,18 +455,11 @@ fn write_file(path: &Path, page: Page) -> Result<u64> {
     let (temporary, file) = Temporary::create(path)?;
     let mut file = BufWriter::with_capacity(STRIP, file);
     let clamped = if is_big(page.width, page.height, page.encoding.dtype, 1) {
-        page.write(
-            &mut TiffEncoder::new_big(&mut file).map_err(|e| failed(path, &e))?,
-            path,
-        )
+        page.write(&mut TiffEncoder::new_big(&mut file).map_err(|e| failed(path, &e))?, path)
     } else {
-        page.write(
-            &mut TiffEncoder::new(&mut file).map_err(|e| failed(path, &e))?,
-            path,
-        )
+        page.write(&mut TiffEncoder::new(&mut file).map_err(|e| failed(path, &e))?, path)
     }?;
-    file.flush()
-        .map_err(|e| failed(path, &TiffError::IoError(e)))?;
+    file.flush().map_err(|e| failed(path, &TiffError::IoError(e)))?;
     drop(file);
     temporary.rename(true)?;
     Ok(clamped)
@@ -597,17 +478,10 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn write<W: Write + Seek, K: TiffKind>(
-        &self,
-        encoder: &mut TiffEncoder<W, K>,
-        path: &Path,
-    ) -> Result<u64> {
+    fn write<W: Write + Seek, K: TiffKind>(&self, encoder: &mut TiffEncoder<W, K>, path: &Path) -> Result<u64> {
         if self.width == 0 || self.width.checked_mul(self.height) != Some(self.data.len()) {
             let (n, w, h) = (self.data.len(), self.width, self.height);
-            return Err(Error::output(
-                path,
-                format!("{n} values do not make an image of {w}x{h}"),
-            ));
+            return Err(Error::output(path, format!("{n} values do not make an image of {w}x{h}")));
         }
         let (min, max) = self.encoding.checked_range()?;
         let mut clamped = 0;
@@ -622,11 +496,7 @@ impl Page<'_> {
             Dtype::F16 => self.put::<Gray16Float, W, K>(encoder, |v| {
                 let mut half = vec![f16::ZERO; v.len()];
                 half.convert_from_f32_slice(v);
-                clamped += half
-                    .iter()
-                    .zip(v)
-                    .filter(|(h, v)| h.is_infinite() && v.is_finite())
-                    .count() as u64;
+                clamped += half.iter().zip(v).filter(|(h, v)| h.is_infinite() && v.is_finite()).count() as u64;
                 let bits: &[u16] = half.reinterpret_cast();
                 Cow::Owned(bits.to_vec())
             }),
@@ -654,30 +524,21 @@ impl Page<'_> {
         C::Inner: Clone,
         [C::Inner]: TiffValue,
     {
-        let mut image =
-            encoder.new_image::<C>(u32::try_from(self.width)?, u32::try_from(self.height)?)?;
+        let mut image = encoder.new_image::<C>(u32::try_from(self.width)?, u32::try_from(self.height)?)?;
         let rows = (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height);
         image.rows_per_strip(u32::try_from(rows)?)?;
         for strip in self.data.chunks(rows * self.width) {
             image.write_strip(&convert(strip))?;
         }
-        let ascii: String = self
-            .software
-            .chars()
-            .filter(|c| c.is_ascii_graphic() || *c == ' ')
-            .collect();
+        let ascii: String = self.software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         image.encoder().write_tag(Tag::Software, ascii.as_str())?;
         if let Some(slice) = self.slice {
-            image
-                .encoder()
-                .write_tag(Tag::ImageDescription, format!("slice {slice}").as_str())?;
+            image.encoder().write_tag(Tag::ImageDescription, format!("slice {slice}").as_str())?;
         }
         if let Some((page, pages)) = self.number {
             // PageNumber has 16 bits a value
             if let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages)) {
-                image
-                    .encoder()
-                    .write_tag(Tag::Unknown(297), &[page, pages][..])?;
+                image.encoder().write_tag(Tag::Unknown(297), &[page, pages][..])?;
             }
         }
         image.finish()

@@ -32,10 +32,7 @@ impl Defines {
 
     /// The lines of source, sorted by name.
     pub fn text(&self) -> String {
-        self.0
-            .iter()
-            .map(|(name, value)| format!("#define {name} {value}\n"))
-            .collect()
+        self.0.iter().map(|(name, value)| format!("#define {name} {value}\n")).collect()
     }
 }
 

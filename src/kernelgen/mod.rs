@@ -9,7 +9,10 @@ pub use defines::Defines;
 
 use crate::error::{Error, Result};
 use crate::profile::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
-use crate::profile::{Algorithm, Build, Constants, Interpolation, Offer, Parameters, Sampler, Storage};
+use crate::profile::{
+    Alu, Balance, Build, Cache, Constants, Exchange, Hardware, Interpolation, Mapping, OVERSAMPLE, Offer, Offsets,
+    Parameters, Profile, Rounding, Sampler, Storage, Texture,
+};
 use std::fmt::Write as _;
 
 /// A file of `cl/`: name and text.
@@ -24,7 +27,13 @@ macro_rules! cl_file {
 const COMMON: ClFile = cl_file!("common.cl");
 const SAMPLE_BUFFER: ClFile = cl_file!("sample_buffer.cl");
 const SAMPLE_IMAGE: ClFile = cl_file!("sample_image.cl");
+const SAMPLE: ClFile = cl_file!("sample.cl");
+const EXCHANGE: ClFile = cl_file!("exchange.cl");
+const ROUND: ClFile = cl_file!("round.cl");
 const STANDARD: ClFile = cl_file!("backproject_standard.cl");
+const TEXTURE: ClFile = cl_file!("backproject_texture.cl");
+const ALU: ClFile = cl_file!("backproject_alu.cl");
+const HYBRID: ClFile = cl_file!("backproject_hybrid.cl");
 const FILTER: ClFile = cl_file!("filter.cl");
 const PROBE_IMAGE: ClFile = cl_file!("probe_image.cl");
 
@@ -33,7 +42,13 @@ pub const FILES: &[(ClFile, &[ClFile])] = &[
     (COMMON, &[]),
     (SAMPLE_BUFFER, &[COMMON]),
     (SAMPLE_IMAGE, &[COMMON]),
-    (STANDARD, &[COMMON, SAMPLE_BUFFER]),
+    (SAMPLE, &[COMMON, SAMPLE_BUFFER]),
+    (EXCHANGE, &[COMMON]),
+    (ROUND, &[COMMON]),
+    (STANDARD, &[COMMON, SAMPLE_BUFFER, SAMPLE]),
+    (TEXTURE, &[COMMON, SAMPLE_BUFFER, SAMPLE, EXCHANGE]),
+    (ALU, &[COMMON, SAMPLE_BUFFER, EXCHANGE, ROUND]),
+    (HYBRID, &[COMMON, SAMPLE_BUFFER, SAMPLE, EXCHANGE, ROUND, ALU]),
     (FILTER, &[COMMON]),
     (PROBE_IMAGE, &[]),
 ];
@@ -79,7 +94,9 @@ impl Texel {
 
     /// Image layouts that can carry `slices` slices, smallest texel first; forged ones before native halves of the
     /// same size, because every device has float formats.
-    pub fn candidates(slices: u32, storage: Storage, interpolation: Interpolation) -> Vec<Texel> {
+    ///
+    /// A kernel that reads between bins needs the texture unit to interpolate, which it cannot do on forged values.
+    pub fn candidates(slices: u32, storage: Storage, between_bins: bool) -> Vec<Texel> {
         let forged = match slices {
             2 => Some(Channels::R),
             4 => Some(Channels::RG),
@@ -91,7 +108,7 @@ impl Texel {
         };
         let mut texels = Vec::new();
         if storage == Storage::Half
-            && interpolation == Interpolation::Nearest
+            && !between_bins
             && let Some(channels) = forged
         {
             texels.push(Texel::Forged(ImageFormat::new(channels, ChannelType::Float)));
@@ -109,12 +126,34 @@ impl Offer {
     /// The layouts of the sinogram that the kernel can read, best first; the last, a plain buffer, works everywhere.
     pub fn texels(&self) -> Vec<Texel> {
         let mut texels = match self.parameters.sampler() {
-            Sampler::Image => Texel::candidates(self.slices, self.parameters.storage(), self.interpolation),
+            Sampler::Image => {
+                let between_bins = self.parameters.reads_between_bins(self.interpolation);
+                Texel::candidates(self.slices, self.parameters.storage(), between_bins)
+            }
             Sampler::Buffer => Vec::new(),
         };
         texels.push(Texel::Buffer);
         texels
     }
+}
+
+/// How a warp's items exchange values, as the device offers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// Through local memory.
+    None,
+    /// The sub-group extensions.
+    SubGroup,
+    /// Inline assembly of the device.
+    Assembly,
+}
+
+/// What a problem has to say about its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub projections: usize,
+    /// Whether all projections have the same axis.
+    pub same_axis: bool,
 }
 
 /// Everything that decides the text of a back-projection kernel.
@@ -127,7 +166,12 @@ pub struct KernelSpec {
     pub texel: Texel,
     /// Where the constants are; decided by how many projections there are.
     pub constants: Constants,
+    pub shuffle: Shuffle,
+    /// Whether the axis is the same for all projections and the profile makes use of it.
+    pub same_centre: bool,
     pub build: Build,
+    /// Compiler option that limits registers, if there is one and the profile asks.
+    pub register_option: Option<String>,
 }
 
 /// Generated source and how to build and launch it.
@@ -144,31 +188,53 @@ pub struct KernelSource {
     pub work_group: [usize; 2],
     /// Pixels that one work-group computes.
     pub block: [usize; 2],
+    /// The constants of a projection are one vector, not four arrays.
+    pub packed: bool,
     /// Identifies text and options: 16 hexadecimal digits.
     pub key: String,
 }
 
+/// Bytes of the constants of one projection.
+const CONSTANT_BYTES: usize = 16;
+
 impl KernelSpec {
-    /// The kernel that a profile offers, for a problem of `projections` projections, reading `texel`.
-    pub fn new(offer: &Offer, build: &Build, texel: Texel, projections: usize, facts: Option<&DeviceFacts>) -> Self {
-        let wanted = match &offer.parameters {
-            Parameters::Standard(p) => p.constants,
-        };
+    /// The kernel that a profile offers, for a problem, reading `texel`. Without `facts` the device is taken to have
+    /// everything that the profile's architecture has.
+    pub fn new(offer: &Offer, profile: &Profile, texel: Texel, problem: Problem, facts: Option<&DeviceFacts>) -> Self {
+        let hardware = &profile.hardware;
         // every device has at least this much
         const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
         let room = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
-        let bytes = (projections * std::mem::size_of::<[f32; 2]>()) as u64;
+        let bytes = (problem.projections * CONSTANT_BYTES) as u64;
         let parameters = match texel {
             Texel::Buffer => offer.parameters.clone().with_buffer(),
             _ => offer.parameters.clone(),
         };
+        let common = parameters.common();
+        let own_compiler = facts.is_none_or(|f| f.has(&hardware.compiler_extension));
+        let shuffle = match facts {
+            Some(f) if f.has("cl_khr_subgroup_shuffle") && f.has("cl_khr_subgroup_shuffle_relative") => {
+                Shuffle::SubGroup
+            }
+            _ if hardware.assembly && own_compiler => Shuffle::Assembly,
+            _ => Shuffle::None,
+        };
+        let wants_shuffle = match &parameters {
+            Parameters::Texture(p) => p.reduction == Exchange::Shuffle,
+            Parameters::Alu(p) => p.exchange == Exchange::Shuffle && p.cache == Cache::Advanced,
+            Parameters::Hybrid(p) => p.alu.exchange == Exchange::Shuffle && p.alu.cache == Cache::Advanced,
+            _ => false,
+        };
         KernelSpec {
             interpolation: offer.interpolation,
             slices: offer.slices,
-            parameters,
             texel,
-            constants: if bytes <= room { wanted } else { Constants::Global },
-            build: build.clone(),
+            constants: if bytes <= room { common.constants } else { Constants::Global },
+            shuffle: if wants_shuffle { shuffle } else { Shuffle::None },
+            same_centre: problem.same_axis && matches!(&parameters, Parameters::Texture(p) if p.same_centre),
+            build: profile.build.clone(),
+            register_option: hardware.register_option(common.occupancy).filter(|_| own_compiler),
+            parameters: parameters.without_assembly(hardware.assembly && own_compiler),
         }
     }
 
@@ -199,19 +265,19 @@ impl KernelSpec {
 
     /// Rules that the generator relies on.
     fn check(&self) -> Result<()> {
-        let wrong = |message: String| Err(Error::usage(format!("kernel {}: {message}", self.name())));
+        let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
         if !crate::profile::SLICE_MODES.contains(&self.slices) {
-            return wrong(format!("{} slices per pass is not a slice mode", self.slices));
+            return wrong("that many slices per pass is not a slice mode");
         }
         match self.texel {
             Texel::Buffer => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
-                wrong("the texel has fewer channels than slices".into())
+                wrong("the texel has fewer channels than slices")
             }
-            Texel::Forged(_) if self.interpolation == Interpolation::Linear => {
-                wrong("forged halves cannot be interpolated by the texture unit".into())
+            Texel::Forged(_) if self.parameters.reads_between_bins(self.interpolation) => {
+                wrong("forged halves cannot be interpolated by the texture unit")
             }
-            _ if self.parameters.sampler() == Sampler::Buffer => wrong("the sampler is a buffer".into()),
+            _ if self.parameters.sampler() == Sampler::Buffer => wrong("the sampler is a buffer"),
             _ => Ok(()),
         }
     }
@@ -219,10 +285,13 @@ impl KernelSpec {
     /// Source, options and launch shape.
     pub fn generate(&self) -> Result<KernelSource> {
         self.check()?;
+        let common = self.parameters.common();
         let mut defines = Defines::default();
         defines.number("SLICES", self.slices)?;
         defines.switch("LINEAR", self.interpolation == Interpolation::Linear)?;
-        defines.switch("HALF_STORAGE", self.parameters.storage() == Storage::Half)?;
+        defines.switch("HALF_STORAGE", common.storage == Storage::Half)?;
+        defines.switch("PACKED", common.packed_constants)?;
+        defines.number("UNROLL", common.unroll)?;
         defines.word(
             "CONSTANTS",
             match self.constants {
@@ -230,7 +299,7 @@ impl KernelSpec {
                 Constants::Global => "__global const",
             },
         )?;
-        let sampler = match self.texel {
+        let source = match self.texel {
             Texel::Buffer => {
                 defines.number("GUARD", GUARD as u32)?;
                 SAMPLE_BUFFER
@@ -240,26 +309,119 @@ impl KernelSpec {
                 SAMPLE_IMAGE
             }
         };
-        let (body, work_group, block, unroll, registers) = match &self.parameters {
-            Parameters::Standard(p) => (STANDARD, p.work_group, p.work_group, p.unroll, p.registers),
+        let mut files = vec![COMMON, source];
+        let (work_group, block) = match &self.parameters {
+            Parameters::Standard(p) => {
+                defines.switch("Z_ORDER", p.z_order)?;
+                files.extend([SAMPLE, STANDARD]);
+                (p.work_group, p.work_group)
+            }
+            Parameters::Texture(p) => {
+                self.define_texture(p, &mut defines)?;
+                files.extend([SAMPLE, EXCHANGE, TEXTURE]);
+                ([16, 16], [16, 16])
+            }
+            Parameters::Alu(p) => {
+                self.define_alu(p, 1, &mut defines)?;
+                files.extend([EXCHANGE, ROUND, ALU]);
+                ([16, p.items / 16], [p.area; 2])
+            }
+            Parameters::Oversample(p) => {
+                self.define_alu(p, OVERSAMPLE, &mut defines)?;
+                files.extend([EXCHANGE, ROUND, ALU]);
+                ([16, p.items / 16], [p.area; 2])
+            }
+            Parameters::Hybrid(p) => {
+                self.define_alu(&p.alu, 1, &mut defines)?;
+                defines.number("TEXTURE_BLOCKS", p.texture_blocks)?;
+                defines.number("ALU_BLOCKS", p.alu_blocks)?;
+                defines.switch("BALANCE", p.balance == Balance::Multiprocessor)?;
+                files.extend([SAMPLE, EXCHANGE, ROUND, ALU, HYBRID]);
+                ([16, p.alu.items / 16], [p.alu.area; 2])
+            }
         };
         defines.number("WORK_X", work_group[0])?;
         defines.number("WORK_Y", work_group[1])?;
-        defines.number("UNROLL", unroll)?;
         let mut options = build_options(&self.build);
-        if registers > 0 {
-            options.push(format!("-cl-nv-maxrregcount={registers}"));
-        }
+        options.extend(self.register_option.clone());
         let sides = |size: [u32; 2]| [size[0] as usize, size[1] as usize];
-        Ok(KernelSource::assemble(
-            self.name(),
-            &defines,
-            &[COMMON, sampler, body],
-            options,
-            "backproject",
-            sides(work_group),
-            sides(block),
-        ))
+        let shape = Shape { work_group: sides(work_group), block: sides(block), packed: common.packed_constants };
+        Ok(KernelSource::assemble(self.name(), &defines, &files, options, "backproject", shape))
+    }
+
+    fn define_texture(&self, p: &Texture, defines: &mut Defines) -> Result<()> {
+        defines.number("GROUPS", p.projections_at_once)?;
+        defines.number("CACHED", p.cached_constants)?;
+        defines.switch("REGROUP", p.regroup)?;
+        defines.switch("SAME_CENTRE", self.same_centre)?;
+        defines.switch("FLOAT_INDEX", p.float_index)?;
+        defines.switch("SHARED_BUFFER", p.shared_buffer)?;
+        defines.switch("DIRECT_WRITES", p.direct_writes)?;
+        self.define_shuffle(defines)
+    }
+
+    fn define_alu(&self, p: &Alu, samples: u32, defines: &mut Defines) -> Result<()> {
+        defines.number("AREA", p.area)?;
+        defines.number("CACHED", p.cached_projections)?;
+        defines.number("ROW_ITEMS", p.row_items)?;
+        defines.number("OVERSAMPLE", samples)?;
+        defines.switch("ADVANCED", p.cache == Cache::Advanced)?;
+        defines.number("ARRAYS", p.arrays)?;
+        defines.switch("WRITE_PAIRS", p.write_pairs)?;
+        defines.switch("HALF_CACHE", p.half_cache)?;
+        let offsets = match p.offsets {
+            Offsets::None => 0,
+            Offsets::Row => 1,
+            Offsets::Column => 2,
+        };
+        defines.number("OFFSETS", offsets)?;
+        defines.switch("TURN_CACHE", p.turn_cache)?;
+        defines.number("STAGE", p.stage)?;
+        let mapping = match p.mapping {
+            Mapping::Rows => 0,
+            Mapping::Squares => 1,
+            Mapping::Block => 2,
+        };
+        defines.number("MAPPING", mapping)?;
+        let rounding = match p.rounding {
+            Rounding::Convert => 0,
+            Rounding::Float => 1,
+            Rounding::FloatIndex => 2,
+        };
+        defines.number("ROUNDING", rounding)?;
+        self.define_shuffle(defines)
+    }
+
+    fn define_shuffle(&self, defines: &mut Defines) -> Result<()> {
+        let shuffle = match self.shuffle {
+            Shuffle::None => 0,
+            Shuffle::SubGroup => 1,
+            Shuffle::Assembly => 2,
+        };
+        defines.number("SHUFFLE", shuffle)
+    }
+}
+
+impl Hardware {
+    /// The compiler option for an occupancy in percent: registers of an item fall as more warps are resident.
+    fn register_option(&self, occupancy: u32) -> Option<String> {
+        let registers = (self.registers_at_full_occupancy * 100).checked_div(occupancy)?;
+        if registers == 0 || self.register_option.is_empty() {
+            return None;
+        }
+        Some(format!("{}={}", self.register_option, registers.min(self.max_registers)))
+    }
+}
+
+impl Parameters {
+    /// Without what needs inline assembly, unless the device has it: the choice by multiprocessor.
+    fn without_assembly(mut self, assembly: bool) -> Self {
+        if let Parameters::Hybrid(p) = &mut self
+            && !assembly
+        {
+            p.balance = Balance::Block;
+        }
+        self
     }
 }
 
@@ -297,8 +459,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSour
         &[COMMON, FILTER],
         build_options(&spec.build),
         "pad_rows",
-        [1, 1],
-        [1, 1],
+        Shape::NONE,
     ))
 }
 
@@ -310,8 +471,7 @@ pub fn generate_probe() -> KernelSource {
         &[PROBE_IMAGE],
         vec!["-cl-std=CL1.1".to_owned()],
         "probe_image",
-        [1, 1],
-        [1, 1],
+        Shape::NONE,
     )
 }
 
@@ -328,6 +488,18 @@ fn build_options(build: &Build) -> Vec<String> {
     options
 }
 
+/// How a back-projection kernel is launched.
+struct Shape {
+    work_group: [usize; 2],
+    block: [usize; 2],
+    packed: bool,
+}
+
+impl Shape {
+    /// For programs that are not launched over blocks of pixels.
+    const NONE: Shape = Shape { work_group: [1, 1], block: [1, 1], packed: true };
+}
+
 impl KernelSource {
     fn assemble(
         name: String,
@@ -335,8 +507,7 @@ impl KernelSource {
         files: &[ClFile],
         options: Vec<String>,
         entry: &'static str,
-        work_group: [usize; 2],
-        block: [usize; 2],
+        shape: Shape,
     ) -> Self {
         let mut text = format!("/* {name} */\n{}", defines.text());
         for (file, content) in files {
@@ -349,8 +520,9 @@ impl KernelSource {
             text,
             options,
             entry,
-            work_group,
-            block,
+            work_group: shape.work_group,
+            block: shape.block,
+            packed: shape.packed,
             key,
         }
     }
@@ -367,11 +539,6 @@ pub(crate) fn fnv1a(parts: &[&[u8]]) -> u64 {
     hash
 }
 
-/// The families that this version generates.
-pub fn algorithms() -> &'static [Algorithm] {
-    Algorithm::ALL
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,12 +551,12 @@ mod tests {
 
     #[test]
     fn texels_start_with_the_smallest() {
-        let layouts = Texel::candidates(4, Storage::Half, Interpolation::Nearest);
+        let layouts = Texel::candidates(4, Storage::Half, false);
         assert_eq!(layouts[0], Texel::Forged(ImageFormat::new(Channels::RG, ChannelType::Float)));
         assert_eq!(layouts[1], Texel::Image(ImageFormat::new(Channels::RGBA, ChannelType::Half)));
-        let layouts = Texel::candidates(2, Storage::Float, Interpolation::Linear);
+        let layouts = Texel::candidates(2, Storage::Float, true);
         assert_eq!(layouts.len(), 2);
         assert!(layouts.iter().all(|t| t.channels(2) >= 2));
-        assert!(Texel::candidates(8, Storage::Float, Interpolation::Linear).is_empty());
+        assert!(Texel::candidates(8, Storage::Float, true).is_empty());
     }
 }

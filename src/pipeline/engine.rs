@@ -2,7 +2,7 @@
 
 use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Session, SinogramStore};
 use crate::error::{Error, Result};
-use crate::fft::{ClFftRows, RowTransform};
+use crate::fft::{self, RowTransform};
 use crate::geometry::Geometry;
 use crate::kernelgen::{self, KernelSource, KernelSpec, Padding, Texel};
 use crate::spectrum::{Filter, spectrum};
@@ -57,6 +57,8 @@ pub struct Engine {
     out_slice: usize,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
+    /// Why rows are not transformed on the device, if so.
+    pub note: Option<String>,
     pub seconds: DeviceSeconds,
 }
 
@@ -68,6 +70,15 @@ pub fn open(found: &FoundDevice) -> Result<Session> {
 impl Engine {
     /// Builds programs and plans and allocates all memory.
     pub fn new(session: Session, setup: &Setup) -> Result<Self> {
+        Self::assemble(session, setup, None)
+    }
+
+    /// The same with another transform of rows.
+    pub fn with_transform(session: Session, setup: &Setup, transform: Box<dyn RowTransform>) -> Result<Self> {
+        Self::assemble(session, setup, Some(transform))
+    }
+
+    fn assemble(session: Session, setup: &Setup, transform: Option<Box<dyn RowTransform>>) -> Result<Self> {
         let geometry = setup.geometry;
         let spec = setup.spec;
         let source = spec.generate()?;
@@ -81,18 +92,22 @@ impl Engine {
             guard: spec.texel.guard(),
         };
         let scale = 1.0 / setup.fft_length as f64;
-        let values: Vec<f32> = spectrum(setup.filter, setup.cutoff, setup.fft_length)
-            .iter()
-            .map(|v| (v * scale) as f32)
-            .collect();
+        let values: Vec<f32> =
+            spectrum(setup.filter, setup.cutoff, setup.fft_length).iter().map(|v| (v * scale) as f32).collect();
         // weights relative to pi / P: exactly 1 when all are the same
         let unit = projections as f64 / std::f64::consts::PI;
         let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
         let filter_source = kernelgen::generate_filter(spec, setup.padding)?;
+        let mut filter = FilterKernels::new(&session, &filter_source, shape, &values, &weights)?;
+        let (transform, note) = match transform {
+            Some(transform) => (transform, None),
+            None => fft::row_transform(&session, setup.fft_length, shape.rows(), filter.spectra())?,
+        };
         let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
         Ok(Engine {
-            filter: FilterKernels::new(&session, &filter_source, shape, &values, &weights)?,
-            transform: Box::new(ClFftRows::new(&session, setup.fft_length, shape.rows())?),
+            filter,
+            transform,
+            note,
             projector: BackProjector::new(&session, &source, geometry)?,
             sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
             rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
@@ -113,10 +128,7 @@ impl Engine {
     pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<()> {
         let count = sinograms.len() / self.in_slice;
         if count > self.chunk || slices.len() != count * self.out_slice {
-            return Err(Error::Device(format!(
-                "a chunk of {count} slices does not fit the plan of {}",
-                self.chunk
-            )));
+            return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {}", self.chunk)));
         }
         let upload = self.session.write(&mut self.rows, sinograms, "sinograms")?;
         let mut filter = Vec::new();

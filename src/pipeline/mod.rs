@@ -20,6 +20,7 @@ use crate::report::Reporter;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 use serde_json::json;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -53,22 +54,12 @@ impl Source {
             crate::config::AngleSource::File(file) => Some(numbers(file, "--angles")?),
             crate::config::AngleSource::Even { .. } => None,
         };
-        let shifts = job
-            .center_shifts
-            .as_deref()
-            .map(|file| numbers(file, "--center-shifts"))
-            .transpose()?;
+        let shifts = job.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),
         };
-        let shape = StackShape {
-            slices,
-            projections,
-            bins: stack.width(),
-            angles,
-            shifts,
-        };
+        let shape = StackShape { slices, projections, bins: stack.width(), angles, shifts };
         let scan = Scan::new(job, &shape)?;
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
@@ -84,11 +75,7 @@ impl Source {
         };
         Ok(Source {
             stack,
-            correction: Correction {
-                fields,
-                minus_log: job.minus_log,
-                clamped: Clamped::default(),
-            },
+            correction: Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() },
             sinograms,
             scan,
         })
@@ -106,43 +93,39 @@ impl Source {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
         if self.sinograms {
             let total = self.stack.height();
-            out.par_chunks_mut(self.sinogram_len())
-                .zip(which)
-                .try_for_each(|(sinogram, &slice)| -> Result<()> {
-                    if used.len() == total {
-                        self.stack.read_rows(slice, 0..total, sinogram)?;
-                    } else {
-                        let mut all = vec![0f32; total * bins];
-                        self.stack.read_rows(slice, 0..total, &mut all)?;
-                        for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                            row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
-                        }
-                    }
+            out.par_chunks_mut(self.sinogram_len()).zip(which).try_for_each(|(sinogram, &slice)| -> Result<()> {
+                if used.len() == total {
+                    self.stack.read_rows(slice, 0..total, sinogram)?;
+                } else {
+                    let mut all = vec![0f32; total * bins];
+                    self.stack.read_rows(slice, 0..total, &mut all)?;
                     for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                        self.correction.apply(row, slice, p, total);
+                        row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
                     }
-                    Ok(())
-                })?;
+                }
+                for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
+                    self.correction.apply(row, slice, p, total);
+                }
+                Ok(())
+            })?;
         } else {
             // rows of a projection, then rows of a sinogram
             let rows = span_of(which);
             let total = self.stack.len();
             let mut band = vec![0f32; used.len() * which.len() * bins];
-            band.par_chunks_mut(which.len() * bins)
-                .zip(used)
-                .try_for_each(|(wanted, &p)| -> Result<()> {
-                    if rows.len() == which.len() {
-                        self.stack.read_rows(p, rows.clone(), wanted)?;
-                    } else {
-                        for (row, &z) in wanted.chunks_mut(bins).zip(which) {
-                            self.stack.read_rows(p, z..z + 1, row)?;
-                        }
-                    }
+            band.par_chunks_mut(which.len() * bins).zip(used).try_for_each(|(wanted, &p)| -> Result<()> {
+                if rows.len() == which.len() {
+                    self.stack.read_rows(p, rows.clone(), wanted)?;
+                } else {
                     for (row, &z) in wanted.chunks_mut(bins).zip(which) {
-                        self.correction.apply(row, z, p, total);
+                        self.stack.read_rows(p, z..z + 1, row)?;
                     }
-                    Ok(())
-                })?;
+                }
+                for (row, &z) in wanted.chunks_mut(bins).zip(which) {
+                    self.correction.apply(row, z, p, total);
+                }
+                Ok(())
+            })?;
             out.par_chunks_mut(self.sinogram_len()).enumerate().for_each(|(s, sinogram)| {
                 for (p, row) in sinogram.chunks_mut(bins).enumerate() {
                     let from = (p * which.len() + s) * bins;
@@ -234,17 +217,13 @@ fn prepare(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<(FoundDevice, 
 fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Prepared> {
     let (mut found, mut plan) = prepare(job, scan, reporter)?;
     let session = open(&found)?;
-    let choice = crate::profile::Choice {
-        profile: plan.profile.clone(),
-        reason: plan.profile_reason.clone(),
-    };
+    let choice = crate::profile::Choice { profile: plan.profile.clone(), reason: plan.profile_reason.clone() };
     let host = job.memory.unwrap_or_else(|| available_memory() / 2);
     while !texel_works(&session, plan.spec.texel)? {
         let broken = plan.spec.texel.format();
         if let Some(format) = broken {
-            reporter.note(&format!(
-                "note: image format {format} gives back wrong values on this device, it is not used"
-            ));
+            reporter
+                .note(&format!("note: image format {format} gives back wrong values on this device, it is not used"));
         }
         found.facts.image_formats.retain(|f| Some(*f) != broken);
         plan = Plan::new(job, scan, &choice, &found.facts, host)?;
@@ -273,17 +252,14 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         return Ok(());
     }
     // an output that cannot be written is found before the device is bothered
-    for (path, flag) in [(&job.report, "--report"), (&job.preview, "--preview")] {
-        if let Some(path) = path
-            && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
-        {
-            return Err(Error::output(path, format!("{flag}: there is no directory {}", parent.display())));
+    let target = job.output.clone().ok_or_else(|| Error::usage("--output: missing"))?;
+    let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
+    for &slice in &scan.slices {
+        let path = target.path_of(slice);
+        if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
+            return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
         }
     }
-    let target = job
-        .output
-        .clone()
-        .ok_or_else(|| Error::usage("--output: missing"))?;
     let roi = scan.geometry.roi;
     let encoding = |range| Encoding { dtype: job.dtype, range };
     let integer = matches!(job.dtype, Dtype::U8 | Dtype::U16);
@@ -302,6 +278,14 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         job.overwrite,
         SOFTWARE,
     )?;
+    // their directories may be the one just made
+    for (path, flag) in [(&job.report, "--report"), (&job.preview, "--preview")] {
+        if let Some(path) = path
+            && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
+        {
+            return Err(Error::output(path, format!("{flag}: there is no directory {}", parent.display())));
+        }
+    }
 
     let Prepared { session, plan } = open_device(job, scan, &reporter)?;
     reporter.detail(plan.describe(job, scan, &session.facts).trim_end());
@@ -318,13 +302,13 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             chunk: plan.chunk,
         },
     )?;
+    if let Some(note) = &engine.note {
+        reporter.note(&format!("note: {note}"));
+    }
     let finish = Finish::new(job, scan);
     if let (true, Scaling::Percentile(low, high)) = (integer, job.scaling) {
         let range = percentile_range(&source, &mut engine, &finish, low, high)?;
-        reporter.note(&format!(
-            "percentiles {low} and {high} of sampled slices: {} and {}",
-            range.0, range.1
-        ));
+        reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
         writer = writer.with_range(range)?;
         source.correction.clamped.reset();
         engine.seconds = DeviceSeconds::default();
@@ -332,9 +316,8 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
 
     let updates = roi.pixels() as f64 * scan.geometry.projections() as f64;
     let mut progress = reporter.progress(scan.slices.len(), updates);
-    let outcome = stages(job, &source, &mut engine, writer, &finish, plan.chunk, cancelled, &mut |n| {
-        progress.advance(n)
-    });
+    let outcome =
+        stages(job, &source, &mut engine, writer, &finish, plan.chunk, cancelled, &mut |n| progress.advance(n));
     progress.finish();
     let done = outcome?;
     // the preview reads a sinogram once more, which must not count
@@ -525,10 +508,7 @@ fn write_stage(
     let mut written = 0;
     for mut chunk in input {
         let start = Instant::now();
-        chunk
-            .values
-            .par_chunks_mut(pixels)
-            .for_each(|slice| finish.apply(scan, slice));
+        chunk.values.par_chunks_mut(pixels).for_each(|slice| finish.apply(scan, slice));
         for (at, slice) in chunk.which.clone().zip(chunk.values.chunks(pixels)) {
             writer.write(scan.slices[at], slice)?;
             if at == middle && job.preview.is_some() {
@@ -543,12 +523,7 @@ fn write_stage(
     if written == scan.slices.len() {
         writer.finish()?;
     }
-    Ok(Done {
-        read: 0.0,
-        write: busy,
-        clipped,
-        middle: kept,
-    })
+    Ok(Done { read: 0.0, write: busy, clipped, middle: kept })
 }
 
 /// Slices that the percentiles are taken from.
@@ -583,12 +558,7 @@ fn preview(path: &Path, source: &Source, done: &Done) -> Result<()> {
     write_preview(
         path,
         &[
-            Panel {
-                title: &format!("slice {middle}"),
-                width: roi.width,
-                height: roi.height,
-                data: &done.middle,
-            },
+            Panel { title: &format!("slice {middle}"), width: roi.width, height: roi.height, data: &done.middle },
             Panel {
                 title: "its sinogram",
                 width: scan.geometry.bins,

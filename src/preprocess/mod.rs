@@ -126,39 +126,32 @@ impl Fields {
 fn combine(stack: &Stack, median: bool) -> Result<Vec<f32>> {
     let (width, height, frames) = (stack.width(), stack.height(), stack.len());
     let mut field = vec![0f32; width * height];
-    field
-        .par_chunks_mut(BAND * width)
-        .enumerate()
-        .try_for_each(|(band, out)| -> Result<()> {
-            let rows = band * BAND..(band * BAND + out.len() / width);
-            let mut frame_rows = vec![0f32; frames * out.len()];
-            for (frame, rows_out) in frame_rows.chunks_mut(out.len()).enumerate() {
-                stack.read_rows(frame, rows.clone(), rows_out)?;
+    field.par_chunks_mut(BAND * width).enumerate().try_for_each(|(band, out)| -> Result<()> {
+        let rows = band * BAND..(band * BAND + out.len() / width);
+        let mut frame_rows = vec![0f32; frames * out.len()];
+        for (frame, rows_out) in frame_rows.chunks_mut(out.len()).enumerate() {
+            stack.read_rows(frame, rows.clone(), rows_out)?;
+        }
+        let mut column = vec![0f32; frames];
+        for (pixel, value) in out.iter_mut().enumerate() {
+            for (frame, v) in column.iter_mut().enumerate() {
+                *v = frame_rows[frame * (rows.len() * width) + pixel];
             }
-            let mut column = vec![0f32; frames];
-            for (pixel, value) in out.iter_mut().enumerate() {
-                for (frame, v) in column.iter_mut().enumerate() {
-                    *v = frame_rows[frame * (rows.len() * width) + pixel];
-                }
-                *value = if median {
-                    median_of(&mut column)
-                } else {
-                    (column.iter().map(|v| f64::from(*v)).sum::<f64>() / frames as f64) as f32
-                };
-            }
-            Ok(())
-        })?;
+            *value = if median {
+                median_of(&mut column)
+            } else {
+                (column.iter().map(|v| f64::from(*v)).sum::<f64>() / frames as f64) as f32
+            };
+        }
+        Ok(())
+    })?;
     Ok(field)
 }
 
 fn median_of(values: &mut [f32]) -> f32 {
     values.sort_unstable_by(f32::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        0.5 * (values[middle - 1] + values[middle])
-    }
+    if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
 }
 
 /// What is done to every row on its way into a sinogram.
@@ -202,12 +195,7 @@ mod tests {
     use super::*;
 
     fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Fields {
-        Fields {
-            width: flat.len(),
-            flat: flat.to_vec(),
-            flat2: flat2.map(<[f32]>::to_vec),
-            dark: dark.to_vec(),
-        }
+        Fields { width: flat.len(), flat: flat.to_vec(), flat2: flat2.map(<[f32]>::to_vec), dark: dark.to_vec() }
     }
 
     #[test]
@@ -240,11 +228,7 @@ mod tests {
     #[test]
     fn nothing_but_numbers_comes_out() {
         let correction = Correction {
-            fields: Some(fields(
-                &[10.0, 5.0, 100.0, 100.0, 100.0],
-                None,
-                &[10.0, 10.0, 10.0, 10.0, 10.0],
-            )),
+            fields: Some(fields(&[10.0, 5.0, 100.0, 100.0, 100.0], None, &[10.0, 10.0, 10.0, 10.0, 10.0])),
             minus_log: true,
             clamped: Clamped::default(),
         };

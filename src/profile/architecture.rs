@@ -72,11 +72,8 @@ pub fn of_amd_name(name: &str) -> Option<&'static str> {
 
 /// Every word that a profile may match as architecture.
 pub fn words() -> Vec<&'static str> {
-    let mut words: Vec<&str> = COMPUTE_CAPABILITIES
-        .iter()
-        .map(|entry| entry.3)
-        .chain(AMD_CHIPS.iter().map(|entry| entry.1))
-        .collect();
+    let mut words: Vec<&str> =
+        COMPUTE_CAPABILITIES.iter().map(|entry| entry.3).chain(AMD_CHIPS.iter().map(|entry| entry.1)).collect();
     words.sort_unstable();
     words.dedup();
     words

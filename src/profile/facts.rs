@@ -70,10 +70,7 @@ impl ImageFormat {
 
     /// A format of these channels.
     pub const fn new(channels: Channels, channel_type: ChannelType) -> Self {
-        ImageFormat {
-            channels,
-            channel_type,
-        }
+        ImageFormat { channels, channel_type }
     }
 
     /// Bytes of a texel.

@@ -67,7 +67,6 @@ macro_rules! words {
     };
 }
 
-
 words! {
     /// How a value between two bins is found.
     Interpolation, "interpolation" {
@@ -91,6 +90,14 @@ words! {
     Algorithm, "algorithm" {
         /// One pixel a work-item (paper, Algorithm 1).
         Standard = "standard",
+        /// Several projections side by side on the texture unit (paper, Algorithms 3 to 5).
+        Texture = "texture",
+        /// Arithmetic units and local memory (paper, section 6).
+        Alu = "alu",
+        /// As `alu`, with several samples a bin and the nearest of them (paper, 7.2).
+        Oversample = "oversample",
+        /// Texture and arithmetic blocks side by side (paper, 7.1).
+        Hybrid = "hybrid",
     }
 }
 
@@ -121,6 +128,87 @@ words! {
     }
 }
 
+words! {
+    /// How items hand values to each other.
+    Exchange, "exchange" {
+        /// Through local memory.
+        Local = "local",
+        /// By the warp's shuffle instruction; through local memory where the device offers none.
+        Shuffle = "shuffle",
+    }
+}
+
+words! {
+    /// What a cell of the local cache holds (paper, 6.3 and 6.4).
+    Cache, "cache" {
+        Standard = "standard",
+        /// A bin and the difference to the next.
+        Advanced = "advanced",
+    }
+}
+
+words! {
+    /// What is cached of the position where a row starts (paper, 6.8).
+    Offsets, "offsets" {
+        /// Nothing: every item computes it.
+        None = "none",
+        /// One value a row (h_m).
+        Row = "row",
+        /// One value a row and column of pixels (h_x).
+        Column = "column",
+    }
+}
+
+words! {
+    /// Items to pixels in the arithmetic kernel.
+    Mapping, "mapping" {
+        /// Along rows (Algorithm 6).
+        Rows = "rows",
+        /// 4 x 4 squares in Z-order, side by side along rows (Figure 13).
+        Squares = "squares",
+        /// One square of 16 x 16 pixels (6.8).
+        Block = "block",
+    }
+}
+
+words! {
+    /// Which units round (paper, 6.6).
+    Rounding, "rounding" {
+        /// Conversion instructions.
+        Convert = "convert",
+        /// Floating-point additions of 2^23.
+        Float = "float",
+        /// Floating-point, for the index in bytes, too.
+        FloatIndex = "float-index",
+    }
+}
+
+words! {
+    /// How blocks are shared between two units (paper, 7.1).
+    Balance, "balance" {
+        /// By the block's number: the same block always goes the same way.
+        Block = "block",
+        /// By the multiprocessor: the last bits of a slice then depend on scheduling.
+        Multiprocessor = "multiprocessor",
+    }
+}
+
+/// Facts of the architecture that turn a profile's words into options.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Hardware {
+    /// 32-bit registers of an item when all places for warps are taken; 0 where no option limits registers.
+    pub registers_at_full_occupancy: u32,
+    /// Most registers that an item can have.
+    pub max_registers: u32,
+    /// The compiler's option for it, without the number; it needs the extension that follows.
+    pub register_option: String,
+    /// Extension without which neither the option nor assembly is used.
+    pub compiler_extension: String,
+    /// Whether inline assembly may stand in for missing shuffle extensions.
+    pub assembly: bool,
+}
+
 /// A device profile, as its TOML file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -136,6 +224,9 @@ pub struct Profile {
     /// The devices this profile is for.
     #[serde(default)]
     pub r#match: Match,
+    /// The architecture.
+    #[serde(default)]
+    pub hardware: Hardware,
     /// How programs are built.
     #[serde(default)]
     pub build: Build,
@@ -183,11 +274,7 @@ pub struct Build {
 
 impl Default for Build {
     fn default() -> Self {
-        Build {
-            mad: true,
-            relaxed_math: false,
-            options: Vec::new(),
-        }
+        Build { mad: true, relaxed_math: false, options: Vec::new() }
     }
 }
 
@@ -201,9 +288,7 @@ pub struct Fft {
 
 impl Default for Fft {
     fn default() -> Self {
-        Fft {
-            radices: vec![2, 3, 5, 7],
-        }
+        Fft { radices: vec![2, 3, 5, 7] }
     }
 }
 
@@ -231,34 +316,179 @@ pub struct KernelEntry {
     pub source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard: Option<Standard>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texture: Option<Texture>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alu: Option<Alu>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oversample: Option<Alu>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hybrid: Option<Hybrid>,
+}
+
+/// Parameters that every family has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Common {
+    pub sampler: Sampler,
+    pub storage: Storage,
+    pub constants: Constants,
+    /// The constants of a projection as one vector (paper, 5.7) instead of separate arrays.
+    pub packed_constants: bool,
+    /// Unroll hint of the projection loop; 1 leaves it to the compiler.
+    pub unroll: u32,
+    /// Occupancy in percent that the registers should allow (paper, 5.7 and 6.9); 0 leaves it to the compiler.
+    pub occupancy: u32,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Common {
+            sampler: Sampler::Buffer,
+            storage: Storage::Float,
+            constants: Constants::Constant,
+            packed_constants: true,
+            unroll: 1,
+            occupancy: 0,
+        }
+    }
 }
 
 /// Parameters of the standard kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Standard {
-    pub sampler: Sampler,
-    pub storage: Storage,
+    pub common: Common,
     /// Work-items of a work-group, and pixels of its block, in x and y.
     pub work_group: [u32; 2],
-    pub constants: Constants,
-    /// Unroll hint of the projection loop; 1 leaves it to the compiler.
-    pub unroll: u32,
-    /// Registers a work-item may use, on compilers with such an option; 0 leaves it to the compiler.
-    pub registers: u32,
+    /// Items fill 4 x 4 squares in Z-order (Algorithm 2); the work-group must be 16 x 16.
+    pub z_order: bool,
 }
 
 impl Default for Standard {
     fn default() -> Self {
-        Standard {
-            sampler: Sampler::Buffer,
-            storage: Storage::Float,
-            work_group: [16, 16],
-            constants: Constants::Constant,
-            unroll: 1,
-            registers: 0,
+        Standard { common: Common::default(), work_group: [16, 16], z_order: false }
+    }
+}
+
+/// Parameters of the cache-aware texture kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Texture {
+    pub common: Common,
+    /// Projections side by side: 4 or 16.
+    pub projections_at_once: u32,
+    /// Constants of so many projections are kept in local memory; 0 for none (Algorithm 5).
+    pub cached_constants: u32,
+    /// The cached axes of an item lie together (draft).
+    pub regroup: bool,
+    /// No axis is loaded when all projections have the same (draft).
+    pub same_centre: bool,
+    /// The projection loop counts in float (draft).
+    pub float_index: bool,
+    /// Constants and partial sums share one local buffer (draft).
+    pub shared_buffer: bool,
+    /// Sums are written as they are ready (draft).
+    pub direct_writes: bool,
+    /// How partial sums are added.
+    pub reduction: Exchange,
+}
+
+impl Default for Texture {
+    fn default() -> Self {
+        Texture {
+            common: Common::default(),
+            projections_at_once: 4,
+            cached_constants: 0,
+            regroup: false,
+            same_centre: false,
+            float_index: false,
+            shared_buffer: false,
+            direct_writes: false,
+            reduction: Exchange::Local,
         }
     }
+}
+
+/// Parameters of the arithmetic kernel, with one sample a bin or several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Alu {
+    pub common: Common,
+    /// Side of a block in pixels: 32 or 64.
+    pub area: u32,
+    /// Work-items: 128 or 256.
+    pub items: u32,
+    /// Projections copied at a time (s_d).
+    pub cached_projections: u32,
+    /// Items that copy one row (s_t).
+    pub row_items: u32,
+    pub cache: Cache,
+    /// Arrays that a cell's slices are split over.
+    pub arrays: u32,
+    /// Cells are kept as half (6.7).
+    pub half_cache: bool,
+    /// An item copies two bins at once (Algorithm 7).
+    pub write_pairs: bool,
+    /// How an item gets its neighbour's first bin for the advanced cache.
+    pub exchange: Exchange,
+    pub offsets: Offsets,
+    /// Cosine and sine are cached, too (c_s).
+    pub turn_cache: bool,
+    /// Projections whose row starts are computed at once (s_p); 0 for none.
+    pub stage: u32,
+    pub mapping: Mapping,
+    pub rounding: Rounding,
+}
+
+impl Default for Alu {
+    fn default() -> Self {
+        Alu {
+            common: Common::default(),
+            area: 32,
+            items: 256,
+            cached_projections: 16,
+            row_items: 16,
+            cache: Cache::Standard,
+            arrays: 1,
+            half_cache: false,
+            write_pairs: false,
+            exchange: Exchange::Local,
+            offsets: Offsets::Row,
+            turn_cache: false,
+            stage: 0,
+            mapping: Mapping::Squares,
+            rounding: Rounding::Convert,
+        }
+    }
+}
+
+impl Alu {
+    /// Pixels of an item (n_q).
+    pub fn pixels(&self) -> u32 {
+        self.area * self.area / self.items.max(1)
+    }
+
+    /// Bins of a cached row.
+    pub fn row_bins(&self) -> u32 {
+        self.area * 3 / 2
+    }
+}
+
+/// Parameters of the hybrid kernel: the arithmetic one's, and the ratio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Hybrid {
+    /// Blocks by the texture unit, and by the arithmetic units, in turn.
+    pub texture_blocks: u32,
+    pub alu_blocks: u32,
+    #[serde(default = "by_block")]
+    pub balance: Balance,
+    pub alu: Alu,
+}
+
+fn by_block() -> Balance {
+    Balance::Block
 }
 
 /// One measurement.
@@ -283,6 +513,10 @@ pub struct Measured {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameters {
     Standard(Standard),
+    Texture(Texture),
+    Alu(Alu),
+    Oversample(Alu),
+    Hybrid(Hybrid),
 }
 
 impl Parameters {
@@ -290,42 +524,80 @@ impl Parameters {
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Parameters::Standard(_) => Algorithm::Standard,
+            Parameters::Texture(_) => Algorithm::Texture,
+            Parameters::Alu(_) => Algorithm::Alu,
+            Parameters::Oversample(_) => Algorithm::Oversample,
+            Parameters::Hybrid(_) => Algorithm::Hybrid,
+        }
+    }
+
+    /// What every family has.
+    pub fn common(&self) -> &Common {
+        match self {
+            Parameters::Standard(p) => &p.common,
+            Parameters::Texture(p) => &p.common,
+            Parameters::Alu(p) | Parameters::Oversample(p) => &p.common,
+            Parameters::Hybrid(p) => &p.alu.common,
+        }
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        match self {
+            Parameters::Standard(p) => &mut p.common,
+            Parameters::Texture(p) => &mut p.common,
+            Parameters::Alu(p) | Parameters::Oversample(p) => &mut p.common,
+            Parameters::Hybrid(p) => &mut p.alu.common,
         }
     }
 
     /// How the sinogram is stored.
     pub fn storage(&self) -> Storage {
-        match self {
-            Parameters::Standard(p) => p.storage,
-        }
+        self.common().storage
     }
 
     /// Where the sinogram is read from.
     pub fn sampler(&self) -> Sampler {
-        match self {
-            Parameters::Standard(p) => p.sampler,
-        }
+        self.common().sampler
     }
 
     /// The same kernel over a plain buffer.
     pub fn with_buffer(mut self) -> Self {
-        match &mut self {
-            Parameters::Standard(p) => p.sampler = Sampler::Buffer,
-        }
+        self.common_mut().sampler = Sampler::Buffer;
         self
+    }
+
+    /// Whether the sinogram is read between bins, so that an image must be one that the texture unit interpolates.
+    pub fn reads_between_bins(&self, interpolation: Interpolation) -> bool {
+        match self {
+            Parameters::Alu(_) => false,
+            Parameters::Oversample(_) => true,
+            _ => interpolation == Interpolation::Linear,
+        }
     }
 }
 
 impl KernelEntry {
-    /// The one family that the entry gives.
+    /// The families that the entry gives; legal entries give one.
+    fn families(&self) -> Vec<Parameters> {
+        [
+            self.standard.clone().map(Parameters::Standard),
+            self.texture.clone().map(Parameters::Texture),
+            self.alu.clone().map(Parameters::Alu),
+            self.oversample.clone().map(Parameters::Oversample),
+            self.hybrid.clone().map(Parameters::Hybrid),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// The one family of a legal entry.
     fn parameters(&self) -> Option<Parameters> {
-        self.standard.clone().map(Parameters::Standard)
+        self.families().pop()
     }
 
     fn serves(&self, interpolation: Interpolation, mode: Mode, slices: u32) -> bool {
-        self.interpolation.contains(&interpolation)
-            && self.mode.contains(&mode)
-            && self.slices.contains(&slices)
+        self.interpolation.contains(&interpolation) && self.mode.contains(&mode) && self.slices.contains(&slices)
     }
 }
 
@@ -341,8 +613,7 @@ pub struct Offer {
 impl Profile {
     /// Reads and checks a profile; `name` is used in messages.
     pub fn parse(text: &str, name: &str) -> Result<Profile> {
-        let profile: Profile =
-            toml::from_str(text).map_err(|e| Error::profile(name, e.to_string().trim_end()))?;
+        let profile: Profile = toml::from_str(text).map_err(|e| Error::profile(name, e.to_string().trim_end()))?;
         profile.check().map_err(|message| Error::profile(name, message))?;
         Ok(profile)
     }
@@ -355,12 +626,7 @@ impl Profile {
             for &interpolation in &entry.interpolation {
                 for &mode in &entry.mode {
                     for &slices in &entry.slices {
-                        offers.push(Offer {
-                            interpolation,
-                            mode,
-                            slices,
-                            parameters: parameters.clone(),
-                        });
+                        offers.push(Offer { interpolation, mode, slices, parameters: parameters.clone() });
                     }
                 }
             }
@@ -383,67 +649,46 @@ impl Profile {
         slices: Option<u32>,
         run_slices: usize,
     ) -> Result<Offer> {
-        let auto = self
-            .auto
-            .iter()
-            .find(|a| a.interpolation == interpolation && a.mode == mode);
-        let algorithm = algorithm
-            .or(auto.map(|a| a.algorithm))
-            .unwrap_or(Algorithm::Standard);
+        let auto = self.auto.iter().find(|a| a.interpolation == interpolation && a.mode == mode);
+        let algorithm = algorithm.or(auto.map(|a| a.algorithm)).unwrap_or(Algorithm::Standard);
         let mut available: Vec<Offer> = self
             .offers()
             .into_iter()
-            .filter(|o| {
-                o.interpolation == interpolation
-                    && o.mode == mode
-                    && o.parameters.algorithm() == algorithm
-            })
+            .filter(|o| o.interpolation == interpolation && o.mode == mode && o.parameters.algorithm() == algorithm)
             .collect();
         available.sort_by_key(|o| o.slices);
         let modes: Vec<u32> = available.iter().map(|o| o.slices).collect();
         let wanted = match slices {
             Some(slices) => slices,
             None => {
-                let most = auto
-                    .filter(|a| a.algorithm == algorithm)
-                    .map(|a| a.slices)
-                    .or(modes.last().copied())
-                    .unwrap_or(1);
+                let most =
+                    auto.filter(|a| a.algorithm == algorithm).map(|a| a.slices).or(modes.last().copied()).unwrap_or(1);
                 let enough = modes.iter().copied().find(|&m| m as usize >= run_slices);
                 enough.map_or(most, |m| m.min(most))
             }
         };
-        available
-            .into_iter()
-            .find(|o| o.slices == wanted)
-            .ok_or_else(|| {
-                Error::usage(format!(
-                    "profile {} has no {algorithm} kernel for {interpolation} {mode} with {wanted} slices per pass; \
+        available.into_iter().find(|o| o.slices == wanted).ok_or_else(|| {
+            Error::usage(format!(
+                "profile {} has no {algorithm} kernel for {interpolation} {mode} with {wanted} slices per pass; \
                      it has {}; choose another --slices-per-pass, --algorithm or --profile",
-                    self.name,
-                    if modes.is_empty() {
-                        "none for that algorithm, interpolation and mode".to_owned()
-                    } else {
-                        format!("{modes:?}")
-                    }
-                ))
-            })
+                self.name,
+                if modes.is_empty() {
+                    "none for that algorithm, interpolation and mode".to_owned()
+                } else {
+                    format!("{modes:?}")
+                }
+            ))
+        })
     }
 
     /// What is wrong with the profile, as far as that can be said without a device.
     fn check(&self) -> Result<(), String> {
         if self.schema != SCHEMA {
-            return Err(format!(
-                "schema is {}, this version reads schema {SCHEMA}",
-                self.schema
-            ));
+            return Err(format!("schema is {}, this version reads schema {SCHEMA}", self.schema));
         }
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.name.is_empty() || !self.name.chars().all(word) {
-            return Err(format!(
-                "name `{}` must be lower-case letters, digits and dashes",
-                self.name
-            ));
+            return Err(format!("name `{}` must be lower-case letters, digits and dashes", self.name));
         }
         if self.source.trim().is_empty() {
             return Err("source must say where the numbers come from".into());
@@ -457,28 +702,17 @@ impl Profile {
                 ));
             }
         }
-        if !self.fft.radices.contains(&2)
-            || !self.fft.radices.iter().all(|r| [2, 3, 5, 7, 11, 13].contains(r))
-        {
-            return Err(format!(
-                "fft.radices {:?} must hold 2 and only primes up to 13",
-                self.fft.radices
-            ));
+        if !self.fft.radices.contains(&2) || !self.fft.radices.iter().all(|r| [2, 3, 5, 7, 11, 13].contains(r)) {
+            return Err(format!("fft.radices {:?} must hold 2 and only primes up to 13", self.fft.radices));
         }
         let offers = self.check_kernels()?;
         for &interpolation in Interpolation::ALL {
             for &mode in Mode::ALL {
                 let what = format!("{interpolation} {mode}");
-                let choices: Vec<&Auto> = self
-                    .auto
-                    .iter()
-                    .filter(|a| a.interpolation == interpolation && a.mode == mode)
-                    .collect();
+                let choices: Vec<&Auto> =
+                    self.auto.iter().filter(|a| a.interpolation == interpolation && a.mode == mode).collect();
                 let [auto] = choices[..] else {
-                    return Err(format!(
-                        "{what} needs exactly one [[auto]] entry, it has {}",
-                        choices.len()
-                    ));
+                    return Err(format!("{what} needs exactly one [[auto]] entry, it has {}", choices.len()));
                 };
                 for slices in [1, auto.slices] {
                     let found = offers.iter().any(|o| {
@@ -504,17 +738,18 @@ impl Profile {
         for (number, entry) in self.kernel.iter().enumerate() {
             let at = format!("[[kernel]] number {}", number + 1);
             let Some(parameters) = entry.parameters() else {
-                return Err(format!("{at} names no family; add [kernel.standard]"));
+                return Err(format!("{at} names no family; add [kernel.standard], texture, alu, oversample or hybrid"));
             };
+            if entry.families().len() > 1 {
+                return Err(format!("{at} names more than one family"));
+            }
             if entry.interpolation.is_empty() || entry.mode.is_empty() || entry.slices.is_empty() {
-                return Err(format!(
-                    "{at}: interpolation, mode and slices need at least one value each"
-                ));
+                return Err(format!("{at}: interpolation, mode and slices need at least one value each"));
             }
             if let Some(bad) = entry.slices.iter().find(|s| !SLICE_MODES.contains(s)) {
                 return Err(format!("{at}: slices {bad} is not one of {SLICE_MODES:?}"));
             }
-            parameters.check(&entry.slices).map_err(|e| format!("{at}: {e}"))?;
+            parameters.check(&entry.slices, &self.build).map_err(|e| format!("{at}: {e}"))?;
         }
         for (number, entry) in self.kernel.iter().enumerate() {
             for other in &self.kernel[number + 1..] {
@@ -540,30 +775,101 @@ impl Profile {
 
 impl Parameters {
     /// Rules that hold on any device.
-    fn check(&self, slices: &[u32]) -> Result<(), String> {
+    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
+        let common = self.common();
+        let most = slices.iter().max().copied().unwrap_or(1);
+        let rule = |holds: bool, message: String| if holds { Ok(()) } else { Err(message) };
+        rule(
+            common.sampler == Sampler::Buffer || most <= 4,
+            format!("sampler `image` serves at most 4 slices, not {most}"),
+        )?;
+        rule((1..=64).contains(&common.unroll), format!("unroll {} must be 1 to 64", common.unroll))?;
+        rule(common.occupancy <= 100, format!("occupancy {} must be 0 to 100 percent", common.occupancy))?;
         match self {
             Parameters::Standard(p) => {
                 let [x, y] = p.work_group;
-                if x == 0 || y == 0 || x > 64 || y > 64 || x * y > 1024 {
-                    return Err(format!(
-                        "standard.work-group {:?} must have sides of 1 to 64 and at most 1024 work-items",
-                        p.work_group
-                    ));
-                }
-                if p.sampler == Sampler::Image && slices.iter().any(|&s| s > 4) {
-                    return Err("standard.sampler `image` serves at most 4 slices".into());
-                }
-                if p.unroll == 0 || p.unroll > 64 {
-                    return Err(format!("standard.unroll {} must be 1 to 64", p.unroll));
-                }
-                if p.registers > 255 {
-                    return Err(format!("standard.registers {} must be 0 to 255", p.registers));
-                }
-                Ok(())
+                rule(
+                    x > 0 && y > 0 && x <= 64 && y <= 64 && x * y <= 1024,
+                    format!("work-group {:?} must have sides of 1 to 64 and at most 1024 work-items", p.work_group),
+                )?;
+                rule(!p.z_order || p.work_group == [16, 16], "z-order needs a work-group of 16 x 16".into())
+            }
+            Parameters::Texture(p) => {
+                let at_once = p.projections_at_once;
+                rule(matches!(at_once, 4 | 16), format!("projections-at-once {at_once} must be 4 or 16"))?;
+                rule(
+                    p.cached_constants % at_once == 0 && p.cached_constants <= 1024,
+                    format!("cached-constants {} must be a multiple of {at_once} up to 1024", p.cached_constants),
+                )?;
+                rule(
+                    p.cached_constants > 0 || !(p.regroup || p.shared_buffer),
+                    "regroup and shared-buffer need cached-constants".into(),
+                )?;
+                rule(!(p.regroup && p.same_centre), "same-centre leaves nothing to regroup".into())
+            }
+            Parameters::Alu(p) | Parameters::Oversample(p) => p.check(slices, build, self.algorithm()),
+            Parameters::Hybrid(p) => {
+                rule(
+                    p.texture_blocks > 0 && p.alu_blocks > 0,
+                    "texture-blocks and alu-blocks must be at least 1".into(),
+                )?;
+                p.alu.check(slices, build, Algorithm::Alu)
             }
         }
     }
 }
+
+impl Alu {
+    fn check(&self, slices: &[u32], build: &Build, algorithm: Algorithm) -> Result<(), String> {
+        let rule = |holds: bool, message: String| if holds { Ok(()) } else { Err(message) };
+        let samples = if algorithm == Algorithm::Oversample { OVERSAMPLE } else { 1 };
+        rule(matches!(self.area, 32 | 64), format!("area {} must be 32 or 64", self.area))?;
+        rule(matches!(self.items, 128 | 256), format!("items {} must be 128 or 256", self.items))?;
+        rule(
+            matches!(self.row_items, 8 | 16 | 32 | 64),
+            format!("row-items {} must be 8, 16, 32 or 64", self.row_items),
+        )?;
+        rule(
+            self.cached_projections % 4 == 0 && (4..=32).contains(&self.cached_projections),
+            format!("cached-projections {} must be a multiple of 4 from 4 to 32", self.cached_projections),
+        )?;
+        rule(
+            self.stage == 0 || (self.stage % self.cached_projections == 0 && self.stage <= 1024),
+            format!("stage {} must be a multiple of cached-projections", self.stage),
+        )?;
+        rule(
+            self.stage == 0 || self.offsets == Offsets::Row,
+            "stage computes one offset a row: it needs offsets `row`".into(),
+        )?;
+        rule(
+            slices.iter().all(|s| s % self.arrays.max(1) == 0) && matches!(self.arrays, 1 | 2 | 4),
+            format!("arrays {} must be 1, 2 or 4 and divide the slices", self.arrays),
+        )?;
+        if self.cache == Cache::Advanced {
+            rule(slices.iter().all(|&s| s == self.arrays), "the advanced cache needs an array for every slice".into())?;
+            rule(samples == 1, "oversampling has no differences: cache must be `standard`".into())?;
+            rule(!self.half_cache && !self.write_pairs, "the advanced cache is float and written as it is".into())?;
+            rule(
+                self.row_bins() % self.row_items == 0,
+                format!("row-items {} must divide the {} bins of a row", self.row_items, self.row_bins()),
+            )?;
+        }
+        if self.write_pairs {
+            rule(slices == [1] && !self.half_cache, "write-pairs is for one slice of float values".into())?;
+            rule(
+                self.row_bins() * samples % (2 * self.row_items) == 0,
+                format!("row-items {} must divide the pairs of bins of a row", self.row_items),
+            )?;
+        }
+        rule(
+            self.rounding == Rounding::Convert || !build.relaxed_math,
+            "rounding by floating-point additions goes wrong under build.relaxed-math".into(),
+        )
+    }
+}
+
+/// Samples a bin of the oversampling kernel (paper, 7.2).
+pub const OVERSAMPLE: u32 = 4;
 
 #[cfg(test)]
 mod tests;

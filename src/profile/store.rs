@@ -23,10 +23,7 @@ pub struct ProfileStore {
 impl ProfileStore {
     /// Only the profiles that are part of the program.
     pub fn built_in() -> Result<Self> {
-        let mut store = ProfileStore {
-            profiles: Vec::new(),
-            origins: Vec::new(),
-        };
+        let mut store = ProfileStore { profiles: Vec::new(), origins: Vec::new() };
         for (file, text) in BUILT_IN {
             store.add(Profile::parse(text, file)?, "built in".to_owned());
         }
@@ -39,10 +36,7 @@ impl ProfileStore {
     /// # Errors
     /// A malformed file in one of the directories: it is named, never skipped.
     pub fn load() -> Result<Self> {
-        let mut store = ProfileStore {
-            profiles: Vec::new(),
-            origins: Vec::new(),
-        };
+        let mut store = ProfileStore { profiles: Vec::new(), origins: Vec::new() };
         for directory in user_directories() {
             let Ok(entries) = std::fs::read_dir(&directory) else {
                 continue;
@@ -77,29 +71,21 @@ impl ProfileStore {
         if selector.ends_with(".toml") || selector.contains('/') {
             return read(Path::new(selector));
         }
-        self.profiles
-            .iter()
-            .find(|p| p.name == selector)
-            .cloned()
-            .ok_or_else(|| {
-                let names: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
-                Error::usage(format!(
-                    "--profile: there is no profile `{selector}`; there are {}; a file is given with its path",
-                    names.join(", ")
-                ))
-            })
+        self.profiles.iter().find(|p| p.name == selector).cloned().ok_or_else(|| {
+            let names: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
+            Error::usage(format!(
+                "--profile: there is no profile `{selector}`; there are {}; a file is given with its path",
+                names.join(", ")
+            ))
+        })
     }
 
     /// The profile for a device: `selector` of `None` or `auto` matches by the device's facts.
     pub fn for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
         match selector {
-            None | Some("auto") => choose(&self.profiles, facts).ok_or_else(|| {
-                Error::profile("default", "no profile matches this device, not even the default")
-            }),
-            Some(name) => Ok(Choice {
-                profile: self.named(name)?,
-                reason: format!("--profile {name}"),
-            }),
+            None | Some("auto") => choose(&self.profiles, facts)
+                .ok_or_else(|| Error::profile("default", "no profile matches this device, not even the default")),
+            Some(name) => Ok(Choice { profile: self.named(name)?, reason: format!("--profile {name}") }),
         }
     }
 }
@@ -107,16 +93,14 @@ impl ProfileStore {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
     Profile::parse(&text, &name)
 }
 
 /// Directories that may hold a user's profiles, most important first.
 fn user_directories() -> Vec<PathBuf> {
-    let mut directories: Vec<PathBuf> = std::env::var_os(PATH_VARIABLE)
-        .map(|paths| std::env::split_paths(&paths).collect())
-        .unwrap_or_default();
+    let mut directories: Vec<PathBuf> =
+        std::env::var_os(PATH_VARIABLE).map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default();
     let configuration = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));

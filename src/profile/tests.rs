@@ -52,10 +52,7 @@ fn matching_prefers_the_special_rule_and_explains_itself() {
     mine.name = "mine".into();
     mine.r#match.device = vec!["gpu 9".into()];
     let mut vendor = mine.clone();
-    vendor.r#match = Match {
-        vendor: vec!["example".into()],
-        ..Match::default()
-    };
+    vendor.r#match = Match { vendor: vec!["example".into()], ..Match::default() };
     let choice = choose(&[vendor.clone(), mine, store.named("cpu").unwrap()], &facts).unwrap();
     assert_eq!(choice.reason, "name contains `gpu 9`");
     vendor.r#match.kind = vec![DeviceKind::Gpu];
@@ -71,29 +68,28 @@ fn malformed_profiles_say_what_is_wrong() {
         ("schema = 1", "schema = 1\ncolour = \"red\"", "unknown field `colour`"),
         ("name = \"default\"", "name = \"My Profile\"", "lower-case"),
         ("sampler = \"image\"", "sampler = \"film\"", "unknown variant `film`"),
-        ("storage = \"half\"", "storage = \"half\"\nunrol = 4", "unknown field `unrol`"),
+        ("storage = \"half\" }", "storage = \"half\", unrol = 4 }", "unknown field `unrol`"),
         ("slices = [1, 2, 4]", "slices = [3]", "slices 3 is not one of"),
+        ("[kernel.standard]", "[kernel.alu]\n[kernel.standard]", "more than one family"),
         ("radices = [2, 3, 5, 7]", "radices = [2, 17]", "primes up to 13"),
         ("work-group = [16, 16]", "work-group = [64, 64]", "at most 1024 work-items"),
-        ("interpolation = \"nearest\"\nmode = \"fast\"", "interpolation = \"linear\"\nmode = \"fast\"", "exactly one [[auto]]"),
+        (
+            "interpolation = \"nearest\"\nmode = \"fast\"",
+            "interpolation = \"linear\"\nmode = \"fast\"",
+            "exactly one [[auto]]",
+        ),
     ];
     for (from, to, expected) in cases {
         assert!(default_text().contains(from), "{from}");
         let text = default_text().replacen(from, to, 1);
         let message = Profile::parse(&text, "mine.toml").unwrap_err().to_string();
-        assert!(
-            message.contains(expected) && message.contains("mine.toml"),
-            "{message}"
-        );
+        assert!(message.contains(expected) && message.contains("mine.toml"), "{message}");
     }
 }
 
 #[test]
 fn selection_says_what_there_is() {
     let profile = shipped().named("default").unwrap();
-    let message = profile
-        .select(None, Interpolation::Nearest, Mode::Fast, Some(16), 100)
-        .unwrap_err()
-        .to_string();
+    let message = profile.select(None, Interpolation::Nearest, Mode::Fast, Some(16), 100).unwrap_err().to_string();
     assert!(message.contains("[1, 2, 4]") && message.contains("--slices-per-pass"), "{message}");
 }

@@ -41,15 +41,18 @@ pub enum Pad {
     Mirror,
 }
 
+/// How a value between two bins is found.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Read {
+    Linear,
+    Nearest,
+    /// Linear at so many places a bin, then the nearest of them.
+    Oversampled(u32),
+}
+
 /// Rows filtered by direct circular convolution in `f64`, on `length` points. `window(u)` is the factor on the ramp
 /// at `u` times the Nyquist frequency; `None` does not filter at all.
-pub fn filter(
-    sinogram: &[f32],
-    bins: usize,
-    length: usize,
-    pad: Pad,
-    window: Option<&dyn Fn(f64) -> f64>,
-) -> Vec<f64> {
+pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Option<&dyn Fn(f64) -> f64>) -> Vec<f64> {
     let Some(window) = window else {
         return sinogram.iter().map(|v| f64::from(*v)).collect();
     };
@@ -67,9 +70,8 @@ pub fn filter(
             sum * window(distance(k) as f64 / (length as f64 / 2.0))
         })
         .collect();
-    let kernel: Vec<f64> = (0..length)
-        .map(|n| (0..length).map(|k| spectrum[k] * turn(n, k)).sum::<f64>() / length as f64)
-        .collect();
+    let kernel: Vec<f64> =
+        (0..length).map(|n| (0..length).map(|k| spectrum[k] * turn(n, k)).sum::<f64>() / length as f64).collect();
     let right = (length - bins).div_ceil(2);
     let mut filtered = Vec::with_capacity(sinogram.len());
     for row in sinogram.chunks(bins) {
@@ -96,7 +98,7 @@ pub fn filter(
 }
 
 /// Back projection of filtered rows: values, and how much each may be off because of ties of nearest interpolation.
-pub fn back_project(filtered: &[f64], scan: &Scan, linear: bool) -> (Vec<f64>, Vec<f64>) {
+pub fn back_project(filtered: &[f64], scan: &Scan, read: Read) -> (Vec<f64>, Vec<f64>) {
     let (n, bins) = (scan.size, scan.bins as i64);
     let centre = (n as f64 - 1.0) / 2.0;
     let mut values = vec![0.0; n * n];
@@ -107,21 +109,28 @@ pub fn back_project(filtered: &[f64], scan: &Scan, linear: bool) -> (Vec<f64>, V
         let at = |i: i64| if (0..bins).contains(&i) { row[i as usize] } else { 0.0 };
         for y in 0..n {
             for x in 0..n {
-                let h = scan.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
                 let pixel = y * n + x;
-                if linear {
+                let h = scan.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
+                let between = |h: f64| {
                     let i = h.floor();
                     let w = h - i;
-                    values[pixel] += scan.weights[p] * ((1.0 - w) * at(i as i64) + w * at(i as i64 + 1));
-                } else {
-                    let nearest = (h + 0.5).floor();
-                    values[pixel] += scan.weights[p] * at(nearest as i64);
-                    let below = (h + 0.5 - nearest) < TIE;
-                    let above = (h + 0.5 - nearest) > 1.0 - TIE;
-                    if below || above {
-                        let other = nearest as i64 + if below { -1 } else { 1 };
-                        slack[pixel] += scan.weights[p] * (at(nearest as i64) - at(other)).abs();
+                    (1.0 - w) * at(i as i64) + w * at(i as i64 + 1)
+                };
+                // the steps of a staircase, and what they are worth
+                let (steps, value): (f64, &dyn Fn(f64) -> f64) = match read {
+                    Read::Linear => {
+                        values[pixel] += scan.weights[p] * between(h);
+                        continue;
                     }
+                    Read::Nearest => (1.0, &|step| at(step as i64)),
+                    Read::Oversampled(samples) => (f64::from(samples), &|step| between(step / 4.0)),
+                };
+                let nearest = (h * steps + 0.5).floor();
+                values[pixel] += scan.weights[p] * value(nearest);
+                let over = h * steps + 0.5 - nearest;
+                if !(TIE..=1.0 - TIE).contains(&over) {
+                    let other = nearest + if over < TIE { -1.0 } else { 1.0 };
+                    slack[pixel] += scan.weights[p] * (value(nearest) - value(other)).abs();
                 }
             }
         }

@@ -3,10 +3,12 @@
 #define GUARD 2
 #define HALF_STORAGE 0
 #define LINEAR 1
+#define PACKED 1
 #define SLICES 1
 #define UNROLL 1
 #define WORK_X 16
 #define WORK_Y 16
+#define Z_ORDER 0
 
 /* ---- common.cl ---- */
 /* common.cl: types and positions that every back-projection kernel shares.
@@ -17,6 +19,7 @@
  *   HALF_STORAGE  1 the sinogram is stored as half, 0 as float; arithmetic is always float (5.3)
  *   WORK_X/Y      work-group
  *   CONSTANTS     address space of the per-projection constants
+ *   PACKED        1 the constants of a projection are one float4, 0 four arrays
  *   UNROLL        unroll hint of the projection loop; 1 leaves it to the compiler
  *
  * Layouts
@@ -41,6 +44,9 @@
 #ifndef CONSTANTS
 #define CONSTANTS __constant
 #endif
+#ifndef PACKED
+#define PACKED 1
+#endif
 #ifndef UNROLL
 #define UNROLL 1
 #endif
@@ -49,6 +55,8 @@
 
 #define PRAGMA_(text) _Pragma(#text)
 #define PRAGMA(text) PRAGMA_(text)
+/* in front of short loops over an item's pixels, so that their sums stay in registers */
+#define UNROLL_ALL PRAGMA(unroll)
 #if UNROLL > 1
 #define UNROLL_LOOP PRAGMA(unroll UNROLL)
 #else
@@ -82,6 +90,20 @@ inline float half_range_factor(uint peak)
     return peak == 0 ? 1.0f : as_float((uint)(clamp(13 - exponent, -100, 100) + 127) << 23);
 }
 
+/* Constants of a projection: cosine and sine of its angle, axis c + d_p in bins, and `lowest`, how far below a block's
+ * first pixel the block's lowest position is (<= 0 bins). PACKED 1: one float4 each (paper, 5.7); 0: four arrays. */
+#if PACKED
+typedef float4 constant_t;
+#define TURN(constants, p, count) ((constants)[p].xy)
+#define AXIS(constants, p, count) ((constants)[p].z)
+#define LOWEST(constants, p, count) ((constants)[p].w)
+#else
+typedef float constant_t;
+#define TURN(constants, p, count) ((float2)((constants)[p], (constants)[(count) + (p)]))
+#define AXIS(constants, p, count) ((constants)[2 * (count) + (p)])
+#define LOWEST(constants, p, count) ((constants)[3 * (count) + (p)])
+#endif
+
 /* Where a ray meets the detector: whole bins, and the distance from there in bins (not always in [0, 1)). */
 typedef struct {
     float whole;
@@ -98,16 +120,55 @@ inline position_t position_in_block(float2 column, float2 row, float2 turn, floa
     return h;
 }
 
-/* Stores pixel `at` of every slice that the output has. `unit` is pi / P; the factor undoes what the half range needed. */
-inline void store_slices(__global float *out, values_t sum, ulong at, ulong plane, int valid, float unit,
-                         __global const uint *peaks)
+/* Item 0..15 of a 4 x 4 square along the Z-order curve (paper, Algorithm 2). */
+inline int2 z_order(int item)
 {
+    return (int2)((item & 1) + 2 * ((item >> 2) & 1), ((item >> 1) & 1) + 2 * ((item >> 3) & 1));
+}
+
+/* The output of a kernel run: where the slices are and which part of them is wanted. */
+typedef struct {
+    __global float *slices;        /* first slice of this run */
+    __global const uint *peaks;    /* [slice] see half_range_factor */
+    int4 roi;                      /* x, y, width, height of the region in the full slice */
+    int valid;                     /* slices that exist; the others of SLICES are not stored */
+    float unit;                    /* pi / P */
+} output_t;
+
+/* Stores the sums of pixel (x, y) of the full slice, if it is in the region. */
+inline void store_pixel(output_t out, values_t sum, int x, int y)
+{
+    x -= out.roi.x;
+    y -= out.roi.y;
+    if (x < 0 || x >= out.roi.z || y < 0 || y >= out.roi.w)
+        return;
+    const ulong at = (ulong)y * out.roi.z + x, plane = (ulong)out.roi.z * out.roi.w;
 #define STORE_SLICE(s, member) \
-    if (s < valid) \
-        out[s * plane + at] = sum member * (unit / half_range_factor(peaks[s]));
+    if (s < out.valid) \
+        out.slices[s * plane + at] = sum member * (out.unit / half_range_factor(out.peaks[s]));
     EACH_SLICE(STORE_SLICE)
 #undef STORE_SLICE
 }
+
+/* Arguments that every back-projection kernel has, in this order:
+ *   sinogram       compound sinogram, already weighted per projection
+ *   columns, rows  [block][projection] detector position of the block's first pixel: whole bins, rest
+ *   constants      [projection] see PACKED
+ *   peaks, slices  see output_t
+ *   counters       [multiprocessor] blocks started there; only kernels that balance two units use it
+ *   projections, bins
+ *   roi            see output_t
+ *   origin         first pixel of block (0, 0) in the full slice
+ *   first          where this run's slices start in `slices`
+ *   valid, unit    see output_t
+ *   centre         x0 = y0, the pixel that the axis goes through */
+#define KERNEL_ARGUMENTS \
+    SINOGRAM sinogram, __global const float2 *restrict columns, __global const float2 *restrict rows, \
+    CONSTANTS constant_t *restrict constants, __global const uint *restrict peaks, __global float *restrict slices, \
+    __global uint *restrict counters, int projections, int bins, int4 roi, int2 origin, ulong first, int valid, \
+    float unit, float centre
+
+#define OUTPUT {slices + first, peaks, roi, valid, unit}
 
 /* ---- sample_buffer.cl ---- */
 /* sample_buffer.cl: the sinogram in a plain buffer, for devices without the image format and for CPUs.
@@ -121,37 +182,47 @@ inline void store_slices(__global float *out, values_t sum, ulong at, ulong plan
 
 #if HALF_STORAGE
 typedef half stored_t;
-#define LOAD(at, row) LOAD_HALVES(at, row)
-#elif SLICES == 1
-typedef float stored_t;
-#define LOAD(at, row) (row)[at]
+#define ELEMENT SLICES
+#define LOAD(row, at) LOAD_HALVES(at, row)
 #else
 typedef values_t stored_t;
-#define LOAD(at, row) (row)[at]
+#define ELEMENT 1
+#define LOAD(row, at) (row)[at]
 #endif
 
 #define SINOGRAM __global const stored_t *restrict
 
-/* The value of projection `p` at position `h`; `bins` is the detector's width. */
-inline values_t sample(__global const stored_t *restrict sinogram, int bins, int p, position_t h)
+/* Row of projection `p`, from its first guard bin on. */
+inline __global const stored_t *sinogram_row(__global const stored_t *sinogram, int bins, int p)
 {
-#if HALF_STORAGE
-    __global const half *row = sinogram + (ulong)p * (bins + 2 * GUARD) * SLICES;
-#else
-    __global const stored_t *row = sinogram + (ulong)p * (bins + 2 * GUARD);
-#endif
-#if LINEAR
-    const float below = floor(h.rest);
-    const int i = clamp((int)(h.whole + below), -GUARD, bins) + GUARD;
-    const float w = h.rest - below;
-    const values_t a = LOAD(i, row);
-    const values_t b = LOAD(i + 1, row);
-    return mad((values_t)(w), b - a, a);
-#else
-    const int i = clamp((int)(h.whole + floor(h.rest + 0.5f)), -GUARD, bins) + GUARD;
-    return LOAD(i, row);
-#endif
+    return sinogram + (ulong)p * (bins + 2 * GUARD) * ELEMENT;
 }
+
+/* The value of projection `p` in the bin with the whole number `bin`. */
+inline values_t fetch_bin(__global const stored_t *sinogram, int bins, int p, float bin)
+{
+    return LOAD(sinogram_row(sinogram, bins, p), clamp((int)bin, -GUARD, bins) + GUARD);
+}
+
+/* The value of projection `p` at `rest` after bin `whole`, between two bins. */
+inline values_t fetch_between(__global const stored_t *sinogram, int bins, int p, float whole, float rest)
+{
+    __global const stored_t *row = sinogram_row(sinogram, bins, p);
+    const float below = floor(rest);
+    const int i = clamp((int)(whole + below), -GUARD, bins) + GUARD;
+    const values_t a = LOAD(row, i), b = LOAD(row, i + 1);
+    return mad((values_t)(rest - below), b - a, a);
+}
+
+/* ---- sample.cl ---- */
+/* sample.cl: a value of the sinogram by the chosen interpolation. */
+
+/* The value of projection `p` at position `h`. */
+#if LINEAR
+#define sample(sinogram, bins, p, h) fetch_between(sinogram, bins, p, (h).whole, (h).rest)
+#else
+#define sample(sinogram, bins, p, h) fetch_bin(sinogram, bins, p, (h).whole + floor((h).rest + 0.5f))
+#endif
 
 /* ---- backproject_standard.cl ---- */
 /* backproject_standard.cl: the standard kernel (paper, 5.1, Algorithm 1).
@@ -159,31 +230,33 @@ inline values_t sample(__global const stored_t *restrict sinogram, int bins, int
  * One work-item is one pixel, a work-group a block of WORK_X x WORK_Y pixels; it walks over all projections and adds
  * the filtered value where the pixel's ray meets the detector.
  *
- *   sinogram       compound sinogram, already weighted per projection
- *   columns, rows  [block][projection] detector position of the block's first pixel: whole bins, rest
- *   turns          [projection] cosine and sine of the angle
- *   peaks          [slice] see half_range_factor
- *   roi            x, y, width, height of the region in the full slice
- *   origin         first pixel of block (0, 0) in the full slice
- *   first          where the output starts in `slices`
- *   valid          slices that exist; the others of SLICES are not stored
+ *   Z_ORDER  1 the items of a 16 x 16 work-group fill 4 x 4 squares along a Z-order curve, so that neighbouring items
+ *            read neighbouring bins (paper, 5.5, Algorithm 2); 0 items and pixels have the same coordinates
  */
+#ifndef Z_ORDER
+#define Z_ORDER 0
+#endif
+
 KERNEL
-void backproject(SINOGRAM sinogram, __global const float2 *restrict columns, __global const float2 *restrict rows,
-                 CONSTANTS float2 *restrict turns, __global const uint *restrict peaks, __global float *restrict slices,
-                 int projections, int bins, int4 roi, int2 origin, ulong first, int valid, float unit)
+void backproject(KERNEL_ARGUMENTS)
 {
-    const float2 f = (float2)(get_local_id(0), get_local_id(1));
+    const output_t out = OUTPUT;
+#if Z_ORDER
+    const int square = get_local_id(1);
+    const int2 pixel = z_order(get_local_id(0)) + 4 * (int2)(square % 4, square / 4);
+#else
+    const int2 pixel = (int2)(get_local_id(0), get_local_id(1));
+#endif
+    const float2 f = convert_float2(pixel);
     columns += (ulong)get_group_id(0) * projections;
     rows += (ulong)get_group_id(1) * projections;
 
     values_t sum = (values_t)(0.0f);
     UNROLL_LOOP
-    for (int p = 0; p < projections; p++)
-        sum += sample(sinogram, bins, p, position_in_block(columns[p], rows[p], turns[p], f));
-
-    const int x = origin.x + (int)get_global_id(0) - roi.x;
-    const int y = origin.y + (int)get_global_id(1) - roi.y;
-    if (x >= 0 && x < roi.z && y >= 0 && y < roi.w)
-        store_slices(slices + first, sum, (ulong)y * roi.z + x, (ulong)roi.z * roi.w, valid, unit, peaks);
+    for (int p = 0; p < projections; p++) {
+        const position_t h = position_in_block(columns[p], rows[p], TURN(constants, p, projections), f);
+        sum += sample(sinogram, bins, p, h);
+    }
+    store_pixel(out, sum, origin.x + (int)get_group_id(0) * WORK_X + pixel.x,
+                origin.y + (int)get_group_id(1) * WORK_Y + pixel.y);
 }

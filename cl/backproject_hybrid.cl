@@ -1,0 +1,66 @@
+/* backproject_hybrid.cl: some blocks by the texture unit, the others by the arithmetic units (paper, 7.1).
+ *
+ *   TEXTURE_BLOCKS, ALU_BLOCKS  of so many blocks in turn
+ *   BALANCE   0 by the block's number: which block goes where never changes; 1 by the multiprocessor that runs it, which
+ *             keeps the ratio there, but the result then depends on scheduling in the last bits
+ *
+ * The texture part walks over its block in squares of 16 x 16 pixels, items in Z-order (5.5).
+ */
+#ifndef BALANCE
+#define BALANCE 0
+#endif
+
+inline void texture_block(output_t out, SINOGRAM sinogram, __global const float2 *columns, __global const float2 *rows,
+                          CONSTANTS constant_t *constants, int projections, int bins, int2 block, int item)
+{
+    const int square = item / 16;
+    const int2 pixel = z_order(item % 16) + 4 * (int2)(square % 4, square / 4);
+    const float2 f = convert_float2(pixel);
+    values_t sums[AREA * AREA / ALU_ITEMS];
+    UNROLL_ALL
+    for (int q = 0; q < AREA * AREA / ALU_ITEMS; q++)
+        sums[q] = (values_t)(0.0f);
+    UNROLL_LOOP
+    for (int p = 0; p < projections; p++) {
+        const float2 turn = TURN(constants, p, projections);
+        const position_t first = position_in_block(columns[p], rows[p], turn, f);
+        UNROLL_ALL
+        for (int q = 0; q < AREA * AREA / ALU_ITEMS; q++) {
+            position_t h = first;
+            h.rest += 16 * (q % (AREA / 16)) * turn.x - ALU_ITEMS / 16 * (q / (AREA / 16)) * turn.y;
+            sums[q] += sample(sinogram, bins, p, h);
+        }
+    }
+    UNROLL_ALL
+    for (int q = 0; q < AREA * AREA / ALU_ITEMS; q++)
+        store_pixel(out, sums[q], block.x + pixel.x + 16 * (q % (AREA / 16)),
+                    block.y + pixel.y + ALU_ITEMS / 16 * (q / (AREA / 16)));
+}
+
+KERNEL
+void backproject(KERNEL_ARGUMENTS)
+{
+    const output_t out = OUTPUT;
+    CACHE_MEMORY
+    const int2 group = (int2)(get_group_id(0), get_group_id(1));
+    const int item = get_local_id(1) * WORK_X + get_local_id(0);
+#if BALANCE == 1
+    __local uint shared_number;
+    if (item == 0) {
+        uint multiprocessor;
+        __asm__ volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+        shared_number = atomic_inc(&counters[multiprocessor]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint number = shared_number;
+#else
+    const uint number = group.y * get_num_groups(0) + group.x;
+#endif
+    columns += (ulong)group.x * projections;
+    rows += (ulong)group.y * projections;
+    const int2 block = origin + AREA * group;
+    if (number % (TEXTURE_BLOCKS + ALU_BLOCKS) < TEXTURE_BLOCKS)
+        texture_block(out, sinogram, columns, rows, constants, projections, bins, block, item);
+    else
+        backproject_block(cache, out, sinogram, columns, rows, constants, projections, bins, block, item);
+}

@@ -1,0 +1,172 @@
+//! Every kernel of the shipped profiles once, on a problem small enough for a simulator that watches each memory
+//! access. `scripts/races` runs this under oclgrind and reads its log; without it this is one more check of values.
+//!
+//! Rows are transformed on the host, so that nothing but the program's own kernels is watched.
+
+mod common;
+
+use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
+use fbp::device::{FoundDevice, enumerate};
+use fbp::fft::HostRows;
+use fbp::geometry::{Geometry, Roi};
+use fbp::kernelgen::{KernelSpec, Padding, Problem};
+use fbp::margins::margin;
+use fbp::pipeline::{Engine, Setup, open, texel_works};
+use fbp::profile::facts::ImageFormat;
+use fbp::profile::{Interpolation, Parameters, ProfileStore};
+use fbp::spectrum::{Filter, padded_length};
+use std::collections::BTreeSet;
+use std::error::Error;
+
+const BINS: usize = 37;
+/// Odd, and more than kernels stage at once.
+const PROJECTIONS: usize = 19;
+
+/// A kernel and the problem that it is run on.
+struct Case {
+    profile: String,
+    spec: KernelSpec,
+    scan: Scan,
+}
+
+/// Every different kernel, for every layout of the sinogram that it can read; prints what this device lacks.
+fn cases(found: &FoundDevice, only: Option<&str>) -> Vec<Case> {
+    let same = Scan::even(BINS, PROJECTIONS, 1);
+    let mut drifting = same.clone();
+    drifting.axis = (0..PROJECTIONS).map(|p| 15.0 + 0.21 * p as f64).collect();
+    let mut seen = BTreeSet::new();
+    let mut cases = Vec::new();
+    for (profile, _) in ProfileStore::built_in().unwrap().iter() {
+        if only.is_some_and(|name| name != profile.name) {
+            continue;
+        }
+        for offer in profile.offers() {
+            for texel in offer.texels() {
+                for (scan, same_axis) in [(&drifting, false), (&same, true)] {
+                    let problem = Problem { projections: PROJECTIONS, same_axis };
+                    let spec = KernelSpec::new(&offer, profile, texel, problem, Some(&found.facts));
+                    if !seen.insert(spec.generate().unwrap().key) {
+                        continue;
+                    }
+                    let there = KernelSpec::new(&offer, profile, texel, problem, None);
+                    if there.shuffle != spec.shuffle {
+                        println!("without {:?}: {} {}", there.shuffle, profile.name, spec.name());
+                    } else if there.parameters != spec.parameters {
+                        println!("without assembly: {} {}", profile.name, spec.name());
+                    }
+                    let block = spec.generate().unwrap().block;
+                    let scan = Scan { size: block[0].max(block[1]) + 8, ..scan.clone() };
+                    cases.push(Case { profile: profile.name.clone(), spec, scan });
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// Runs a case; the error relative to the reference, and the largest allowed.
+fn run(found: &FoundDevice, case: &Case, number: usize) -> Result<(f64, f64), Box<dyn Error>> {
+    let Case { spec, scan, .. } = case;
+    let block = spec.generate()?.block;
+    // pieces of two blocks side by side
+    let roi = Roi { x: 3, y: 2, width: block[0] + 2, height: block[1].max(4) - 3 };
+    let geometry = Geometry {
+        bins: scan.bins,
+        size: scan.size,
+        roi,
+        angles: scan.angles.clone(),
+        axis: scan.axis.clone(),
+        weights: scan.weights.clone(),
+    };
+    let (padding, pad) =
+        [(Padding::Zero, Pad::Zero), (Padding::Edge, Pad::Edge), (Padding::Mirror, Pad::Mirror)][number % 3];
+    // the last place of a pass stays empty
+    let count = (spec.slices as usize - 1).max(1);
+    let length = padded_length(scan.bins, &[2, 3, 5, 7]);
+    let rows = spec.slices as usize * PROJECTIONS.div_ceil(2);
+    let setup = Setup {
+        spec,
+        geometry: &geometry,
+        filter: Filter::Ramp,
+        cutoff: 1.0,
+        padding,
+        fft_length: length,
+        chunk: count,
+    };
+    let mut engine = Engine::with_transform(open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
+    let values = scan.bins * PROJECTIONS;
+    let sinograms = noise(count * values, 7 + number as u64);
+    let mut slices = vec![f32::NAN; count * roi.pixels()];
+    engine.reconstruct(&sinograms, &mut slices)?;
+
+    let read = match (&spec.parameters, spec.interpolation) {
+        (Parameters::Oversample(_), _) => Read::Oversampled(4),
+        (_, Interpolation::Linear) => Read::Linear,
+        _ => Read::Nearest,
+    };
+    let mut worst = 0f64;
+    for (slice, sinogram) in sinograms.chunks(values).enumerate() {
+        let filtered = filter(sinogram, scan.bins, length, pad, Some(&|_| 1.0));
+        let (want, slack) = back_project(&filtered, scan, read);
+        let crop = |full: &[f64]| -> Vec<f64> {
+            let row = |y: usize| (roi.y + y) * scan.size + roi.x;
+            (0..roi.height).flat_map(|y| full[row(y)..row(y) + roi.width].to_vec()).collect()
+        };
+        let got = &slices[slice * roi.pixels()..(slice + 1) * roi.pixels()];
+        worst = worst.max(relative_rms(got, &crop(&want), &crop(&slack)));
+    }
+    Ok((worst, margin(spec).relative_rms))
+}
+
+/// How much a simulator has written to its log so far.
+fn log_length() -> u64 {
+    let log = std::env::var_os("FBP_RACES_LOG");
+    log.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |m| m.len())
+}
+
+/// `FBP_RACES_PART=1/2` takes the second of two halves, `FBP_RACES_PROFILE` the kernels of one profile.
+#[test]
+#[ignore = "scripts/races runs it under oclgrind"]
+fn shipped_kernels_touch_memory_correctly() {
+    let found = &enumerate().unwrap()[0];
+    let part = std::env::var("FBP_RACES_PART").unwrap_or("0/1".into());
+    let (part, parts) = part.split_once('/').unwrap();
+    let (part, parts): (usize, usize) = (part.parse().unwrap(), parts.parse().unwrap());
+    let only = std::env::var("FBP_RACES_PROFILE").ok();
+
+    let mut failures = 0;
+    let mut log = log_length();
+    let mut verdict = |name: String, problem: Option<String>| {
+        let grown = std::mem::replace(&mut log, log_length()) != log_length();
+        let problem = problem.or(grown.then(|| "the log has grown".into()));
+        failures += usize::from(problem.is_some());
+        match problem {
+            None => println!("passed {name}"),
+            Some(problem) => println!("FAILED {name}: {problem}"),
+        }
+    };
+    let all = cases(found, only.as_deref());
+    assert!(!all.is_empty());
+    for (number, case) in all.iter().enumerate().filter(|(number, _)| number % parts == part) {
+        let name = format!("{} {}", case.profile, case.spec.name());
+        let problem = match run(found, case, number) {
+            Ok((error, limit)) if error <= limit => None,
+            Ok((error, limit)) => Some(format!("error {error:.2e} > {limit:.0e}")),
+            Err(error) => Some(error.to_string()),
+        };
+        verdict(name, problem);
+    }
+    if part == 0 {
+        let session = open(found).unwrap();
+        for format in ImageFormat::ALL {
+            let works = texel_works(&session, fbp::kernelgen::Texel::Image(format));
+            let problem = match works {
+                Ok(true) => None,
+                Ok(false) => Some("wrong values".to_owned()),
+                Err(error) => Some(error.to_string()),
+            };
+            verdict(format!("image format {format}"), problem);
+        }
+    }
+    assert_eq!(failures, 0);
+}
