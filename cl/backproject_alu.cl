@@ -66,7 +66,7 @@
 #define PIXEL_COLUMNS (MAPPING == 2 ? AREA / 16 : 1)
 #define PIXEL_ROWS (AREA * AREA / ALU_ITEMS / PIXEL_COLUMNS)
 #define PIXEL_STEP (MAPPING == 2 ? ALU_ITEMS / 16 : ALU_ITEMS / AREA)
-#define STARTS (STAGE ? STAGE : CACHED)
+#define STARTS (STAGE ? STAGE : 1)
 
 /* Keeps the lowest position of a block above 0 whatever the rounding; above 1/2 where 1/2 is taken off and 2^23 added,
  * because just below 2^23 a float has halves. */
@@ -121,21 +121,23 @@ typedef part_t cell_t;
 typedef struct {
     __local cell_t *cells;   /* [array][row][ROW_ROOM] */
     __local float *starts;   /* [STARTS] first bin of a row, with STAGE */
-    __local float *offsets;  /* [STARTS], or [CACHED][16][AREA / 16] with OFFSETS 2 */
+    __local float *staged;   /* [STARTS] position of the block's first pixel from there, with STAGE */
+    __local float *offsets;  /* [CACHED] the same, or [CACHED][16][AREA / 16] with OFFSETS 2 */
     __local float2 *turns;   /* [CACHED] */
 } cache_t;
 
 #define ARRAY_ROOM (CACHED * ROW_ROOM)
-#define OFFSET_ROOM (OFFSETS == 2 ? CACHED * AREA : STARTS)
+#define OFFSET_ROOM (OFFSETS == 2 ? CACHED * AREA : CACHED)
 #define CACHE_MEMORY \
     __local cell_t cache_cells[ARRAYS * ARRAY_ROOM]; \
-    __local float cache_starts[STAGE ? STAGE : 1]; \
+    __local float cache_starts[STARTS]; \
+    __local float cache_staged[STARTS]; \
     __local float cache_offsets[OFFSET_ROOM]; \
     __local float2 cache_turns[TURN_CACHE ? CACHED : 1]; \
-    const cache_t cache = {cache_cells, cache_starts, cache_offsets, cache_turns};
+    const cache_t cache = {cache_cells, cache_starts, cache_staged, cache_offsets, cache_turns};
 
 /* First bin that a block needs of a row, and the position of the block's first pixel relative to it (6.1: h_m). */
-inline float row_start(float2 column, float2 row, float lowest, float *offset)
+HELPER float row_start(float2 column, float2 row, float lowest, float *offset)
 {
     const float rest = column.y + row.y;
     const float below = floor(rest + lowest - CLEARANCE);
@@ -143,7 +145,7 @@ inline float row_start(float2 column, float2 row, float lowest, float *offset)
     return column.x + row.x + below;
 }
 
-inline void store_cell(__local cell_t *cell, part_t value)
+HELPER void store_cell(__local cell_t *cell, part_t value)
 {
 #if HALF_CACHE
     STORE_HALF_PART(value, 0, (__local half *)cell);
@@ -153,7 +155,7 @@ inline void store_cell(__local cell_t *cell, part_t value)
 }
 
 /* Value of one array's cell, for interpolation at `rest` after it. */
-inline part_t cell_value(__local const cell_t *cell, float rest)
+HELPER part_t cell_value(__local const cell_t *cell, float rest)
 {
 #if ADVANCED
     return mad(rest, cell->y, cell->x);
@@ -178,7 +180,7 @@ inline part_t cell_value(__local const cell_t *cell, float rest)
 #endif
 
 /* Copies one row into local memory; `item` of ROW_ITEMS. */
-inline void cache_row(cache_t cache, SINOGRAM sinogram, int bins, int p, bool exists, float start, int row, int item)
+HELPER void cache_row(cache_t cache, SINOGRAM sinogram, int bins, int p, bool exists, float start, int row, int item)
 {
     __local cell_t *cells = cache.cells + row * ROW_ROOM;
     const values_t nothing = (values_t)(0.0f);
@@ -186,7 +188,9 @@ inline void cache_row(cache_t cache, SINOGRAM sinogram, int bins, int p, bool ex
     /* neighbouring bins, so that only the last needs the next item's first */
     const int from = item * ROW_STEPS;
     values_t value = exists ? SOURCE(p, start, from) : nothing;
+#if SHUFFLE
     const values_t own = value;
+#endif
     for (int i = 0; i + 1 < ROW_STEPS; i++) {
         const values_t next = exists ? SOURCE(p, start, from + i + 1) : nothing;
 #define STORE_BOTH(s, member) cells[s * ARRAY_ROOM + from + i] = (float2)(value member, next member - value member);
@@ -222,7 +226,7 @@ inline void cache_row(cache_t cache, SINOGRAM sinogram, int bins, int p, bool ex
 
 #if ADVANCED && !SHUFFLE
 /* The differences that reach into the next item's bins. */
-inline void finish_rows(cache_t cache, int item)
+HELPER void finish_rows(cache_t cache, int item)
 {
     for (int row = item / ROW_ITEMS; row < CACHED; row += ROWS_AT_ONCE) {
         const int last = (item % ROW_ITEMS + 1) * ROW_STEPS - 1;
@@ -238,7 +242,7 @@ inline void finish_rows(cache_t cache, int item)
 #endif
 
 /* Item -> its first pixel in the block; the others are 16 columns and PIXEL_STEP rows on. */
-inline int2 first_pixel(int item)
+HELPER int2 first_pixel(int item)
 {
 #if MAPPING == 0
     return (int2)(item % AREA, item / AREA);
@@ -252,7 +256,7 @@ inline int2 first_pixel(int item)
 }
 
 /* One block of AREA x AREA pixels. `columns` and `rows` are those of the block. */
-inline void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __global const float2 *columns,
+HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __global const float2 *columns,
                               __global const float2 *rows, CONSTANTS constant_t *constants, int projections, int bins,
                               int2 block, int item)
 {
@@ -271,9 +275,7 @@ inline void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
                 const int p = min(base + i, projections - 1);
                 float offset;
                 cache.starts[i] = row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);
-#if OFFSETS == 1
-                cache.offsets[i] = offset;
-#endif
+                cache.staged[i] = offset;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
@@ -282,13 +284,13 @@ inline void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
         for (int row = item / ROW_ITEMS; row < CACHED; row += ROWS_AT_ONCE) {
             const int place = item % ROW_ITEMS;
             const int p = min(base + row, projections - 1);
-            float offset;
-#if STAGE && OFFSETS != 2
-            const float start = cache.starts[base % STAGE + row];
+#if STAGE
+            const float start = cache.starts[base % STAGE + row], offset = cache.staged[base % STAGE + row];
 #else
+            float offset;
             const float start = row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);
 #endif
-#if OFFSETS == 1 && !STAGE
+#if OFFSETS == 1
             if (place == 0)
                 cache.offsets[row] = offset;
 #elif OFFSETS == 2
@@ -324,7 +326,7 @@ inline void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
                 const float at = cache.offsets[i * AREA + pixel.x % 16 * (AREA / 16) + pixel.x / 16 + c];
 #else
 #if OFFSETS == 1
-                const float offset = cache.offsets[STAGE ? base % STARTS + i : i];
+                const float offset = cache.offsets[i];
 #else
                 float offset;
                 row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);

@@ -10,7 +10,7 @@
 #define BALANCE 0
 #endif
 
-inline void texture_block(output_t out, SINOGRAM sinogram, __global const float2 *columns, __global const float2 *rows,
+HELPER void texture_block(output_t out, SINOGRAM sinogram, __global const float2 *columns, __global const float2 *rows,
                           CONSTANTS constant_t *constants, int projections, int bins, int2 block, int item)
 {
     const int square = item / 16;

@@ -66,7 +66,7 @@ typedef int index_t;
 #endif
 
 /* Adds the GROUPS partial sums of every pixel of a step; the result is in the items with part 0. */
-inline values_t reduce(__local values_t *partial, values_t own, int pixel, int part_of_own, int item)
+HELPER values_t reduce(__local values_t *partial, values_t own, int pixel, int part_of_own, int item)
 {
     const int part = item % GROUPS, slot = item / GROUPS;
     partial[pixel * GROUPS + part_of_own] = own;

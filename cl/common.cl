@@ -38,6 +38,9 @@
 #define UNROLL 1
 #endif
 
+/* A plain inline function has no body where a compiler chooses to call it. */
+#define HELPER inline __attribute__((always_inline))
+
 #define KERNEL __kernel __attribute__((reqd_work_group_size(WORK_X, WORK_Y, 1)))
 
 #define PRAGMA_(text) _Pragma(#text)
@@ -71,7 +74,7 @@ typedef JOIN(float, SLICES) values_t;
 
 /* A power of two that brings values up to `peak` (bits of a float >= 0) to at most 2^14, inside the range of half.
  * 1 when nothing was measured (float storage) or all values are 0. Only the exponent counts, so it is exact. */
-inline float half_range_factor(uint peak)
+HELPER float half_range_factor(uint peak)
 {
     const int exponent = (int)(peak >> 23) - 127;
     return peak == 0 ? 1.0f : as_float((uint)(clamp(13 - exponent, -100, 100) + 127) << 23);
@@ -99,7 +102,7 @@ typedef struct {
 
 /* Equation 1 of the paper for pixel `f` of a block, whose first pixel is at column.x + row.x whole bins plus
  * column.y + row.y. Only the pixels inside the block are multiplied, so the error does not grow with the detector. */
-inline position_t position_in_block(float2 column, float2 row, float2 turn, float2 f)
+HELPER position_t position_in_block(float2 column, float2 row, float2 turn, float2 f)
 {
     position_t h;
     h.whole = column.x + row.x;
@@ -108,7 +111,7 @@ inline position_t position_in_block(float2 column, float2 row, float2 turn, floa
 }
 
 /* Item 0..15 of a 4 x 4 square along the Z-order curve (paper, Algorithm 2). */
-inline int2 z_order(int item)
+HELPER int2 z_order(int item)
 {
     return (int2)((item & 1) + 2 * ((item >> 2) & 1), ((item >> 1) & 1) + 2 * ((item >> 3) & 1));
 }
@@ -123,7 +126,7 @@ typedef struct {
 } output_t;
 
 /* Stores the sums of pixel (x, y) of the full slice, if it is in the region. */
-inline void store_pixel(output_t out, values_t sum, int x, int y)
+HELPER void store_pixel(output_t out, values_t sum, int x, int y)
 {
     x -= out.roi.x;
     y -= out.roi.y;

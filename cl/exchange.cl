@@ -12,14 +12,14 @@
 #define SHUFFLE_XOR(value, mask) sub_group_shuffle_xor(value, (uint)(mask))
 #define SHUFFLE_DOWN(value, delta) sub_group_shuffle_down(value, (uint)(delta))
 #elif SHUFFLE == 2
-inline float shuffle_xor_word(float value, int mask)
+HELPER float shuffle_xor_word(float value, int mask)
 {
     float other;
     __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, -1;" : "=f"(other) : "f"(value), "r"(mask));
     return other;
 }
 
-inline float shuffle_down_word(float value, int delta)
+HELPER float shuffle_down_word(float value, int delta)
 {
     float other;
     __asm__ volatile("shfl.sync.down.b32 %0, %1, %2, 31, -1;" : "=f"(other) : "f"(value), "r"(delta));
@@ -31,7 +31,7 @@ inline float shuffle_down_word(float value, int delta)
 
 #if SHUFFLE
 /* Vectors go component by component. */
-inline values_t shuffle_xor(values_t value, int mask)
+HELPER values_t shuffle_xor(values_t value, int mask)
 {
     values_t other;
 #define SHUFFLE_ONE(s, member) other member = SHUFFLE_XOR(value member, mask);
@@ -40,7 +40,7 @@ inline values_t shuffle_xor(values_t value, int mask)
     return other;
 }
 
-inline values_t shuffle_down(values_t value, int delta)
+HELPER values_t shuffle_down(values_t value, int delta)
 {
     values_t other;
 #define SHUFFLE_ONE(s, member) other member = SHUFFLE_DOWN(value member, delta);

@@ -32,7 +32,7 @@
 
 /* Position `x` of a padded row; the row fills 0..bins, its continuation to the right the first half of the rest,
  * the one to the left (positions -1, -2, ... from the end) the other half. */
-inline float padded(__global const float *row, int x, int bins, int length)
+HELPER float padded(__global const float *row, int x, int bins, int length)
 {
     int i = x;
     if (x >= bins + (length - bins + 1) / 2)
@@ -74,7 +74,7 @@ __kernel void multiply_spectrum(__global float2 *restrict spectra, __global cons
 }
 
 /* Filtered value of a projection, times the projection's relative weight w_p P / pi. */
-inline float weighted(__global const float2 *spectra, __global const float *weights, int slice, int p, int bin,
+HELPER float weighted(__global const float2 *spectra, __global const float *weights, int slice, int p, int bin,
                       int length, int pairs)
 {
     const float2 value = spectra[((ulong)slice * pairs + p / 2) * length + bin];

@@ -24,7 +24,7 @@
 /* Pointer to the cell at `h` rounded down (ROUND_DOWN) or to the nearest; `rest` becomes the distance from it. */
 #if ROUNDING == 0
 #define CELL_AT(cells, h, rest) (cells) + cell_index(h, &(rest))
-inline int cell_index(float h, float *rest)
+HELPER int cell_index(float h, float *rest)
 {
 #if ROUND_DOWN
     const float whole = floor(h);
@@ -36,7 +36,7 @@ inline int cell_index(float h, float *rest)
 #endif
 }
 #else
-inline float cell_shifted(float h, float *rest)
+HELPER float cell_shifted(float h, float *rest)
 {
 #if ROUND_DOWN
     const float shifted = (h - 0.499999f) + TWO_23;

@@ -20,19 +20,19 @@ typedef values_t stored_t;
 #define SINOGRAM __global const stored_t *restrict
 
 /* Row of projection `p`, from its first guard bin on. */
-inline __global const stored_t *sinogram_row(__global const stored_t *sinogram, int bins, int p)
+HELPER __global const stored_t *sinogram_row(__global const stored_t *sinogram, int bins, int p)
 {
     return sinogram + (ulong)p * (bins + 2 * GUARD) * ELEMENT;
 }
 
 /* The value of projection `p` in the bin with the whole number `bin`. */
-inline values_t fetch_bin(__global const stored_t *sinogram, int bins, int p, float bin)
+HELPER values_t fetch_bin(__global const stored_t *sinogram, int bins, int p, float bin)
 {
     return LOAD(sinogram_row(sinogram, bins, p), clamp((int)bin, -GUARD, bins) + GUARD);
 }
 
 /* The value of projection `p` at `rest` after bin `whole`, between two bins. */
-inline values_t fetch_between(__global const stored_t *sinogram, int bins, int p, float whole, float rest)
+HELPER values_t fetch_between(__global const stored_t *sinogram, int bins, int p, float whole, float rest)
 {
     __global const stored_t *row = sinogram_row(sinogram, bins, p);
     const float below = floor(rest);

@@ -15,7 +15,7 @@
 __constant sampler_t WHOLE_BINS = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 __constant sampler_t BETWEEN_BINS = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR;
 
-inline values_t slices_of_texel(float4 texel)
+HELPER values_t slices_of_texel(float4 texel)
 {
 #if FORGED && SLICES == 2
     const float bits = texel.x;
@@ -33,13 +33,13 @@ inline values_t slices_of_texel(float4 texel)
 }
 
 /* The value of projection `p` in the bin with the whole number `bin`; texel centres are at half-integers. */
-inline values_t fetch_bin(__read_only image2d_t sinogram, int bins, int p, float bin)
+HELPER values_t fetch_bin(__read_only image2d_t sinogram, int bins, int p, float bin)
 {
     return slices_of_texel(read_imagef(sinogram, WHOLE_BINS, (float2)(bin + 0.5f, p + 0.5f)));
 }
 
 /* The value of projection `p` at `rest` after bin `whole`, between two bins. */
-inline values_t fetch_between(__read_only image2d_t sinogram, int bins, int p, float whole, float rest)
+HELPER values_t fetch_between(__read_only image2d_t sinogram, int bins, int p, float whole, float rest)
 {
     return slices_of_texel(read_imagef(sinogram, BETWEEN_BINS, (float2)(whole + rest + 0.5f, p + 0.5f)));
 }

@@ -9,11 +9,11 @@ use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
 use fbp::device::{FoundDevice, enumerate};
 use fbp::fft::HostRows;
 use fbp::geometry::{Geometry, Roi};
-use fbp::kernelgen::{KernelSpec, Padding, Problem};
+use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, Texel};
 use fbp::margins::margin;
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::facts::ImageFormat;
-use fbp::profile::{Interpolation, Parameters, ProfileStore};
+use fbp::profile::{Interpolation, Parameters, Profile, ProfileStore};
 use fbp::spectrum::{Filter, padded_length};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -30,18 +30,23 @@ struct Case {
 }
 
 /// Every different kernel, for every layout of the sinogram that it can read; prints what this device lacks.
-fn cases(found: &FoundDevice, only: Option<&str>) -> Vec<Case> {
+fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
     let same = Scan::even(BINS, PROJECTIONS, 1);
     let mut drifting = same.clone();
     drifting.axis = (0..PROJECTIONS).map(|p| 15.0 + 0.21 * p as f64).collect();
+    let store = ProfileStore::built_in().unwrap();
+    let profiles: Vec<Profile> = match std::env::var("FBP_RACES_PROFILE") {
+        Ok(selector) => vec![store.named(&selector).unwrap()],
+        Err(_) => store.iter().map(|(profile, _)| profile.clone()).collect(),
+    };
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
-    for (profile, _) in ProfileStore::built_in().unwrap().iter() {
-        if only.is_some_and(|name| name != profile.name) {
-            continue;
-        }
+    for profile in &profiles {
         for offer in profile.offers() {
             for texel in offer.texels() {
+                if texel.format().is_some_and(|format| !formats.contains(&format)) {
+                    continue;
+                }
                 for (scan, same_axis) in [(&drifting, false), (&same, true)] {
                     let problem = Problem { projections: PROJECTIONS, same_axis };
                     let spec = KernelSpec::new(&offer, profile, texel, problem, Some(&found.facts));
@@ -124,7 +129,7 @@ fn log_length() -> u64 {
     log.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |m| m.len())
 }
 
-/// `FBP_RACES_PART=1/2` takes the second of two halves, `FBP_RACES_PROFILE` the kernels of one profile.
+/// `FBP_RACES_PART=1/2` takes the second of two halves, `FBP_RACES_PROFILE` the kernels of one profile, by name or path.
 #[test]
 #[ignore = "scripts/races runs it under oclgrind"]
 fn shipped_kernels_touch_memory_correctly() {
@@ -132,7 +137,6 @@ fn shipped_kernels_touch_memory_correctly() {
     let part = std::env::var("FBP_RACES_PART").unwrap_or("0/1".into());
     let (part, parts) = part.split_once('/').unwrap();
     let (part, parts): (usize, usize) = (part.parse().unwrap(), parts.parse().unwrap());
-    let only = std::env::var("FBP_RACES_PROFILE").ok();
 
     let mut failures = 0;
     let mut log = log_length();
@@ -145,7 +149,14 @@ fn shipped_kernels_touch_memory_correctly() {
             Some(problem) => println!("FAILED {name}: {problem}"),
         }
     };
-    let all = cases(found, only.as_deref());
+    let session = open(found).unwrap();
+    let works = |format: &ImageFormat| texel_works(&session, Texel::Image(*format)).unwrap();
+    let (formats, missing): (Vec<_>, Vec<_>) = ImageFormat::ALL.into_iter().partition(works);
+    for format in missing {
+        println!("without image format {format}");
+    }
+    verdict("image formats".into(), None);
+    let all = cases(found, &formats);
     assert!(!all.is_empty());
     for (number, case) in all.iter().enumerate().filter(|(number, _)| number % parts == part) {
         let name = format!("{} {}", case.profile, case.spec.name());
@@ -156,17 +167,27 @@ fn shipped_kernels_touch_memory_correctly() {
         };
         verdict(name, problem);
     }
-    if part == 0 {
-        let session = open(found).unwrap();
-        for format in ImageFormat::ALL {
-            let works = texel_works(&session, fbp::kernelgen::Texel::Image(format));
-            let problem = match works {
-                Ok(true) => None,
-                Ok(false) => Some("wrong values".to_owned()),
-                Err(error) => Some(error.to_string()),
-            };
-            verdict(format!("image format {format}"), problem);
-        }
-    }
     assert_eq!(failures, 0);
+}
+
+/// The watch is awake: a race, a read and a write out of bounds are all in the log.
+#[test]
+#[ignore = "scripts/races runs it under oclgrind"]
+fn planted_mistakes_are_reported() {
+    let session = open(&enumerate().unwrap()[0]).unwrap();
+    let text = "__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void planted(__global float *values) {
+        __local float shared[16];
+        const int item = get_local_id(0);
+        shared[item] = item;
+        values[item + 1] = shared[15 - item] + values[item + 2];
+    }";
+    let source = KernelSource { entry: "planted", text: text.into(), ..fbp::kernelgen::generate_probe() };
+    let kernel = session.kernel(&session.build(&source).unwrap(), source.entry).unwrap();
+    let values = session.constant_buffer(&[0f32; 16], "values").unwrap();
+    session.launch(&kernel, source.entry).handle(&values).unwrap().run(&[16], Some(&[16])).unwrap();
+    session.finish().unwrap();
+    let log = std::fs::read_to_string(std::env::var("FBP_RACES_LOG").unwrap()).unwrap();
+    for mistake in ["data race at local memory", "Invalid read", "Invalid write"] {
+        assert!(log.contains(mistake), "no `{mistake}` in the log:\n{log}");
+    }
 }

@@ -301,6 +301,9 @@ pub struct Auto {
     pub algorithm: Algorithm,
     /// Slices per pass when the run has that many.
     pub slices: u32,
+    /// The algorithm for a run of one slice, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single: Option<Algorithm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -650,7 +653,8 @@ impl Profile {
         run_slices: usize,
     ) -> Result<Offer> {
         let auto = self.auto.iter().find(|a| a.interpolation == interpolation && a.mode == mode);
-        let algorithm = algorithm.or(auto.map(|a| a.algorithm)).unwrap_or(Algorithm::Standard);
+        let chosen = auto.map(|a| if run_slices == 1 { a.single.unwrap_or(a.algorithm) } else { a.algorithm });
+        let algorithm = algorithm.or(chosen).unwrap_or(Algorithm::Standard);
         let mut available: Vec<Offer> = self
             .offers()
             .into_iter()
@@ -714,17 +718,16 @@ impl Profile {
                 let [auto] = choices[..] else {
                     return Err(format!("{what} needs exactly one [[auto]] entry, it has {}", choices.len()));
                 };
-                for slices in [1, auto.slices] {
+                for (slices, algorithm) in [(1, auto.single.unwrap_or(auto.algorithm)), (auto.slices, auto.algorithm)] {
                     let found = offers.iter().any(|o| {
                         o.interpolation == interpolation
                             && o.mode == mode
                             && o.slices == slices
-                            && o.parameters.algorithm() == auto.algorithm
+                            && o.parameters.algorithm() == algorithm
                     });
                     if !found {
                         return Err(format!(
-                            "[[auto]] for {what} chooses {} and {} slices, but no [[kernel]] serves {slices}",
-                            auto.algorithm, auto.slices
+                            "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of it serves {slices} slices"
                         ));
                     }
                 }
@@ -838,8 +841,8 @@ impl Alu {
             format!("stage {} must be a multiple of cached-projections", self.stage),
         )?;
         rule(
-            self.stage == 0 || self.offsets == Offsets::Row,
-            "stage computes one offset a row: it needs offsets `row`".into(),
+            self.stage == 0 || self.offsets != Offsets::None,
+            "stage caches offsets: it needs offsets `row` or `column`".into(),
         )?;
         rule(
             slices.iter().all(|s| s % self.arrays.max(1) == 0) && matches!(self.arrays, 1 | 2 | 4),

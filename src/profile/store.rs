@@ -6,8 +6,22 @@ use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).
 const BUILT_IN: &[(&str, &str)] = &[
+    ("amd-cdna.toml", include_str!("../../configs/amd-cdna.toml")),
+    ("amd-gcn1.toml", include_str!("../../configs/amd-gcn1.toml")),
+    ("amd-gcn2.toml", include_str!("../../configs/amd-gcn2.toml")),
+    ("amd-gcn3.toml", include_str!("../../configs/amd-gcn3.toml")),
+    ("amd-rdna.toml", include_str!("../../configs/amd-rdna.toml")),
+    ("amd-vliw5.toml", include_str!("../../configs/amd-vliw5.toml")),
     ("cpu.toml", include_str!("../../configs/cpu.toml")),
     ("default.toml", include_str!("../../configs/default.toml")),
+    ("intel-gpu.toml", include_str!("../../configs/intel-gpu.toml")),
+    ("nvidia-fermi.toml", include_str!("../../configs/nvidia-fermi.toml")),
+    ("nvidia-gt200.toml", include_str!("../../configs/nvidia-gt200.toml")),
+    ("nvidia-kepler-gk104.toml", include_str!("../../configs/nvidia-kepler-gk104.toml")),
+    ("nvidia-kepler-gk110.toml", include_str!("../../configs/nvidia-kepler-gk110.toml")),
+    ("nvidia-maxwell.toml", include_str!("../../configs/nvidia-maxwell.toml")),
+    ("nvidia-newer.toml", include_str!("../../configs/nvidia-newer.toml")),
+    ("nvidia-pascal.toml", include_str!("../../configs/nvidia-pascal.toml")),
 ];
 
 /// Environment variable with more profile directories, separated by `:`.
