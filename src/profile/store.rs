@@ -17,6 +17,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("intel-gpu.toml", include_str!("../../configs/intel-gpu.toml")),
     ("nvidia-fermi.toml", include_str!("../../configs/nvidia-fermi.toml")),
     ("nvidia-gt200.toml", include_str!("../../configs/nvidia-gt200.toml")),
+    ("nvidia-hopper.toml", include_str!("../../configs/nvidia-hopper.toml")),
     ("nvidia-kepler-gk104.toml", include_str!("../../configs/nvidia-kepler-gk104.toml")),
     ("nvidia-kepler-gk110.toml", include_str!("../../configs/nvidia-kepler-gk110.toml")),
     ("nvidia-maxwell.toml", include_str!("../../configs/nvidia-maxwell.toml")),
