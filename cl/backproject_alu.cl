@@ -211,7 +211,7 @@ HELPER void cache_row(cache_t cache, SINOGRAM sinogram, int bins, int p, bool ex
 #elif WRITE_PAIRS
     for (int i = 0; i < ROW_STEPS / 2; i++) {
         const int cell = 2 * (i * ROW_ITEMS + item);
-        const float a = exists ? SOURCE(p, start, cell) : 0.0f, b = exists ? SOURCE(p, start, cell + 1) : 0.0f;
+        const values_t a = exists ? SOURCE(p, start, cell) : nothing, b = exists ? SOURCE(p, start, cell + 1) : nothing;
         vstore2((float2)(a, b), 0, (__local float *)(cells + cell));
     }
 #else
@@ -313,7 +313,9 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
         /* add */
         UNROLL_LOOP
         for (int i = 0; i < CACHED; i++) {
+#if !TURN_CACHE || OFFSETS == 0
             const int p = min(base + i, projections - 1);
+#endif
 #if TURN_CACHE
             const float2 turn = cache.turns[i];
 #else
