@@ -113,7 +113,13 @@ fn speed_of(session: &Session, spec: &KernelSpec, size: usize, passes: usize) ->
 }
 
 /// The layouts of an offer that work here, best first.
-fn specs(found: &FoundDevice, session: &Session, profile: &Profile, offer: &Offer, problem: Problem) -> Any<Vec<KernelSpec>> {
+fn specs(
+    found: &FoundDevice,
+    session: &Session,
+    profile: &Profile,
+    offer: &Offer,
+    problem: Problem,
+) -> Any<Vec<KernelSpec>> {
     let mut specs = Vec::new();
     for texel in offer.texels() {
         let there = texel.format().is_none_or(|f| found.facts.image_formats.contains(&f));
@@ -134,7 +140,12 @@ fn main() -> Any<()> {
     let mut small = Scan::even(131, 45, 150);
     small.axis = (0..45).map(|p| 63.0 + 0.11 * f64::from(p)).collect();
 
-    println!("{} {}, {n} x {n} slices from {n} projections of {n} bins\n", found.facts.name, found.facts.driver, n = options.size);
+    println!(
+        "{} {}, {n} x {n} slices from {n} projections of {n} bins\n",
+        found.facts.name,
+        found.facts.driver,
+        n = options.size
+    );
     println!("| profile | mode | kernel | key | error | margin | right | GU/s |\n|---|---|---|---|---|---|---|---|");
     let mut seen = BTreeSet::new();
     let mut wrong = 0;

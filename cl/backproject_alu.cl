@@ -129,7 +129,7 @@ typedef struct {
 #define ARRAY_ROOM (CACHED * ROW_ROOM)
 #define OFFSET_ROOM (OFFSETS == 2 ? CACHED * AREA : CACHED)
 #define CACHE_MEMORY \
-    __local cell_t cache_cells[ARRAYS * ARRAY_ROOM]; \
+    __local cell_t cache_cells[ARRAYS * ARRAY_ROOM] __attribute__((aligned(16))); \
     __local float cache_starts[STARTS]; \
     __local float cache_staged[STARTS]; \
     __local float cache_offsets[OFFSET_ROOM]; \
@@ -212,7 +212,7 @@ HELPER void cache_row(cache_t cache, SINOGRAM sinogram, int bins, int p, bool ex
     for (int i = 0; i < ROW_STEPS / 2; i++) {
         const int cell = 2 * (i * ROW_ITEMS + item);
         const values_t a = exists ? SOURCE(p, start, cell) : nothing, b = exists ? SOURCE(p, start, cell + 1) : nothing;
-        vstore2((float2)(a, b), 0, (__local float *)(cells + cell));
+        *(__local float2 *)(cells + cell) = (float2)(a, b);
     }
 #else
     for (int cell = item; cell < ROW_CELLS; cell += ROW_ITEMS) {

@@ -108,8 +108,9 @@ void backproject(KERNEL_ARGUMENTS)
     const float2 f = convert_float2(block + place) - centre;
 
 #if SHARED_BUFFER && CACHED > 0
-    __local values_t shared[(PARTIAL_BYTES > CACHE_BYTES ? PARTIAL_BYTES : CACHE_BYTES) / (SLICES * 4) + 1];
-    __local values_t *partial = shared;
+    /* aligned for every vector that takes its turn in it */
+    __local float16 shared[(PARTIAL_BYTES > CACHE_BYTES ? PARTIAL_BYTES : CACHE_BYTES) / 64 + 1];
+    __local values_t *partial = (__local values_t *)shared;
     __local float2 *turns = (__local float2 *)shared;
     __local float *axes = (__local float *)(turns + CACHED);
 #else

@@ -260,7 +260,7 @@ def page(all_results, missing):
         return each(lambda results: number(results.against_standard[name]["nrmse"]))
 
     def factor(a, b):
-        return each(lambda results: f"{results.against_standard[a]['rmse'] / results.against_standard[b]['rmse']:.3g}")
+        return each(lambda results: f"{results.against_standard[a]['rmse'] / results.against_standard[b]['rmse']:#.3g}")
 
     def reads(where):
         """Methods whose kernels read the sinogram from there."""

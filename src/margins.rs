@@ -32,7 +32,10 @@ pub fn margin(spec: &KernelSpec) -> Margin {
             reason: "positions counted from bin 0 in f32, as texture units take them: 1e-4 bins off near bin 2000",
         },
         (false, true, _) => Margin { relative_rms: 5e-4, reason: "values are stored with the 11 bits of half" },
-        (true, _, _) => Margin { relative_rms: 3e-3, reason: "texture units interpolate with weights of 8 bits" },
+        (true, _, _) => Margin {
+            relative_rms: 4e-3,
+            reason: "texture units interpolate with weights of 8 bits: 3.0e-3 for ramp-filtered white noise, less for scans",
+        },
     }
 }
 
