@@ -1,5 +1,5 @@
 //! Every kernel of the shipped profiles once, on a problem small enough for a simulator that watches each memory
-//! access. `scripts/races` runs this under oclgrind and reads its log; without it this is one more check of values.
+//! access. `scripts/races` runs this under oclgrind and reads its log; `scripts/implementations` runs it for its values.
 //!
 //! Rows are transformed on the host, so that nothing but the program's own kernels is watched.
 
@@ -35,10 +35,15 @@ fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
     let mut drifting = same.clone();
     drifting.axis = (0..PROJECTIONS).map(|p| 15.0 + 0.21 * p as f64).collect();
     let store = ProfileStore::built_in().unwrap();
-    let profiles: Vec<Profile> = match std::env::var("FBP_RACES_PROFILE") {
+    let mut profiles: Vec<Profile> = match std::env::var("FBP_RACES_PROFILE") {
         Ok(selector) => vec![store.named(&selector).unwrap()],
         Err(_) => store.iter().map(|(profile, _)| profile.clone()).collect(),
     };
+    if let Ok(options) = std::env::var("FBP_RACES_OPTIONS") {
+        for profile in &mut profiles {
+            profile.build.options.push(options.clone());
+        }
+    }
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for profile in &profiles {
@@ -129,9 +134,9 @@ fn log_length() -> u64 {
     log.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |m| m.len())
 }
 
-/// `FBP_RACES_PART=1/2` takes the second of two halves, `FBP_RACES_PROFILE` the kernels of one profile, by name or path.
+/// `FBP_RACES_PART=1/2` takes the second of two halves, `FBP_RACES_PROFILE` the kernels of one profile, by name or path;
+/// `FBP_RACES_OPTIONS` is one more option for the device's compiler.
 #[test]
-#[ignore = "scripts/races runs it under oclgrind"]
 fn shipped_kernels_touch_memory_correctly() {
     let found = &enumerate().unwrap()[0];
     let part = std::env::var("FBP_RACES_PART").unwrap_or("0/1".into());
@@ -172,7 +177,6 @@ fn shipped_kernels_touch_memory_correctly() {
 
 /// The watch is awake: a race, a read and a write out of bounds are all in the log.
 #[test]
-#[ignore = "scripts/races runs it under oclgrind"]
 fn planted_mistakes_are_reported() {
     let session = open(&enumerate().unwrap()[0]).unwrap();
     let text = "__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void planted(__global float *values) {
