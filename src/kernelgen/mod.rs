@@ -10,8 +10,8 @@ pub use defines::Defines;
 use crate::error::{Error, Result};
 use crate::profile::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
 use crate::profile::{
-    Alu, Balance, Build, Cache, Constants, Exchange, Hardware, Interpolation, Mapping, OVERSAMPLE, Offer, Offsets,
-    Parameters, Profile, Rounding, Sampler, Storage, Texture,
+    Alu, Balance, Build, Cache, Constants, Exchange, Hardware, Hybrid, Interpolation, Mapping, OVERSAMPLE, Offer,
+    Offsets, Parameters, Profile, Rounding, Sampler, Storage, Texture,
 };
 use std::fmt::Write as _;
 
@@ -212,25 +212,36 @@ impl KernelSpec {
         };
         let common = parameters.common();
         let own_compiler = facts.is_none_or(|f| f.has(&hardware.compiler_extension));
+        // items side by side that exchange values
+        let span = match &parameters {
+            Parameters::Texture(p) if p.reduction == Exchange::Shuffle => p.projections_at_once,
+            Parameters::Alu(p) | Parameters::Hybrid(Hybrid { alu: p, .. })
+                if p.exchange == Exchange::Shuffle && p.cache == Cache::Advanced =>
+            {
+                p.row_items
+            }
+            _ => 0,
+        };
+        // compilers choose a sub-group's size; on devices that have shuffles none is known with less than this
+        const SMALLEST_SUB_GROUP: u32 = 8;
         let shuffle = match facts {
-            Some(f) if f.has("cl_khr_subgroup_shuffle") && f.has("cl_khr_subgroup_shuffle_relative") => {
+            _ if span == 0 => Shuffle::None,
+            Some(f)
+                if span <= SMALLEST_SUB_GROUP
+                    && f.has("cl_khr_subgroup_shuffle")
+                    && f.has("cl_khr_subgroup_shuffle_relative") =>
+            {
                 Shuffle::SubGroup
             }
             _ if hardware.assembly && own_compiler => Shuffle::Assembly,
             _ => Shuffle::None,
-        };
-        let wants_shuffle = match &parameters {
-            Parameters::Texture(p) => p.reduction == Exchange::Shuffle,
-            Parameters::Alu(p) => p.exchange == Exchange::Shuffle && p.cache == Cache::Advanced,
-            Parameters::Hybrid(p) => p.alu.exchange == Exchange::Shuffle && p.alu.cache == Cache::Advanced,
-            _ => false,
         };
         KernelSpec {
             interpolation: offer.interpolation,
             slices: offer.slices,
             texel,
             constants: if bytes <= room { common.constants } else { Constants::Global },
-            shuffle: if wants_shuffle { shuffle } else { Shuffle::None },
+            shuffle,
             same_centre: problem.same_axis && matches!(&parameters, Parameters::Texture(p) if p.same_centre),
             build: profile.build.clone(),
             register_option: hardware.register_option(common.occupancy).filter(|_| own_compiler),
