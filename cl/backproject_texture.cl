@@ -1,4 +1,4 @@
-/* backproject_texture.cl: the cache-aware texture kernel (paper, 5.6, Algorithms 3 to 5; LaTeX draft, Kepler section).
+/* backproject_texture.cl: the cache-aware texture kernel (paper, 5.6, Algorithms 3 to 5; its LaTeX draft).
  *
  * A work-group of 256 items computes 16 x 16 pixels. GROUPS projections are processed side by side; every item adds
  * its share of the projections to several pixels, which cuts the load on constant memory, and at the end the partial
