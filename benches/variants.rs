@@ -1,7 +1,7 @@
 //! Every kernel variant that a device can run: right, and how fast.
 //!
-//! `cargo bench --bench variants -- [--device SEL] [--size N] [--passes N] [--json FILE]` checks each kernel of each shipped
-//! profile, and of a few drafts' variants, on a small scan against the `f64` reference of the tests, then times it by
+//! `cargo bench --bench variants -- [--device SEL] [--size N] [--passes N] [--profile NAME]` checks each kernel of each shipped
+//! profile on a small scan against the `f64` reference of the tests, then times it by
 //! the paper's protocol (section 2.3: dummy data on the device, warm-up, median): N x N slices from N projections of
 //! N bins. A speed is printed only beside a passed check. The table goes to stdout as Markdown.
 
