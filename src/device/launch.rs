@@ -1,6 +1,6 @@
 //! One typed function for every kernel.
 
-use super::session::{Session, SinogramStore};
+use super::session::{Resources, Session, SinogramStore};
 use crate::error::Result;
 use crate::fft::RowTransform;
 use crate::geometry::{Geometry, Offset, slice_centre};
@@ -152,6 +152,8 @@ const COUNTERS: usize = 1024;
 /// A back-projection kernel with its per-projection tables on the device.
 pub struct BackProjector {
     kernel: Kernel,
+    /// What the kernel takes of the device.
+    pub resources: Resources,
     columns: Buffer<Offset>,
     rows: Buffer<Offset>,
     constants: Buffer<f32>,
@@ -179,8 +181,10 @@ impl BackProjector {
             true => table.concat(),
             false => (0..4).flat_map(|i| table.iter().map(move |c| c[i])).collect(),
         };
+        let kernel = session.kernel(&program, source.entry)?;
         Ok(BackProjector {
-            kernel: session.kernel(&program, source.entry)?,
+            resources: session.resources(&program, &kernel),
+            kernel,
             columns: session.constant_buffer(&offsets.columns, "block columns")?,
             rows: session.constant_buffer(&offsets.rows, "block rows")?,
             constants: session.constant_buffer(&constants, "projection constants")?,

@@ -8,7 +8,7 @@ mod launch;
 mod session;
 
 pub use launch::{BackProjector, FilterKernels, FilterShape};
-pub use session::{Session, SinogramStore};
+pub use session::{Resources, Session, SinogramStore};
 
 use crate::error::{Error, Result};
 use crate::profile::architecture;

@@ -11,6 +11,7 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image};
 use opencl3::program::Program;
 use opencl3::types::{CL_BLOCKING, cl_mem_flags};
+use serde::Serialize;
 use std::ptr;
 
 /// A context and an in-order queue on one device.
@@ -43,9 +44,11 @@ impl Session {
     /// [`Error::KernelBuild`] with the compiler's log.
     pub fn build(&self, source: &KernelSource) -> Result<Program> {
         let name = self.device_name();
+        // with it the log tells registers, see `resources`
+        let talkative = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
         let mut program = Program::create_from_source(&self.context, &source.text)
             .map_err(|e| cl_error("creating a program", name, e))?;
-        if let Err(error) = program.build(self.context.devices(), &source.options) {
+        if let Err(error) = program.build(self.context.devices(), &format!("{}{talkative}", source.options)) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(Error::KernelBuild {
                 name: source.name.clone(),
@@ -60,6 +63,17 @@ impl Session {
     /// A kernel of a built program.
     pub fn kernel(&self, program: &Program, entry: &str) -> Result<Kernel> {
         Kernel::create(program, entry).map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
+    }
+
+    /// What a kernel of a built program takes of the device.
+    pub fn resources(&self, program: &Program, kernel: &Kernel) -> Resources {
+        let device = self.context.default_device();
+        let log = program.get_build_log(device).unwrap_or_default();
+        Resources {
+            local_bytes: kernel.get_local_mem_size(device).ok(),
+            private_bytes: kernel.get_private_mem_size(device).ok(),
+            registers: registers_in(&log),
+        }
     }
 
     /// A buffer of `count` values; `what` names it in messages.
@@ -112,6 +126,38 @@ impl Session {
     pub fn finish(&self) -> Result<()> {
         self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
     }
+}
+
+/// What a built kernel takes of the device, as far as the driver tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Resources {
+    /// Local memory of a work-group in bytes.
+    pub local_bytes: Option<u64>,
+    /// Memory of a work-item outside its registers in bytes.
+    pub private_bytes: Option<u64>,
+    /// 32-bit registers of a work-item.
+    pub registers: Option<u32>,
+}
+
+impl std::fmt::Display for Resources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let said = |value: Option<u64>, what: &str| match value {
+            Some(value) => format!("{value} {what}"),
+            None => format!("unknown {what}"),
+        };
+        write!(
+            f,
+            "{}, {}, {}",
+            said(self.registers.map(u64::from), "registers"),
+            said(self.local_bytes, "bytes of local memory a work-group"),
+            said(self.private_bytes, "bytes of private memory a work-item")
+        )
+    }
+}
+
+/// The largest number of registers that a build log names ("Used 40 registers").
+fn registers_in(log: &str) -> Option<u32> {
+    log.split("Used ").skip(1).filter_map(|rest| rest.split_once(" registers")?.0.parse().ok()).max()
 }
 
 /// Arguments and start of one kernel launch. Arguments are set in order.
@@ -198,5 +244,19 @@ impl SinogramStore {
         }
         .map(Some)
         .map_err(|e| cl_error("copying the sinogram into an image", session.device_name(), e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::registers_in;
+
+    #[test]
+    fn registers_of_a_log() {
+        let log = "ptxas info    : Function properties for backproject\nptxas info    : Used 40 registers, 380 bytes cmem[0]\n\
+                   ptxas info    : Used 128 registers, 4096 bytes smem";
+        assert_eq!(registers_in(log), Some(128));
+        assert_eq!(registers_in("Used up"), None);
+        assert_eq!(registers_in(""), None);
     }
 }

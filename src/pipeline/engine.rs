@@ -1,6 +1,6 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Session, SinogramStore};
+use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Resources, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::fft::{self, RowTransform};
 use crate::geometry::Geometry;
@@ -57,6 +57,8 @@ pub struct Engine {
     out_slice: usize,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
+    /// What that kernel takes of the device.
+    pub resources: Resources,
     /// Why rows are not transformed on the device, if so.
     pub note: Option<String>,
     pub seconds: DeviceSeconds,
@@ -104,11 +106,13 @@ impl Engine {
             None => fft::row_transform(&session, setup.fft_length, shape.rows(), filter.spectra())?,
         };
         let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
+        let projector = BackProjector::new(&session, &source, geometry)?;
         Ok(Engine {
+            resources: projector.resources,
             filter,
             transform,
             note,
-            projector: BackProjector::new(&session, &source, geometry)?,
+            projector,
             sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
             rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
             slices: session.buffer(setup.chunk * out_slice, CL_MEM_WRITE_ONLY, "slices")?,

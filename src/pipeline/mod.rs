@@ -302,6 +302,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             chunk: plan.chunk,
         },
     )?;
+    reporter.detail(&format!("kernel uses     {}", engine.resources));
     if let Some(note) = &engine.note {
         reporter.note(&format!("note: {note}"));
     }
@@ -349,6 +350,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
                 "name": engine.source.name,
                 "key": engine.source.key,
                 "options": engine.source.options,
+                "uses": engine.resources,
             }],
             "slices": summary.slices,
             "seconds": summary.seconds,
