@@ -1,7 +1,7 @@
 /* common.cl: types and positions that every back-projection kernel shares.
  *
  * Defines (the generator sets all of them; the defaults let this file compile alone)
- *   SLICES        slices reconstructed at once: 1, 2, 4, 8 or 16 (paper, 5.2)
+ *   SLICES        slices reconstructed at once: 1, 2, 4, 8 or 16 (paper, 5.2); more only where a family has no values_t
  *   LINEAR        1 linear interpolation, 0 nearest
  *   HALF_STORAGE  1 the sinogram is stored as half, 0 as float; arithmetic is always float (5.3)
  *   WORK_X/Y      work-group
@@ -61,7 +61,7 @@
 typedef float values_t;
 #define LOAD_HALVES vload_half
 #define EACH_SLICE(M) M(0, )
-#else
+#elif SLICES <= 16
 typedef JOIN(float, SLICES) values_t;
 #define LOAD_HALVES JOIN(vload_half, SLICES)
 #define EACH_SLICE_2(M) M(0, .s0) M(1, .s1)
@@ -125,6 +125,7 @@ typedef struct {
     float unit;                    /* pi / P */
 } output_t;
 
+#if SLICES <= 16
 /* Stores the sums of pixel (x, y) of the full slice, if it is in the region. */
 HELPER void store_pixel(output_t out, values_t sum, int x, int y)
 {
@@ -139,6 +140,7 @@ HELPER void store_pixel(output_t out, values_t sum, int x, int y)
     EACH_SLICE(STORE_SLICE)
 #undef STORE_SLICE
 }
+#endif
 
 /* Arguments that every back-projection kernel has, in this order:
  *   sinogram       compound sinogram, already weighted per projection

@@ -159,7 +159,7 @@ impl Plan {
         let offer =
             profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, scan.slices.len())?;
 
-        let mut texel = Texel::Buffer;
+        let mut texel = offer.texels().last().copied().unwrap_or(Texel::Buffer);
         if offer.parameters.sampler() == Sampler::Image {
             let storage = offer.parameters.storage();
             let candidates = offer.texels();
@@ -197,7 +197,7 @@ impl Plan {
         let fixed = vec![
             Bytes { what: "padded rows", bytes: slices * pairs * fft_length as u64 * 8 },
             Bytes { what: "compound sinogram", bytes: sinogram },
-            Bytes { what: "sinogram image", bytes: if texel == Texel::Buffer { 0 } else { sinogram } },
+            Bytes { what: "sinogram image", bytes: if texel.format().is_none() { 0 } else { sinogram } },
             Bytes { what: "geometry tables", bytes: offsets },
         ];
         let in_slice = (bins * projections) as u64 * 4;

@@ -490,6 +490,7 @@ fn reports_and_progress_are_json() {
     }
     assert_eq!((report["slices"].as_u64(), report["clamped"].as_u64()), (Some(3), Some(0)));
     assert_eq!(report["run"]["sinograms"], "sin");
+    assert!(report["kernels"][0]["uses"]["local_bytes"].is_u64(), "{report}");
     for key in ["read", "upload", "filter", "back_projection", "download", "write"] {
         assert!(report["stages"][key].as_f64().unwrap() >= 0.0, "{key}");
     }

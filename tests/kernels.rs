@@ -14,7 +14,7 @@ use fbp::phantom::{Kind, Phantom};
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::{
     Alu, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters, Profile,
-    ProfileStore, Rounding, Sampler, Standard, Storage, Texture,
+    ProfileStore, Rounding, Sampler, Standard, Storage, Tensor, Texture,
 };
 use fbp::spectrum::{Filter, padded_length};
 
@@ -53,7 +53,7 @@ fn image(found: &FoundDevice, offer: &Offer) -> Option<Texel> {
 /// The spec that an offer leads to here; `None` when the device has no image format for it.
 fn spec(found: &FoundDevice, profile: &Profile, offer: &Offer, scan: &Scan) -> Option<KernelSpec> {
     let texel = match offer.parameters.sampler() {
-        Sampler::Buffer => Texel::Buffer,
+        Sampler::Buffer => offer.texels()[0],
         Sampler::Image => image(found, offer)?,
     };
     Some(KernelSpec::new(offer, profile, texel, problem(scan), Some(&found.facts)))
@@ -326,6 +326,15 @@ fn variants() -> Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> {
         let large = Alu { area: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };
         list.push((Parameters::Hybrid(Hybrid { texture_blocks: 3, alu_blocks: 5, ..hybrid(large) }), vec![1], both()));
     }
+    let tensor = Tensor::default();
+    list.push((Parameters::Tensor(Tensor { warps: [2, 1], squares: [1, 2], ..tensor.clone() }), vec![16, 64], both()));
+    let split = Tensor {
+        split: true,
+        flush: 16,
+        common: Common { packed_constants: false, ..tensor.common.clone() },
+        ..tensor
+    };
+    list.push((Parameters::Tensor(split), vec![32], both()));
     // slices beyond four, for processors
     list.push((Parameters::Alu(Alu::default()), vec![8, 16], both()));
     list

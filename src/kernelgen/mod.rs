@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::profile::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
 use crate::profile::{
     Alu, Balance, Build, Cache, Constants, Exchange, Hardware, Hybrid, Interpolation, Mapping, OVERSAMPLE, Offer,
-    Offsets, Parameters, Profile, Rounding, Sampler, Storage, Texture,
+    Offsets, Parameters, Profile, Rounding, Sampler, Storage, Tensor, Texture,
 };
 use std::fmt::Write as _;
 
@@ -34,6 +34,9 @@ const STANDARD: ClFile = cl_file!("backproject_standard.cl");
 const TEXTURE: ClFile = cl_file!("backproject_texture.cl");
 const ALU: ClFile = cl_file!("backproject_alu.cl");
 const HYBRID: ClFile = cl_file!("backproject_hybrid.cl");
+const HALVES: ClFile = cl_file!("halves.cl");
+const MATRIX: ClFile = cl_file!("matrix.cl");
+const TENSOR: ClFile = cl_file!("backproject_tensor.cl");
 const FILTER: ClFile = cl_file!("filter.cl");
 const PROBE_IMAGE: ClFile = cl_file!("probe_image.cl");
 
@@ -49,7 +52,10 @@ pub const FILES: &[(ClFile, &[ClFile])] = &[
     (TEXTURE, &[COMMON, SAMPLE_BUFFER, SAMPLE, EXCHANGE]),
     (ALU, &[COMMON, SAMPLE_BUFFER, EXCHANGE, ROUND]),
     (HYBRID, &[COMMON, SAMPLE_BUFFER, SAMPLE, EXCHANGE, ROUND, ALU]),
-    (FILTER, &[COMMON]),
+    (HALVES, &[COMMON]),
+    (MATRIX, &[COMMON, HALVES]),
+    (TENSOR, &[COMMON, HALVES, MATRIX]),
+    (FILTER, &[COMMON, HALVES]),
     (PROBE_IMAGE, &[]),
 ];
 
@@ -62,6 +68,8 @@ pub enum Texel {
     Image(ImageFormat),
     /// An image of float channels that each carry the bits of two halves; nearest only.
     Forged(ImageFormat),
+    /// Rows of halves as matrix units read them (`halves.cl`), two for every value if `split`.
+    Halves { split: bool, guard: u32 },
 }
 
 /// Zero bins before and after each row of a sinogram in a buffer.
@@ -72,7 +80,8 @@ impl Texel {
     pub fn guard(self) -> usize {
         match self {
             Texel::Buffer => GUARD,
-            _ => 0,
+            Texel::Halves { guard, .. } => guard as usize,
+            Texel::Image(_) | Texel::Forged(_) => 0,
         }
     }
 
@@ -81,13 +90,14 @@ impl Texel {
         match self {
             Texel::Buffer | Texel::Forged(_) => slices as usize,
             Texel::Image(format) => format.channels.count(),
+            Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)),
         }
     }
 
     /// The image's format, if it is one.
     pub fn format(self) -> Option<ImageFormat> {
         match self {
-            Texel::Buffer => None,
+            Texel::Buffer | Texel::Halves { .. } => None,
             Texel::Image(format) | Texel::Forged(format) => Some(format),
         }
     }
@@ -123,8 +133,11 @@ impl Texel {
 }
 
 impl Offer {
-    /// The layouts of the sinogram that the kernel can read, best first; the last, a plain buffer, works everywhere.
+    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
     pub fn texels(&self) -> Vec<Texel> {
+        if let Parameters::Tensor(p) = &self.parameters {
+            return vec![Texel::Halves { split: p.split, guard: p.window() }];
+        }
         let mut texels = match self.parameters.sampler() {
             Sampler::Image => {
                 let between_bins = self.parameters.reads_between_bins(self.interpolation);
@@ -169,6 +182,10 @@ pub struct KernelSpec {
     pub shuffle: Shuffle,
     /// Whether the axis is the same for all projections and the profile makes use of it.
     pub same_centre: bool,
+    /// Products are made by the matrix unit, not by plain arithmetic.
+    pub matrix: bool,
+    /// Local memory is filled by the copy engine.
+    pub bulk_copies: bool,
     pub build: Build,
     /// Compiler option that limits registers, if there is one and the profile asks.
     pub register_option: Option<String>,
@@ -212,6 +229,7 @@ impl KernelSpec {
         };
         let common = parameters.common();
         let own_compiler = facts.is_none_or(|f| f.has(&hardware.compiler_extension));
+        let tensor = matches!(parameters, Parameters::Tensor(_));
         // items side by side that exchange values
         let span = match &parameters {
             Parameters::Texture(p) if p.reduction == Exchange::Shuffle => p.projections_at_once,
@@ -243,9 +261,11 @@ impl KernelSpec {
             constants: if bytes <= room { common.constants } else { Constants::Global },
             shuffle,
             same_centre: problem.same_axis && matches!(&parameters, Parameters::Texture(p) if p.same_centre),
+            matrix: tensor && hardware.matrix && own_compiler,
+            bulk_copies: tensor && hardware.bulk_copies && own_compiler,
             build: profile.build.clone(),
             register_option: hardware.register_option(common.occupancy).filter(|_| own_compiler),
-            parameters: parameters.without_assembly(hardware.assembly && own_compiler),
+            parameters: parameters.without_assembly(hardware, own_compiler),
         }
     }
 
@@ -255,6 +275,8 @@ impl KernelSpec {
             Texel::Buffer => "buffer".to_owned(),
             Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
             Texel::Forged(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
+            Texel::Halves { split: false, .. } => "halves".to_owned(),
+            Texel::Halves { split: true, .. } => "halves-split".to_owned(),
         };
         format!(
             "{}-{}-{}-x{}-{texel}",
@@ -281,7 +303,7 @@ impl KernelSpec {
             return wrong("that many slices per pass is not a slice mode");
         }
         match self.texel {
-            Texel::Buffer => Ok(()),
+            Texel::Buffer | Texel::Halves { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
                 wrong("the texel has fewer channels than slices")
             }
@@ -314,6 +336,11 @@ impl KernelSpec {
             Texel::Buffer => {
                 defines.number("GUARD", GUARD as u32)?;
                 SAMPLE_BUFFER
+            }
+            Texel::Halves { split, guard } => {
+                defines.number("GUARD", guard)?;
+                defines.switch("SPLIT", split)?;
+                HALVES
             }
             Texel::Image(_) | Texel::Forged(_) => {
                 defines.switch("FORGED", matches!(self.texel, Texel::Forged(_)))?;
@@ -349,6 +376,11 @@ impl KernelSpec {
                 defines.switch("BALANCE", p.balance == Balance::Multiprocessor)?;
                 files.extend([SAMPLE, EXCHANGE, ROUND, ALU, HYBRID]);
                 ([16, p.alu.items / 16], [p.alu.area; 2])
+            }
+            Parameters::Tensor(p) => {
+                self.define_tensor(p, &mut defines)?;
+                files.extend([MATRIX, TENSOR]);
+                ([32, p.warps[0] * p.warps[1]], p.block())
             }
         };
         defines.number("WORK_X", work_group[0])?;
@@ -403,6 +435,25 @@ impl KernelSpec {
         self.define_shuffle(defines)
     }
 
+    fn define_tensor(&self, p: &Tensor, defines: &mut Defines) -> Result<()> {
+        defines.switch("MATRIX", self.matrix)?;
+        defines.switch("BULK_COPIES", self.bulk_copies)?;
+        defines.number("WINDOW", p.window())?;
+        for (name, value) in [
+            ("WARPS_X", p.warps[0]),
+            ("WARPS_Y", p.warps[1]),
+            ("SQUARES_X", p.squares[0]),
+            ("SQUARES_Y", p.squares[1]),
+            ("STAGE", p.stage),
+            ("BUFFERS", p.buffers),
+            ("LEAD", p.lead),
+            ("FLUSH", p.flush),
+        ] {
+            defines.number(name, value)?;
+        }
+        Ok(())
+    }
+
     fn define_shuffle(&self, defines: &mut Defines) -> Result<()> {
         let shuffle = match self.shuffle {
             Shuffle::None => 0,
@@ -425,12 +476,13 @@ impl Hardware {
 }
 
 impl Parameters {
-    /// Without what needs inline assembly, unless the device has it: the choice by multiprocessor.
-    fn without_assembly(mut self, assembly: bool) -> Self {
-        if let Parameters::Hybrid(p) = &mut self
-            && !assembly
-        {
-            p.balance = Balance::Block;
+    /// Without what needs inline assembly, unless the device has it: the choice by multiprocessor, and the local memory
+    /// that devices with matrix units have.
+    fn without_assembly(mut self, hardware: &Hardware, own_compiler: bool) -> Self {
+        match &mut self {
+            Parameters::Hybrid(p) if !(hardware.assembly && own_compiler) => p.balance = Balance::Block,
+            Parameters::Tensor(p) if !(hardware.matrix && own_compiler) => (p.stage, p.buffers, p.lead) = (2, 2, 1),
+            _ => {}
         }
         self
     }
@@ -458,6 +510,8 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSour
     defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
     defines.number("GUARD", spec.texel.guard() as u32)?;
     defines.number("GROUP", PEAK_GROUP as u32)?;
+    defines.switch("SWIZZLE", matches!(spec.texel, Texel::Halves { .. }))?;
+    defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
     let padding = match padding {
         Padding::Zero => 0,
         Padding::Edge => 1,
@@ -467,7 +521,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSour
     Ok(KernelSource::assemble(
         format!("filter-for-{}", spec.name()),
         &defines,
-        &[COMMON, FILTER],
+        &[COMMON, HALVES, FILTER],
         build_options(&spec.build),
         "pad_rows",
         Shape::NONE,

@@ -23,7 +23,7 @@ use std::str::FromStr;
 pub const SCHEMA: u32 = 1;
 
 /// Slices that a kernel can reconstruct at once.
-pub const SLICE_MODES: [u32; 5] = [1, 2, 4, 8, 16];
+pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// Defines an enum whose names are the same on the command line, in TOML and in messages.
 macro_rules! words {
@@ -98,6 +98,8 @@ words! {
         Oversample = "oversample",
         /// Texture and arithmetic blocks side by side (paper, 7.1).
         Hybrid = "hybrid",
+        /// Products of weights and values on matrix units.
+        Tensor = "tensor",
     }
 }
 
@@ -207,6 +209,10 @@ pub struct Hardware {
     pub compiler_extension: String,
     /// Whether inline assembly may stand in for missing shuffle extensions.
     pub assembly: bool,
+    /// Whether assembly reaches matrix units that multiply 16 x 16 by 16 x 8 halves.
+    pub matrix: bool,
+    /// Whether assembly reaches an engine that copies to local memory in bulk.
+    pub bulk_copies: bool,
 }
 
 /// A device profile, as its TOML file says.
@@ -292,7 +298,7 @@ impl Default for Fft {
     }
 }
 
-/// The automatic choice for one interpolation and mode.
+/// The automatic choice for one interpolation and mode, for runs of any size or of few slices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auto {
@@ -301,9 +307,9 @@ pub struct Auto {
     pub algorithm: Algorithm,
     /// Slices per pass when the run has that many.
     pub slices: u32,
-    /// The algorithm for a run of one slice, if it is another.
+    /// Only for runs of at most so many slices; the entry without it is for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub single: Option<Algorithm>,
+    pub up_to: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -327,6 +333,8 @@ pub struct KernelEntry {
     pub oversample: Option<Alu>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hybrid: Option<Hybrid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensor: Option<Tensor>,
 }
 
 /// Parameters that every family has.
@@ -494,6 +502,84 @@ fn by_block() -> Balance {
     Balance::Block
 }
 
+/// Parameters of the kernel for matrix units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Tensor {
+    /// Storage is `half`, the sampler `buffer`.
+    pub common: Common,
+    /// Values and weights are sums of two halves, which together carry 22 bits.
+    pub split: bool,
+    /// Warps of a work-group in x and y.
+    pub warps: [u32; 2],
+    /// Squares of 4 x 4 pixels of a warp in x and y.
+    pub squares: [u32; 2],
+    /// Projections that are copied to local memory together.
+    pub stage: u32,
+    /// Stages that local memory holds.
+    pub buffers: u32,
+    /// Stages that are copied ahead of their use.
+    pub lead: u32,
+    /// Projections after which sums are moved on to f32 registers; 0 never.
+    pub flush: u32,
+}
+
+impl Default for Tensor {
+    fn default() -> Self {
+        Tensor {
+            common: Common { storage: Storage::Half, ..Common::default() },
+            split: false,
+            warps: [4, 2],
+            squares: [2, 2],
+            stage: 8,
+            buffers: 2,
+            lead: 1,
+            flush: 0,
+        }
+    }
+}
+
+impl Tensor {
+    /// Pixels of a block in x and y.
+    pub fn block(&self) -> [u32; 2] {
+        [0, 1].map(|i| 4 * self.warps[i] * self.squares[i])
+    }
+
+    /// Bins that a block can meet: its diagonal, one to interpolate, one because it starts between two; and what its
+    /// last square, which meets at least 4 of them, reads as one of 8.
+    pub fn window(&self) -> u32 {
+        let [x, y] = self.block().map(|side| f64::from(side) - 1.0);
+        x.hypot(y).ceil() as u32 + 6
+    }
+
+    fn check(&self, slices: &[u32]) -> Result<(), String> {
+        let rule = |holds: bool, message: String| if holds { Ok(()) } else { Err(message) };
+        let most = if self.split { 32 } else { 64 };
+        rule(
+            slices.iter().all(|&s| (16..=most).contains(&s)),
+            format!("a tensor kernel has 16 to {most} slices, not {slices:?}"),
+        )?;
+        rule(self.common.storage == Storage::Half, "matrix units take halves: storage must be `half`".into())?;
+        rule(
+            self.common.sampler == Sampler::Buffer,
+            "a tensor kernel reads a buffer: sampler must be `buffer`".into(),
+        )?;
+        let [warps, squares] = [self.warps, self.squares].map(|[x, y]| x * y);
+        rule((1..=32).contains(&warps), format!("warps {:?} must be 1 to 32 together", self.warps))?;
+        rule((1..=16).contains(&squares), format!("squares {:?} must be 1 to 16 together", self.squares))?;
+        rule(
+            self.stage % 2 == 0 && (2..=32).contains(&self.stage),
+            format!("stage {} must be even, from 2 to 32", self.stage),
+        )?;
+        rule((2..=16).contains(&self.buffers), format!("buffers {} must be 2 to 16", self.buffers))?;
+        rule(
+            (1..self.buffers).contains(&self.lead),
+            format!("lead {} must be 1 to {}, one less than buffers", self.lead, self.buffers - 1),
+        )?;
+        rule(self.flush % self.stage == 0, format!("flush {} must be a multiple of stage {}", self.flush, self.stage))
+    }
+}
+
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -520,6 +606,7 @@ pub enum Parameters {
     Alu(Alu),
     Oversample(Alu),
     Hybrid(Hybrid),
+    Tensor(Tensor),
 }
 
 impl Parameters {
@@ -531,6 +618,7 @@ impl Parameters {
             Parameters::Alu(_) => Algorithm::Alu,
             Parameters::Oversample(_) => Algorithm::Oversample,
             Parameters::Hybrid(_) => Algorithm::Hybrid,
+            Parameters::Tensor(_) => Algorithm::Tensor,
         }
     }
 
@@ -541,6 +629,7 @@ impl Parameters {
             Parameters::Texture(p) => &p.common,
             Parameters::Alu(p) | Parameters::Oversample(p) => &p.common,
             Parameters::Hybrid(p) => &p.alu.common,
+            Parameters::Tensor(p) => &p.common,
         }
     }
 
@@ -550,6 +639,7 @@ impl Parameters {
             Parameters::Texture(p) => &mut p.common,
             Parameters::Alu(p) | Parameters::Oversample(p) => &mut p.common,
             Parameters::Hybrid(p) => &mut p.alu.common,
+            Parameters::Tensor(p) => &mut p.common,
         }
     }
 
@@ -588,6 +678,7 @@ impl KernelEntry {
             self.alu.clone().map(Parameters::Alu),
             self.oversample.clone().map(Parameters::Oversample),
             self.hybrid.clone().map(Parameters::Hybrid),
+            self.tensor.clone().map(Parameters::Tensor),
         ]
         .into_iter()
         .flatten()
@@ -652,9 +743,13 @@ impl Profile {
         slices: Option<u32>,
         run_slices: usize,
     ) -> Result<Offer> {
-        let auto = self.auto.iter().find(|a| a.interpolation == interpolation && a.mode == mode);
-        let chosen = auto.map(|a| if run_slices == 1 { a.single.unwrap_or(a.algorithm) } else { a.algorithm });
-        let algorithm = algorithm.or(chosen).unwrap_or(Algorithm::Standard);
+        let auto = self
+            .auto
+            .iter()
+            .filter(|a| a.interpolation == interpolation && a.mode == mode)
+            .filter(|a| a.up_to.is_none_or(|most| run_slices <= most as usize))
+            .min_by_key(|a| a.up_to.unwrap_or(u32::MAX));
+        let algorithm = algorithm.or(auto.map(|a| a.algorithm)).unwrap_or(Algorithm::Standard);
         let mut available: Vec<Offer> = self
             .offers()
             .into_iter()
@@ -715,19 +810,26 @@ impl Profile {
                 let what = format!("{interpolation} {mode}");
                 let choices: Vec<&Auto> =
                     self.auto.iter().filter(|a| a.interpolation == interpolation && a.mode == mode).collect();
-                let [auto] = choices[..] else {
-                    return Err(format!("{what} needs exactly one [[auto]] entry, it has {}", choices.len()));
-                };
-                for (slices, algorithm) in [(1, auto.single.unwrap_or(auto.algorithm)), (auto.slices, auto.algorithm)] {
+                let mut limits: Vec<Option<u32>> = choices.iter().map(|a| a.up_to).collect();
+                limits.sort_unstable();
+                if limits.iter().filter(|limit| limit.is_none()).count() != 1
+                    || limits.windows(2).any(|pair| pair[0] == pair[1])
+                {
+                    return Err(format!(
+                        "{what} needs exactly one [[auto]] entry without up-to, and others with different up-to"
+                    ));
+                }
+                for auto in choices {
                     let found = offers.iter().any(|o| {
                         o.interpolation == interpolation
                             && o.mode == mode
-                            && o.slices == slices
-                            && o.parameters.algorithm() == algorithm
+                            && o.slices == auto.slices
+                            && o.parameters.algorithm() == auto.algorithm
                     });
                     if !found {
                         return Err(format!(
-                            "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of it serves {slices} slices"
+                            "[[auto]] for {what} chooses {}, but no [[kernel]] of it serves {} slices",
+                            auto.algorithm, auto.slices
                         ));
                     }
                 }
@@ -741,7 +843,9 @@ impl Profile {
         for (number, entry) in self.kernel.iter().enumerate() {
             let at = format!("[[kernel]] number {}", number + 1);
             let Some(parameters) = entry.parameters() else {
-                return Err(format!("{at} names no family; add [kernel.standard], texture, alu, oversample or hybrid"));
+                return Err(format!(
+                    "{at} names no family; add [kernel.standard], texture, alu, oversample, hybrid or tensor"
+                ));
             };
             if entry.families().len() > 1 {
                 return Err(format!("{at} names more than one family"));
@@ -786,6 +890,10 @@ impl Parameters {
             common.sampler == Sampler::Buffer || most <= 4,
             format!("sampler `image` serves at most 4 slices, not {most}"),
         )?;
+        rule(
+            most <= 16 || matches!(self, Parameters::Tensor(_)),
+            format!("{most} slices at once are only for tensor kernels"),
+        )?;
         rule((1..=64).contains(&common.unroll), format!("unroll {} must be 1 to 64", common.unroll))?;
         rule(common.occupancy <= 100, format!("occupancy {} must be 0 to 100 percent", common.occupancy))?;
         match self {
@@ -818,6 +926,7 @@ impl Parameters {
                 )?;
                 p.alu.check(slices, build, Algorithm::Alu)
             }
+            Parameters::Tensor(p) => p.check(slices),
         }
     }
 }

@@ -21,7 +21,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("nvidia-kepler-gk104.toml", include_str!("../../configs/nvidia-kepler-gk104.toml")),
     ("nvidia-kepler-gk110.toml", include_str!("../../configs/nvidia-kepler-gk110.toml")),
     ("nvidia-maxwell.toml", include_str!("../../configs/nvidia-maxwell.toml")),
-    ("nvidia-newer.toml", include_str!("../../configs/nvidia-newer.toml")),
+    ("nvidia-turing.toml", include_str!("../../configs/nvidia-turing.toml")),
+    ("nvidia-ampere.toml", include_str!("../../configs/nvidia-ampere.toml")),
     ("nvidia-pascal.toml", include_str!("../../configs/nvidia-pascal.toml")),
 ];
 

@@ -28,7 +28,7 @@ fn every_shipped_profile_serves_every_auto_choice() {
     for (profile, _) in shipped().iter() {
         for &interpolation in Interpolation::ALL {
             for &mode in Mode::ALL {
-                for run_slices in [1, 2, 3, 5, 1000] {
+                for run_slices in [1, 2, 3, 5, 13, 40, 1000] {
                     let offer = profile.select(None, interpolation, mode, None, run_slices);
                     let offer = offer.unwrap_or_else(|e| panic!("{}: {e}", profile.name));
                     assert!(run_slices > 1 || offer.slices == 1);
@@ -73,10 +73,11 @@ fn malformed_profiles_say_what_is_wrong() {
         ("[kernel.standard]", "[kernel.alu]\n[kernel.standard]", "more than one family"),
         ("radices = [2, 3, 5, 7]", "radices = [2, 17]", "primes up to 13"),
         ("work-group = [16, 16]", "work-group = [64, 64]", "at most 1024 work-items"),
+        ("slices = [1, 2, 4, 8, 16]", "slices = [32]", "only for tensor kernels"),
         (
             "interpolation = \"nearest\"\nmode = \"fast\"",
             "interpolation = \"linear\"\nmode = \"fast\"",
-            "exactly one [[auto]]",
+            "exactly one [[auto]] entry without up-to",
         ),
     ];
     for (from, to, expected) in cases {
@@ -85,6 +86,28 @@ fn malformed_profiles_say_what_is_wrong() {
         let message = Profile::parse(&text, "mine.toml").unwrap_err().to_string();
         assert!(message.contains(expected) && message.contains("mine.toml"), "{message}");
     }
+}
+
+#[test]
+fn few_slices_may_have_their_own_choice() {
+    let mut profile = shipped().named("default").unwrap();
+    let few = |up_to, slices| Auto {
+        interpolation: Interpolation::Linear,
+        mode: Mode::Precise,
+        algorithm: Algorithm::Standard,
+        slices,
+        up_to,
+        source: None,
+    };
+    profile.auto.retain(|a| (a.interpolation, a.mode) != (Interpolation::Linear, Mode::Precise));
+    profile.auto.extend([few(Some(8), 2), few(None, 16), few(Some(1), 1)]);
+    profile.check().unwrap();
+    for (run_slices, slices) in [(1, 1), (2, 2), (8, 2), (9, 16), (1000, 16)] {
+        let offer = profile.select(None, Interpolation::Linear, Mode::Precise, None, run_slices).unwrap();
+        assert_eq!(offer.slices, slices, "{run_slices}");
+    }
+    profile.auto.push(few(Some(8), 4));
+    assert!(profile.check().unwrap_err().contains("different up-to"));
 }
 
 #[test]

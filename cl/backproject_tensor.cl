@@ -1,0 +1,211 @@
+/* backproject_tensor.cl: back projection as a product of matrices.
+ *
+ * A square of 4 x 4 pixels meets at most 7 neighbouring bins of a projection, however that is turned: its diagonal is
+ * 4.3 bins, one more is needed to interpolate and one because it starts between two. What a projection adds to the
+ * square is therefore a product: the weights of 16 pixels for 8 bins, times the values of these bins in all slices. Two
+ * projections make the 16 columns of weights that a matrix unit takes. Positions are found once for all slices.
+ *
+ * A work-group is WARPS_X x WARPS_Y warps of 32 items, a warp computes SQUARES_X x SQUARES_Y squares. Bins that a block
+ * can meet are copied to local memory, STAGE projections at a time into one of BUFFERS buffers, LEAD stages ahead.
+ *
+ * Defines
+ *   WINDOW       bins that a block of pixels can meet, and what its last square reads beyond
+ *   STAGE        even
+ *   FLUSH        projections after which the unit's sums are added to others in f32: matrix units cut off what they
+ *                add, always towards 0, which must not pile up; 0 never. A multiple of STAGE
+ *   SLICES       16, 32 or 64; 16 or 32 with SPLIT (weights are split, too)
+ *
+ * Layout of the compound sinogram
+ *   [projection][GUARD + bin + GUARD][value] half, see halves.cl; a projection's bytes are in the order of SWIZZLED
+ */
+#ifndef WARPS_X
+#define WARPS_X 4
+#endif
+#ifndef WARPS_Y
+#define WARPS_Y 2
+#endif
+#ifndef SQUARES_X
+#define SQUARES_X 2
+#endif
+#ifndef SQUARES_Y
+#define SQUARES_Y 2
+#endif
+#ifndef WINDOW
+#define WINDOW 41
+#endif
+#ifndef GUARD
+#define GUARD WINDOW
+#endif
+#ifndef FLUSH
+#define FLUSH 0
+#endif
+
+#define SINOGRAM __global const uchar *restrict
+
+#define WARPS (WARPS_X * WARPS_Y)
+#define SQUARES (SQUARES_X * SQUARES_Y)
+#define SIDE 4                               /* of a square, pixels */
+#define BLOCK_X (WARPS_X * SQUARES_X * SIDE) /* pixels of a work-group */
+#define BLOCK_Y (WARPS_Y * SQUARES_Y * SIDE)
+/* Rows of local memory for a projection: bin b lies at a row that equals it modulo 8, as in global memory, so that
+ * SWIZZLED means the same in both. */
+#define WINDOW_ROWS ((WINDOW + 7 + 7) / 8 * 8)
+#define WINDOW_BYTES (WINDOW_ROWS * ROW_BYTES)
+/* Positions of a warp's squares for a stage, as many as fit a warp at a time. */
+#define ENTRIES (SQUARES * STAGE)
+#define ROUNDS ((ENTRIES + 31) / 32)
+
+/* What says where a block meets a projection. */
+typedef struct {
+    float2 column, row; /* whole bins and rest of the block's first pixel */
+    float2 turn;
+    float lowest;
+} ray_t;
+
+#define RAY(p) {columns[p], rows[p], TURN(constants, p, projections), LOWEST(constants, p, projections)}
+
+/* The first bin of a block's window. `rest` becomes the position of the block's first pixel from there. */
+HELPER int window_start(ray_t ray, float *rest)
+{
+    const float start = floor(ray.column.y + ray.row.y + ray.lowest);
+    *rest = ray.column.y + ray.row.y - start;
+    return (int)(ray.column.x + ray.row.x + start);
+}
+
+/* The same as a row of the sinogram: a window beyond the detector holds only guard bins. */
+HELPER int window_row(int start, int bins)
+{
+    return clamp(start, -GUARD, bins) + GUARD;
+}
+
+KERNEL
+void backproject(KERNEL_ARGUMENTS)
+{
+    __local uchar cells[BUFFERS * STAGE * WINDOW_BYTES] __attribute__((aligned(1024)));
+    /* [even or odd stage][warp][pair][square][projection of the pair] position from the square's first bin (bits), and
+     * where that bin's row starts in `cells`, in bytes */
+    __local uint2 squares[2][WARPS][ENTRIES] __attribute__((aligned(16)));
+    /* [even or odd stage][warp][projection] cosine and sine */
+    __local float2 turns[2][WARPS][STAGE] __attribute__((aligned(16)));
+    COPY_STATE(signals);
+
+    const output_t out = OUTPUT;
+    const int lane = get_local_id(0), warp = get_local_id(1);
+    const int stages = (projections + STAGE - 1) / STAGE;
+    /* the warp's first pixel in the block */
+    const float2 corner = (float2)((warp % WARPS_X) * SQUARES_X * SIDE, (warp / WARPS_X) * SQUARES_Y * SIDE);
+    columns += (ulong)get_group_id(0) * projections;
+    rows += (ulong)get_group_id(1) * projections;
+    const size_t stride = (size_t)(bins + 2 * GUARD) * ROW_BYTES;
+
+    sums_t sums[SQUARES];
+#if FLUSH
+    sums_t totals[SQUARES];
+#endif
+    UNROLL_UNIT
+    for (int s = 0; s < SQUARES; s++) {
+        clear_sums(&sums[s]);
+#if FLUSH
+        clear_sums(&totals[s]);
+#endif
+    }
+
+/* The rays that an item turns into positions of a stage; loaded a stage before they are needed. */
+#define LOAD_RAYS(stage) \
+    UNROLL_ALL \
+    for (int i = 0; i < ROUNDS; i++) { \
+        const int p = min((stage) * STAGE + (i * 32 + lane) / SQUARES, projections - 1); \
+        const ray_t ray = RAY(p); \
+        rays[i] = ray; \
+    }
+
+/* Positions of a stage. Past the last projection they are so far away that every weight is 0. */
+#define PLACE_SQUARES(stage) \
+    UNROLL_ALL \
+    for (int i = 0; i < ROUNDS; i++) { \
+        const int entry = i * 32 + lane; \
+        if (entry < ENTRIES) { \
+            const int p = entry / SQUARES, s = entry % SQUARES; \
+            float rest; \
+            const int start = window_start(rays[i], &rest); \
+            const float2 f = corner + (float2)(s % SQUARES_X * SIDE, s / SQUARES_X * SIDE); \
+            const float2 turn = rays[i].turn; \
+            const float h = mad(f.x, turn.x, mad(-f.y, turn.y, rest)); \
+            const float below = min(0.0f, (SIDE - 1) * turn.x) + min(0.0f, (1 - SIDE) * turn.y); \
+            const float first = max(floor(h + below), 0.0f); \
+            const float d = (stage) * STAGE + p < projections ? h - first + HALF_BIN : -64.0f; \
+            const int row = (window_row(start, bins) & 7) + (int)first; \
+            const uint place = (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES + row * ROW_BYTES; \
+            squares[(stage) & 1][warp][(p / 2 * SQUARES + s) * 2 + p % 2] = (uint2)(as_uint(d), place); \
+            if (s == 0) \
+                turns[(stage) & 1][warp][p] = turn; \
+        } \
+    }
+
+/* Starts to copy the windows of a stage. */
+#define COPY_WINDOWS(stage) \
+    if ((stage) < stages) { \
+        COPY_BEGIN(signals, stage) \
+        for (int p = COPY_FIRST; p < STAGE; p += COPY_STEP) { \
+            const int q = min((stage) * STAGE + p, projections - 1); \
+            const ray_t ray = RAY(q); \
+            float rest; \
+            const int from = window_row(window_start(ray, &rest), bins); \
+            COPY_WINDOW(signals, stage, \
+                        cells + (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES + (from & 7) * ROW_BYTES, \
+                        sinogram + q * stride + (size_t)from * ROW_BYTES) \
+        } \
+        COPY_END \
+    }
+
+    ray_t rays[ROUNDS];
+    COPY_PREPARE(signals)
+    LOAD_RAYS(0)
+    PLACE_SQUARES(0)
+    LOAD_RAYS(1)
+    for (int stage = 0; stage < LEAD; stage++)
+        COPY_WINDOWS(stage)
+    for (int stage = 0; stage < stages; stage++) {
+        COPY_WINDOWS(stage + LEAD)
+        PLACE_SQUARES(stage + 1)
+        LOAD_RAYS(stage + 2)
+        COPY_WAIT(signals, stage)
+        __local const uint4 *place = (__local const uint4 *)squares[stage & 1][warp];
+        __local const float4 *turn = (__local const float4 *)turns[stage & 1][warp];
+        UNROLL_LOOP
+        for (int pair = 0; pair < STAGE / 2; pair++) {
+            const pixels_t pixels = pixels_of_lane(turn[pair], lane);
+            UNROLL_UNIT
+            for (int s = 0; s < SQUARES; s++)
+                add_products(&sums[s], cells, place[pair * SQUARES + s], pixels, lane);
+        }
+        COPY_RELEASE(signals, stage)
+#if FLUSH
+        if ((stage + 1) * STAGE % FLUSH == 0) {
+            UNROLL_UNIT
+            for (int s = 0; s < SQUARES; s++) {
+                add_sums(&totals[s], &sums[s]);
+                clear_sums(&sums[s]);
+            }
+        }
+#endif
+    }
+
+    const int x = origin.x + (int)get_group_id(0) * BLOCK_X + (int)corner.x - out.roi.x;
+    const int y = origin.y + (int)get_group_id(1) * BLOCK_Y + (int)corner.y - out.roi.y;
+    const ulong plane = (ulong)out.roi.z * out.roi.w;
+    UNROLL_UNIT
+    for (int s = 0; s < SQUARES; s++) {
+#if FLUSH
+        add_sums(&sums[s], &totals[s]);
+#endif
+        UNROLL_UNIT
+        for (int n = 0; n < SUMS; n++) {
+            const int pixel = pixel_of_sum(n, lane), slice = slice_of_sum(n, lane);
+            const int px = x + s % SQUARES_X * SIDE + pixel % SIDE, py = y + s / SQUARES_X * SIDE + pixel / SIDE;
+            if (px >= 0 && px < out.roi.z && py >= 0 && py < out.roi.w && slice < out.valid)
+                out.slices[slice * plane + (ulong)py * out.roi.z + px] =
+                    sums[s].value[n] * (out.unit / half_range_factor(out.peaks[slice]));
+        }
+    }
+}

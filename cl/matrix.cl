@@ -1,0 +1,241 @@
+/* matrix.cl: what a warp of 32 items does together: copies ahead of their use, and products of matrices.
+ *
+ *   MATRIX       1 the matrix unit, by assembly: an item holds fixed entries of the factors, and all items of a warp
+ *                multiply together; 0 plain arithmetic: an item computes its entries of the product alone
+ *   BULK_COPIES  1 windows are copied by the copy engine, by assembly; 0 by the items
+ *
+ * An item's share of a product of 16 pixels and SLICES slices (its `sums_t`): pixels g and g + 8, and for both the
+ * slices 2t and 2t + 1 of every eight slices, where g = lane / 4 and t = lane % 4.
+ */
+#ifndef MATRIX
+#define MATRIX 0
+#endif
+#ifndef BULK_COPIES
+#define BULK_COPIES 0
+#endif
+#ifndef STAGE
+#define STAGE 2
+#endif
+#ifndef BUFFERS
+#define BUFFERS 2
+#endif
+#ifndef LEAD
+#define LEAD 1
+#endif
+
+#define SUMS (SLICES / 2)
+
+typedef struct {
+    float value[SUMS]; /* [eight slices][pixel g, pixel g + 8][slice 2t, 2t + 1] */
+} sums_t;
+
+HELPER int pixel_of_sum(int n, int lane)
+{
+    return lane / 4 + n % 4 / 2 * 8;
+}
+
+HELPER int slice_of_sum(int n, int lane)
+{
+    return n / 4 * 8 + lane % 4 * 2 + n % 2;
+}
+
+/* Loops over what lies in registers; plain arithmetic leaves them to the compiler. */
+#if MATRIX
+#define UNROLL_UNIT UNROLL_ALL
+#else
+#define UNROLL_UNIT
+#endif
+
+HELPER void clear_sums(sums_t *sums)
+{
+    UNROLL_UNIT
+    for (int n = 0; n < SUMS; n++)
+        sums->value[n] = 0.0f;
+}
+
+HELPER void add_sums(sums_t *to, const sums_t *sums)
+{
+    UNROLL_UNIT
+    for (int n = 0; n < SUMS; n++)
+        to->value[n] += sums->value[n];
+}
+
+/* The weight of a bin is a function of d, how far the pixel's position is from it: linear max(0, 1 - |d|); nearest 1 for
+ * 0 <= d < 1, when positions are half a bin further. */
+#define HALF_BIN (LINEAR ? 0.0f : 0.5f)
+
+/* d of an item's pixels for its bins, less the position of the square's first pixel: for two projections, pixel g in
+ * .x, pixel g + 8 in .y. MATRIX counts from bin 2t, whose weight the item makes; else from bin 0. */
+typedef struct {
+    float2 a, b;
+} pixels_t;
+
+HELPER pixels_t pixels_of_lane(float4 turn, int lane)
+{
+    const float x = lane / 4 % 4, y = lane / 16, bin = MATRIX ? 2 * (lane % 4) : 0;
+    pixels_t pixels;
+    pixels.a.x = mad(x, turn.x, -mad(y, turn.y, bin));
+    pixels.a.y = mad(-2.0f, turn.y, pixels.a.x);
+    pixels.b.x = mad(x, turn.z, -mad(y, turn.w, bin));
+    pixels.b.y = mad(-2.0f, turn.w, pixels.b.x);
+    return pixels;
+}
+
+#if MATRIX
+
+#define LOCAL_ADDRESS(pointer) ((uint)(size_t)(pointer))
+
+/* Weights of the bins at d and d - 1 as two halves; with SPLIT what is left of them as two more. */
+HELPER uint2 pair_of_weights(float d)
+{
+    uint high, low = 0;
+#if !LINEAR
+    /* floor(d) in the low bits of a float: a 1 of half, shifted to the bin; shifts by 32 and more leave nothing */
+    __asm__("{ .reg .f32 f; .reg .b32 n;\n"
+            "  add.rm.f32 f, %1, 0f4B400000; mov.b32 n, f; shl.b32 n, n, 4; add.s32 n, n, 0x4C000000;\n"
+            "  shl.b32 %0, %2, n; }" : "=r"(high) : "f"(d), "r"(0x3c00u));
+#elif SPLIT
+    __asm__("{ .reg .f32 p, q, h; .reg .b16 x, y;\n"
+            "  abs.f32 p, %2; sub.sat.f32 p, 0f3F800000, p; abs.f32 q, %3; sub.sat.f32 q, 0f3F800000, q;\n"
+            "  cvt.rn.f16x2.f32 %0, q, p; mov.b32 {x, y}, %0;\n"
+            "  cvt.f32.f16 h, x; sub.f32 p, p, h; cvt.f32.f16 h, y; sub.f32 q, q, h;\n"
+            "  cvt.rn.f16x2.f32 %1, q, p; }" : "=r"(high), "=r"(low) : "f"(d), "f"(d - 1.0f));
+#else
+    __asm__("{ .reg .b32 n;\n"
+            "  cvt.rn.f16x2.f32 n, %2, %1; abs.f16x2 n, n; sub.rn.sat.f16x2 %0, %3, n; }"
+            : "=r"(high) : "f"(d), "f"(d - 1.0f), "r"(0x3c003c00u));
+#endif
+    return (uint2)(high, low);
+}
+
+/* sum += weights * values for eight slices. */
+#define MULTIPLY(sum, weights, part, x, y) \
+    __asm__("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+            "{%0, %1, %2, %3};" : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3]) \
+            : "r"(weights[0].part), "r"(weights[1].part), "r"(weights[2].part), "r"(weights[3].part), "r"(x), "r"(y))
+
+/* Adds what two projections give a square. `place`: d of its first pixel (bits) and its first bin's row, for both. */
+HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
+{
+    uint2 weights[4];
+    weights[0] = pair_of_weights(as_float(place.x) + pixels.a.x);
+    weights[1] = pair_of_weights(as_float(place.x) + pixels.a.y);
+    weights[2] = pair_of_weights(as_float(place.z) + pixels.b.x);
+    weights[3] = pair_of_weights(as_float(place.z) + pixels.b.y);
+    /* an item names one row of 8 values: of eight bins, two projections and two times eight slices */
+    const uint row = LOCAL_ADDRESS(cells) + SWIZZLED((lane / 8 % 2 ? place.w : place.y) + lane % 8 * ROW_BYTES + lane / 16 * 16);
+    uint values[ROW_BYTES / 8];
+    UNROLL_ALL
+    for (int n = 0; n < ROW_BYTES / 32; n++)
+        __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(values[4 * n]), "=r"(values[4 * n + 1]), "=r"(values[4 * n + 2]),
+                           "=r"(values[4 * n + 3]) : "r"(row ^ (n * 32)));
+    UNROLL_ALL
+    for (int n = 0; n < SLICES / 8; n++) {
+        MULTIPLY(&sums->value[4 * n], weights, x, values[2 * n], values[2 * n + 1]);
+#if SPLIT
+        const int low = n + SLICES / 8;
+        MULTIPLY(&sums->value[4 * n], weights, x, values[2 * low], values[2 * low + 1]);
+#if LINEAR
+        MULTIPLY(&sums->value[4 * n], weights, y, values[2 * n], values[2 * n + 1]);
+#endif
+#endif
+    }
+}
+
+#else
+
+/* The weight of the bin at d as a sum of two halves; the second is 0 without SPLIT. */
+HELPER float2 weight_of(float d)
+{
+    const float weight = LINEAR ? max(0.0f, 1.0f - fabs(d)) : (d >= 0.0f && d < 1.0f ? 1.0f : 0.0f);
+    const float high = rounded_to_half(weight);
+    return (float2)(high, SPLIT ? rounded_to_half(weight - high) : 0.0f);
+}
+
+HELPER float cell_value(__local const uchar *cells, uint row, int column)
+{
+    return vload_half(SWIZZLED(row + 2 * column) / 2, (__local const half *)cells);
+}
+
+HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
+{
+    for (int column = 0; column < 16; column++) {
+        const int bin = column % 8;
+        const float2 d = (column < 8 ? as_float(place.x) + pixels.a : as_float(place.z) + pixels.b) - bin;
+        const uint row = (column < 8 ? place.y : place.w) + bin * ROW_BYTES;
+        const float2 weights[2] = {weight_of(d.x), weight_of(d.y)};
+        for (int n = 0; n < SUMS; n++) {
+            const float2 weight = weights[n % 4 / 2];
+            const float value = cell_value(cells, row, slice_of_sum(n, lane));
+            sums->value[n] = mad(weight.x, value, sums->value[n]);
+#if SPLIT
+            sums->value[n] = mad(weight.x, cell_value(cells, row, slice_of_sum(n, lane) + SLICES), sums->value[n]);
+            sums->value[n] = mad(weight.y, value, sums->value[n]);
+#endif
+        }
+    }
+}
+
+#endif
+
+#if BULK_COPIES
+
+/* A buffer has two signals: all its windows have arrived, and all warps are done with it. Warps take turns to copy. */
+#define WARP_BARRIER __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#define FULL(signals, stage) LOCAL_ADDRESS(&signals[(stage) % BUFFERS])
+#define FREE(signals, stage) LOCAL_ADDRESS(&signals[BUFFERS + (stage) % BUFFERS])
+/* Waits for the end of a signal's phase; phases are numbered by parity. */
+#define AWAIT(signal, phase) \
+    __asm__ volatile("{ .reg .pred done;\n" \
+                     "AGAIN: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n" \
+                     "  @!done bra AGAIN; }" :: "r"(signal), "r"((phase) & 1) : "memory");
+
+#define COPY_STATE(signals) __local ulong signals[2 * BUFFERS]
+#define COPY_PREPARE(signals) \
+    if (lane == 0 && warp == 0) \
+        for (int buffer = 0; buffer < BUFFERS; buffer++) { \
+            __asm__ volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(FULL(signals, buffer)) : "memory"); \
+            __asm__ volatile("mbarrier.init.shared.b64 [%0], %1;" \
+                             :: "r"(FREE(signals, buffer)), "r"(WARPS) : "memory"); \
+        } \
+    __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory"); \
+    barrier(CLK_LOCAL_MEM_FENCE);
+#define COPY_BEGIN(signals, stage) \
+    if (warp == (stage) % WARPS) { \
+        if ((stage) >= BUFFERS) \
+            AWAIT(FREE(signals, stage), (stage) / BUFFERS - 1) \
+        if (lane == 0) \
+            __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" \
+                             :: "r"(FULL(signals, stage)), "r"(STAGE * WINDOW * ROW_BYTES) : "memory"); \
+        WARP_BARRIER
+#define COPY_FIRST lane
+#define COPY_STEP 32
+#define COPY_WINDOW(signals, stage, to, from) \
+    __asm__ volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \
+                     :: "r"(LOCAL_ADDRESS(to)), "l"(from), "r"(WINDOW * ROW_BYTES), "r"(FULL(signals, stage)) \
+                     : "memory");
+#define COPY_END WARP_BARRIER }
+#define COPY_WAIT(signals, stage) \
+    WARP_BARRIER \
+    AWAIT(FULL(signals, stage), (stage) / BUFFERS)
+#define COPY_RELEASE(signals, stage) \
+    WARP_BARRIER \
+    if (lane == 0) \
+        __asm__ volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(FREE(signals, stage)) : "memory");
+
+#else
+
+#define COPY_STATE(signals)
+#define COPY_PREPARE(signals)
+#define COPY_BEGIN(signals, stage)
+#define COPY_FIRST warp
+#define COPY_STEP WARPS
+#define COPY_WINDOW(signals, stage, to, from) \
+    for (int piece = lane; piece < WINDOW * ROW_BYTES / 16; piece += 32) \
+        vstore4(vload4(piece, (__global const uint *)(from)), piece, (__local uint *)(to));
+#define COPY_END
+#define COPY_WAIT(signals, stage) barrier(CLK_LOCAL_MEM_FENCE);
+#define COPY_RELEASE(signals, stage) barrier(CLK_LOCAL_MEM_FENCE);
+
+#endif
