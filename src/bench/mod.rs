@@ -5,7 +5,7 @@ mod plot;
 mod reference;
 
 pub use plot::plot;
-pub use reference::{Expected, Reads, Reference, back_project};
+pub use reference::{Reads, Reference};
 
 use crate::error::Result;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
@@ -255,7 +255,7 @@ impl Row {
     /// One line of progress.
     pub fn describe(&self) -> String {
         match (&self.reason, self.gu_per_s) {
-            (Some(reason), _) => format!("{}: {}", self.verdict, reason.lines().next().unwrap_or("")),
+            (Some(reason), _) => format!("{}, {}", self.verdict, reason.lines().next().unwrap_or("")),
             (None, Some(rate)) => format!("{} GU/s", three_digits(rate)),
             (None, None) => format!("{}, error {}", self.verdict, scientific(self.error)),
         }
@@ -275,7 +275,8 @@ fn scientific(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
 }
 
-/// The result as a Markdown table with aligned columns; profiles are named when there are several.
+/// The result as a Markdown table with aligned columns, and why kernels have no result; profiles are named when there
+/// are several.
 pub fn table(rows: &[Row]) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     let milli = |value: Option<f64>| number(value.map(|v| v * 1e3));
@@ -331,6 +332,9 @@ pub fn table(rows: &[Row]) -> String {
             text += "|\n";
         }
     }
+    for row in rows.iter().filter(|r| r.reason.is_some()) {
+        text += &format!("\n{} {}: {}\n", row.kernel, row.mode, row.describe());
+    }
     text
 }
 
@@ -382,14 +386,14 @@ mod tests {
 
     #[test]
     fn a_speed_stands_only_beside_a_passed_check() {
-        let rows = [
+        let mut rows = [
             example_row(Algorithm::Standard, 1, Some(123.4)),
             example_row(Algorithm::Alu, 16, None),
             example_row(Algorithm::Alu, 2, None).without_numbers(Verdict::Skipped("too large".into())),
         ];
         let text = table(&rows);
         let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
-        assert_eq!(lines.len(), 5);
+        assert_eq!(lines.len(), 7);
         assert_eq!(
             lines[2][1..=10],
             ["standard", "linear", "precise", "1", "123", "1.25", "-", "2.0e-6", "1e-5", "right"]
@@ -397,9 +401,13 @@ mod tests {
         assert_eq!(lines[3][5..=6], ["-", "-"]);
         assert_eq!((lines[3][10], lines[4][10]), ("WRONG", "skipped"));
         // aligned
-        assert!(text.lines().all(|l| l.len() == text.lines().next().unwrap().len()));
+        assert!(text.lines().take(5).all(|l| l.len() == text.lines().next().unwrap().len()));
+        assert!(text.ends_with("\nexample precise: skipped, too large\n"), "{text}");
+        assert!(!text.contains("profile"));
         assert!(rows[1].verdict.is_bad() && !rows[2].verdict.is_bad());
         let json = serde_json::to_value(&rows[2]).unwrap();
         assert_eq!((&json["verdict"], &json["reason"]), (&"skipped".into(), &"too large".into()));
+        rows[1].profile = "other".into();
+        assert!(table(&rows).starts_with("| profile |"));
     }
 }

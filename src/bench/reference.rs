@@ -28,10 +28,10 @@ impl Reads {
 
 /// A value that a kernel should give.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Expected {
-    pub value: f64,
+struct Expected {
+    value: f64,
     /// How much it may be off because positions near the middle between two values may go either way.
-    pub slack: f64,
+    slack: f64,
 }
 
 /// Pixels that are compared; the check costs this many times projections times slices.
@@ -110,7 +110,7 @@ impl Reference {
 }
 
 /// Back projection in `f64` of all sinograms at some pixels: `[pixel][slice]`.
-pub fn back_project(
+fn back_project(
     geometry: &Geometry,
     sinograms: &[f32],
     pixels: &[[usize; 2]],

@@ -45,11 +45,12 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
 
     let choices = choices(&args.profile, &store, found)?;
     let candidates = candidates(&choices, &wanted, &protocol)?;
-    let head = head(found, &choices, &protocol);
+    let once = args.profile.iter().any(|name| name == "all");
+    let head = head(found, &choices, once, &protocol);
     if args.json {
         reporter.note(&head);
     }
-    let rows = measure(found, &candidates, &protocol, args.profile.iter().any(|name| name == "all"), &reporter)?;
+    let rows = measure(found, &candidates, &protocol, once, &reporter)?;
 
     if let Some(path) = &args.plot {
         std::fs::write(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
@@ -153,12 +154,13 @@ fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted, protocol: &Protocol) -
 }
 
 /// What was timed on what, for people.
-fn head(found: &FoundDevice, choices: &[Choice], p: &Protocol) -> String {
+fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> String {
     let f = &found.facts;
     let clock = if f.clock_mhz > 0 { format!(" at up to {} MHz", f.clock_mhz) } else { String::new() };
     let profiles = match choices {
         [one] => format!("profile {} ({})", one.profile.name, one.reason),
-        several => format!("{} profiles, each kernel once", several.len()),
+        several if once => format!("{} profiles, each kernel once", several.len()),
+        several => format!("{} profiles", several.len()),
     };
     format!(
         "{} [{}], {} compute units{clock}, driver {}; {profiles}\n\
@@ -200,9 +202,13 @@ fn measure(
     let mut rows: Vec<Row> = Vec::new();
     for (number, Candidate { profile, offer, fft_length }) in candidates.iter().enumerate() {
         // a driver may hand out nothing but errors after one: then it is opened again
-        let mut here = match bench.take() {
-            Some(bench) => bench,
-            None => Bench::new(found, *protocol, &reference)?,
+        let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &reference), Ok) {
+            Ok(here) => here,
+            Err(error) if rows.is_empty() => return Err(error),
+            Err(error) => {
+                reporter.note(&format!("note: the device cannot be opened again, the rest is left out: {error}"));
+                break;
+            }
         };
         let spec = KernelSpec::new(offer, profile, here.texel(offer)?, problem, Some(facts));
         let source = spec.generate()?;

@@ -40,7 +40,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the device; nothing is uploaded before the first kernel.
+    /// Opens the device and puts the reference's noise on it.
     pub fn new(found: &FoundDevice, protocol: Protocol, reference: &Reference) -> Result<Self> {
         let session = Session::open(found)?;
         let mut rows = session.buffer(reference.sinograms().len(), CL_MEM_READ_ONLY, "sinograms")?;
