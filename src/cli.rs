@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   done
-  1   compared unequal
+  1   compared unequal, or a benchmarked kernel is wrong
   2   usage: unknown flag or key, bad value
   3   input: missing, corrupt or inconsistent files
   4   device or driver
@@ -36,6 +36,9 @@ pub enum Command {
     },
     /// Print a generated back-projection kernel and its build options; needs no device
     Kernel(KernelArgs),
+    /// Check and time the back-projection kernels of a profile on a device
+    #[command(after_help = EXIT_CODES)]
+    Bench(BenchArgs),
     /// Write analytic sinograms or projections of a phantom
     Phantom(PhantomArgs),
     /// Compare slices with reference slices
@@ -333,6 +336,49 @@ pub struct KernelArgs {
     /// Write every kernel of the profile into a directory, one file each; the first lines say how to build it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass"])]
     pub every: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    pub profile: Vec<String>,
+    /// Only these families of kernels
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub algorithm: Vec<String>,
+    /// Only these interpolations: linear, nearest
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub interpolation: Vec<String>,
+    /// Only these modes: precise, fast
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    pub mode: Vec<String>,
+    /// Only kernels of so many slices: 1, 2, 4, 8 or 16
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub slices_per_pass: Vec<String>,
+    /// Side of a slice in pixels
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    pub size: usize,
+    /// Detector bins [default: size]
+    #[arg(long, value_name = "N")]
+    pub bins: Option<usize>,
+    /// Projections [default: size]
+    #[arg(long, value_name = "N")]
+    pub projections: Option<usize>,
+    /// Timed passes of each kernel, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub passes: usize,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the speeds as bars
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Say nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 #[derive(Args, Debug)]

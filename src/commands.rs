@@ -1,4 +1,8 @@
-//! The commands beside `reconstruct`: devices, profiles, kernel, phantom, compare, info.
+//! The commands beside `reconstruct`: devices, profiles, kernel, bench, phantom, compare, info.
+
+mod bench;
+
+pub use bench::bench;
 
 use crate::cli::{CompareArgs, DevicesArgs, InfoArgs, KernelArgs, PhantomArgs, ProfilesAction};
 use crate::compare::{Accumulator, Comparison, Mask, Range};

@@ -10,6 +10,7 @@
 //! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters; `docs/architecture.md`
 //! is the map of the rooms.
 
+pub mod bench;
 pub mod cli;
 pub mod commands;
 pub mod compare;

@@ -42,5 +42,15 @@ pub fn margin(spec: &KernelSpec) -> Margin {
     }
 }
 
-/// Half width, in bins, of the zone around a tie of nearest interpolation that rounding may decide.
+/// Half width of the zone around a tie of nearest interpolation that rounding may decide, in distances between two
+/// values.
 pub const TIE: f64 = 1e-4;
+
+/// The same for a kernel and a detector of `bins` bins: wider where positions are counted from bin 0 in `f32`, whose
+/// last bit grows with the detector; four additions may each lose half of it.
+pub fn tie(spec: &KernelSpec, bins: usize) -> f64 {
+    match spec.parameters {
+        Parameters::Texture(_) => TIE.max(4.0 * bins as f64 * f64::from(f32::EPSILON) / 2.0),
+        _ => TIE,
+    }
+}

@@ -142,7 +142,7 @@ fn check(found: &FoundDevice, profile: &Profile, offer: &Offer, scans: &[(&'stat
         for slice in [0, count - 1] {
             let sinogram = &sinograms[slice * values..(slice + 1) * values];
             let filtered = filter(sinogram, scan.bins, length, Pad::Edge, Some(&|_| 1.0));
-            let (want, slack) = back_project(&filtered, scan, reads(&spec));
+            let (want, slack) = back_project(&filtered, scan, Read::of(&spec));
             let error = relative_rms(&got[slice * pixels..(slice + 1) * pixels], &want, &slack);
             println!("{} {name} slice {slice}: {error:.2e} (margin {:.0e})", spec.name(), bound.relative_rms);
             if error.is_nan() || error > bound.relative_rms {
@@ -158,15 +158,6 @@ fn check(found: &FoundDevice, profile: &Profile, offer: &Offer, scans: &[(&'stat
         }
     }
     failures
-}
-
-/// How the reference reads the sinogram for a kernel.
-fn reads(spec: &KernelSpec) -> Read {
-    match (&spec.parameters, spec.interpolation) {
-        (Parameters::Oversample(_), _) => Read::Oversampled(4),
-        (_, Interpolation::Linear) => Read::Linear,
-        _ => Read::Nearest,
-    }
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn only_device_rooms_speak_opencl() {
 fn pure_rooms_know_no_device_room() {
     for (path, text) in files("src", "rs") {
         let pure = [
+            "src/bench",
             "src/plan.rs",
             "src/profile",
             "src/kernelgen",

@@ -13,7 +13,7 @@ use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, Texel};
 use fbp::margins::margin;
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::facts::ImageFormat;
-use fbp::profile::{Interpolation, Parameters, Profile, ProfileStore};
+use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::{Filter, padded_length};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -109,11 +109,7 @@ fn run(found: &FoundDevice, case: &Case, number: usize) -> Result<(f64, f64), Bo
     let mut slices = vec![f32::NAN; count * roi.pixels()];
     engine.reconstruct(&sinograms, &mut slices)?;
 
-    let read = match (&spec.parameters, spec.interpolation) {
-        (Parameters::Oversample(_), _) => Read::Oversampled(4),
-        (_, Interpolation::Linear) => Read::Linear,
-        _ => Read::Nearest,
-    };
+    let read = Read::of(spec);
     let mut worst = 0f64;
     for (slice, sinogram) in sinograms.chunks(values).enumerate() {
         let filtered = filter(sinogram, scan.bins, length, pad, Some(&|_| 1.0));

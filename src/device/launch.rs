@@ -85,17 +85,7 @@ impl FilterKernels {
         sinogram: &mut SinogramStore,
     ) -> Result<Vec<Event>> {
         let s = self.shape;
-        let mut events = vec![
-            session
-                .launch(&self.pad, "pad_rows")
-                .handle(rows)?
-                .handle(&self.spectra)?
-                .value(first as u64)?
-                .value(s.bins as i32)?
-                .value(s.projections as i32)?
-                .value(valid as i32)?
-                .run(&[s.length, s.pairs(), s.slices], None)?,
-        ];
+        let mut events = vec![self.pad(session, rows, first, valid)?];
         events.push(transform.forward(session, &mut self.spectra)?);
         events.push(
             session
@@ -105,6 +95,42 @@ impl FilterKernels {
                 .run(&[s.length, s.rows()], None)?,
         );
         events.push(transform.backward(session, &mut self.spectra)?);
+        events.extend(self.store(session, sinogram)?);
+        Ok(events)
+    }
+
+    /// Stores rows as they are, unfiltered: the compound sinogram then holds known values.
+    pub fn store_rows(
+        &mut self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+        sinogram: &mut SinogramStore,
+    ) -> Result<()> {
+        self.pad(session, rows, first, valid)?;
+        self.store(session, sinogram)?;
+        Ok(())
+    }
+
+    /// Two real rows into each complex one.
+    fn pad(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
+        let s = self.shape;
+        session
+            .launch(&self.pad, "pad_rows")
+            .handle(rows)?
+            .handle(&self.spectra)?
+            .value(first as u64)?
+            .value(s.bins as i32)?
+            .value(s.projections as i32)?
+            .value(valid as i32)?
+            .run(&[s.length, s.pairs(), s.slices], None)
+    }
+
+    /// Complex rows into the compound sinogram, weighted by projection.
+    fn store(&mut self, session: &Session, sinogram: &mut SinogramStore) -> Result<Vec<Event>> {
+        let s = self.shape;
+        let mut events = Vec::new();
         if s.storage == Storage::Half {
             events.push(session.write(&mut self.peak_bits, &vec![0; s.slices], "peaks")?);
             events.push(

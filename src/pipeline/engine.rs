@@ -93,9 +93,7 @@ impl Engine {
             storage: spec.parameters.storage(),
             guard: spec.texel.guard(),
         };
-        let scale = 1.0 / setup.fft_length as f64;
-        let values: Vec<f32> =
-            spectrum(setup.filter, setup.cutoff, setup.fft_length).iter().map(|v| (v * scale) as f32).collect();
+        let values = scaled_spectrum(setup.filter, setup.cutoff, setup.fft_length);
         // weights relative to pi / P: exactly 1 when all are the same
         let unit = projections as f64 / std::f64::consts::PI;
         let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
@@ -166,6 +164,12 @@ impl Engine {
         };
         Ok(())
     }
+}
+
+/// A filter's spectrum with the `1 / length` of the backward transform.
+pub(super) fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
+    let scale = 1.0 / length as f64;
+    spectrum(filter, cutoff, length).iter().map(|v| (v * scale) as f32).collect()
 }
 
 /// Sum of the times that finished commands took on the device; 0 for drivers that do not tell.

@@ -3,8 +3,10 @@
 //! The reader, the device and the writer each work on their own chunk and hand it on through channels of one, so
 //! memory is bounded whatever the stack's size. The first error stops all of them.
 
+mod bench;
 mod engine;
 
+pub use bench::{Bench, Measured};
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 
 use crate::config::{Input, Job, Scaling, pieces, run_file};

@@ -2,6 +2,8 @@
 //! It shares no code with the program but the types that it is given.
 #![allow(dead_code)]
 
+use fbp::bench::Reads;
+use fbp::kernelgen::KernelSpec;
 use fbp::margins::TIE;
 use std::f64::consts::PI;
 
@@ -48,6 +50,17 @@ pub enum Read {
     Nearest,
     /// Linear at so many places a bin, then the nearest of them.
     Oversampled(u32),
+}
+
+impl Read {
+    /// The rule of a kernel.
+    pub fn of(spec: &KernelSpec) -> Read {
+        match Reads::of(spec) {
+            Reads::Linear => Read::Linear,
+            Reads::Nearest(1) => Read::Nearest,
+            Reads::Nearest(values) => Read::Oversampled(values),
+        }
+    }
 }
 
 /// Rows filtered by direct circular convolution in `f64`, on `length` points. `window(u)` is the factor on the ramp

@@ -1,0 +1,413 @@
+//! The benchmark of the paper (section 2.3) as far as it needs no device: the problem, when a time is steady, what a
+//! result looks like for people and scripts.
+
+mod plot;
+mod reference;
+
+pub use plot::plot;
+pub use reference::{Reads, Reference};
+
+use crate::error::Result;
+use crate::geometry::{Geometry, Roi, default_axis, even_angles};
+use crate::kernelgen::KernelSpec;
+use crate::plan::human;
+use crate::profile::facts::DeviceFacts;
+use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// The problem that kernels are timed on, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    pub bins: usize,
+    pub projections: usize,
+    /// Side of a slice in pixels.
+    pub size: usize,
+    /// Timed passes, of which the median counts.
+    pub passes: usize,
+}
+
+impl Protocol {
+    /// A scan over 180 degrees around the middle of the detector.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            bins: self.bins,
+            size: self.size,
+            roi: Roi::full(self.size),
+            angles: even_angles(0.0, 180.0, self.projections),
+            axis: vec![default_axis(self.bins); self.projections],
+            weights: vec![std::f64::consts::PI / self.projections as f64; self.projections],
+        }
+    }
+
+    /// Updates of a pass over `slices` slices.
+    pub fn updates(&self, slices: u32) -> f64 {
+        (self.size * self.size) as f64 * self.projections as f64 * f64::from(slices)
+    }
+
+    /// Why a kernel cannot be timed on a device, if so.
+    pub fn refuses(&self, spec: &KernelSpec, fft_length: usize, facts: &DeviceFacts) -> Result<Option<String>> {
+        let source = spec.generate()?;
+        let group: usize = source.work_group.iter().product();
+        if group > facts.max_work_group {
+            return Ok(Some(format!("its work-group of {group} is larger than the device's {}", facts.max_work_group)));
+        }
+        let slices = spec.slices as usize;
+        let row = (self.bins + 2 * spec.texel.guard()) * self.projections * spec.element_bytes();
+        let buffers = [
+            slices * self.projections * self.bins * 4,
+            slices * self.size * self.size * 4,
+            slices * self.projections.div_ceil(2) * fft_length * 8,
+            row,
+            spec.texel.format().map_or(0, |_| row),
+        ]
+        .map(|bytes| bytes as u64);
+        let largest = buffers.into_iter().max().unwrap_or(0);
+        let total = buffers.iter().sum::<u64>() + self.geometry().block_offsets_bytes(source.block);
+        let budget = facts.global_memory / 5 * 4;
+        Ok((largest > facts.max_allocation || total > budget).then(|| {
+            format!(
+                "it needs {} of device memory (largest buffer {}), there are {} (largest allocation {})",
+                human(total),
+                human(largest),
+                human(budget),
+                human(facts.max_allocation)
+            )
+        }))
+    }
+}
+
+/// Warm-up ends when the last three passes are within this of each other ...
+const STEADY: f64 = 0.02;
+/// ... and clocks had this long to rise, ...
+const RISING: Duration = Duration::from_millis(200);
+/// ... or when it took this long, ...
+const PATIENCE: Duration = Duration::from_secs(2);
+/// ... or so many passes.
+const WARM_UP_PASSES: usize = 100;
+
+/// Median seconds of `passes` passes after a warm-up; `pass` runs one and says how long it took.
+pub fn steady_median(passes: usize, mut pass: impl FnMut() -> Result<f64>) -> Result<f64> {
+    let start = Instant::now();
+    let mut times = Vec::new();
+    for _ in 0..WARM_UP_PASSES {
+        times.push(pass()?);
+        let warm = start.elapsed();
+        if warm >= PATIENCE || (warm >= RISING && is_steady(&times)) {
+            break;
+        }
+    }
+    let mut times = (0..passes).map(|_| pass()).collect::<Result<Vec<f64>>>()?;
+    Ok(median(&mut times))
+}
+
+fn is_steady(times: &[f64]) -> bool {
+    let Some(last) = times.last_chunk::<3>() else {
+        return false;
+    };
+    let low = last.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = last.iter().copied().fold(0.0, f64::max);
+    high - low <= STEADY * high
+}
+
+/// The middle value, the upper of two.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// What a person wants timed; empty lists want everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    pub algorithms: Vec<Algorithm>,
+    pub interpolations: Vec<Interpolation>,
+    pub modes: Vec<Mode>,
+    pub slices: Vec<u32>,
+}
+
+impl Wanted {
+    /// Whether an offer of a profile is wanted.
+    pub fn has(&self, offer: &Offer) -> bool {
+        fn any<T: PartialEq>(list: &[T], value: T) -> bool {
+            list.is_empty() || list.contains(&value)
+        }
+        any(&self.algorithms, offer.parameters.algorithm())
+            && any(&self.interpolations, offer.interpolation)
+            && any(&self.modes, offer.mode)
+            && any(&self.slices, offer.slices)
+    }
+}
+
+/// What became of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Right, and timed.
+    Right,
+    /// Its error is past the margin; it is not timed.
+    Wrong,
+    /// It could not be built or run.
+    Failed(String),
+    /// The device is too small for it.
+    Skipped(String),
+}
+
+impl Verdict {
+    /// Whether the program that offers this kernel is at fault.
+    pub fn is_bad(&self) -> bool {
+        matches!(self, Verdict::Wrong | Verdict::Failed(_))
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Right => "right",
+            Verdict::Wrong => "WRONG",
+            Verdict::Failed(_) => "FAILED",
+            Verdict::Skipped(_) => "skipped",
+        })
+    }
+}
+
+fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&verdict.to_string().to_lowercase())
+}
+
+/// One line of the benchmark, and one object of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    pub device: String,
+    pub driver: String,
+    pub profile: String,
+    pub algorithm: Algorithm,
+    pub interpolation: Interpolation,
+    pub mode: Mode,
+    pub slices: u32,
+    pub bins: usize,
+    pub projections: usize,
+    pub size: usize,
+    /// Name and key of the generated source.
+    pub kernel: String,
+    pub key: String,
+    #[serde(serialize_with = "verdict_word")]
+    pub verdict: Verdict,
+    /// Why there is no result, if so.
+    pub reason: Option<String>,
+    /// Relative error, see [`Reference::error`].
+    pub error: Option<f64>,
+    pub margin: f64,
+    /// 10^9 updates a second of the back-projection kernel.
+    pub gu_per_s: Option<f64>,
+    /// Back projection of one slice of a pass.
+    pub seconds_per_slice: Option<f64>,
+    /// All of the filter for one slice of a pass: padding, transforms, spectrum, storing.
+    pub filter_seconds_per_slice: Option<f64>,
+}
+
+impl Row {
+    /// A line without results yet; `name` and `key` are the generated source's.
+    pub fn new(
+        facts: &DeviceFacts,
+        profile: &Profile,
+        offer: &Offer,
+        protocol: &Protocol,
+        (name, key): (&str, &str),
+        margin: f64,
+    ) -> Row {
+        Row {
+            device: facts.name.clone(),
+            driver: facts.driver.clone(),
+            profile: profile.name.clone(),
+            algorithm: offer.parameters.algorithm(),
+            interpolation: offer.interpolation,
+            mode: offer.mode,
+            slices: offer.slices,
+            bins: protocol.bins,
+            projections: protocol.projections,
+            size: protocol.size,
+            kernel: name.to_owned(),
+            key: key.to_owned(),
+            verdict: Verdict::Skipped(String::new()),
+            reason: None,
+            error: None,
+            margin,
+            gu_per_s: None,
+            seconds_per_slice: None,
+            filter_seconds_per_slice: None,
+        }
+    }
+
+    /// The same line with a verdict that has no numbers.
+    pub fn without_numbers(mut self, verdict: Verdict) -> Row {
+        self.reason = verdict.reason().map(str::to_owned);
+        self.verdict = verdict;
+        self
+    }
+
+    /// One line of progress.
+    pub fn describe(&self) -> String {
+        match (&self.reason, self.gu_per_s) {
+            (Some(reason), _) => format!("{}, {}", self.verdict, reason.lines().next().unwrap_or("")),
+            (None, Some(rate)) => format!("{} GU/s", three_digits(rate)),
+            (None, None) => format!("{}, error {}", self.verdict, scientific(self.error)),
+        }
+    }
+}
+
+/// Three significant digits, more before the point.
+fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v > 0.0 => (2.0 - v.log10().floor()).clamp(0.0, 9.0) as usize,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+fn scientific(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
+}
+
+/// The result as a Markdown table with aligned columns, and why kernels have no result; profiles are named when there
+/// are several.
+pub fn table(rows: &[Row]) -> String {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
+    let milli = |value: Option<f64>| number(value.map(|v| v * 1e3));
+    let several = rows.iter().any(|r| r.profile != rows[0].profile);
+    let mut lines = vec![
+        [
+            "profile",
+            "algorithm",
+            "interpolation",
+            "mode",
+            "slices",
+            "GU/s",
+            "ms/slice",
+            "filter ms/slice",
+            "error",
+            "margin",
+            "verdict",
+            "kernel",
+        ]
+        .map(str::to_owned),
+    ];
+    for r in rows {
+        lines.push([
+            r.profile.clone(),
+            r.algorithm.to_string(),
+            r.interpolation.to_string(),
+            r.mode.to_string(),
+            r.slices.to_string(),
+            number(r.gu_per_s),
+            milli(r.seconds_per_slice),
+            milli(r.filter_seconds_per_slice),
+            scientific(r.error),
+            format!("{:.0e}", r.margin),
+            r.verdict.to_string(),
+            r.kernel.clone(),
+        ]);
+    }
+    let first = usize::from(!several);
+    let widths: Vec<usize> = (0..lines[0].len()).map(|c| lines.iter().map(|l| l[c].len()).max().unwrap_or(0)).collect();
+    let numeric = 4..10;
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (c, cell) in line.iter().enumerate().skip(first) {
+            let width = widths[c];
+            text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
+        }
+        text += "|\n";
+        if at == 0 {
+            for (c, &width) in widths.iter().enumerate().skip(first) {
+                let dashes = "-".repeat(width + 1);
+                text += &if numeric.contains(&c) { format!("|{dashes}:") } else { format!("|{dashes}-") };
+            }
+            text += "|\n";
+        }
+    }
+    for row in rows.iter().filter(|r| r.reason.is_some()) {
+        text += &format!("\n{} {}: {}\n", row.kernel, row.mode, row.describe());
+    }
+    text
+}
+
+#[cfg(test)]
+pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f64>) -> Row {
+    Row {
+        device: "Example <GPU> & \"9000\"".into(),
+        driver: "1.0".into(),
+        profile: "default".into(),
+        algorithm,
+        interpolation: Interpolation::Linear,
+        mode: Mode::Precise,
+        slices,
+        bins: 64,
+        projections: 48,
+        size: 64,
+        kernel: "example".into(),
+        key: "0".into(),
+        verdict: if gu_per_s.is_some() { Verdict::Right } else { Verdict::Wrong },
+        reason: None,
+        error: Some(2e-6),
+        margin: 1e-5,
+        gu_per_s,
+        seconds_per_slice: gu_per_s.map(|_| 1.25e-3),
+        filter_seconds_per_slice: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn medians_and_steady_times() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert!(!is_steady(&[1.0, 1.0]));
+        assert!(!is_steady(&[1.0, 1.0, 1.1]));
+        assert!(is_steady(&[9.0, 1.0, 1.01, 1.0]));
+        let mut count = 0;
+        let passes = steady_median(5, || {
+            count += 1;
+            Ok(f64::from(count))
+        });
+        // never steady: all of the warm-up, then 101 to 105
+        assert_eq!((passes.unwrap(), count), (103.0, 105));
+        assert!(steady_median(1, || Err(Error::usage("no"))).is_err());
+    }
+
+    #[test]
+    fn a_speed_stands_only_beside_a_passed_check() {
+        let mut rows = [
+            example_row(Algorithm::Standard, 1, Some(123.4)),
+            example_row(Algorithm::Alu, 16, None),
+            example_row(Algorithm::Alu, 2, None).without_numbers(Verdict::Skipped("too large".into())),
+        ];
+        let text = table(&rows);
+        let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
+        assert_eq!(lines.len(), 7);
+        assert_eq!(
+            lines[2][1..=10],
+            ["standard", "linear", "precise", "1", "123", "1.25", "-", "2.0e-6", "1e-5", "right"]
+        );
+        assert_eq!(lines[3][5..=6], ["-", "-"]);
+        assert_eq!((lines[3][10], lines[4][10]), ("WRONG", "skipped"));
+        // aligned
+        assert!(text.lines().take(5).all(|l| l.len() == text.lines().next().unwrap().len()));
+        assert!(text.ends_with("\nexample precise: skipped, too large\n"), "{text}");
+        assert!(!text.contains("profile"));
+        assert!(rows[1].verdict.is_bad() && !rows[2].verdict.is_bad());
+        let json = serde_json::to_value(&rows[2]).unwrap();
+        assert_eq!((&json["verdict"], &json["reason"]), (&"skipped".into(), &"too large".into()));
+        rows[1].profile = "other".into();
+        assert!(table(&rows).starts_with("| profile |"));
+    }
+}

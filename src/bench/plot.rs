@@ -1,0 +1,135 @@
+//! A picture of the result: one bar a kernel, as SVG without help from anyone.
+
+use super::{Row, three_digits};
+use crate::profile::Algorithm;
+use std::fmt::Write as _;
+
+const WIDTH: f64 = 900.0;
+/// Where bars start, and the room for their numbers at the right.
+const LEFT: f64 = 210.0;
+const RIGHT: f64 = 80.0;
+const BAR: f64 = 16.0;
+const STEP: f64 = 20.0;
+const HEAD: f64 = 64.0;
+const GROUP: f64 = 30.0;
+const FOOT: f64 = 44.0;
+
+/// Colours of the algorithms, told apart in print and by colour-blind readers (Okabe and Ito).
+const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#000000"];
+
+fn colour(algorithm: Algorithm) -> &'static str {
+    let place = Algorithm::ALL.iter().position(|&a| a == algorithm).unwrap_or(0);
+    COLOURS[place % COLOURS.len()]
+}
+
+/// Text inside an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A round step for an axis up to `most`, with about five marks.
+fn mark_step(most: f64) -> f64 {
+    let power = 10f64.powf((most / 5.0).log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|step| most / step <= 6.0).unwrap_or(10.0 * power)
+}
+
+/// Bars of GU/s for every kernel that was timed, by profile, interpolation and mode.
+pub fn plot(rows: &[Row]) -> String {
+    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
+    let several = rows.iter().any(|r| r.profile != rows[0].profile);
+    for row in rows.iter().filter(|r| r.gu_per_s.is_some()) {
+        let mut name = format!("{}, {}", row.interpolation, row.mode);
+        if several {
+            name = format!("{}: {name}", row.profile);
+        }
+        match groups.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, members)) => members.push(row),
+            None => groups.push((name, vec![row])),
+        }
+    }
+    let most = rows.iter().filter_map(|r| r.gu_per_s).fold(0.0, f64::max).max(1e-9);
+    let scale = (WIDTH - LEFT - RIGHT) / most;
+    let bars: usize = groups.iter().map(|(_, members)| members.len()).sum();
+    let bottom = HEAD + groups.len() as f64 * GROUP + bars as f64 * STEP;
+    let height = bottom + FOOT;
+
+    let mut svg = String::new();
+    let _ = writeln!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
+    );
+    let say = |x: f64, y: f64, attributes: &str, text: &str| {
+        format!("<text x=\"{x:.1}\" y=\"{y:.1}\"{attributes}>{}</text>\n", escaped(text))
+    };
+    if let Some(row) = rows.first() {
+        let title = match several {
+            true => row.device.clone(),
+            false => format!("{}, profile {}", row.device, row.profile),
+        };
+        svg += &say(16.0, 24.0, " font-size=\"16\" font-weight=\"bold\"", &title);
+        let problem = format!(
+            "back projection, GU/s: slices of {0} x {0} pixels from {1} projections of {2} bins",
+            row.size, row.projections, row.bins
+        );
+        svg += &say(16.0, 44.0, "", &problem);
+    }
+    let step = mark_step(most);
+    for mark in 0..=(most / step) as usize {
+        let value = mark as f64 * step;
+        let x = LEFT + value * scale;
+        let _ =
+            writeln!(svg, "<line x1=\"{x:.1}\" y1=\"{HEAD}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"#dddddd\"/>");
+        svg += &say(x, bottom + 18.0, " text-anchor=\"middle\"", &three_digits(value));
+    }
+    svg += &say(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, bottom + 36.0, " text-anchor=\"middle\"", "GU/s");
+    let mut y = HEAD;
+    for (name, members) in &groups {
+        svg += &say(16.0, y + GROUP - 9.0, " font-weight=\"bold\"", name);
+        y += GROUP;
+        for row in members {
+            let rate = row.gu_per_s.unwrap_or(0.0);
+            let slices = if row.slices == 1 { "slice" } else { "slices" };
+            let label = format!("{}, {} {slices}", row.algorithm, row.slices);
+            svg += &say(LEFT - 8.0, y + BAR - 4.0, " text-anchor=\"end\"", &label);
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{BAR}\" fill=\"{}\"><title>{}</title></rect>",
+                rate * scale,
+                colour(row.algorithm),
+                escaped(&row.kernel)
+            );
+            svg += &say(LEFT + rate * scale + 6.0, y + BAR - 4.0, "", &three_digits(rate));
+            y += STEP;
+        }
+    }
+    svg += "</svg>\n";
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::example_row;
+
+    #[test]
+    fn a_bar_for_every_timed_kernel() {
+        let rows = [
+            example_row(Algorithm::Standard, 1, Some(50.0)),
+            example_row(Algorithm::Alu, 4, Some(100.0)),
+            example_row(Algorithm::Hybrid, 4, None),
+        ];
+        let svg = plot(&rows);
+        assert_eq!(svg.matches("<title>").count(), 2);
+        assert!(svg.contains("width=\"305.0\"") && svg.contains("width=\"610.0\""), "{svg}");
+        assert!(svg.contains("Example &lt;GPU&gt; &amp; &quot;9000&quot;"));
+        assert!(plot(&[]).ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn marks_are_round() {
+        for (most, step) in [(100.0, 20.0), (7000.0, 2000.0), (0.3, 0.05), (1.0, 0.2), (59.0, 10.0)] {
+            assert!((mark_step(most) / step - 1.0).abs() < 1e-9, "{most}: {}", mark_step(most));
+        }
+    }
+}

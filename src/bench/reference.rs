@@ -1,0 +1,264 @@
+//! What a benchmarked kernel should have computed: known noise, and its back projection in `f64` at some pixels.
+
+use crate::geometry::{Geometry, cos_sin_degrees, slice_centre};
+use crate::kernelgen::KernelSpec;
+use crate::profile::{Interpolation, OVERSAMPLE, Parameters};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// How a kernel finds the value at a position on the detector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Linear between two bins.
+    Linear,
+    /// The nearest of so many values a bin, which lie linearly between two bins.
+    Nearest(u32),
+}
+
+impl Reads {
+    /// The rule of a kernel.
+    pub fn of(spec: &KernelSpec) -> Reads {
+        match (&spec.parameters, spec.interpolation) {
+            (Parameters::Oversample(_), _) => Reads::Nearest(OVERSAMPLE),
+            (_, Interpolation::Linear) => Reads::Linear,
+            (_, Interpolation::Nearest) => Reads::Nearest(1),
+        }
+    }
+}
+
+/// A value that a kernel should give.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Expected {
+    value: f64,
+    /// How much it may be off because positions near the middle between two values may go either way.
+    slack: f64,
+}
+
+/// Pixels that are compared; the check costs this many times projections times slices.
+const SAMPLES: usize = 256;
+
+/// Noise on the detector, and what it becomes.
+pub struct Reference {
+    geometry: Geometry,
+    slices: usize,
+    sinograms: Vec<f32>,
+    pixels: Vec<[usize; 2]>,
+    /// `[pixel][slice]` for every rule and width of the zone around ties that was asked for.
+    known: Vec<(Reads, f64, Vec<Expected>)>,
+}
+
+impl Reference {
+    /// Sinograms of `slices` different slices.
+    pub fn new(geometry: Geometry, slices: usize) -> Self {
+        let each = geometry.projections() * geometry.bins;
+        let mut sinograms = vec![0f32; slices * each];
+        sinograms
+            .par_chunks_mut(geometry.bins)
+            .enumerate()
+            .for_each(|(row, values)| values.iter_mut().zip(row * geometry.bins..).for_each(|(v, i)| *v = noise(i)));
+        let last = geometry.size - 1;
+        let middle = geometry.size / 2;
+        let mut pixels = BTreeSet::from([[0, 0], [last, 0], [0, last], [last, last], [middle, middle]]);
+        let place = |i: usize| (scramble(!(i as u64)) % geometry.size as u64) as usize;
+        pixels.extend((0..SAMPLES - pixels.len()).map(|i| [place(2 * i), place(2 * i + 1)]));
+        Reference { geometry, slices, sinograms, pixels: pixels.into_iter().collect(), known: Vec::new() }
+    }
+
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Slices that there are.
+    pub fn slices(&self) -> usize {
+        self.slices
+    }
+
+    /// `[slice][projection][bin]`; no filter is applied to them.
+    pub fn sinograms(&self) -> &[f32] {
+        &self.sinograms
+    }
+
+    /// Relative error of `[slice][y][x]` slices: root mean square of the difference over that of the reference, of the
+    /// worst slice. Infinite for values that are not finite. `tie` is the half width of the zone around a tie, in
+    /// distances between two values.
+    pub fn error(&mut self, got: &[f32], reads: Reads, tie: f64) -> f64 {
+        let side = self.geometry.size;
+        let total = self.slices;
+        let pixels = self.pixels.clone();
+        let expected = self.expected(reads, tie);
+        got.chunks(side * side)
+            .enumerate()
+            .map(|(slice, values)| {
+                let pairs =
+                    pixels.iter().zip(expected.chunks(total)).map(|(&[x, y], e)| (values[y * side + x], e[slice]));
+                relative_rms(pairs)
+            })
+            .fold(0.0, f64::max)
+    }
+
+    fn expected(&mut self, reads: Reads, tie: f64) -> &[Expected] {
+        let at = match self.known.iter().position(|k| k.0 == reads && k.1 == tie) {
+            Some(at) => at,
+            None => {
+                let values = back_project(&self.geometry, &self.sinograms, &self.pixels, reads, tie);
+                self.known.push((reads, tie, values));
+                self.known.len() - 1
+            }
+        };
+        &self.known[at].2
+    }
+}
+
+/// Back projection in `f64` of all sinograms at some pixels: `[pixel][slice]`.
+fn back_project(
+    geometry: &Geometry,
+    sinograms: &[f32],
+    pixels: &[[usize; 2]],
+    reads: Reads,
+    tie: f64,
+) -> Vec<Expected> {
+    let (bins, projections) = (geometry.bins, geometry.projections());
+    let slices = sinograms.len() / (bins * projections);
+    let centre = slice_centre(geometry.size);
+    let turns: Vec<(f64, f64)> = geometry.angles.iter().map(|&angle| cos_sin_degrees(angle)).collect();
+    let mut expected = vec![Expected::default(); pixels.len() * slices];
+    expected.par_chunks_mut(slices.max(1)).zip(pixels).for_each(|(sums, &[x, y])| {
+        for (p, (cos, sin)) in turns.iter().enumerate() {
+            let h = geometry.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
+            for (sum, sinogram) in sums.iter_mut().zip(sinograms.chunks(bins * projections)) {
+                let read = read(&sinogram[p * bins..(p + 1) * bins], h, reads, tie);
+                sum.value += geometry.weights[p] * read.value;
+                sum.slack += geometry.weights[p] * read.slack;
+            }
+        }
+    });
+    expected
+}
+
+/// The value of a row at position `h`.
+fn read(row: &[f32], h: f64, reads: Reads, tie: f64) -> Expected {
+    let bin = |i: f64| if i >= 0.0 && i < row.len() as f64 { f64::from(row[i as usize]) } else { 0.0 };
+    let between = |h: f64| {
+        let below = h.floor();
+        let weight = h - below;
+        (1.0 - weight) * bin(below) + weight * bin(below + 1.0)
+    };
+    match reads {
+        Reads::Linear => Expected { value: between(h), slack: 0.0 },
+        Reads::Nearest(values) => {
+            let values = f64::from(values);
+            let nearest = (h * values + 0.5).floor();
+            // 0 and 1 are the middles to the neighbours
+            let place = h * values + 0.5 - nearest;
+            let value = between(nearest / values);
+            let other = match place {
+                place if place < tie => Some(nearest - 1.0),
+                place if place > 1.0 - tie => Some(nearest + 1.0),
+                _ => None,
+            };
+            Expected { value, slack: other.map_or(0.0, |other| (value - between(other / values)).abs()) }
+        }
+    }
+}
+
+/// Root mean square of the difference beyond the slack, over that of the reference.
+fn relative_rms(pairs: impl Iterator<Item = (f32, Expected)>) -> f64 {
+    let (mut error, mut norm) = (0.0, 0.0);
+    for (got, want) in pairs {
+        if !got.is_finite() {
+            return f64::INFINITY;
+        }
+        error += ((f64::from(got) - want.value).abs() - want.slack).max(0.0).powi(2);
+        norm += want.value.powi(2);
+    }
+    (error / norm).sqrt()
+}
+
+/// Value `index` of a noise in [-1, 1) that is the same everywhere: nothing hides in it, every bin counts.
+fn noise(index: usize) -> f32 {
+    (scramble(index as u64) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+}
+
+/// 64 bits that have nothing to do with their neighbours (splitmix64).
+fn scramble(index: u64) -> u64 {
+    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Protocol;
+    use crate::margins::TIE;
+
+    fn value(h: f64, reads: Reads) -> f64 {
+        read(&[1.0, 3.0, -1.0], h, reads, TIE).value
+    }
+
+    #[test]
+    fn a_row_is_read_by_every_rule() {
+        for (h, linear, nearest, quarters) in [
+            (0.0, 1.0, 1.0, 1.0),
+            (0.3, 1.6, 1.0, 1.5),
+            (0.9, 2.8, 3.0, 3.0),
+            (1.6, 0.6, -1.0, 1.0),
+            (2.25, -0.75, -1.0, -0.75),
+            (-0.25, 0.75, 1.0, 0.75),
+            (-0.9, 0.1, 0.0, 0.0),
+            (3.0, 0.0, 0.0, 0.0),
+            (-7.0, 0.0, 0.0, 0.0),
+        ] {
+            assert!((value(h, Reads::Linear) - linear).abs() < 1e-12, "{h}");
+            assert_eq!(value(h, Reads::Nearest(1)), nearest, "{h}");
+            assert_eq!(value(h, Reads::Nearest(4)), quarters, "{h}");
+        }
+    }
+
+    #[test]
+    fn ties_may_go_either_way() {
+        let slack = |h: f64, reads| read(&[1.0, 3.0, -1.0], h, reads, 1e-3).slack;
+        assert_eq!(slack(0.5, Reads::Nearest(1)), 2.0);
+        assert_eq!(slack(0.4995, Reads::Nearest(1)), 2.0);
+        assert_eq!(slack(0.498, Reads::Nearest(1)), 0.0);
+        assert_eq!(slack(1.125, Reads::Nearest(4)), 1.0);
+        assert_eq!(slack(0.5, Reads::Linear), 0.0);
+    }
+
+    #[test]
+    fn one_lit_bin_is_found_by_the_rays_through_it() {
+        let protocol = Protocol { bins: 5, projections: 2, size: 5, passes: 1 };
+        let geometry = protocol.geometry();
+        // projections at 0 and 90 degrees: columns, and rows from the bottom
+        let mut sinogram = vec![0f32; 10];
+        sinogram[1] = 1.0;
+        sinogram[5 + 3] = 10.0;
+        let pixels: Vec<[usize; 2]> = (0..25).map(|i| [i % 5, i / 5]).collect();
+        let got = back_project(&geometry, &sinogram, &pixels, Reads::Linear, TIE);
+        let half = std::f64::consts::FRAC_PI_2;
+        for (&[x, y], got) in pixels.iter().zip(got) {
+            let want = half * (f64::from(u8::from(x == 1)) + 10.0 * f64::from(u8::from(y == 1)));
+            assert!((got.value - want).abs() < 1e-12, "{x} {y}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_slice_counts() {
+        let protocol = Protocol { bins: 9, projections: 7, size: 8, passes: 1 };
+        let mut reference = Reference::new(protocol.geometry(), 2);
+        let every: Vec<[usize; 2]> = (0..64).map(|i| [i % 8, i / 8]).collect();
+        let right = back_project(&protocol.geometry(), reference.sinograms(), &every, Reads::Linear, TIE);
+        let mut slices: Vec<f32> =
+            (0..2).flat_map(|s| right.iter().skip(s).step_by(2).map(|e| e.value as f32)).collect();
+        assert!(reference.error(&slices, Reads::Linear, TIE) < 1e-6);
+        assert!(reference.error(&slices[..64], Reads::Linear, TIE) < 1e-6);
+        // the slices differ
+        assert!(reference.error(&slices[64..], Reads::Linear, TIE) > 0.5);
+        slices[64..].iter_mut().for_each(|v| *v *= 1.01);
+        let error = reference.error(&slices, Reads::Linear, TIE);
+        assert!((error - 0.01).abs() < 1e-4, "{error}");
+        slices[0] = f32::NAN;
+        assert_eq!(reference.error(&slices, Reads::Linear, TIE), f64::INFINITY);
+    }
+}

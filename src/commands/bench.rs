@@ -1,0 +1,259 @@
+//! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
+
+use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, plot, table};
+use crate::cli::BenchArgs;
+use crate::config::ProgressKind;
+use crate::device::{self, DeviceSelector, FoundDevice};
+use crate::error::{Error, Result};
+use crate::kernelgen::{KernelSpec, Problem};
+use crate::margins::margin;
+use crate::pipeline::{Bench, Measured};
+use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
+use crate::report::Reporter;
+use crate::spectrum::padded_length;
+use std::str::FromStr;
+
+/// Sides, bins and projections up to here keep every product of them in 64 bits.
+const LARGEST: usize = 1 << 16;
+
+/// A kernel to be timed.
+struct Candidate<'a> {
+    profile: &'a Profile,
+    offer: Offer,
+    fft_length: usize,
+}
+
+/// The text for stdout, and whether every kernel was right.
+pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
+    let protocol = protocol(args)?;
+    let wanted = wanted(args)?;
+    let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
+    if let Some(path) = &args.plot
+        && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
+    {
+        return Err(Error::output(path, format!("--plot: there is no directory {}", parent.display())));
+    }
+    let store = ProfileStore::load()?;
+    // names are checked before the driver is bothered
+    for name in args.profile.iter().filter(|name| !matches!(name.as_str(), "auto" | "all")) {
+        store.named(name)?;
+    }
+    let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
+    let devices = device::enumerate()?;
+    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
+    let found = &devices[selector.select(&facts)?];
+
+    let choices = choices(&args.profile, &store, found)?;
+    let candidates = candidates(&choices, &wanted, &protocol)?;
+    let once = args.profile.iter().any(|name| name == "all");
+    let head = head(found, &choices, once, &protocol);
+    if args.json {
+        reporter.note(&head);
+    }
+    let rows = measure(found, &candidates, &protocol, once, &reporter)?;
+
+    if let Some(path) = &args.plot {
+        std::fs::write(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
+    }
+    let text = if args.json {
+        let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        format!("{value:#}\n")
+    } else {
+        format!("{head}\n\n{}", table(&rows))
+    };
+    let bad: Vec<&Row> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
+    let verdict = match bad.first() {
+        None => Ok(()),
+        Some(first) => Err(Error::Unequal(format!(
+            "{} of {} kernels are wrong or do not run on {}, the first is {} of profile {}{}; \
+             give --algorithm, --mode or another --profile to reconstruct without them",
+            bad.len(),
+            rows.len(),
+            found.facts.name,
+            first.kernel,
+            first.profile,
+            first.reason.as_ref().map(|reason| format!(" ({})", reason.trim_end())).unwrap_or_default()
+        ))),
+    };
+    Ok((text, verdict))
+}
+
+fn protocol(args: &BenchArgs) -> Result<Protocol> {
+    let within = |value: usize, most: usize, flag: &str| match value {
+        0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
+        value if value > most => Err(Error::usage(format!("{flag}: {value} is more than {most}"))),
+        value => Ok(value),
+    };
+    let size = within(args.size, LARGEST, "--size")?;
+    Ok(Protocol {
+        size,
+        bins: within(args.bins.unwrap_or(size), LARGEST, "--bins")?,
+        projections: within(args.projections.unwrap_or(size), LARGEST, "--projections")?,
+        passes: within(args.passes, LARGEST, "--passes")?,
+    })
+}
+
+fn wanted(args: &BenchArgs) -> Result<Wanted> {
+    fn words<T: FromStr<Err = Error>>(words: &[String], flag: &str) -> Result<Vec<T>> {
+        words.iter().map(|w| w.parse().map_err(|e: Error| Error::usage(format!("{flag}: {e}")))).collect()
+    }
+    let slices = args.slices_per_pass.iter().map(|text| match text.parse() {
+        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
+        _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not one of {SLICE_MODES:?}"))),
+    });
+    Ok(Wanted {
+        algorithms: words(&args.algorithm, "--algorithm")?,
+        interpolations: words(&args.interpolation, "--interpolation")?,
+        modes: words(&args.mode, "--mode")?,
+        slices: slices.collect::<Result<_>>()?,
+    })
+}
+
+/// The profiles that were asked for, and why each; without a word the one that the device gets.
+fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Result<Vec<Choice>> {
+    if names.is_empty() {
+        return Ok(vec![store.for_device(None, &found.facts)?]);
+    }
+    let mut choices = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "all" => choices.extend(
+                store
+                    .iter()
+                    .map(|(p, origin)| Choice { profile: p.clone(), reason: format!("--profile all, {origin}") }),
+            ),
+            name => choices.push(store.for_device(Some(name), &found.facts)?),
+        }
+    }
+    Ok(choices)
+}
+
+fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted, protocol: &Protocol) -> Result<Vec<Candidate<'a>>> {
+    let mut candidates = Vec::new();
+    for Choice { profile, .. } in choices {
+        let fft_length = padded_length(protocol.bins, &profile.fft.radices);
+        let offers = profile.offers().into_iter().filter(|offer| wanted.has(offer));
+        candidates.extend(offers.map(|offer| Candidate { profile, offer, fft_length }));
+    }
+    if candidates.is_empty() {
+        let names: Vec<&str> = choices.iter().map(|c| c.profile.name.as_str()).collect();
+        let mut there: Vec<String> = Vec::new();
+        for offer in choices.iter().flat_map(|c| c.profile.offers()) {
+            let kind = format!("{} {} {}", offer.parameters.algorithm(), offer.interpolation, offer.mode);
+            if !there.contains(&kind) {
+                there.push(kind);
+            }
+        }
+        return Err(Error::usage(format!(
+            "profile {} has no kernel that --algorithm, --interpolation, --mode and --slices-per-pass leave; it has {}",
+            names.join(", "),
+            there.join(", ")
+        )));
+    }
+    Ok(candidates)
+}
+
+/// What was timed on what, for people.
+fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> String {
+    let f = &found.facts;
+    let clock = if f.clock_mhz > 0 { format!(" at up to {} MHz", f.clock_mhz) } else { String::new() };
+    let profiles = match choices {
+        [one] => format!("profile {} ({})", one.profile.name, one.reason),
+        several if once => format!("{} profiles, each kernel once", several.len()),
+        several => format!("{} profiles", several.len()),
+    };
+    format!(
+        "{} [{}], {} compute units{clock}, driver {}; {profiles}\n\
+         slices of {size} x {size} pixels from {} projections of {} bins; noise on the device, median of {} passes after \
+         a warm-up",
+        f.name,
+        f.kind,
+        f.compute_units,
+        f.driver,
+        p.projections,
+        p.bins,
+        p.passes,
+        size = p.size
+    )
+}
+
+/// A line for every candidate; kernels that several profiles share are timed once, and with `once` listed once.
+fn measure(
+    found: &FoundDevice,
+    candidates: &[Candidate],
+    protocol: &Protocol,
+    once: bool,
+    reporter: &Reporter,
+) -> Result<Vec<Row>> {
+    let facts = &found.facts;
+    let problem = Problem { projections: protocol.projections, same_axis: true };
+    // enough noise for the largest kernel that fits whatever it reads
+    let mut most = 1;
+    for Candidate { profile, offer, fft_length } in candidates {
+        for texel in offer.texels() {
+            let spec = KernelSpec::new(offer, profile, texel, problem, Some(facts));
+            if protocol.refuses(&spec, *fft_length, facts)?.is_none() {
+                most = most.max(offer.slices as usize);
+            }
+        }
+    }
+    let mut reference = Reference::new(protocol.geometry(), most);
+    let mut bench = None;
+    let mut rows: Vec<Row> = Vec::new();
+    for (number, Candidate { profile, offer, fft_length }) in candidates.iter().enumerate() {
+        // a driver may hand out nothing but errors after one: then it is opened again
+        let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &reference), Ok) {
+            Ok(here) => here,
+            Err(error) if rows.is_empty() => return Err(error),
+            Err(error) => {
+                reporter.note(&format!("note: the device cannot be opened again, the rest is left out: {error}"));
+                break;
+            }
+        };
+        let spec = KernelSpec::new(offer, profile, here.texel(offer)?, problem, Some(facts));
+        let source = spec.generate()?;
+        let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms);
+        let known = rows.iter().find(|r| (&r.kernel, &r.key) == (&row.kernel, &row.key)).cloned();
+        let row = match (known, protocol.refuses(&spec, *fft_length, facts)?) {
+            (Some(_), _) if once => {
+                bench = Some(here);
+                continue;
+            }
+            (Some(known), _) => {
+                bench = Some(here);
+                Row { profile: row.profile, mode: row.mode, ..known }
+            }
+            (None, Some(reason)) => {
+                bench = Some(here);
+                row.without_numbers(Verdict::Skipped(reason))
+            }
+            (None, None) => match here.measure(&spec, *fft_length, &mut reference) {
+                Ok(measured) => {
+                    for note in here.notes.drain(..) {
+                        reporter.note(&format!("note: {note}"));
+                    }
+                    bench = Some(here);
+                    with_numbers(row, &measured, protocol)
+                }
+                Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
+            },
+        };
+        let place = if once { format!("{}", rows.len() + 1) } else { format!("{}/{}", number + 1, candidates.len()) };
+        reporter.note(&format!("{place} {} {}: {}", row.kernel, row.mode, row.describe()));
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// A line with what was measured.
+fn with_numbers(row: Row, measured: &Measured, protocol: &Protocol) -> Row {
+    let slices = f64::from(row.slices);
+    Row {
+        verdict: if measured.seconds.is_some() { Verdict::Right } else { Verdict::Wrong },
+        error: Some(measured.error),
+        gu_per_s: measured.seconds.map(|s| protocol.updates(row.slices) / s * 1e-9),
+        seconds_per_slice: measured.seconds.map(|s| s / slices),
+        filter_seconds_per_slice: measured.filter.map(|s| s / slices),
+        ..row
+    }
+}
