@@ -9,14 +9,16 @@
  * can meet are copied to local memory, STAGE projections at a time into one of BUFFERS buffers, LEAD stages ahead.
  *
  * Defines
- *   WINDOW       bins that a block of pixels can meet, and what its last square reads beyond
+ *   WINDOW       the most that window_bins gives
  *   STAGE        even
+ *   BAND         blocks that follow each other lie in bands of so many rows of blocks, column by column: work-groups at
+ *                work at a time then make a square and share the bins that they meet
  *   FLUSH        projections after which the unit's sums are added to others in f32: matrix units cut off what they
  *                add, always towards 0, which must not pile up; 0 never. A multiple of STAGE
  *   SLICES       16, 32 or 64; 16 or 32 with SPLIT (weights are split, too)
  *
  * Layout of the compound sinogram
- *   [projection][GUARD + bin + GUARD][value] half, see halves.cl; a projection's bytes are in the order of SWIZZLED
+ *   [projection][GUARD + bin + GUARD][value] half, see halves.cl
  */
 #ifndef WARPS_X
 #define WARPS_X 4
@@ -31,13 +33,16 @@
 #define SQUARES_Y 2
 #endif
 #ifndef WINDOW
-#define WINDOW 41
+#define WINDOW 40
 #endif
 #ifndef GUARD
 #define GUARD WINDOW
 #endif
 #ifndef FLUSH
 #define FLUSH 0
+#endif
+#ifndef BAND
+#define BAND 1
 #endif
 
 #define SINOGRAM __global const uchar *restrict
@@ -47,13 +52,18 @@
 #define SIDE 4                               /* of a square, pixels */
 #define BLOCK_X (WARPS_X * SQUARES_X * SIDE) /* pixels of a work-group */
 #define BLOCK_Y (WARPS_Y * SQUARES_Y * SIDE)
-/* Rows of local memory for a projection: bin b lies at a row that equals it modulo 8, as in global memory, so that
- * SWIZZLED means the same in both. */
-#define WINDOW_ROWS ((WINDOW + 7 + 7) / 8 * 8)
-#define WINDOW_BYTES (WINDOW_ROWS * ROW_BYTES)
+#define WINDOW_BYTES (WINDOW * ROW_BYTES)
 /* Positions of a warp's squares for a stage, as many as fit a warp at a time. */
 #define ENTRIES (SQUARES * STAGE)
 #define ROUNDS ((ENTRIES + 31) / 32)
+
+HELPER int2 block_of_group(void)
+{
+    const int width = get_num_groups(0), number = (int)get_group_id(1) * width + (int)get_group_id(0);
+    const int top = number / (width * BAND) * BAND, inside = number - top * width;
+    const int height = min(BAND, (int)get_num_groups(1) - top);
+    return (int2)(inside / height, top + inside % height);
+}
 
 /* What says where a block meets a projection. */
 typedef struct {
@@ -72,7 +82,14 @@ HELPER int window_start(ray_t ray, float *rest)
     return (int)(ray.column.x + ray.row.x + start);
 }
 
-/* The same as a row of the sinogram: a window beyond the detector holds only guard bins. */
+/* Bins that the block's squares read: 8 each, and the last square starts as far behind the first as their first pixels
+ * are apart; one for the bin that the block starts in, one for rounding. */
+HELPER int window_bins(float2 turn)
+{
+    return (int)((BLOCK_X - SIDE) * fabs(turn.x) + (BLOCK_Y - SIDE) * fabs(turn.y)) + 10;
+}
+
+/* A window's start as a row of the sinogram: a window beyond the detector holds only guard bins. */
 HELPER int window_row(int start, int bins)
 {
     return clamp(start, -GUARD, bins) + GUARD;
@@ -81,9 +98,9 @@ HELPER int window_row(int start, int bins)
 KERNEL
 void backproject(KERNEL_ARGUMENTS)
 {
-    __local uchar cells[BUFFERS * STAGE * WINDOW_BYTES] __attribute__((aligned(1024)));
+    __local uchar cells[BUFFERS * STAGE * WINDOW_BYTES] __attribute__((aligned(128)));
     /* [even or odd stage][warp][pair][square][projection of the pair] position from the square's first bin (bits), and
-     * where that bin's row starts in `cells`, in bytes */
+     * where that bin's row starts in `cells`, see CELLS_AT */
     __local uint2 squares[2][WARPS][ENTRIES] __attribute__((aligned(16)));
     /* [even or odd stage][warp][projection] cosine and sine */
     __local float2 turns[2][WARPS][STAGE] __attribute__((aligned(16)));
@@ -94,8 +111,9 @@ void backproject(KERNEL_ARGUMENTS)
     const int stages = (projections + STAGE - 1) / STAGE;
     /* the warp's first pixel in the block */
     const float2 corner = (float2)((warp % WARPS_X) * SQUARES_X * SIDE, (warp / WARPS_X) * SQUARES_Y * SIDE);
-    columns += (ulong)get_group_id(0) * projections;
-    rows += (ulong)get_group_id(1) * projections;
+    const int2 block = block_of_group();
+    columns += (ulong)block.x * projections;
+    rows += (ulong)block.y * projections;
     const size_t stride = (size_t)(bins + 2 * GUARD) * ROW_BYTES;
 
     sums_t sums[SQUARES];
@@ -127,15 +145,14 @@ void backproject(KERNEL_ARGUMENTS)
         if (entry < ENTRIES) { \
             const int p = entry / SQUARES, s = entry % SQUARES; \
             float rest; \
-            const int start = window_start(rays[i], &rest); \
+            window_start(rays[i], &rest); \
             const float2 f = corner + (float2)(s % SQUARES_X * SIDE, s / SQUARES_X * SIDE); \
             const float2 turn = rays[i].turn; \
             const float h = mad(f.x, turn.x, mad(-f.y, turn.y, rest)); \
             const float below = min(0.0f, (SIDE - 1) * turn.x) + min(0.0f, (1 - SIDE) * turn.y); \
             const float first = max(floor(h + below), 0.0f); \
             const float d = (stage) * STAGE + p < projections ? h - first + HALF_BIN : -64.0f; \
-            const int row = (window_row(start, bins) & 7) + (int)first; \
-            const uint place = (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES + row * ROW_BYTES; \
+            const uint place = CELLS_AT(cells) + (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES + (int)first * ROW_BYTES; \
             squares[(stage) & 1][warp][(p / 2 * SQUARES + s) * 2 + p % 2] = (uint2)(as_uint(d), place); \
             if (s == 0) \
                 turns[(stage) & 1][warp][p] = turn; \
@@ -152,10 +169,10 @@ void backproject(KERNEL_ARGUMENTS)
             float rest; \
             const int from = window_row(window_start(ray, &rest), bins); \
             COPY_WINDOW(signals, stage, \
-                        cells + (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES + (from & 7) * ROW_BYTES, \
-                        sinogram + q * stride + (size_t)from * ROW_BYTES) \
+                        cells + (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES, \
+                        sinogram + q * stride + (size_t)from * ROW_BYTES, window_bins(ray.turn) * ROW_BYTES) \
         } \
-        COPY_END \
+        COPY_END(signals, stage) \
     }
 
     ray_t rays[ROUNDS];
@@ -191,8 +208,8 @@ void backproject(KERNEL_ARGUMENTS)
 #endif
     }
 
-    const int x = origin.x + (int)get_group_id(0) * BLOCK_X + (int)corner.x - out.roi.x;
-    const int y = origin.y + (int)get_group_id(1) * BLOCK_Y + (int)corner.y - out.roi.y;
+    const int x = origin.x + block.x * BLOCK_X + (int)corner.x - out.roi.x;
+    const int y = origin.y + block.y * BLOCK_Y + (int)corner.y - out.roi.y;
     const ulong plane = (ulong)out.roi.z * out.roi.w;
     UNROLL_UNIT
     for (int s = 0; s < SQUARES; s++) {

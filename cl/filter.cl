@@ -9,24 +9,20 @@
  *   CHANNELS      values stored per bin, at least SLICES; the rest stay 0 (image formats with more channels)
  *   HALF_STORAGE  1 store half, 0 float
  *   GUARD         zero bins before and after each row of the compound sinogram
- *   SWIZZLE       1 a projection's bytes are in the order of SWIZZLED, and with SPLIT the second half of the channels
- *                 holds what the first leaves; 0 they are as they come
+ *   SPLIT         1 the second SLICES channels hold what is left of the first when they are stored as half
  *   PADDING       0 zero, 1 edge, 2 mirror: what continues a row beyond the detector
  *   GROUP         work-group of `measure_peaks`
  *
  * Layouts
  *   rows      [slice][projection][bin] float          as they arrive
  *   spectra   [slice][pair][length] float2            pair k holds projections 2k and 2k + 1
- *   sinogram  [projection][guard, bin, guard][channel]; with SWIZZLE see halves.cl
+ *   sinogram  [projection][guard, bin, guard][channel]
  */
 #ifndef CHANNELS
 #define CHANNELS SLICES
 #endif
 #ifndef GUARD
 #define GUARD 2
-#endif
-#ifndef SWIZZLE
-#define SWIZZLE 0
 #endif
 #ifndef PADDING
 #define PADDING 1
@@ -122,20 +118,17 @@ __kernel void interleave(__global const float2 *restrict spectra, __global const
                          int bins, int length, int pairs)
 {
     const int bin = (int)get_global_id(0) - GUARD, p = get_global_id(1);
-    sinogram += (ulong)p * get_global_size(0) * CHANNELS;
+    const ulong element = ((ulong)p * get_global_size(0) + get_global_id(0)) * CHANNELS;
     for (int channel = 0; channel < CHANNELS; channel++) {
-        const int slice = SPLIT ? channel % SLICES : channel;
+        const int slice = channel % SLICES;
         float value = 0.0f;
-        if (slice < SLICES && bin >= 0 && bin < bins)
+        if (channel < ROW_VALUES && bin >= 0 && bin < bins)
             value = weighted(spectra, weights, slice, p, bin, length, pairs) * half_range_factor(peaks[slice]);
 #if SPLIT
         if (channel >= SLICES)
             value -= rounded_to_half(value);
 #endif
-        uint at = get_global_id(0) * CHANNELS + channel;
-#if SWIZZLE
-        at = SWIZZLED(2 * at) / 2;
-#endif
+        const ulong at = element + channel;
 #if HALF_STORAGE
         vstore_half_rte(value, at, sinogram);
 #else

@@ -2,18 +2,15 @@
  *
  *   SPLIT  1 a value is the sum of two halves, which together carry 22 bits; 0 one half
  *
- * A bin is a row of ROW_BYTES: the halves of all slices, then with SPLIT what is left of them.
+ * A bin is a row of ROW_BYTES: the halves of all slices, then with SPLIT what is left of them, then 16 bytes, so that
+ * the same piece of eight rows one after another lies in different banks of local memory.
  */
 #ifndef SPLIT
 #define SPLIT 0
 #endif
 
 #define ROW_VALUES (SLICES * (1 + SPLIT))
-#define ROW_BYTES (2 * ROW_VALUES)
-
-/* Where the byte `at` of a projection lies: pieces of 16 bytes change places inside their row, so that the same piece
- * of eight rows one after another lies in different banks of local memory. For rows of 32, 64 and 128 bytes. */
-#define SWIZZLED(at) ((at) ^ (((at) >> 3) & (ROW_BYTES - 16)))
+#define ROW_BYTES (2 * ROW_VALUES + 16)
 
 /* The nearest half, as a float. */
 HELPER float rounded_to_half(float value)

@@ -84,6 +84,7 @@ HELPER pixels_t pixels_of_lane(float4 turn, int lane)
 #if MATRIX
 
 #define LOCAL_ADDRESS(pointer) ((uint)(size_t)(pointer))
+#define CELLS_AT(cells) LOCAL_ADDRESS(cells)
 
 /* Weights of the bins at d and d - 1 as two halves; with SPLIT what is left of them as two more. */
 HELPER uint2 pair_of_weights(float d)
@@ -114,7 +115,8 @@ HELPER uint2 pair_of_weights(float d)
             "{%0, %1, %2, %3};" : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3]) \
             : "r"(weights[0].part), "r"(weights[1].part), "r"(weights[2].part), "r"(weights[3].part), "r"(x), "r"(y))
 
-/* Adds what two projections give a square. `place`: d of its first pixel (bits) and its first bin's row, for both. */
+/* Adds what two projections give a square. `place`: d of its first pixel (bits) and where its first bin's row starts in
+ * `cells`, in bytes from CELLS_AT, for both. */
 HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
 {
     uint2 weights[4];
@@ -123,13 +125,13 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
     weights[2] = pair_of_weights(as_float(place.z) + pixels.b.x);
     weights[3] = pair_of_weights(as_float(place.z) + pixels.b.y);
     /* an item names one row of 8 values: of eight bins, two projections and two times eight slices */
-    const uint row = LOCAL_ADDRESS(cells) + SWIZZLED((lane / 8 % 2 ? place.w : place.y) + lane % 8 * ROW_BYTES + lane / 16 * 16);
-    uint values[ROW_BYTES / 8];
+    const uint row = (lane / 8 % 2 ? place.w : place.y) + lane % 8 * ROW_BYTES + lane / 16 * 16;
+    uint values[ROW_VALUES / 4];
     UNROLL_ALL
-    for (int n = 0; n < ROW_BYTES / 32; n++)
+    for (int n = 0; n < ROW_VALUES / 16; n++)
         __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                          : "=r"(values[4 * n]), "=r"(values[4 * n + 1]), "=r"(values[4 * n + 2]),
-                           "=r"(values[4 * n + 3]) : "r"(row ^ (n * 32)));
+                           "=r"(values[4 * n + 3]) : "r"(row + n * 32));
     UNROLL_ALL
     for (int n = 0; n < SLICES / 8; n++) {
         MULTIPLY(&sums->value[4 * n], weights, x, values[2 * n], values[2 * n + 1]);
@@ -145,6 +147,8 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 
 #else
 
+#define CELLS_AT(cells) 0
+
 /* The weight of the bin at d as a sum of two halves; the second is 0 without SPLIT. */
 HELPER float2 weight_of(float d)
 {
@@ -155,7 +159,7 @@ HELPER float2 weight_of(float d)
 
 HELPER float cell_value(__local const uchar *cells, uint row, int column)
 {
-    return vload_half(SWIZZLED(row + 2 * column) / 2, (__local const half *)cells);
+    return vload_half(row / 2 + column, (__local const half *)cells);
 }
 
 HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
@@ -204,18 +208,18 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 #define COPY_BEGIN(signals, stage) \
     if (warp == (stage) % WARPS) { \
         if ((stage) >= BUFFERS) \
-            AWAIT(FREE(signals, stage), (stage) / BUFFERS - 1) \
-        if (lane == 0) \
-            __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" \
-                             :: "r"(FULL(signals, stage)), "r"(STAGE * WINDOW * ROW_BYTES) : "memory"); \
-        WARP_BARRIER
+            AWAIT(FREE(signals, stage), (stage) / BUFFERS - 1)
 #define COPY_FIRST lane
 #define COPY_STEP 32
-#define COPY_WINDOW(signals, stage, to, from) \
-    __asm__ volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \
-                     :: "r"(LOCAL_ADDRESS(to)), "l"(from), "r"(WINDOW * ROW_BYTES), "r"(FULL(signals, stage)) \
-                     : "memory");
-#define COPY_END WARP_BARRIER }
+#define COPY_WINDOW(signals, stage, to, from, bytes) \
+    __asm__ volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%3], %2;\n" \
+                     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \
+                     :: "r"(LOCAL_ADDRESS(to)), "l"(from), "r"(bytes), "r"(FULL(signals, stage)) : "memory");
+#define COPY_END(signals, stage) \
+        WARP_BARRIER \
+        if (lane == 0) \
+            __asm__ volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(FULL(signals, stage)) : "memory"); \
+    }
 #define COPY_WAIT(signals, stage) \
     WARP_BARRIER \
     AWAIT(FULL(signals, stage), (stage) / BUFFERS)
@@ -231,10 +235,10 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 #define COPY_BEGIN(signals, stage)
 #define COPY_FIRST warp
 #define COPY_STEP WARPS
-#define COPY_WINDOW(signals, stage, to, from) \
-    for (int piece = lane; piece < WINDOW * ROW_BYTES / 16; piece += 32) \
+#define COPY_WINDOW(signals, stage, to, from, bytes) \
+    for (int piece = lane; piece < (bytes) / 16; piece += 32) \
         vstore4(vload4(piece, (__global const uint *)(from)), piece, (__local uint *)(to));
-#define COPY_END
+#define COPY_END(signals, stage)
 #define COPY_WAIT(signals, stage) barrier(CLK_LOCAL_MEM_FENCE);
 #define COPY_RELEASE(signals, stage) barrier(CLK_LOCAL_MEM_FENCE);
 

@@ -318,7 +318,11 @@ fn variants() -> Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> {
         list.push((Parameters::Hybrid(Hybrid { texture_blocks: 3, alu_blocks: 5, ..hybrid(large) }), vec![1], both()));
     }
     let tensor = Tensor::default();
-    list.push((Parameters::Tensor(Tensor { warps: [2, 1], squares: [1, 2], ..tensor.clone() }), vec![16, 64], both()));
+    list.push((
+        Parameters::Tensor(Tensor { warps: [2, 1], squares: [1, 2], band: 4, ..tensor.clone() }),
+        vec![16, 64],
+        both(),
+    ));
     let split = Tensor {
         split: true,
         flush: 16,

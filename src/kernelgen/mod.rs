@@ -90,7 +90,8 @@ impl Texel {
         match self {
             Texel::Buffer | Texel::Forged(_) => slices as usize,
             Texel::Image(format) => format.channels.count(),
-            Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)),
+            // eight more, so that rows lie well in the banks of local memory
+            Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)) + 8,
         }
     }
 
@@ -448,6 +449,7 @@ impl KernelSpec {
             ("BUFFERS", p.buffers),
             ("LEAD", p.lead),
             ("FLUSH", p.flush),
+            ("BAND", p.band),
         ] {
             defines.number(name, value)?;
         }
@@ -510,7 +512,6 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSour
     defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
     defines.number("GUARD", spec.texel.guard() as u32)?;
     defines.number("GROUP", PEAK_GROUP as u32)?;
-    defines.switch("SWIZZLE", matches!(spec.texel, Texel::Halves { .. }))?;
     defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
     let padding = match padding {
         Padding::Zero => 0,

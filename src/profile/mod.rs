@@ -522,6 +522,8 @@ pub struct Tensor {
     pub lead: u32,
     /// Projections after which sums are moved on to f32 registers; 0 never.
     pub flush: u32,
+    /// Rows of blocks that are computed together, column by column.
+    pub band: u32,
 }
 
 impl Default for Tensor {
@@ -535,6 +537,7 @@ impl Default for Tensor {
             buffers: 2,
             lead: 1,
             flush: 0,
+            band: 1,
         }
     }
 }
@@ -545,11 +548,10 @@ impl Tensor {
         [0, 1].map(|i| 4 * self.warps[i] * self.squares[i])
     }
 
-    /// Bins that a block can meet: its diagonal, one to interpolate, one because it starts between two; and what its
-    /// last square, which meets at least 4 of them, reads as one of 8.
+    /// Most bins that the squares of a block read, see `window_bins` in the kernel.
     pub fn window(&self) -> u32 {
-        let [x, y] = self.block().map(|side| f64::from(side) - 1.0);
-        x.hypot(y).ceil() as u32 + 6
+        let [x, y] = self.block().map(|side| f64::from(side - 4));
+        x.hypot(y) as u32 + 10
     }
 
     fn check(&self, slices: &[u32]) -> Result<(), String> {
@@ -576,6 +578,7 @@ impl Tensor {
             (1..self.buffers).contains(&self.lead),
             format!("lead {} must be 1 to {}, one less than buffers", self.lead, self.buffers - 1),
         )?;
+        rule((1..=64).contains(&self.band), format!("band {} must be 1 to 64", self.band))?;
         rule(self.flush % self.stage == 0, format!("flush {} must be a multiple of stage {}", self.flush, self.stage))
     }
 }
