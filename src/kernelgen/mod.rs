@@ -194,6 +194,12 @@ pub struct KernelSource {
     pub key: String,
 }
 
+/// Bytes of constant memory that every device has.
+pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
+
+/// The extensions that a sub-group's shuffles need.
+pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
+
 /// Bytes of the constants of one projection.
 const CONSTANT_BYTES: usize = 16;
 
@@ -202,8 +208,6 @@ impl KernelSpec {
     /// everything that the profile's architecture has.
     pub fn new(offer: &Offer, profile: &Profile, texel: Texel, problem: Problem, facts: Option<&DeviceFacts>) -> Self {
         let hardware = &profile.hardware;
-        // every device has at least this much
-        const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
         let room = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
         let bytes = (problem.projections * CONSTANT_BYTES) as u64;
         let parameters = match texel {
@@ -226,11 +230,7 @@ impl KernelSpec {
         const SMALLEST_SUB_GROUP: u32 = 8;
         let shuffle = match facts {
             _ if span == 0 => Shuffle::None,
-            Some(f)
-                if span <= SMALLEST_SUB_GROUP
-                    && f.has("cl_khr_subgroup_shuffle")
-                    && f.has("cl_khr_subgroup_shuffle_relative") =>
-            {
+            Some(f) if span <= SMALLEST_SUB_GROUP && SUB_GROUP_SHUFFLES.iter().all(|extension| f.has(extension)) => {
                 Shuffle::SubGroup
             }
             _ if hardware.assembly && own_compiler => Shuffle::Assembly,
@@ -251,18 +251,17 @@ impl KernelSpec {
 
     /// Short name for messages and reports.
     pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
+    }
+
+    /// How the compound sinogram lies in memory, in words.
+    pub fn layout(&self) -> String {
         let texel = match self.texel {
             Texel::Buffer => "buffer".to_owned(),
             Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
             Texel::Forged(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
         };
-        format!(
-            "{}-{}-{}-x{}-{texel}",
-            self.parameters.algorithm(),
-            self.interpolation,
-            self.parameters.storage(),
-            self.slices
-        )
+        format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
     }
 
     /// Bytes that one bin of the compound sinogram takes.
