@@ -13,7 +13,7 @@ use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, Texel};
 use fbp::margins::margin;
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::facts::ImageFormat;
-use fbp::profile::{Interpolation, Parameters, Profile, ProfileStore};
+use fbp::profile::{DeviceFacts, Interpolation, Parameters, Profile, ProfileStore};
 use fbp::spectrum::{Filter, padded_length};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -44,6 +44,8 @@ fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
             profile.build.options.push(options.clone());
         }
     }
+    // constants of more projections than constant memory holds are elsewhere, whatever the sinogram's layout
+    let crowded = DeviceFacts { constant_buffer: 0, ..found.facts.clone() };
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for profile in &profiles {
@@ -52,9 +54,13 @@ fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
                 if texel.format().is_some_and(|format| !formats.contains(&format)) {
                     continue;
                 }
-                for (scan, same_axis) in [(&drifting, false), (&same, true)] {
+                let mut problems = vec![(&drifting, false, &found.facts), (&same, true, &found.facts)];
+                if texel == Texel::Buffer {
+                    problems.push((&same, true, &crowded));
+                }
+                for (scan, same_axis, facts) in problems {
                     let problem = Problem { projections: PROJECTIONS, same_axis };
-                    let spec = KernelSpec::new(&offer, profile, texel, problem, Some(&found.facts));
+                    let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
                     if !seen.insert(spec.generate().unwrap().key) {
                         continue;
                     }
