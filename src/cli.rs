@@ -333,7 +333,7 @@ pub struct KernelArgs {
     /// Side of the slice [default: bins]
     #[arg(long)]
     pub size: Option<usize>,
-    /// Write every kernel of the profile into a directory, one file each; the first lines say how to build it
+    /// Write every program that the profile leads to into a directory, one file each; the first lines say how to build it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass"])]
     pub every: Option<PathBuf>,
 }

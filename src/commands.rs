@@ -11,14 +11,17 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
 use crate::io::{Dtype, Encoding, SliceWriter, Stack, Target, write_image};
-use crate::kernelgen::{KernelSpec, Problem, Texel};
+use crate::kernelgen::{
+    KernelSource, KernelSpec, Padding, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel, generate_filter,
+    generate_probe,
+};
 use crate::phantom::{Detector, Phantom, add_gaussian, row_rng};
 use crate::pipeline::SOFTWARE;
 use crate::plan::human;
-use crate::profile::{Offer, Profile, ProfileStore};
+use crate::profile::{DeviceFacts, Profile, ProfileStore};
 use rayon::prelude::*;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// `fbp devices`: a table, or JSON.
@@ -114,16 +117,16 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
         usize::MAX,
     )?;
     let texel = offer.texels().first().copied().unwrap_or(Texel::Buffer);
-    kernel_text(&profile, &offer, texel, args).map(|(_, text)| text)
+    let problem = Problem { projections: args.projections, same_axis: true };
+    let source = KernelSpec::new(&offer, &profile, texel, problem, None).generate()?;
+    Ok(kernel_text(&profile, &source, args))
 }
 
-/// Name and text of one kernel, with a head that says how to build and launch it.
-fn kernel_text(profile: &Profile, offer: &Offer, texel: Texel, args: &KernelArgs) -> Result<(String, String)> {
-    let problem = Problem { projections: args.projections, same_axis: true };
-    let source = KernelSpec::new(offer, profile, texel, problem, None).generate()?;
+/// Text of a program, with a head that says how to build and launch it.
+fn kernel_text(profile: &Profile, source: &KernelSource, args: &KernelArgs) -> String {
     let side = args.size.unwrap_or(args.bins);
     let blocks = |edge: usize| side.div_ceil(edge);
-    let text = format!(
+    format!(
         "// profile {}, kernel {}, key {}\n// options: {}\n// work-group {} x {}, {} x {} groups for slices of {side} x {side} from {} projections of {} bins\n{}",
         profile.name,
         source.name,
@@ -136,23 +139,49 @@ fn kernel_text(profile: &Profile, offer: &Offer, texel: Texel, args: &KernelArgs
         args.projections,
         args.bins,
         source.text
-    );
-    Ok((source.name, text))
+    )
 }
 
-/// Every kernel that the profile can lead to, for every layout of the sinogram that it may read.
+/// Every program that the profile can lead to, for every layout of the sinogram that it may read.
 fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Result<String> {
     std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--every: {e}")))?;
-    let mut names = BTreeSet::new();
+    let problem = Problem { projections: args.projections, same_axis: true };
+    // devices without what the profile's architecture has beyond the standard, and with the standard's shuffles
+    let device = |extensions: &[&str]| DeviceFacts {
+        constant_buffer: SMALLEST_CONSTANT_BUFFER,
+        extensions: extensions.iter().map(|&e| e.to_owned()).collect(),
+        ..DeviceFacts::default()
+    };
+    let bare = device(&[]);
+    let sub_groups = device(&[SUB_GROUP_SHUFFLES[0], SUB_GROUP_SHUFFLES[1], &profile.hardware.compiler_extension]);
+
+    let mut programs = BTreeMap::new();
     for offer in profile.offers() {
         for texel in offer.texels() {
-            let (name, text) = kernel_text(profile, &offer, texel, args)?;
-            let file = directory.join(format!("{}-{}-{name}.cl", profile.name, offer.mode));
-            std::fs::write(&file, text).map_err(|e| Error::output(&file, format!("--every: {e}")))?;
-            names.insert(file);
+            let mut texts = BTreeSet::new();
+            for (suffix, facts) in [("", None), ("-bare", Some(&bare)), ("-sub-groups", Some(&sub_groups))] {
+                let source = KernelSpec::new(&offer, profile, texel, problem, facts).generate()?;
+                if texts.insert(source.text.clone()) {
+                    programs.insert(format!("{}-{}{suffix}", offer.mode, source.name), source);
+                }
+            }
+            let spec = KernelSpec::new(&offer, profile, texel, problem, None);
+            programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge)?);
+            // the layout does not matter to how rows are continued, so once is enough
+            programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero)?);
+            programs.insert("filter-mirror".into(), generate_filter(&spec, Padding::Mirror)?);
         }
     }
-    Ok(names.iter().map(|file| format!("{}\n", file.display())).collect())
+    programs.insert("probe-image".into(), generate_probe());
+
+    let mut names = String::new();
+    for (name, source) in &programs {
+        let file = directory.join(format!("{}-{name}.cl", profile.name));
+        std::fs::write(&file, kernel_text(profile, source, args))
+            .map_err(|e| Error::output(&file, format!("--every: {e}")))?;
+        names += &format!("{}\n", file.display());
+    }
+    Ok(names)
 }
 
 /// Brightest beam whose counts stay below 65535 at every pixel's gain.

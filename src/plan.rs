@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
 use crate::kernelgen::{KernelSpec, Problem, Texel};
 use crate::profile::facts::DeviceFacts;
-use crate::profile::{Choice, Profile, Sampler};
+use crate::profile::{Choice, Profile, SLICE_MODES, Sampler};
 use crate::spectrum::padded_length;
 use std::fmt::Write as _;
 
@@ -151,13 +151,38 @@ const CHUNK_TARGET: u64 = 256 << 20;
 
 impl Plan {
     /// Plans a run. `host_memory` is the budget of the chunks in bytes; `facts.image_formats` are trusted.
+    ///
+    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds.
     pub fn new(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host_memory: u64) -> Result<Plan> {
+        let mut run_slices = scan.slices.len();
+        loop {
+            let plan = Plan::for_slices(job, scan, choice, facts, host_memory, run_slices);
+            // as if the run had fewer slices
+            let fewer = match &plan {
+                Ok(plan) if plan.chunk < (plan.spec.slices as usize).min(run_slices) => plan.spec.slices as usize / 2,
+                Err(Error::Device(_)) => run_slices.min(SLICE_MODES[SLICE_MODES.len() - 1] as usize) / 2,
+                _ => 0,
+            };
+            if job.slices_per_pass.is_some() || fewer == 0 || fewer >= run_slices {
+                return plan;
+            }
+            run_slices = fewer;
+        }
+    }
+
+    fn for_slices(
+        job: &Job,
+        scan: &Scan,
+        choice: &Choice,
+        facts: &DeviceFacts,
+        host_memory: u64,
+        run_slices: usize,
+    ) -> Result<Plan> {
         let profile = &choice.profile;
         let geometry = &scan.geometry;
         let (bins, projections) = (geometry.bins, geometry.projections());
         let mut notes = Vec::new();
-        let offer =
-            profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, scan.slices.len())?;
+        let offer = profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, run_slices)?;
 
         let mut texel = offer.texels().last().copied().unwrap_or(Texel::Buffer);
         if offer.parameters.sampler() == Sampler::Image {

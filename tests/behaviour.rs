@@ -574,6 +574,12 @@ fn what_the_other_commands_say() {
         let source = text(&output.stdout);
         assert!(source.contains("__kernel") && source.contains("options:"), "{source}");
     }
+    let (files, _) = lab.ok("kernel --profile nvidia-newer --every kernels");
+    let one = "nvidia-newer-fast-texture-linear-half-x1-buffer";
+    for name in [one, &format!("{one}-bare"), &format!("{one}-sub-groups")] {
+        assert!(files.contains(&format!("{name}.cl\n")), "{name}\n{files}");
+    }
+    assert!(files.contains("filter-half-x4-image-forged-rg.cl") && files.contains("probe-image.cl"), "{files}");
     for shell in ["bash", "zsh", "fish"] {
         let (out, _) = lab.ok(&format!("completions {shell}"));
         assert!(out.contains("fbp") && out.contains("slices-per-pass"), "{shell}");

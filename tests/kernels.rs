@@ -14,7 +14,7 @@ use fbp::phantom::{Kind, Phantom};
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::{
     Alu, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters, Profile,
-    ProfileStore, Rounding, Sampler, Standard, Storage, Tensor, Texture,
+    ProfileStore, Rounding, Sampler, Standard, Storage, Tensor, Texture, Vector,
 };
 use fbp::spectrum::{Filter, padded_length};
 
@@ -330,6 +330,15 @@ fn variants() -> Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> {
         ..tensor
     };
     list.push((Parameters::Tensor(split), vec![32], both()));
+    let vector = Vector::default();
+    list.push((Parameters::Vector(vector.clone()), vec![16, 32], both()));
+    let large = Vector {
+        tile: 32,
+        columns: 8,
+        together: 3,
+        common: Common { packed_constants: false, ..vector.common.clone() },
+    };
+    list.push((Parameters::Vector(large), vec![16], both()));
     // slices beyond four, for processors
     list.push((Parameters::Alu(Alu::default()), vec![8, 16], both()));
     list

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::profile::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
 use crate::profile::{
     Alu, Balance, Build, Cache, Constants, Exchange, Hardware, Hybrid, Interpolation, Mapping, OVERSAMPLE, Offer,
-    Offsets, Parameters, Profile, Rounding, Sampler, Storage, Tensor, Texture,
+    Offsets, Parameters, Profile, Rounding, Sampler, Storage, Tensor, Texture, Vector,
 };
 use std::fmt::Write as _;
 
@@ -37,6 +37,7 @@ const HYBRID: ClFile = cl_file!("backproject_hybrid.cl");
 const HALVES: ClFile = cl_file!("halves.cl");
 const MATRIX: ClFile = cl_file!("matrix.cl");
 const TENSOR: ClFile = cl_file!("backproject_tensor.cl");
+const VECTOR: ClFile = cl_file!("backproject_vector.cl");
 const FILTER: ClFile = cl_file!("filter.cl");
 const PROBE_IMAGE: ClFile = cl_file!("probe_image.cl");
 
@@ -55,6 +56,7 @@ pub const FILES: &[(ClFile, &[ClFile])] = &[
     (HALVES, &[COMMON]),
     (MATRIX, &[COMMON, HALVES]),
     (TENSOR, &[COMMON, HALVES, MATRIX]),
+    (VECTOR, &[COMMON]),
     (FILTER, &[COMMON, HALVES]),
     (PROBE_IMAGE, &[]),
 ];
@@ -70,6 +72,8 @@ pub enum Texel {
     Forged(ImageFormat),
     /// Rows of halves as matrix units read them (`halves.cl`), two for every value if `split`.
     Halves { split: bool, guard: u32 },
+    /// A plain buffer with so many guard bins that no tile reads past them.
+    Wide { guard: u32 },
 }
 
 /// Zero bins before and after each row of a sinogram in a buffer.
@@ -80,7 +84,7 @@ impl Texel {
     pub fn guard(self) -> usize {
         match self {
             Texel::Buffer => GUARD,
-            Texel::Halves { guard, .. } => guard as usize,
+            Texel::Halves { guard, .. } | Texel::Wide { guard } => guard as usize,
             Texel::Image(_) | Texel::Forged(_) => 0,
         }
     }
@@ -88,7 +92,7 @@ impl Texel {
     /// Values stored per bin, for `slices` slices.
     pub fn channels(self, slices: u32) -> usize {
         match self {
-            Texel::Buffer | Texel::Forged(_) => slices as usize,
+            Texel::Buffer | Texel::Forged(_) | Texel::Wide { .. } => slices as usize,
             Texel::Image(format) => format.channels.count(),
             // eight more, so that rows lie well in the banks of local memory
             Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)) + 8,
@@ -98,7 +102,7 @@ impl Texel {
     /// The image's format, if it is one.
     pub fn format(self) -> Option<ImageFormat> {
         match self {
-            Texel::Buffer | Texel::Halves { .. } => None,
+            Texel::Buffer | Texel::Halves { .. } | Texel::Wide { .. } => None,
             Texel::Image(format) | Texel::Forged(format) => Some(format),
         }
     }
@@ -136,8 +140,10 @@ impl Texel {
 impl Offer {
     /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
     pub fn texels(&self) -> Vec<Texel> {
-        if let Parameters::Tensor(p) = &self.parameters {
-            return vec![Texel::Halves { split: p.split, guard: p.window() }];
+        match &self.parameters {
+            Parameters::Tensor(p) => return vec![Texel::Halves { split: p.split, guard: p.window() }],
+            Parameters::Vector(p) => return vec![Texel::Wide { guard: p.window() }],
+            _ => {}
         }
         let mut texels = match self.parameters.sampler() {
             Sampler::Image => {
@@ -212,6 +218,12 @@ pub struct KernelSource {
     pub key: String,
 }
 
+/// Bytes of constant memory that every device has.
+pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
+
+/// The extensions that a sub-group's shuffles need.
+pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
+
 /// Bytes of the constants of one projection.
 const CONSTANT_BYTES: usize = 16;
 
@@ -220,8 +232,6 @@ impl KernelSpec {
     /// everything that the profile's architecture has.
     pub fn new(offer: &Offer, profile: &Profile, texel: Texel, problem: Problem, facts: Option<&DeviceFacts>) -> Self {
         let hardware = &profile.hardware;
-        // every device has at least this much
-        const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
         let room = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
         let bytes = (problem.projections * CONSTANT_BYTES) as u64;
         let parameters = match texel {
@@ -245,11 +255,7 @@ impl KernelSpec {
         const SMALLEST_SUB_GROUP: u32 = 8;
         let shuffle = match facts {
             _ if span == 0 => Shuffle::None,
-            Some(f)
-                if span <= SMALLEST_SUB_GROUP
-                    && f.has("cl_khr_subgroup_shuffle")
-                    && f.has("cl_khr_subgroup_shuffle_relative") =>
-            {
+            Some(f) if span <= SMALLEST_SUB_GROUP && SUB_GROUP_SHUFFLES.iter().all(|extension| f.has(extension)) => {
                 Shuffle::SubGroup
             }
             _ if hardware.assembly && own_compiler => Shuffle::Assembly,
@@ -272,20 +278,19 @@ impl KernelSpec {
 
     /// Short name for messages and reports.
     pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
+    }
+
+    /// How the compound sinogram lies in memory, in words.
+    pub fn layout(&self) -> String {
         let texel = match self.texel {
-            Texel::Buffer => "buffer".to_owned(),
+            Texel::Buffer | Texel::Wide { .. } => "buffer".to_owned(),
             Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
             Texel::Forged(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
             Texel::Halves { split: false, .. } => "halves".to_owned(),
             Texel::Halves { split: true, .. } => "halves-split".to_owned(),
         };
-        format!(
-            "{}-{}-{}-x{}-{texel}",
-            self.parameters.algorithm(),
-            self.interpolation,
-            self.parameters.storage(),
-            self.slices
-        )
+        format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
     }
 
     /// Bytes that one bin of the compound sinogram takes.
@@ -304,7 +309,7 @@ impl KernelSpec {
             return wrong("that many slices per pass is not a slice mode");
         }
         match self.texel {
-            Texel::Buffer | Texel::Halves { .. } => Ok(()),
+            Texel::Buffer | Texel::Halves { .. } | Texel::Wide { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
                 wrong("the texel has fewer channels than slices")
             }
@@ -333,22 +338,27 @@ impl KernelSpec {
                 Constants::Global => "__global const",
             },
         )?;
-        let source = match self.texel {
+        // the file that reads the sinogram
+        let reader = match self.texel {
             Texel::Buffer => {
                 defines.number("GUARD", GUARD as u32)?;
-                SAMPLE_BUFFER
+                Some(SAMPLE_BUFFER)
             }
             Texel::Halves { split, guard } => {
                 defines.number("GUARD", guard)?;
                 defines.switch("SPLIT", split)?;
-                HALVES
+                Some(HALVES)
+            }
+            Texel::Wide { guard } => {
+                defines.number("GUARD", guard)?;
+                None
             }
             Texel::Image(_) | Texel::Forged(_) => {
                 defines.switch("FORGED", matches!(self.texel, Texel::Forged(_)))?;
-                SAMPLE_IMAGE
+                Some(SAMPLE_IMAGE)
             }
         };
-        let mut files = vec![COMMON, source];
+        let mut files: Vec<ClFile> = [COMMON].into_iter().chain(reader).collect();
         let (work_group, block) = match &self.parameters {
             Parameters::Standard(p) => {
                 defines.switch("Z_ORDER", p.z_order)?;
@@ -382,6 +392,11 @@ impl KernelSpec {
                 self.define_tensor(p, &mut defines)?;
                 files.extend([MATRIX, TENSOR]);
                 ([32, p.warps[0] * p.warps[1]], p.block())
+            }
+            Parameters::Vector(p) => {
+                self.define_vector(p, &mut defines)?;
+                files.push(VECTOR);
+                ([1, 1], [p.tile; 2])
             }
         };
         defines.number("WORK_X", work_group[0])?;
@@ -454,6 +469,13 @@ impl KernelSpec {
             defines.number(name, value)?;
         }
         Ok(())
+    }
+
+    fn define_vector(&self, p: &Vector, defines: &mut Defines) -> Result<()> {
+        defines.number("TILE", p.tile)?;
+        defines.number("COLUMNS", p.columns)?;
+        defines.number("TOGETHER", p.together)?;
+        defines.number("WINDOW", p.window())
     }
 
     fn define_shuffle(&self, defines: &mut Defines) -> Result<()> {

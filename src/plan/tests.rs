@@ -102,6 +102,25 @@ fn many_projections_leave_constant_memory() {
 }
 
 #[test]
+fn slices_per_pass_are_as_many_as_memory_holds() {
+    let scan = Scan::new(&job(|_| {}), &stack()).unwrap();
+    let cpu = ProfileStore::built_in().unwrap().named("cpu").unwrap();
+    let choice = Choice { profile: cpu, reason: "test".into() };
+    let slices = |device_memory: &str, per_pass: Option<&str>, host: u64| {
+        let job = job(|a| {
+            a.device_memory = Some(device_memory.into());
+            a.slices_per_pass = per_pass.map(Into::into);
+        });
+        Plan::new(&job, &scan, &choice, &example(), host).map(|plan| plan.spec.slices)
+    };
+    assert_eq!(slices("1GiB", None, 8 << 30).unwrap(), 64);
+    assert_eq!(slices("50MiB", None, 8 << 30).unwrap(), 32);
+    assert_eq!(slices("1GiB", None, 40 << 20).unwrap(), 16);
+    assert!(slices("50MiB", Some("64"), 8 << 30).is_err());
+    assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
+}
+
+#[test]
 fn bytes_for_people() {
     assert_eq!(human(512), "512 B");
     assert_eq!(human(3 << 19), "1.5 MiB");

@@ -4,9 +4,10 @@ use serde::Serialize;
 use std::fmt;
 
 /// What kind of device the driver says it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
+    #[default]
     Gpu,
     Cpu,
     Accelerator,
@@ -94,7 +95,7 @@ impl fmt::Display for ImageFormat {
 }
 
 /// Facts about an OpenCL device: read once, then passed around as data. Sizes are bytes unless a name says otherwise.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceFacts {
     /// Position of the platform and of the device in it, as `--device 0:1` names them.
     pub platform_index: usize,

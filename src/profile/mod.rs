@@ -100,6 +100,8 @@ words! {
         Hybrid = "hybrid",
         /// Products of weights and values on matrix units.
         Tensor = "tensor",
+        /// Slices as the vector, tiles in a processor's cache.
+        Vector = "vector",
     }
 }
 
@@ -335,6 +337,8 @@ pub struct KernelEntry {
     pub hybrid: Option<Hybrid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor: Option<Tensor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector: Option<Vector>,
 }
 
 /// Parameters that every family has.
@@ -583,6 +587,49 @@ impl Tensor {
     }
 }
 
+/// Parameters of the kernel for processors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Vector {
+    /// Storage is `float`, the sampler `buffer`.
+    pub common: Common,
+    /// Side of a work-item's tile in pixels.
+    pub tile: u32,
+    /// Pixels of a row whose sums are in registers together.
+    pub columns: u32,
+    /// Projections at a time.
+    pub together: u32,
+}
+
+impl Default for Vector {
+    fn default() -> Self {
+        let common = Common { constants: Constants::Global, ..Common::default() };
+        Vector { common, tile: 16, columns: 4, together: 8 }
+    }
+}
+
+impl Vector {
+    /// Most bins that a tile meets: its diagonal, one to interpolate, one because it starts between two, one for
+    /// rounding, and both ends count.
+    pub fn window(&self) -> u32 {
+        let side = f64::from(self.tile - 1);
+        side.hypot(side) as u32 + 4
+    }
+
+    fn check(&self, slices: &[u32]) -> Result<(), String> {
+        let rule = |holds: bool, message: String| if holds { Ok(()) } else { Err(message) };
+        rule(slices.iter().all(|&s| s >= 16), format!("a vector kernel has 16 to 64 slices, not {slices:?}"))?;
+        rule(self.common.storage == Storage::Float, "a vector kernel reads floats: storage must be `float`".into())?;
+        rule(
+            self.common.sampler == Sampler::Buffer,
+            "a vector kernel reads a buffer: sampler must be `buffer`".into(),
+        )?;
+        rule(matches!(self.tile, 16 | 32 | 64), format!("tile {} must be 16, 32 or 64", self.tile))?;
+        rule(matches!(self.columns, 4 | 8), format!("columns {} must be 4 or 8", self.columns))?;
+        rule((1..=64).contains(&self.together), format!("together {} must be 1 to 64", self.together))
+    }
+}
+
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -610,6 +657,7 @@ pub enum Parameters {
     Oversample(Alu),
     Hybrid(Hybrid),
     Tensor(Tensor),
+    Vector(Vector),
 }
 
 impl Parameters {
@@ -622,6 +670,7 @@ impl Parameters {
             Parameters::Oversample(_) => Algorithm::Oversample,
             Parameters::Hybrid(_) => Algorithm::Hybrid,
             Parameters::Tensor(_) => Algorithm::Tensor,
+            Parameters::Vector(_) => Algorithm::Vector,
         }
     }
 
@@ -633,6 +682,7 @@ impl Parameters {
             Parameters::Alu(p) | Parameters::Oversample(p) => &p.common,
             Parameters::Hybrid(p) => &p.alu.common,
             Parameters::Tensor(p) => &p.common,
+            Parameters::Vector(p) => &p.common,
         }
     }
 
@@ -643,6 +693,7 @@ impl Parameters {
             Parameters::Alu(p) | Parameters::Oversample(p) => &mut p.common,
             Parameters::Hybrid(p) => &mut p.alu.common,
             Parameters::Tensor(p) => &mut p.common,
+            Parameters::Vector(p) => &mut p.common,
         }
     }
 
@@ -682,6 +733,7 @@ impl KernelEntry {
             self.oversample.clone().map(Parameters::Oversample),
             self.hybrid.clone().map(Parameters::Hybrid),
             self.tensor.clone().map(Parameters::Tensor),
+            self.vector.clone().map(Parameters::Vector),
         ]
         .into_iter()
         .flatten()
@@ -847,7 +899,7 @@ impl Profile {
             let at = format!("[[kernel]] number {}", number + 1);
             let Some(parameters) = entry.parameters() else {
                 return Err(format!(
-                    "{at} names no family; add [kernel.standard], texture, alu, oversample, hybrid or tensor"
+                    "{at} names no family; add [kernel.standard], texture, alu, oversample, hybrid, tensor or vector"
                 ));
             };
             if entry.families().len() > 1 {
@@ -894,8 +946,8 @@ impl Parameters {
             format!("sampler `image` serves at most 4 slices, not {most}"),
         )?;
         rule(
-            most <= 16 || matches!(self, Parameters::Tensor(_)),
-            format!("{most} slices at once are only for tensor kernels"),
+            most <= 16 || matches!(self, Parameters::Tensor(_) | Parameters::Vector(_)),
+            format!("{most} slices at once are only for tensor and vector kernels"),
         )?;
         rule((1..=64).contains(&common.unroll), format!("unroll {} must be 1 to 64", common.unroll))?;
         rule(common.occupancy <= 100, format!("occupancy {} must be 0 to 100 percent", common.occupancy))?;
@@ -930,6 +982,7 @@ impl Parameters {
                 p.alu.check(slices, build, Algorithm::Alu)
             }
             Parameters::Tensor(p) => p.check(slices),
+            Parameters::Vector(p) => p.check(slices),
         }
     }
 }
