@@ -44,7 +44,9 @@ void backproject(KERNEL_ARGUMENTS)
     vector_t sums[TILE * TILE * VECTORS];
     /* for the pixels of a strip: the first vector to read, from the window's start, and the weight of the next bin's */
     int places[TOGETHER * STRIP];
+#if LINEAR
     float weights[TOGETHER * STRIP];
+#endif
     __global const vector_t *windows[TOGETHER];
     float rests[TOGETHER];
 

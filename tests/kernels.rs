@@ -42,6 +42,15 @@ fn standard(sampler: Sampler, interpolation: Interpolation, slices: u32, storage
     Offer { interpolation, mode: Mode::Precise, slices, parameters }
 }
 
+/// An offer of 16 slices at once by a kernel with its default parameters.
+fn sixteen(parameters: Parameters) -> Offer {
+    Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 16, parameters }
+}
+
+fn tensor(split: bool) -> Offer {
+    sixteen(Parameters::Tensor(Tensor { split, flush: if split { 8 } else { 0 }, ..Tensor::default() }))
+}
+
 /// The first image format that works here for an offer.
 fn image(found: &FoundDevice, offer: &Offer) -> Option<Texel> {
     let session = open(found).unwrap();
@@ -419,8 +428,12 @@ fn a_region_is_the_crop_of_the_full_slice_bit_for_bit() {
     let found = device();
     let scan = Scan::even(67, 41, 67);
     let sinogram = noise(67 * 41, 5);
-    for sampler in [Sampler::Image, Sampler::Buffer] {
-        let offer = standard(sampler, Interpolation::Linear, 1, Storage::Float);
+    for offer in [
+        standard(Sampler::Image, Interpolation::Linear, 1, Storage::Float),
+        standard(Sampler::Buffer, Interpolation::Linear, 1, Storage::Float),
+        tensor(true),
+        sixteen(Parameters::Vector(Vector::default())),
+    ] {
         let spec = spec(&found, &plain(), &offer, &scan).unwrap();
         let slice = |roi| reconstruct(&found, &spec, &scan, roi, Filter::Ramp, Padding::Edge, &sinogram);
         let full = slice(Roi::full(67));
@@ -445,34 +458,41 @@ fn a_wide_detector_keeps_its_precision() {
     let mut scan = Scan::even(4096, 12, 64);
     scan.axis = vec![4000.37; 12];
     scan.angles = (0..12).map(|p| 3.0 + 14.9 * f64::from(p)).collect();
-    let offer = standard(Sampler::Buffer, Interpolation::Linear, 1, Storage::Float);
-    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
     let sinogram = noise(4096 * 12, 11);
-    let got = reconstruct(&found, &spec, &scan, Roi::full(64), Filter::None, Padding::Edge, &sinogram);
     let filtered = filter(&sinogram, 4096, 8192, Pad::Edge, None);
     let (want, slack) = back_project(&filtered, &scan, Read::Linear);
-    let error = relative_rms(&got, &want, &slack);
-    assert!(error <= 2e-6, "{error:.3e}");
+    for offer in [
+        standard(Sampler::Buffer, Interpolation::Linear, 1, Storage::Float),
+        tensor(true),
+        sixteen(Parameters::Vector(Vector::default())),
+    ] {
+        let spec = spec(&found, &plain(), &offer, &scan).unwrap();
+        let got = reconstruct(&found, &spec, &scan, Roi::full(64), Filter::None, Padding::Edge, &sinogram);
+        let error = relative_rms(&got, &want, &slack);
+        assert!(error <= 2e-6, "{}: {error:.3e}", spec.name());
+    }
 }
 
 #[test]
 fn large_and_small_values_survive_half_storage() {
     let found = device();
     let scan = Scan::even(67, 41, 67);
-    let offer = standard(Sampler::Buffer, Interpolation::Linear, 2, Storage::Half);
-    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
     let values = 67 * 41;
     let mut sinograms = noise(2 * values, 5);
     // past the largest half (65504), and far below the smallest normal one (6e-5), in one pass
     sinograms[..values].iter_mut().for_each(|v| *v *= 1e9);
     sinograms[values..].iter_mut().for_each(|v| *v *= 1e-9);
-    let got = reconstruct(&found, &spec, &scan, Roi::full(67), Filter::Ramp, Padding::Edge, &sinograms);
-    for slice in 0..2 {
-        let sinogram = &sinograms[slice * values..(slice + 1) * values];
-        let filtered = filter(sinogram, 67, padded_length(67, &[2, 3, 5, 7]), Pad::Edge, Some(&|_| 1.0));
-        let (want, slack) = back_project(&filtered, &scan, Read::Linear);
-        let error = relative_rms(&got[slice * 4489..(slice + 1) * 4489], &want, &slack);
-        assert!(error <= 5e-4, "slice {slice}: {error:.3e}");
+    let half = standard(Sampler::Buffer, Interpolation::Linear, 2, Storage::Half);
+    for (offer, limit) in [(half, 5e-4), (tensor(false), 5e-4), (tensor(true), 1e-5)] {
+        let spec = spec(&found, &plain(), &offer, &scan).unwrap();
+        let got = reconstruct(&found, &spec, &scan, Roi::full(67), Filter::Ramp, Padding::Edge, &sinograms);
+        for slice in 0..2 {
+            let sinogram = &sinograms[slice * values..(slice + 1) * values];
+            let filtered = filter(sinogram, 67, padded_length(67, &[2, 3, 5, 7]), Pad::Edge, Some(&|_| 1.0));
+            let (want, slack) = back_project(&filtered, &scan, Read::Linear);
+            let error = relative_rms(&got[slice * 4489..(slice + 1) * 4489], &want, &slack);
+            assert!(error <= limit, "{} slice {slice}: {error:.3e}", spec.name());
+        }
     }
 }
 
