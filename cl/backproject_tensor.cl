@@ -5,8 +5,8 @@
  * square is therefore a product: the weights of 16 pixels for 8 bins, times the values of these bins in all slices. Two
  * projections make the 16 columns of weights that a matrix unit takes. Positions are found once for all slices.
  *
- * A work-group is WARPS_X x WARPS_Y warps of 32 items, a warp computes SQUARES_X x SQUARES_Y squares. Bins that a block
- * can meet are copied to local memory, STAGE projections at a time into one of BUFFERS buffers, LEAD stages ahead.
+ * A work-group is WARPS_X x WARPS_Y warps of LANES items, a warp computes SQUARES_X x SQUARES_Y squares. Bins that a
+ * block can meet are copied to local memory, STAGE projections at a time into one of BUFFERS buffers, LEAD stages ahead.
  *
  * Defines
  *   WINDOW       the most that window_bins gives
@@ -55,7 +55,7 @@
 #define WINDOW_BYTES (WINDOW * ROW_BYTES)
 /* Positions of a warp's squares for a stage, as many as fit a warp at a time. */
 #define ENTRIES (SQUARES * STAGE)
-#define ROUNDS ((ENTRIES + 31) / 32)
+#define ROUNDS ((ENTRIES + LANES - 1) / LANES)
 
 HELPER int2 block_of_group(void)
 {
@@ -132,7 +132,7 @@ void backproject(KERNEL_ARGUMENTS)
 #define LOAD_RAYS(stage) \
     UNROLL_ALL \
     for (int i = 0; i < ROUNDS; i++) { \
-        const int p = min((stage) * STAGE + (i * 32 + lane) / SQUARES, projections - 1); \
+        const int p = min((stage) * STAGE + (i * LANES + lane) / SQUARES, projections - 1); \
         const ray_t ray = RAY(p); \
         rays[i] = ray; \
     }
@@ -141,7 +141,7 @@ void backproject(KERNEL_ARGUMENTS)
 #define PLACE_SQUARES(stage) \
     UNROLL_ALL \
     for (int i = 0; i < ROUNDS; i++) { \
-        const int entry = i * 32 + lane; \
+        const int entry = i * LANES + lane; \
         if (entry < ENTRIES) { \
             const int p = entry / SQUARES, s = entry % SQUARES; \
             float rest; \
@@ -222,7 +222,7 @@ void backproject(KERNEL_ARGUMENTS)
             const int px = x + s % SQUARES_X * SIDE + pixel % SIDE, py = y + s / SQUARES_X * SIDE + pixel / SIDE;
             if (px >= 0 && px < out.roi.z && py >= 0 && py < out.roi.w && slice < out.valid)
                 out.slices[slice * plane + (ulong)py * out.roi.z + px] =
-                    sums[s].value[n] * (out.unit / half_range_factor(out.peaks[slice]));
+                    sums[s].value[n] * (out.unit / (WEIGHT_OF_ONE * half_range_factor(out.peaks[slice])));
         }
     }
 }

@@ -1,12 +1,20 @@
-/* matrix.cl: what a warp of 32 items does together: copies ahead of their use, and products of matrices.
+/* matrix.cl: what a warp of LANES items does together: copies ahead of their use, and products of matrices.
  *
- *   MATRIX       1 the matrix unit, by assembly: an item holds fixed entries of the factors, and all items of a warp
- *                multiply together; 0 plain arithmetic: an item computes its entries of the product alone
- *   BULK_COPIES  1 windows are copied by the copy engine, by assembly; 0 by the items
+ *   LANES            32 or 64
+ *   MATRIX           the matrix unit, where an item holds fixed entries of the factors and all items of a warp multiply
+ *                    together: 1 by assembly (32 lanes), 2 by a built-in function of the compiler (64 lanes);
+ *                    0 plain arithmetic: an item computes its entries of the product alone
+ *   MATRIX_FUNCTION  the name of that function
+ *   BULK_COPIES      1 windows are copied by the copy engine, by assembly (32 lanes); 0 by the items
  *
- * An item's share of a product of 16 pixels and SLICES slices (its `sums_t`): pixels g and g + 8, and for both the
- * slices 2t and 2t + 1 of every eight slices, where g = lane / 4 and t = lane % 4.
+ * An item's share of a product of 16 pixels and SLICES slices (its `sums_t`), as the units want it:
+ *   32 lanes  pixels g and g + 8, and for both the slices 2t and 2t + 1 of every eight slices; g = lane / 4, t = lane % 4
+ *   64 lanes  pixel lane % 16, and a quarter of the slices: those of the rows 4t to 4t + 3, where t = lane / 16 and row r
+ *             has the slices from r * SLICES / 16 on
  */
+#ifndef LANES
+#define LANES 32
+#endif
 #ifndef MATRIX
 #define MATRIX 0
 #endif
@@ -23,21 +31,41 @@
 #define LEAD 1
 #endif
 
-#define SUMS (SLICES / 2)
+#define SUMS (16 * SLICES / LANES)
 
 typedef struct {
-    float value[SUMS]; /* [eight slices][pixel g, pixel g + 8][slice 2t, 2t + 1] */
+    float value[SUMS]; /* 32 lanes: [eight slices][pixel g, pixel g + 8][slice 2t, 2t + 1]; 64: [slice of a row][row] */
 } sums_t;
+
+#if LANES == 64
+
+#define SECOND_PIXEL(n) 0
 
 HELPER int pixel_of_sum(int n, int lane)
 {
-    return lane / 4 + n % 4 / 2 * 8;
+    return lane % 16;
+}
+
+HELPER int slice_of_sum(int n, int lane)
+{
+    return (lane / 16 * 4 + n % 4) * (SLICES / 16) + n / 4;
+}
+
+#else
+
+#define SECOND_PIXEL(n) ((n) % 4 / 2)
+
+HELPER int pixel_of_sum(int n, int lane)
+{
+    return lane / 4 + SECOND_PIXEL(n) * 8;
 }
 
 HELPER int slice_of_sum(int n, int lane)
 {
     return n / 4 * 8 + lane % 4 * 2 + n % 2;
 }
+
+#endif
 
 /* Loops over what lies in registers; plain arithmetic leaves them to the compiler. */
 #if MATRIX
@@ -64,15 +92,24 @@ HELPER void add_sums(sums_t *to, const sums_t *sums)
  * 0 <= d < 1, when positions are half a bin further. */
 #define HALF_BIN (LINEAR ? 0.0f : 0.5f)
 
-/* d of an item's pixels for its bins, less the position of the square's first pixel: for two projections, pixel g in
- * .x, pixel g + 8 in .y. MATRIX counts from bin 2t, whose weight the item makes; else from bin 0. */
+/* What the unit gets as a weight of 1, and by which its sums are too large. With 64 lanes it may take halves that are
+ * not normal, below 2^-14, for 0; this keeps them from what is left of a weight. */
+#define WEIGHT_OF_ONE (LANES == 64 && SPLIT ? 4096.0f : 1.0f)
+
+/* d of an item's pixels for its bins, less the position of the square's first pixel: for two projections, the first
+ * pixel in .x, the second of 32 lanes in .y. MATRIX counts from the first bin whose weight the item makes, which is 2t
+ * with 32 lanes; else from bin 0. */
 typedef struct {
     float2 a, b;
 } pixels_t;
 
 HELPER pixels_t pixels_of_lane(float4 turn, int lane)
 {
+#if LANES == 64
+    const float x = lane % 4, y = lane / 4 % 4, bin = MATRIX ? 4 * (lane / 16 % 2) : 0;
+#else
     const float x = lane / 4 % 4, y = lane / 16, bin = MATRIX ? 2 * (lane % 4) : 0;
+#endif
     pixels_t pixels;
     pixels.a.x = mad(x, turn.x, -mad(y, turn.y, bin));
     pixels.a.y = mad(-2.0f, turn.y, pixels.a.x);
@@ -81,7 +118,7 @@ HELPER pixels_t pixels_of_lane(float4 turn, int lane)
     return pixels;
 }
 
-#if MATRIX
+#if MATRIX == 1
 
 #define LOCAL_ADDRESS(pointer) ((uint)(size_t)(pointer))
 #define CELLS_AT(cells) LOCAL_ADDRESS(cells)
@@ -149,10 +186,56 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 
 #define CELLS_AT(cells) 0
 
+#if MATRIX == 2
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+
+/* What an item reads of a bin: a row's values, one of each product. */
+typedef half row_t __attribute__((ext_vector_type(SLICES / 16)));
+
+/* sums += values * weights; an item has four of the 16 bins of two projections, of a row's values and of its pixel. */
+HELPER void multiply(sums_t *sums, __local const uchar *cells, half4 weights)
+{
+    row_t bins[4];
+    UNROLL_ALL
+    for (int bin = 0; bin < 4; bin++)
+        bins[bin] = *(__local const row_t *)(cells + bin * ROW_BYTES);
+    UNROLL_ALL
+    for (int n = 0; n < SLICES / 16; n++) {
+        const half4 values = (half4)(bins[0][n], bins[1][n], bins[2][n], bins[3][n]);
+        vstore4(MATRIX_FUNCTION(values, weights, vload4(n, sums->value), 0, 0, 0), n, sums->value);
+    }
+}
+
+HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
+{
+    const bool second = lane >= 32; /* of the projections */
+    const float d = second ? as_float(place.z) + pixels.b.x : as_float(place.x) + pixels.a.x;
+    cells += (second ? place.w : place.y) + lane / 16 % 2 * 4 * ROW_BYTES + lane % 16 * (SLICES / 16) * 2;
+#if LINEAR
+    const float4 distance = fabs(d - (float4)(0, 1, 2, 3));
+    const float4 weights = max(WEIGHT_OF_ONE - WEIGHT_OF_ONE * distance, 0.0f);
+    const half4 high = convert_half4_rte(weights);
+#else
+    /* a 1 shifted to the bin */
+    const uint bin = convert_int_rtn(d);
+    const half4 high = as_half4(bin < 4 ? (ulong)as_ushort((half)WEIGHT_OF_ONE) << (16 * bin) : 0);
+#endif
+    multiply(sums, cells, high);
+#if SPLIT
+    multiply(sums, cells + SLICES * 2, high);
+#if LINEAR
+    multiply(sums, cells, convert_half4_rte(weights - convert_float4(high)));
+#endif
+#endif
+}
+
+#else
+
 /* The weight of the bin at d as a sum of two halves; the second is 0 without SPLIT. */
 HELPER float2 weight_of(float d)
 {
-    const float weight = LINEAR ? max(0.0f, 1.0f - fabs(d)) : (d >= 0.0f && d < 1.0f ? 1.0f : 0.0f);
+    const float weight = WEIGHT_OF_ONE * (LINEAR ? max(0.0f, 1.0f - fabs(d)) : (d >= 0.0f && d < 1.0f ? 1.0f : 0.0f));
     const float high = rounded_to_half(weight);
     return (float2)(high, SPLIT ? rounded_to_half(weight - high) : 0.0f);
 }
@@ -170,7 +253,7 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
         const uint row = (column < 8 ? place.y : place.w) + bin * ROW_BYTES;
         const float2 weights[2] = {weight_of(d.x), weight_of(d.y)};
         for (int n = 0; n < SUMS; n++) {
-            const float2 weight = weights[n % 4 / 2];
+            const float2 weight = weights[SECOND_PIXEL(n)];
             const float value = cell_value(cells, row, slice_of_sum(n, lane));
             sums->value[n] = mad(weight.x, value, sums->value[n]);
 #if SPLIT
@@ -181,6 +264,7 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
     }
 }
 
+#endif
 #endif
 
 #if BULK_COPIES
@@ -210,7 +294,7 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
         if ((stage) >= BUFFERS) \
             AWAIT(FREE(signals, stage), (stage) / BUFFERS - 1)
 #define COPY_FIRST lane
-#define COPY_STEP 32
+#define COPY_STEP LANES
 #define COPY_WINDOW(signals, stage, to, from, bytes) \
     __asm__ volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%3], %2;\n" \
                      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \
@@ -236,7 +320,7 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 #define COPY_FIRST warp
 #define COPY_STEP WARPS
 #define COPY_WINDOW(signals, stage, to, from, bytes) \
-    for (int piece = lane; piece < (bytes) / 16; piece += 32) \
+    for (int piece = lane; piece < (bytes) / 16; piece += LANES) \
         vstore4(vload4(piece, (__global const uint *)(from)), piece, (__local uint *)(to));
 #define COPY_END(signals, stage)
 #define COPY_WAIT(signals, stage) barrier(CLK_LOCAL_MEM_FENCE);

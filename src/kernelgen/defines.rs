@@ -19,7 +19,7 @@ impl Defines {
     }
 
     /// A word of the language.
-    pub fn word(&mut self, name: &'static str, value: &'static str) -> Result<()> {
+    pub fn word(&mut self, name: &'static str, value: &str) -> Result<()> {
         self.set(name, value.to_owned())
     }
 

@@ -168,6 +168,17 @@ pub enum Shuffle {
     Assembly,
 }
 
+/// What multiplies matrices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matrix {
+    /// Plain arithmetic.
+    Plain,
+    /// The matrix unit, by inline assembly.
+    Assembly,
+    /// The matrix unit, by this function of the compiler.
+    Function(String),
+}
+
 /// What a problem has to say about its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -189,8 +200,9 @@ pub struct KernelSpec {
     pub shuffle: Shuffle,
     /// Whether the axis is the same for all projections and the profile makes use of it.
     pub same_centre: bool,
-    /// Products are made by the matrix unit, not by plain arithmetic.
-    pub matrix: bool,
+    pub matrix: Matrix,
+    /// Items of a warp that multiply together.
+    pub lanes: u32,
     /// Local memory is filled by the copy engine.
     pub bulk_copies: bool,
     pub build: Build,
@@ -224,6 +236,9 @@ pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
 /// The extensions that a sub-group's shuffles need.
 pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
 
+/// The extension that the compiler's function for matrices needs: its factors are halves.
+const HALF_ARITHMETIC: &str = "cl_khr_fp16";
+
 /// Bytes of the constants of one projection.
 const CONSTANT_BYTES: usize = 16;
 
@@ -241,6 +256,15 @@ impl KernelSpec {
         let common = parameters.common();
         let own_compiler = facts.is_none_or(|f| f.has(&hardware.compiler_extension));
         let tensor = matches!(parameters, Parameters::Tensor(_));
+        let matrix = if !tensor || !own_compiler {
+            Matrix::Plain
+        } else if hardware.matrix {
+            Matrix::Assembly
+        } else if !hardware.matrix_function.is_empty() && facts.is_none_or(|f| f.has(HALF_ARITHMETIC)) {
+            Matrix::Function(hardware.matrix_function.clone())
+        } else {
+            Matrix::Plain
+        };
         // items side by side that exchange values
         let span = match &parameters {
             Parameters::Texture(p) if p.reduction == Exchange::Shuffle => p.projections_at_once,
@@ -268,11 +292,12 @@ impl KernelSpec {
             constants: if bytes <= room { common.constants } else { Constants::Global },
             shuffle,
             same_centre: problem.same_axis && matches!(&parameters, Parameters::Texture(p) if p.same_centre),
-            matrix: tensor && hardware.matrix && own_compiler,
+            lanes: hardware.lanes(),
             bulk_copies: tensor && hardware.bulk_copies && own_compiler,
             build: profile.build.clone(),
             register_option: hardware.register_option(common.occupancy).filter(|_| own_compiler),
-            parameters: parameters.without_assembly(hardware, own_compiler),
+            parameters: parameters.without_assembly(hardware.assembly && own_compiler, &matrix),
+            matrix,
         }
     }
 
@@ -391,7 +416,7 @@ impl KernelSpec {
             Parameters::Tensor(p) => {
                 self.define_tensor(p, &mut defines)?;
                 files.extend([MATRIX, TENSOR]);
-                ([32, p.warps[0] * p.warps[1]], p.block())
+                ([self.lanes, p.warps[0] * p.warps[1]], p.block())
             }
             Parameters::Vector(p) => {
                 self.define_vector(p, &mut defines)?;
@@ -452,7 +477,16 @@ impl KernelSpec {
     }
 
     fn define_tensor(&self, p: &Tensor, defines: &mut Defines) -> Result<()> {
-        defines.switch("MATRIX", self.matrix)?;
+        let matrix = match &self.matrix {
+            Matrix::Plain => 0,
+            Matrix::Assembly => 1,
+            Matrix::Function(name) => {
+                defines.word("MATRIX_FUNCTION", name)?;
+                2
+            }
+        };
+        defines.number("MATRIX", matrix)?;
+        defines.number("LANES", self.lanes)?;
         defines.switch("BULK_COPIES", self.bulk_copies)?;
         defines.number("WINDOW", p.window())?;
         for (name, value) in [
@@ -500,12 +534,12 @@ impl Hardware {
 }
 
 impl Parameters {
-    /// Without what needs inline assembly, unless the device has it: the choice by multiprocessor, and the local memory
-    /// that devices with matrix units have.
-    fn without_assembly(mut self, hardware: &Hardware, own_compiler: bool) -> Self {
+    /// Without what needs inline assembly or a matrix unit, unless the device has it: the choice by multiprocessor, and
+    /// the local memory that devices with matrix units have.
+    fn without_assembly(mut self, assembly: bool, matrix: &Matrix) -> Self {
         match &mut self {
-            Parameters::Hybrid(p) if !(hardware.assembly && own_compiler) => p.balance = Balance::Block,
-            Parameters::Tensor(p) if !(hardware.matrix && own_compiler) => (p.stage, p.buffers, p.lead) = (2, 2, 1),
+            Parameters::Hybrid(p) if !assembly => p.balance = Balance::Block,
+            Parameters::Tensor(p) if *matrix == Matrix::Plain => (p.stage, p.buffers, p.lead) = (2, 2, 1),
             _ => {}
         }
         self
@@ -635,6 +669,26 @@ mod tests {
     fn keys_depend_on_text_and_options() {
         assert_ne!(fnv1a(&[b"ab", b"c"]), fnv1a(&[b"a", b"bc"]));
         assert_eq!(fnv1a(&[]), 0xcbf2_9ce4_8422_2325);
+    }
+
+    #[test]
+    fn a_matrix_function_needs_the_compiler_and_halves() {
+        let store = crate::profile::ProfileStore::built_in().unwrap();
+        let profile = store.named("amd-cdna").unwrap();
+        let offer = profile.offers().into_iter().find(|o| matches!(o.parameters, Parameters::Tensor(_))).unwrap();
+        let spec = |extensions: &[&str]| {
+            let extensions = extensions.iter().map(|&e| e.to_owned()).collect();
+            let facts = DeviceFacts { extensions, ..DeviceFacts::default() };
+            let problem = Problem { projections: 8, same_axis: true };
+            KernelSpec::new(&offer, &profile, offer.texels()[0], problem, Some(&facts))
+        };
+        let own = profile.hardware.compiler_extension.as_str();
+        assert_eq!(spec(&[own, HALF_ARITHMETIC]).matrix, Matrix::Function(profile.hardware.matrix_function.clone()));
+        for extensions in [&[own][..], &[HALF_ARITHMETIC], &[]] {
+            let spec = spec(extensions);
+            assert_eq!(spec.matrix, Matrix::Plain);
+            assert_eq!(spec.generate().unwrap().work_group[0], 64);
+        }
     }
 
     #[test]

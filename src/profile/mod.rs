@@ -207,14 +207,23 @@ pub struct Hardware {
     pub max_registers: u32,
     /// The compiler's option for it, without the number; it needs the extension that follows.
     pub register_option: String,
-    /// Extension without which neither the option nor assembly is used.
+    /// Extension without which neither the option nor assembly nor the compiler's own function is used.
     pub compiler_extension: String,
     /// Whether inline assembly may stand in for missing shuffle extensions.
     pub assembly: bool,
     /// Whether assembly reaches matrix units that multiply 16 x 16 by 16 x 8 halves.
     pub matrix: bool,
+    /// In place of `matrix` the compiler's function that multiplies 16 x 16 by 16 x 16 halves, for warps of 64.
+    pub matrix_function: String,
     /// Whether assembly reaches an engine that copies to local memory in bulk.
     pub bulk_copies: bool,
+}
+
+impl Hardware {
+    /// Items of a warp, as its matrix unit wants them.
+    pub fn lanes(&self) -> u32 {
+        if self.matrix_function.is_empty() { 32 } else { 64 }
+    }
 }
 
 /// A device profile, as its TOML file says.
@@ -514,7 +523,7 @@ pub struct Tensor {
     pub common: Common,
     /// Values and weights are sums of two halves, which together carry 22 bits.
     pub split: bool,
-    /// Warps of a work-group in x and y.
+    /// Warps of a work-group in x and y, see [`Hardware::lanes`].
     pub warps: [u32; 2],
     /// Squares of 4 x 4 pixels of a warp in x and y.
     pub squares: [u32; 2],
@@ -858,6 +867,13 @@ impl Profile {
         }
         if !self.fft.radices.contains(&2) || !self.fft.radices.iter().all(|r| [2, 3, 5, 7, 11, 13].contains(r)) {
             return Err(format!("fft.radices {:?} must hold 2 and only primes up to 13", self.fft.radices));
+        }
+        let function = &self.hardware.matrix_function;
+        if !function.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(format!("hardware.matrix-function `{function}` must be the name of a function"));
+        }
+        if self.hardware.matrix && !function.is_empty() {
+            return Err("hardware: matrix and matrix-function are for different matrix units".into());
         }
         let offers = self.check_kernels()?;
         for &interpolation in Interpolation::ALL {
