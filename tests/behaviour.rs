@@ -468,7 +468,7 @@ fn a_dry_run_computes_nothing() {
     let start = Instant::now();
     let (plan, _) = lab.ok("reconstruct --sinograms sin --dry-run -o out --report r.json --preview p.png");
     let seconds = start.elapsed().as_secs_f64();
-    for word in ["device", "profile", "kernel", "standard-linear", "3 of 32 x 32", "chunks", "slices a pass", "KiB"] {
+    for word in ["device", "profile", "kernel", "vector-linear", "3 of 32 x 32", "chunks", "slices a pass", "KiB"] {
         assert!(plan.contains(word), "`{word}` is not in\n{plan}");
     }
     assert!(seconds < 5.0, "{seconds}");
@@ -574,8 +574,8 @@ fn what_the_other_commands_say() {
         let source = text(&output.stdout);
         assert!(source.contains("__kernel") && source.contains("options:"), "{source}");
     }
-    let (files, _) = lab.ok("kernel --profile nvidia-newer --every kernels");
-    let one = "nvidia-newer-fast-texture-linear-half-x1-buffer";
+    let (files, _) = lab.ok("kernel --profile nvidia-turing --every kernels");
+    let one = "nvidia-turing-fast-texture-linear-half-x1-buffer";
     for name in [one, &format!("{one}-bare"), &format!("{one}-sub-groups")] {
         assert!(files.contains(&format!("{name}.cl\n")), "{name}\n{files}");
     }

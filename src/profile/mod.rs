@@ -795,7 +795,8 @@ impl Profile {
     /// The kernel for a run.
     ///
     /// `algorithm` and `slices` of `None` are what the profile's `auto` says, with no more slices per pass than
-    /// `run_slices` needs.
+    /// `run_slices` needs. Where the automatic algorithm does not have the wanted `slices`, the profile's first kernel
+    /// that has them is taken.
     ///
     /// # Errors
     /// A usage error that lists what the profile has, when it has no such kernel.
@@ -813,12 +814,20 @@ impl Profile {
             .filter(|a| a.interpolation == interpolation && a.mode == mode)
             .filter(|a| a.up_to.is_none_or(|most| run_slices <= most as usize))
             .min_by_key(|a| a.up_to.unwrap_or(u32::MAX));
-        let algorithm = algorithm.or(auto.map(|a| a.algorithm)).unwrap_or(Algorithm::Standard);
-        let mut available: Vec<Offer> = self
-            .offers()
-            .into_iter()
-            .filter(|o| o.interpolation == interpolation && o.mode == mode && o.parameters.algorithm() == algorithm)
-            .collect();
+        let offers = self.offers();
+        let serves = |o: &&Offer| o.interpolation == interpolation && o.mode == mode;
+        let chosen = auto.map(|a| a.algorithm).unwrap_or(Algorithm::Standard);
+        // a number of slices that the automatic choice does not have leads to the first kernel that has it
+        let algorithm = algorithm.unwrap_or_else(|| {
+            let mut having = offers.iter().filter(serves).filter(|o| slices.is_none_or(|n| o.slices == n));
+            let first = having.clone().next().map(|o| o.parameters.algorithm());
+            match having.any(|o| o.parameters.algorithm() == chosen) {
+                true => chosen,
+                false => first.unwrap_or(chosen),
+            }
+        });
+        let mut available: Vec<Offer> =
+            offers.iter().filter(serves).filter(|o| o.parameters.algorithm() == algorithm).cloned().collect();
         available.sort_by_key(|o| o.slices);
         let modes: Vec<u32> = available.iter().map(|o| o.slices).collect();
         let wanted = match slices {

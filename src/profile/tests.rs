@@ -106,6 +106,11 @@ fn few_slices_may_have_their_own_choice() {
         let offer = profile.select(None, Interpolation::Linear, Mode::Precise, None, run_slices).unwrap();
         assert_eq!(offer.slices, slices, "{run_slices}");
     }
+    // more than the automatic kernel has, fewer than another has
+    let cpu = shipped().named("cpu").unwrap();
+    let asked = |slices| cpu.select(None, Interpolation::Linear, Mode::Precise, Some(slices), 100).unwrap();
+    assert_eq!(asked(2).parameters.algorithm(), Algorithm::Standard);
+    assert_eq!(asked(32).parameters.algorithm(), Algorithm::Vector);
     profile.auto.push(few(Some(8), 4));
     assert!(profile.check().unwrap_err().contains("different up-to"));
 }
