@@ -28,7 +28,10 @@ fn device() -> FoundDevice {
 
 /// The profile whose build options the tests use where they choose the kernel themselves.
 fn plain() -> Profile {
-    ProfileStore::built_in().unwrap().named("default").unwrap()
+    let mut profile = ProfileStore::built_in().unwrap().named("default").unwrap();
+    // as for tests/races.rs
+    profile.build.options.extend(std::env::var("FBP_RACES_OPTIONS"));
+    profile
 }
 
 fn problem(scan: &Scan) -> Problem {

@@ -109,6 +109,7 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
     let slices = |device_memory: &str, per_pass: Option<&str>, host: u64| {
         let job = job(|a| {
             a.device_memory = Some(device_memory.into());
+            a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
         Plan::new(&job, &scan, &choice, &example(), host).map(|plan| plan.spec.slices)
