@@ -36,6 +36,11 @@ pub enum Command {
     },
     /// Print a generated back-projection kernel and its build options; needs no device
     Kernel(KernelArgs),
+    /// What each unit of a device allows a kernel, and which limits it; needs no device
+    #[command(after_help = "\
+Without --profile: the kernel of the paper's section 6.5 on every device with known rates, which is its Table 16.
+With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pixel-projection updates a second.")]
+    Model(ModelArgs),
     /// Check and time the back-projection kernels of a profile on a device
     #[command(after_help = EXIT_CODES)]
     Bench(BenchArgs),
@@ -336,6 +341,16 @@ pub struct KernelArgs {
     /// Write every program that the profile leads to into a directory, one file each; the first lines say how to build it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass"])]
     pub every: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    /// Name of a profile, a TOML file, or all
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    pub profile: Vec<String>,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -22,6 +22,7 @@ pub mod geometry;
 pub mod io;
 pub mod kernelgen;
 pub mod margins;
+pub mod model;
 pub mod phantom;
 pub mod picture;
 pub mod pipeline;

@@ -37,6 +37,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Devices(args) => print(&commands::devices(&args)?),
         Command::Profiles { action } => print(&commands::profiles(&action)?),
         Command::Kernel(args) => print(&commands::kernel(&args)?),
+        Command::Model(args) => print(&commands::model(&args)?),
         Command::Bench(args) => {
             let (text, verdict) = commands::bench(&args)?;
             print(&text)?;

@@ -46,6 +46,7 @@ fn pure_rooms_know_no_device_room() {
             "src/spectrum.rs",
             "src/geometry.rs",
             "src/margins.rs",
+            "src/model",
             "src/phantom.rs",
             "src/compare.rs",
         ];

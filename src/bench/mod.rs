@@ -206,6 +206,10 @@ pub struct Row {
     pub margin: f64,
     /// 10^9 updates a second of the back-projection kernel.
     pub gu_per_s: Option<f64>,
+    /// What the device's units allow by the model, by which unit, and how much of it was reached.
+    pub bound_gu_per_s: Option<f64>,
+    pub limit: Option<&'static str>,
+    pub share: Option<f64>,
     /// Back projection of one slice of a pass.
     pub seconds_per_slice: Option<f64>,
     /// All of the filter for one slice of a pass: padding, transforms, spectrum, storing.
@@ -240,9 +244,19 @@ impl Row {
             error: None,
             margin,
             gu_per_s: None,
+            bound_gu_per_s: None,
+            limit: None,
+            share: None,
             seconds_per_slice: None,
             filter_seconds_per_slice: None,
         }
+    }
+
+    /// The same line with the unit that limits the kernel and what it allows, in GU/s.
+    pub fn with_bound(mut self, bound: Option<(&'static str, f64)>) -> Row {
+        (self.limit, self.bound_gu_per_s) = (bound.map(|(unit, _)| unit), bound.map(|(_, rate)| rate));
+        self.share = self.gu_per_s.zip(self.bound_gu_per_s).map(|(rate, bound)| rate / bound);
+        self
     }
 
     /// The same line with a verdict that has no numbers.
@@ -289,6 +303,8 @@ pub fn table(rows: &[Row]) -> String {
             "mode",
             "slices",
             "GU/s",
+            "of bound",
+            "limit",
             "ms/slice",
             "filter ms/slice",
             "error",
@@ -306,6 +322,8 @@ pub fn table(rows: &[Row]) -> String {
             r.mode.to_string(),
             r.slices.to_string(),
             number(r.gu_per_s),
+            r.share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
+            r.limit.unwrap_or("-").to_owned(),
             milli(r.seconds_per_slice),
             milli(r.filter_seconds_per_slice),
             scientific(r.error),
@@ -316,7 +334,7 @@ pub fn table(rows: &[Row]) -> String {
     }
     let first = usize::from(!several);
     let widths: Vec<usize> = (0..lines[0].len()).map(|c| lines.iter().map(|l| l[c].len()).max().unwrap_or(0)).collect();
-    let numeric = 4..10;
+    let numeric = [4, 5, 6, 8, 9, 10, 11];
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
         for (c, cell) in line.iter().enumerate().skip(first) {
@@ -358,6 +376,9 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
         error: Some(2e-6),
         margin: 1e-5,
         gu_per_s,
+        bound_gu_per_s: Some(200.0),
+        limit: Some("local"),
+        share: gu_per_s.map(|rate| rate / 200.0),
         seconds_per_slice: gu_per_s.map(|_| 1.25e-3),
         filter_seconds_per_slice: None,
     }
@@ -395,11 +416,11 @@ mod tests {
         let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
         assert_eq!(lines.len(), 7);
         assert_eq!(
-            lines[2][1..=10],
-            ["standard", "linear", "precise", "1", "123", "1.25", "-", "2.0e-6", "1e-5", "right"]
+            lines[2][1..=12],
+            ["standard", "linear", "precise", "1", "123", "62 %", "local", "1.25", "-", "2.0e-6", "1e-5", "right"]
         );
         assert_eq!(lines[3][5..=6], ["-", "-"]);
-        assert_eq!((lines[3][10], lines[4][10]), ("WRONG", "skipped"));
+        assert_eq!((lines[3][12], lines[4][12]), ("WRONG", "skipped"));
         // aligned
         assert!(text.lines().take(5).all(|l| l.len() == text.lines().next().unwrap().len()));
         assert!(text.ends_with("\nexample precise: skipped, too large\n"), "{text}");

@@ -10,9 +10,11 @@ const LEFT: f64 = 210.0;
 const RIGHT: f64 = 80.0;
 const BAR: f64 = 16.0;
 const STEP: f64 = 20.0;
-const HEAD: f64 = 64.0;
+const HEAD: f64 = 72.0;
 const GROUP: f64 = 30.0;
 const FOOT: f64 = 44.0;
+/// How much further than the longest bar the axis goes, so that most bounds are on it.
+const BEYOND: f64 = 0.25;
 
 /// Colours of the algorithms, told apart in print and by colour-blind readers (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#000000"];
@@ -47,7 +49,7 @@ pub fn plot(rows: &[Row]) -> String {
             None => groups.push((name, vec![row])),
         }
     }
-    let most = rows.iter().filter_map(|r| r.gu_per_s).fold(0.0, f64::max).max(1e-9);
+    let most = rows.iter().filter_map(|r| r.gu_per_s).fold(0.0, f64::max).max(1e-9) * (1.0 + BEYOND);
     let scale = (WIDTH - LEFT - RIGHT) / most;
     let bars: usize = groups.iter().map(|(_, members)| members.len()).sum();
     let bottom = HEAD + groups.len() as f64 * GROUP + bars as f64 * STEP;
@@ -73,6 +75,9 @@ pub fn plot(rows: &[Row]) -> String {
             row.size, row.projections, row.bins
         );
         svg += &say(16.0, 44.0, "", &problem);
+        if rows.iter().any(|r| r.bound_gu_per_s.is_some()) {
+            svg += &say(16.0, 60.0, " fill=\"#555555\"", "frames: what the limiting unit allows (fbp model)");
+        }
     }
     let step = mark_step(most);
     for mark in 0..=(most / step) as usize {
@@ -99,7 +104,22 @@ pub fn plot(rows: &[Row]) -> String {
                 colour(row.algorithm),
                 escaped(&row.kernel)
             );
-            svg += &say(LEFT + rate * scale + 6.0, y + BAR - 4.0, "", &three_digits(rate));
+            let mut end = rate * scale;
+            if let (Some(bound), Some(limit)) = (row.bound_gu_per_s, row.limit) {
+                // open at the right where the axis ends before the bound
+                let edge = (bound * scale).min(WIDTH - LEFT - RIGHT);
+                let down = if bound * scale > edge { "m0," } else { "v" };
+                let _ = writeln!(
+                    svg,
+                    "<path d=\"M{0:.1},{y:.1}H{1:.1}{down}{BAR}H{0:.1}\" fill=\"none\" stroke=\"#555555\">\
+                     <title>{limit}: {2} GU/s</title></path>",
+                    LEFT + end,
+                    LEFT + edge,
+                    three_digits(bound)
+                );
+                end = end.max(edge);
+            }
+            svg += &say(LEFT + end + 6.0, y + BAR - 4.0, "", &three_digits(rate));
             y += STEP;
         }
     }
@@ -120,8 +140,10 @@ mod tests {
             example_row(Algorithm::Hybrid, 4, None),
         ];
         let svg = plot(&rows);
-        assert_eq!(svg.matches("<title>").count(), 2);
-        assert!(svg.contains("width=\"305.0\"") && svg.contains("width=\"610.0\""), "{svg}");
+        assert_eq!(svg.matches("<title>").count(), 4);
+        assert!(svg.contains("width=\"244.0\"") && svg.contains("width=\"488.0\""), "{svg}");
+        // a bound past the axis is an open frame
+        assert_eq!(svg.matches("H820.0m0,16H").count(), 2);
         assert!(svg.contains("Example &lt;GPU&gt; &amp; &quot;9000&quot;"));
         assert!(plot(&[]).ends_with("</svg>\n"));
     }

@@ -7,6 +7,7 @@ use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::kernelgen::{KernelSpec, Problem};
 use crate::margins::margin;
+use crate::model;
 use crate::pipeline::{Bench, Measured};
 use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
 use crate::report::Reporter;
@@ -50,7 +51,8 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     if args.json {
         reporter.note(&head);
     }
-    let rows = measure(found, &candidates, &protocol, once, &reporter)?;
+    let own = store.for_device(None, &found.facts)?.profile;
+    let rows = measure(found, &own, &candidates, &protocol, once, &reporter)?;
 
     if let Some(path) = &args.plot {
         std::fs::write(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
@@ -177,15 +179,18 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
     )
 }
 
-/// A line for every candidate; kernels that several profiles share are timed once, and with `once` listed once.
+/// A line for every candidate; kernels that several profiles share are timed once, and with `once` listed once. `own` is
+/// the profile with the rates of the device.
 fn measure(
     found: &FoundDevice,
+    own: &Profile,
     candidates: &[Candidate],
     protocol: &Protocol,
     once: bool,
     reporter: &Reporter,
 ) -> Result<Vec<Row>> {
     let facts = &found.facts;
+    let scale = own.throughput.as_ref().map_or(1.0, |rates| rates.scale(facts));
     let problem = Problem { projections: protocol.projections, same_axis: true };
     // enough noise for the largest kernel that fits whatever it reads
     let mut most = 1;
@@ -233,7 +238,7 @@ fn measure(
                         reporter.note(&format!("note: {note}"));
                     }
                     bench = Some(here);
-                    with_numbers(row, &measured, protocol)
+                    with_numbers(row, &measured, protocol).with_bound(model::bound(&spec, own, scale))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
             },

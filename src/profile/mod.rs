@@ -4,27 +4,6 @@
 //! parameters serves every combination of interpolation, mode and slices per pass. Files are strict: an unknown
 //! key is an error, and every number names its source.
 
-pub mod architecture;
-pub mod facts;
-mod matching;
-mod store;
-
-pub use facts::DeviceFacts;
-pub use matching::{Choice, choose};
-pub use store::ProfileStore;
-
-use crate::error::{Error, Result};
-use facts::DeviceKind;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
-
-/// The schema that this version reads.
-pub const SCHEMA: u32 = 1;
-
-/// Slices that a kernel can reconstruct at once.
-pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
-
 /// Defines an enum whose names are the same on the command line, in TOML and in messages.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -53,7 +32,7 @@ macro_rules! words {
         impl FromStr for $name {
             type Err = Error;
 
-            fn from_str(text: &str) -> Result<Self> {
+            fn from_str(text: &str) -> std::result::Result<Self, Error> {
                 match text {
                     $($word => Ok($name::$variant),)+
                     _ => Err(Error::usage(format!(
@@ -66,6 +45,30 @@ macro_rules! words {
         }
     };
 }
+pub(crate) use words;
+
+pub mod architecture;
+pub mod facts;
+mod matching;
+mod store;
+mod throughput;
+
+pub use facts::DeviceFacts;
+pub use matching::{Choice, choose};
+pub use store::ProfileStore;
+pub use throughput::{Residency, Special, Throughput};
+
+use crate::error::{Error, Result};
+use facts::DeviceKind;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The schema that this version reads.
+pub const SCHEMA: u32 = 1;
+
+/// Slices that a kernel can reconstruct at once.
+pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 words! {
     /// How a value between two bins is found.
@@ -244,6 +247,9 @@ pub struct Profile {
     /// The architecture.
     #[serde(default)]
     pub hardware: Hardware,
+    /// What the units of one of its devices do in a second, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
     /// How programs are built.
     #[serde(default)]
     pub build: Build,
@@ -864,6 +870,9 @@ impl Profile {
         }
         if self.source.trim().is_empty() {
             return Err("source must say where the numbers come from".into());
+        }
+        if let Some(throughput) = &self.throughput {
+            throughput.check()?;
         }
         let known = architecture::words();
         for architecture in &self.r#match.architecture {

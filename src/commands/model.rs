@@ -1,0 +1,56 @@
+//! `fbp model`: bounds from a profile's rates, without a device.
+
+use crate::cli::ModelArgs;
+use crate::error::{Error, Result};
+use crate::kernelgen::Problem;
+use crate::model::{Row, of_paper, of_profile, table, table_15};
+use crate::profile::ProfileStore;
+
+/// As many projections as the paper's protocol has (2.3), all with one axis.
+const PROBLEM: Problem = Problem { projections: 2048, same_axis: true };
+
+/// `fbp model`: a table, or JSON.
+pub fn model(args: &ModelArgs) -> Result<String> {
+    let store = ProfileStore::load()?;
+    let (rows, head) = if args.profile.is_empty() { paper(&store)? } else { (offered(&store, &args.profile)?, None) };
+    if args.json {
+        let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        return Ok(format!("{value:#}\n"));
+    }
+    Ok(format!("{}{}", head.unwrap_or_default(), table(&rows)))
+}
+
+/// The paper's kernel on every device with rates, and its operations.
+fn paper(store: &ProfileStore) -> Result<(Vec<Row>, Option<String>)> {
+    let mut rows = Vec::new();
+    for (profile, _) in store.iter() {
+        rows.extend(of_paper(profile, PROBLEM)?);
+    }
+    // the paper's operations: where the texture unit copies
+    let head = rows.iter().find(|row| row.units.texture.is_some()).map(|row| format!("{}\n", table_15(&row.load)));
+    Ok((rows, head))
+}
+
+/// Every kernel of the profiles that were asked for.
+fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for name in names {
+        if name == "all" {
+            for (profile, _) in store.iter() {
+                rows.extend(of_profile(profile, PROBLEM)?);
+            }
+            continue;
+        }
+        let profile = store.named(name)?;
+        let own = of_profile(&profile, PROBLEM)?;
+        if own.is_empty() {
+            return Err(Error::profile(
+                name,
+                "it has no [throughput], the rates of its device's units, so there is no model; \
+                 `fbp model` without --profile lists the profiles that have",
+            ));
+        }
+        rows.extend(own);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,259 @@
+//! `fbp model`: what each unit of a device allows a kernel, and which of them limits it (paper, 6.5).
+//!
+//! A kernel's [`Load`] (operations and bytes of an update) over a device's rates ([`Throughput`], data of the profile)
+//! gives the updates a second that every unit allows on its own; units work side by side, so the smallest is the bound.
+//! It is an upper bound: latencies, bank conflicts, power and the caches behind the first are not in it.
+
+mod load;
+
+pub use load::{Load, local_memory, paper_kernel};
+
+use crate::kernelgen::{KernelSpec, Problem, Texel};
+use crate::profile::{Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// 10^9 updates a second that each unit allows; `None` where the kernel or the device has no use for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Units {
+    /// Constant memory by itself.
+    pub constant: Option<f64>,
+    /// Local memory by itself; for buffers and on processors the first cache.
+    pub local: Option<f64>,
+    /// Bytes of local and constant memory together over the rate of local memory: column Mem of Table 16.
+    pub memory: Option<f64>,
+    pub alu: Option<f64>,
+    pub sfu: Option<f64>,
+    /// What schedulers issue: column OPS of Table 16.
+    pub instructions: Option<f64>,
+    pub texture: Option<f64>,
+    pub matrix: Option<f64>,
+}
+
+impl Units {
+    /// What a device's units allow a load; all rates are multiplied by `scale`.
+    pub fn of(load: &Load, rates: &Throughput, scale: f64) -> Units {
+        let unit = |rate: f64, need: f64| (need > 0.0 && rate > 0.0).then(|| rate * scale / need);
+        // conversions of halves count by time: as many operations of the unit as take equally long
+        let halves = |unit_rate: f64| load.half_conversions * rates.half_conversions.map_or(1.0, |own| unit_rate / own);
+        let arithmetic = load.fp + load.shifts;
+        let all = arithmetic + load.conversions + load.half_conversions;
+        let (alu, sfu) = match rates.special {
+            Special::None => (arithmetic + load.conversions + halves(rates.alu), 0.0),
+            Special::Slot => (arithmetic + load.conversions + halves(rates.alu), load.conversions),
+            Special::Conversions => match rates.half_conversions {
+                None => (arithmetic, load.conversions + load.half_conversions),
+                Some(_) => (arithmetic + halves(rates.alu), load.conversions),
+            },
+            Special::Shifts => (load.fp, load.conversions + load.half_conversions + load.shifts),
+        };
+        let loads =
+            if rates.loads_issue { load.constant + load.local + load.texels.iter().sum::<f64>() } else { load.staging };
+        let texels: f64 =
+            load.texels.iter().zip(rates.texels).map(|(n, rate)| if *n > 0.0 { n / rate } else { 0.0 }).sum();
+        // emulated images have no rate
+        let texels = if texels.is_finite() { texels } else { 0.0 };
+        Units {
+            constant: unit(rates.constant, load.constant_bytes),
+            local: unit(rates.local, load.local_bytes),
+            memory: unit(rates.local, load.local_bytes + load.constant_bytes),
+            alu: unit(rates.alu, alu),
+            sfu: unit(rates.sfu, sfu),
+            instructions: unit(rates.instructions, all + loads + load.matrix_instructions),
+            texture: unit(1.0, texels),
+            matrix: unit(rates.matrix, load.matrix),
+        }
+    }
+
+    /// The units by name, in the order that tables have them.
+    pub fn named(&self) -> [(&'static str, Option<f64>); 8] {
+        [
+            ("constant", self.constant),
+            ("local", self.local),
+            ("memory", self.memory),
+            ("alu", self.alu),
+            ("sfu", self.sfu),
+            ("instructions", self.instructions),
+            ("texture", self.texture),
+            ("matrix", self.matrix),
+        ]
+    }
+
+    /// The unit that allows least, and how much; schedulers only where they are the limit by half a percent, because
+    /// their share of operations is the least certain.
+    pub fn limit(&self) -> Option<(&'static str, f64)> {
+        let allowed = |(name, rate): &(&str, f64)| if *name == "instructions" { 1.005 * rate } else { *rate };
+        let there: Vec<_> = self.named().into_iter().filter_map(|(name, rate)| Some((name, rate?))).collect();
+        let (name, _) = there.iter().min_by(|a, b| allowed(a).total_cmp(&allowed(b)))?;
+        let least = there.iter().map(|(_, rate)| *rate).min_by(f64::total_cmp)?;
+        Some((*name, least))
+    }
+}
+
+/// How many warps are resident, and what keeps more away.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Occupancy {
+    pub warps: u32,
+    /// Of the places for warps.
+    pub share: f64,
+    pub limit: &'static str,
+}
+
+impl Occupancy {
+    /// For a work-group of `items` with `local` bytes of local memory and, if known, `registers` an item; `None` if not
+    /// even one group fits.
+    pub fn of(held: &Residency, items: u32, local: u64, registers: Option<u32>) -> Option<Occupancy> {
+        let warps = items.div_ceil(held.warp);
+        let mut limits = vec![("warps", held.warps / warps.max(1)), ("groups", held.groups)];
+        limits.extend(u64::from(held.local_memory).checked_div(local).map(|groups| ("local memory", groups as u32)));
+        let registers = registers.and_then(|each| held.registers.checked_div(each * held.warp * warps));
+        limits.extend(registers.map(|groups| ("registers", groups)));
+        let (limit, groups) = limits.into_iter().min_by_key(|(_, groups)| *groups)?;
+        let resident = groups * warps;
+        (groups > 0).then(|| Occupancy { warps: resident, share: f64::from(resident) / f64::from(held.warps), limit })
+    }
+}
+
+/// The bound of a kernel on a device of a profile, in GU/s; `None` where the profile has no rates.
+pub fn bound(spec: &KernelSpec, profile: &Profile, scale: f64) -> Option<(&'static str, f64)> {
+    Units::of(&Load::of(spec), profile.throughput.as_ref()?, scale).limit()
+}
+
+/// One line of the model, and one object of its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    pub profile: String,
+    /// The device that the rates are of.
+    pub device: String,
+    /// Name of the kernel.
+    pub spec: String,
+    pub mode: Mode,
+    pub units: Units,
+    pub gu_per_s: Option<f64>,
+    pub limit: Option<&'static str>,
+    pub occupancy: Option<Occupancy>,
+    pub load: Load,
+    /// The profile's best measurement of this kernel's family with the same words and slices.
+    pub measured: Option<f64>,
+}
+
+/// The kernel of an offer as the device of the rates would have it: images for those that want them.
+fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Problem) -> KernelSpec {
+    let images = rates.texels[0] > 0.0;
+    let texels = offer.texels();
+    let texel = texels.iter().find(|t| images || t.format().is_none()).copied().unwrap_or(Texel::Buffer);
+    KernelSpec::new(offer, profile, texel, problem, None)
+}
+
+fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<Row> {
+    let load = Load::of(spec);
+    let units = Units::of(&load, rates, 1.0);
+    let limit = units.limit();
+    let [x, y] = spec.generate()?.work_group;
+    let registers = spec.register_option.as_ref().and_then(|o| o.rsplit('=').next()).and_then(|n| n.parse().ok());
+    let occupancy =
+        rates.residency.as_ref().and_then(|held| Occupancy::of(held, (x * y) as u32, local_memory(spec), registers));
+    let same = profile.measured.iter().filter(|m| {
+        (m.algorithm, m.interpolation, m.mode, m.slices)
+            == (offer.parameters.algorithm(), offer.interpolation, offer.mode, offer.slices)
+    });
+    Ok(Row {
+        profile: profile.name.clone(),
+        device: rates.device.clone(),
+        spec: spec.name(),
+        mode: offer.mode,
+        units,
+        gu_per_s: limit.map(|(_, rate)| rate),
+        limit: limit.map(|(name, _)| name),
+        occupancy,
+        load,
+        measured: same.map(|m| m.gu_per_s).max_by(f64::total_cmp),
+    })
+}
+
+/// Every kernel that a profile offers; empty if it has no rates.
+pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<Vec<Row>> {
+    let Some(rates) = &profile.throughput else { return Ok(Vec::new()) };
+    profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
+}
+
+/// The paper's kernel ([`paper_kernel`]) on the device of a profile: a row of Table 16.
+pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<Row>> {
+    let Some(rates) = &profile.throughput else { return Ok(None) };
+    let offer =
+        Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 1, parameters: paper_kernel() };
+    let spec = spec_of(&offer, profile, rates, problem);
+    Ok(Some(Row { measured: None, ..row(&spec, &offer, profile, rates)? }))
+}
+
+/// Three digits, and a dash for nothing.
+fn cell(value: Option<f64>) -> String {
+    match value {
+        None => "-".into(),
+        Some(v) if v >= 100.0 => format!("{v:.0}"),
+        Some(v) if v >= 10.0 => format!("{v:.1}"),
+        Some(v) => format!("{v:.2}"),
+    }
+}
+
+/// Rows as a Markdown table with aligned columns.
+pub fn table(rows: &[Row]) -> String {
+    let mut lines: Vec<Vec<String>> = vec![
+        ["profile", "device", "kernel", "mode"]
+            .into_iter()
+            .chain(Units::default().named().map(|(name, _)| name))
+            .chain(["GU/s", "limit", "occupancy", "by", "measured", "share"])
+            .map(str::to_owned)
+            .collect(),
+    ];
+    for r in rows {
+        let mut line = vec![r.profile.clone(), r.device.clone(), r.spec.clone(), r.mode.to_string()];
+        line.extend(r.units.named().map(|(_, rate)| cell(rate)));
+        line.push(cell(r.gu_per_s));
+        line.push(r.limit.unwrap_or("-").to_owned());
+        line.push(r.occupancy.map_or("-".into(), |o| format!("{:.0} %", 100.0 * o.share)));
+        line.push(r.occupancy.map_or("-", |o| o.limit).to_owned());
+        line.push(cell(r.measured));
+        let share = r.measured.zip(r.gu_per_s).map(|(measured, bound)| format!("{:.0} %", 100.0 * measured / bound));
+        line.push(share.unwrap_or("-".into()));
+        lines.push(line);
+    }
+    aligned(&lines)
+}
+
+/// Cells as a Markdown table; a column whose cells below the head start with digits is aligned to the right.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let Some(head) = lines.first() else { return String::new() };
+    let widths: Vec<usize> = (0..head.len()).map(|c| lines.iter().map(|l| l[c].len()).max().unwrap_or(0)).collect();
+    let numeric: Vec<bool> = (0..head.len())
+        .map(|c| lines[1..].iter().all(|l| l[c].starts_with(|x: char| x.is_ascii_digit() || x == '-')))
+        .collect();
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (c, cell) in line.iter().enumerate() {
+            let width = widths[c];
+            let _ = if numeric[c] { write!(text, "| {cell:>width$} ") } else { write!(text, "| {cell:<width$} ") };
+        }
+        text += "|\n";
+        if at == 0 {
+            for (c, &width) in widths.iter().enumerate() {
+                let end = if numeric[c] { ":" } else { "-" };
+                let _ = write!(text, "|{}{end}", "-".repeat(width + 1));
+            }
+            text += "|\n";
+        }
+    }
+    text
+}
+
+/// The operations of an update as the estimated row of the paper's Table 15 has them.
+pub fn table_15(load: &Load) -> String {
+    format!(
+        "operations of an update: SFU {}, Int {}, FP {}, Shared {}, Constant {} (paper, Table 15)\n\
+         bytes: local memory {}, constant memory {}\n",
+        load.conversions, load.shifts, load.fp, load.local, load.constant, load.local_bytes, load.constant_bytes
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+use super::*;
+use crate::profile::ProfileStore;
+
+const PROBLEM: Problem = Problem { projections: 2048, same_axis: true };
+
+fn paper_row(profile: &str) -> Row {
+    let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();
+    of_paper(&profile, PROBLEM).unwrap().unwrap_or_else(|| panic!("{} has no rates", profile.name))
+}
+
+/// The estimated row of Table 15, to the last digit.
+#[test]
+fn operations_are_those_of_table_15() {
+    let load = paper_row("nvidia-pascal").load;
+    let counts = [load.conversions, load.shifts, load.fp, load.local, load.constant];
+    assert_eq!(counts, [2.03125, 1.3125, 4.625, 1.125, 0.265625]);
+    // the text's 2.3 and 8.7 bytes
+    assert_eq!((load.constant_bytes, load.local_bytes), (2.25, 8.6875));
+}
+
+/// Table 16: Mem, ALU, SFU, OPS and the limit, within 1 %.
+#[test]
+fn bounds_are_those_of_table_16() {
+    for (profile, device, memory, alu, sfu, operations, limit) in [
+        ("nvidia-fermi", "GeForce GTX 580", 145.0, 99.0, None, 97.0, "instructions"),
+        ("nvidia-kepler-gk104", "GeForce GTX 680", 188.0, 334.0, Some(77.0), 252.0, "sfu"),
+        ("nvidia-kepler-gk110", "GeForce GTX Titan", 325.0, 577.0, Some(133.0), 436.0, "sfu"),
+        ("nvidia-maxwell", "GeForce GTX 980", 234.0, 432.0, Some(315.0), 628.0, "memory"),
+        ("nvidia-pascal", "GeForce Titan X (Pascal)", 576.0, 1062.0, Some(776.0), 1545.0, "memory"),
+        ("amd-vliw5", "Radeon HD 5970", 169.0, 145.0, Some(114.0), 114.0, "sfu"),
+        ("amd-gcn1", "Radeon HD 7970", 346.0, 238.0, None, 1160.0, "alu"),
+        ("amd-gcn2", "Radeon R9 290", 443.0, 304.0, None, 1485.0, "alu"),
+    ] {
+        let row = paper_row(profile);
+        assert_eq!(row.device, device);
+        let near = |column: &str, found: Option<f64>, wanted: Option<f64>| match (found, wanted) {
+            (Some(found), Some(wanted)) => {
+                assert!((found / wanted - 1.0).abs() <= 0.01, "{device} {column}: {found} is not {wanted}");
+            }
+            (None, None) => {}
+            other => panic!("{device} {column}: {other:?}"),
+        };
+        near("Mem", row.units.memory, Some(memory));
+        near("ALU", row.units.alu, Some(alu));
+        near("SFU", row.units.sfu, sfu);
+        near("OPS", row.units.instructions, Some(operations));
+        assert_eq!(row.limit, Some(limit), "{device}: {:?}", row.units);
+    }
+}
+
+#[test]
+fn every_shipped_kernel_has_a_bound_where_there_are_rates() {
+    let mut profiles = 0;
+    for (profile, _) in ProfileStore::built_in().unwrap().iter() {
+        let rows = of_profile(profile, PROBLEM).unwrap();
+        assert_eq!(rows.is_empty(), profile.throughput.is_none(), "{}", profile.name);
+        profiles += usize::from(!rows.is_empty());
+        for row in rows {
+            let bound = row.gu_per_s.unwrap_or_else(|| panic!("{} {}", row.profile, row.spec));
+            assert!(bound.is_finite() && bound > 0.0, "{} {}: {bound}", row.profile, row.spec);
+            if let Some(measured) = row.measured {
+                assert!(measured <= bound, "{} {}: {measured} > {bound} ({:?})", row.profile, row.spec, row.limit);
+            }
+        }
+    }
+    assert!(profiles >= 10);
+}
+
+#[test]
+fn more_slices_and_halves_cost_less() {
+    let profile = ProfileStore::built_in().unwrap().named("nvidia-hopper").unwrap();
+    let rows = of_profile(&profile, PROBLEM).unwrap();
+    let find = |name: &str| rows.iter().find(|r| r.spec.starts_with(name)).unwrap_or_else(|| panic!("{name}")).gu_per_s;
+    assert!(find("tensor-linear-half-x64-halves") > find("tensor-linear-half-x16-halves"));
+    assert!(find("tensor-linear-half-x32-halves") > find("tensor-linear-half-x32-halves-split"));
+}
+
+#[test]
+fn occupancy_is_what_fits() {
+    let held = Residency { warp: 32, warps: 64, groups: 32, registers: 65536, local_memory: 98304 };
+    let of = |items, local, registers| Occupancy::of(&held, items, local, registers).map(|o| (o.warps, o.limit));
+    assert_eq!(of(256, 0, None), Some((64, "warps")));
+    assert_eq!(of(256, 20000, None), Some((32, "local memory")));
+    assert_eq!(of(256, 20000, Some(128)), Some((16, "registers")));
+    assert_eq!(of(32, 0, None), Some((32, "groups")));
+    assert_eq!(of(256, 100000, None), None);
+}

@@ -1,0 +1,117 @@
+//! What the units of a device do in a second, as data of a profile: the paper's Table 10 and its like for newer devices.
+
+use super::DeviceFacts;
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+super::words! {
+    /// Which operations leave the arithmetic units for special ones (paper, 3.7 and 6.5).
+    Special, "kind of special units" {
+        /// None: conversions and shifts are counted with all others (Fermi, GCN, processors).
+        None = "none",
+        /// Conversions (Maxwell and later, where shifts find room on both).
+        Conversions = "conversions",
+        /// Conversions and shifts (Kepler).
+        Shifts = "conversions-and-shifts",
+        /// Conversions, and the special unit is one of those that make up the arithmetic rate (VLIW).
+        Slot = "slot",
+    }
+}
+
+/// Rates of one device, in 10^9 a second over all of it, at `clock-mhz`; of another device of the family they are scaled
+/// by compute units and clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Throughput {
+    /// The device that the rates are of.
+    pub device: String,
+    pub source: String,
+    pub compute_units: u32,
+    pub clock_mhz: u32,
+    /// Floating-point instructions; a fused multiply-add is one.
+    pub alu: f64,
+    /// Instructions of the special units; 0 without them.
+    #[serde(default)]
+    pub sfu: f64,
+    pub special: Special,
+    /// Conversions between half and float, if they have a rate of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_conversions: Option<f64>,
+    /// Instructions that schedulers issue.
+    pub instructions: f64,
+    /// Whether each load takes one of them, too; the paper's Table 16 counts as if it did not.
+    #[serde(default)]
+    pub loads_issue: bool,
+    /// Bytes of local memory; on processors of the first cache.
+    pub local: f64,
+    /// Bytes of constant memory.
+    pub constant: f64,
+    /// Texels: of 32 bits; of 64 interpolated, and nearest; of 128 nearest. All 0 without texture units.
+    #[serde(default)]
+    pub texels: [f64; 4],
+    /// Multiply-adds of matrix units, halves to float; 0 without them.
+    #[serde(default)]
+    pub matrix: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residency: Option<Residency>,
+}
+
+/// What a compute unit holds at a time, which decides the occupancy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Residency {
+    /// Work-items of a warp.
+    pub warp: u32,
+    /// Warps.
+    pub warps: u32,
+    /// Work-groups.
+    pub groups: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Bytes of local memory.
+    pub local_memory: u32,
+}
+
+impl Throughput {
+    /// How much faster a device is than the one that the rates are of; 1 if its clock or size is unknown.
+    pub fn scale(&self, facts: &DeviceFacts) -> f64 {
+        let own = f64::from(self.compute_units) * f64::from(self.clock_mhz);
+        match f64::from(facts.compute_units) * f64::from(facts.clock_mhz) {
+            there if there > 0.0 => there / own,
+            _ => 1.0,
+        }
+    }
+
+    /// Rules that serde cannot state.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let rates = [
+            ("alu", self.alu),
+            ("instructions", self.instructions),
+            ("local", self.local),
+            ("constant", self.constant),
+        ];
+        for (name, rate) in rates {
+            if !(rate.is_finite() && rate > 0.0) {
+                return Err(format!("[throughput] {name} = {rate} must be more than 0"));
+            }
+        }
+        if self.compute_units == 0 || self.clock_mhz == 0 {
+            return Err("[throughput] compute-units and clock-mhz must be more than 0".into());
+        }
+        if (self.special == Special::None) != (self.sfu == 0.0) || !(self.sfu.is_finite() && self.sfu >= 0.0) {
+            return Err(format!("[throughput] sfu = {} does not go with special = \"{}\"", self.sfu, self.special));
+        }
+        let rest = self.texels.iter().copied().chain([self.matrix, self.half_conversions.unwrap_or(1.0)]);
+        if rest.clone().any(|rate| !(rate.is_finite() && rate >= 0.0)) || self.half_conversions == Some(0.0) {
+            return Err("[throughput] texels, matrix and half-conversions must not be negative".into());
+        }
+        if let Some(r) = self.residency
+            && [r.warp, r.warps, r.groups, r.registers, r.local_memory].contains(&0)
+        {
+            return Err("[throughput.residency] every value must be more than 0".into());
+        }
+        Ok(())
+    }
+}
