@@ -1,8 +1,10 @@
-//! The commands beside `reconstruct`: devices, profiles, kernel, bench, phantom, compare, info.
+//! The commands beside `reconstruct`: devices, profiles, kernel, doctor, bench, phantom, compare, info.
 
 mod bench;
+mod doctor;
 
 pub use bench::bench;
+pub use doctor::doctor;
 
 use crate::cli::{CompareArgs, DevicesArgs, InfoArgs, KernelArgs, PhantomArgs, ProfilesAction};
 use crate::compare::{Accumulator, Comparison, Mask, Range};

@@ -37,6 +37,11 @@ fn run(cli: Cli) -> Result<()> {
         Command::Devices(args) => print(&commands::devices(&args)?),
         Command::Profiles { action } => print(&commands::profiles(&action)?),
         Command::Kernel(args) => print(&commands::kernel(&args)?),
+        Command::Doctor(args) => {
+            let (text, verdict) = commands::doctor(&args)?;
+            print(&text)?;
+            verdict
+        }
         Command::Bench(args) => {
             let (text, verdict) = commands::bench(&args)?;
             print(&text)?;

@@ -14,10 +14,18 @@ fn stack() -> StackShape {
     StackShape { slices: 100, projections: 180, bins: 256, angles: None, shifts: None }
 }
 
+fn known() -> KnownFailures {
+    KnownFailures::built_in().unwrap()
+}
+
+fn nothing(known: &KnownFailures) -> Avoid<'_> {
+    Avoid { known, refused: &[] }
+}
+
 fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {
     let scan = Scan::new(job, &stack())?;
     let choice = ProfileStore::built_in()?.for_device(Some("default"), facts)?;
-    Plan::new(job, &scan, &choice, facts, host)
+    Plan::new(job, &scan, &choice, facts, host, nothing(&known()))
 }
 
 #[test]
@@ -97,7 +105,7 @@ fn many_projections_leave_constant_memory() {
     let job = job(|_| {});
     let scan = Scan::new(&job, &stack).unwrap();
     let choice = ProfileStore::built_in().unwrap().for_device(None, &example()).unwrap();
-    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30).unwrap();
+    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap();
     assert_eq!(plan.spec.constants, Constants::Global);
 }
 
@@ -112,7 +120,7 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
             a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
-        Plan::new(&job, &scan, &choice, &example(), host).map(|plan| plan.spec.slices)
+        Plan::new(&job, &scan, &choice, &example(), host, nothing(&known())).map(|plan| plan.spec.slices)
     };
     assert_eq!(slices("1GiB", None, 8 << 30).unwrap(), 64);
     assert_eq!(slices("50MiB", None, 8 << 30).unwrap(), 32);
