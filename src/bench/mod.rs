@@ -263,6 +263,7 @@ impl Row {
         let reasons = [self.reason.take(), verdict.reason().map(str::to_owned)];
         self.reason = Some(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
         self.verdict = verdict;
+        self.error = None;
         self
     }
 

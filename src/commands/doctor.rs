@@ -16,6 +16,7 @@ use crate::profile::{Choice, ProfileStore};
 use crate::report::Reporter;
 use crate::spectrum::padded_length;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// The text for stdout, and whether all that is offered is right.
 pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
@@ -87,24 +88,24 @@ fn lengths(found: &FoundDevice, mut session: Session, choices: &[Choice], report
     let mut findings = Vec::new();
     for length in lengths {
         let (verdict, reason) = match fft::examine(&session, length) {
-            Ok(None) => (Verdict::Right, None),
-            Ok(Some(why)) => (Verdict::Right, Some(why)),
-            Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
+            Ok(None) => (Verdict::Right, "by clFFT".to_owned()),
+            other => {
+                // after an error a driver may hand out nothing else
+                session = open(found)?;
+                match other {
+                    Err(error) => (Verdict::Failed(String::new()), error.to_string()),
+                    Ok(why) => (Verdict::Right, format!("on the host: {}", why.unwrap_or_default())),
+                }
+            }
         };
-        let by_clfft = if reason.is_none() { ", by clFFT" } else { "" };
-        let why = reason.as_deref().map(|why| format!(", {why}")).unwrap_or_default();
-        reporter.note(&format!("rows of {length}: {verdict}{by_clfft}{why}"));
-        if reason.is_some() {
-            // after an error a driver may hand out nothing else
-            session = open(found)?;
-        }
-        findings.push(Finding::plain(length.to_string(), verdict, reason, false));
+        reporter.note(&format!("rows of {length}: {verdict}, {reason}"));
+        findings.push(Finding::plain(length.to_string(), verdict, Some(reason), false));
     }
     Ok(findings)
 }
 
 /// Keeps verdicts for runs to come; where.
-fn remember(found: &FoundDevice, rows: &[Row], reporter: &Reporter) -> Option<std::path::PathBuf> {
+fn remember(found: &FoundDevice, rows: &[Row], reporter: &Reporter) -> Option<PathBuf> {
     let mut cache = Verdicts::load(&found.facts)?;
     let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));
     let kept = tried.map(|row| {
