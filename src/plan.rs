@@ -325,7 +325,10 @@ impl Plan {
                     known = None;
                 }
                 if let Some(why) = refused.map(|r| r.why.clone()).or(known.map(str::to_owned)).or(too_large) {
-                    passed.push((source.name, why));
+                    // what is known of both layouts is said once
+                    if known.is_none() || passed.last().is_none_or(|(_, before)| *before != why) {
+                        passed.push((source.name, why));
+                    }
                     continue;
                 }
                 let next = passed.iter().skip(1).map(|(name, _)| name).chain([&source.name]);
