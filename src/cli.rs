@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   done
-  1   compared unequal, or a benchmarked kernel is wrong
+  1   compared unequal, or a kernel is wrong (bench, doctor)
   2   usage: unknown flag or key, bad value
   3   input: missing, corrupt or inconsistent files
   4   device or driver
@@ -41,6 +41,9 @@ pub enum Command {
 Without --profile: the kernel of the paper's section 6.5 on every device with known rates, which is its Table 16.
 With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pixel-projection updates a second.")]
     Model(ModelArgs),
+    /// Check this device and driver: image formats, transforms, and every kernel of a profile against known values
+    #[command(after_help = EXIT_CODES)]
+    Doctor(DoctorArgs),
     /// Check and time the back-projection kernels of a profile on a device
     #[command(after_help = EXIT_CODES)]
     Bench(BenchArgs),
@@ -209,6 +212,15 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "N", help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices_per_pass: Option<Text>,
+
+    /// Check the kernel against known values before the run, once for each kernel and device [default: on]
+    #[arg(long, overrides_with = "no_self_test", help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub self_test: bool,
+    /// Do not check the kernel
+    #[arg(long, help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_self_test: bool,
 
     /// Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one multi-page file such as out.tif
     #[arg(long, short, value_name = "PATH", help_heading = "Output")]
@@ -391,6 +403,22 @@ pub struct BenchArgs {
     /// Draw the speeds as bars
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+    /// Say nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
     /// Say nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,9 +1,11 @@
-//! The commands beside `reconstruct`: devices, profiles, kernel, model, bench, phantom, compare, info.
+//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, phantom, compare, info.
 
 mod bench;
+mod doctor;
 mod model;
 
 pub use bench::bench;
+pub use doctor::doctor;
 pub use model::model;
 
 use crate::cli::{CompareArgs, DevicesArgs, InfoArgs, KernelArgs, PhantomArgs, ProfilesAction};

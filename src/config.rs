@@ -41,6 +41,8 @@ pub struct Job {
     pub interpolation: Interpolation,
     pub mode: Mode,
     pub slices_per_pass: Option<u32>,
+    /// The kernel is checked before the run.
+    pub self_test: bool,
     pub output: Option<Target>,
     pub dtype: Dtype,
     pub scaling: Scaling,
@@ -237,6 +239,8 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
     ("start-angle", "angles"),
     ("minus-log", "no-minus-log"),
     ("no-minus-log", "minus-log"),
+    ("self-test", "no-self-test"),
+    ("no-self-test", "self-test"),
     ("range", "percentile"),
     ("percentile", "range"),
 ];
@@ -473,6 +477,7 @@ impl Job {
             interpolation: parse_word(&args.interpolation, "interpolation", "linear")?.parse()?,
             mode: parse_word(&args.mode, "mode", "precise")?.parse()?,
             slices_per_pass: parse_slices(text(&args.slices_per_pass).as_deref().unwrap_or("auto"))?,
+            self_test: !args.no_self_test,
             output,
             dtype,
             scaling,

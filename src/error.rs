@@ -19,6 +19,9 @@ pub enum Error {
     /// No device, no driver, or a driver that refused.
     #[error("{0}")]
     Device(String),
+    /// No kernel that the driver computes rightly is left.
+    #[error("{0}")]
+    Wrong(String),
     /// The driver's compiler refused a kernel.
     #[error(
         "kernel `{name}` does not build on {device} with options `{options}`:\n{log}\n\
@@ -46,7 +49,7 @@ impl Error {
             Error::Unequal(_) => 1,
             Error::Usage(_) | Error::Profile { .. } => 2,
             Error::Input(_) => 3,
-            Error::Device(_) | Error::KernelBuild { .. } => 4,
+            Error::Device(_) | Error::Wrong(_) | Error::KernelBuild { .. } => 4,
             Error::Output(_) => 5,
             Error::Interrupted(_) => 75,
         }

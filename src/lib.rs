@@ -11,16 +11,19 @@
 //! is the map of the rooms.
 
 pub mod bench;
+pub mod cache;
 pub mod cli;
 pub mod commands;
 pub mod compare;
 pub mod config;
 pub mod device;
+pub mod doctor;
 pub mod error;
 pub mod fft;
 pub mod geometry;
 pub mod io;
 pub mod kernelgen;
+pub mod known;
 pub mod margins;
 pub mod model;
 pub mod phantom;

@@ -38,6 +38,11 @@ fn run(cli: Cli) -> Result<()> {
         Command::Profiles { action } => print(&commands::profiles(&action)?),
         Command::Kernel(args) => print(&commands::kernel(&args)?),
         Command::Model(args) => print(&commands::model(&args)?),
+        Command::Doctor(args) => {
+            let (text, verdict) = commands::doctor(&args)?;
+            print(&text)?;
+            verdict
+        }
         Command::Bench(args) => {
             let (text, verdict) = commands::bench(&args)?;
             print(&text)?;

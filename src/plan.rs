@@ -3,9 +3,10 @@
 use crate::config::{AngleSource, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
-use crate::kernelgen::{KernelSpec, Problem, Texel};
+use crate::kernelgen::{KernelSource, KernelSpec, Problem, Texel};
+use crate::known::KnownFailures;
 use crate::profile::facts::DeviceFacts;
-use crate::profile::{Choice, Profile, SLICE_MODES, Sampler};
+use crate::profile::{Algorithm, Choice, Offer, Profile, SLICE_MODES, Sampler};
 use crate::spectrum::padded_length;
 use std::fmt::Write as _;
 
@@ -125,6 +126,29 @@ pub struct Bytes {
     pub bytes: u64,
 }
 
+/// A kernel that did not come out right on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Of the generated source.
+    pub key: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Kernels that a plan goes without.
+#[derive(Clone, Copy, Debug)]
+pub struct Avoid<'a> {
+    pub known: &'a KnownFailures,
+    pub refused: &'a [Refused],
+}
+
+/// A kernel for a run.
+struct Chosen {
+    spec: KernelSpec,
+    source: KernelSource,
+    notes: Vec<String>,
+}
+
 /// How a run will be computed on one device.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -152,11 +176,19 @@ const CHUNK_TARGET: u64 = 256 << 20;
 impl Plan {
     /// Plans a run. `host_memory` is the budget of the chunks in bytes; `facts.image_formats` are trusted.
     ///
-    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds.
-    pub fn new(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host_memory: u64) -> Result<Plan> {
+    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. In place of a kernel to
+    /// avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the profile.
+    pub fn new(
+        job: &Job,
+        scan: &Scan,
+        choice: &Choice,
+        facts: &DeviceFacts,
+        host_memory: u64,
+        avoid: Avoid,
+    ) -> Result<Plan> {
         let mut run_slices = scan.slices.len();
         loop {
-            let plan = Plan::for_slices(job, scan, choice, facts, host_memory, run_slices);
+            let plan = Plan::for_slices(job, scan, choice, facts, host_memory, avoid, run_slices);
             // as if the run had fewer slices
             let fewer = match &plan {
                 Ok(plan) if plan.chunk < (plan.spec.slices as usize).min(run_slices) => plan.spec.slices as usize / 2,
@@ -176,43 +208,14 @@ impl Plan {
         choice: &Choice,
         facts: &DeviceFacts,
         host_memory: u64,
+        avoid: Avoid,
         run_slices: usize,
     ) -> Result<Plan> {
         let profile = &choice.profile;
         let geometry = &scan.geometry;
         let (bins, projections) = (geometry.bins, geometry.projections());
-        let mut notes = Vec::new();
-        let offer = profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, run_slices)?;
-
-        let mut texel = offer.texels().last().copied().unwrap_or(Texel::Buffer);
-        if offer.parameters.sampler() == Sampler::Image {
-            let storage = offer.parameters.storage();
-            let candidates = offer.texels();
-            let found = candidates.iter().find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f)));
-            let max = facts.image_max;
-            match found {
-                Some(_) if bins > max[0] || projections > max[1] => notes.push(format!(
-                    "image -> buffer: {bins} bins x {projections} projections do not fit the device's largest image, {} x {}",
-                    max[0], max[1]
-                )),
-                Some(&found) => texel = found,
-                None => notes.push(format!(
-                    "image -> buffer: no working image format for {} slices of {storage} values",
-                    offer.slices
-                )),
-            }
-        }
-        let problem = Problem { projections, same_axis: geometry.same_axis() };
-        let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
-        let source = spec.generate()?;
-        let group: usize = source.work_group.iter().product();
-        if group > facts.max_work_group {
-            return Err(Error::Device(format!(
-                "{}: the kernel's work-group of {group} is larger than the device's {}; choose another --profile",
-                facts.name, facts.max_work_group
-            )));
-        }
-
+        let Chosen { spec, source, notes } = Plan::choose(job, scan, choice, facts, avoid, run_slices)?;
+        let texel = spec.texel;
         let fft_length = padded_length(bins, &profile.fft.radices);
         let slices = u64::from(spec.slices);
         let pairs = projections.div_ceil(2) as u64;
@@ -273,6 +276,88 @@ impl Plan {
             host_bytes: CHUNKS_IN_FLIGHT * chunk * (in_slice + out_slice),
             notes,
         })
+    }
+
+    /// The first kernel that nothing speaks against, and why it is not the one that the profile would take.
+    fn choose(
+        job: &Job,
+        scan: &Scan,
+        choice: &Choice,
+        facts: &DeviceFacts,
+        avoid: Avoid,
+        run_slices: usize,
+    ) -> Result<Chosen> {
+        let profile = &choice.profile;
+        let geometry = &scan.geometry;
+        let problem = Problem { projections: geometry.projections(), same_axis: geometry.same_axis() };
+        let first = profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, run_slices)?;
+        let mut offers = vec![first.clone()];
+        if job.algorithm.is_none() {
+            offers.extend(fallbacks(job, profile, first.parameters.algorithm(), run_slices));
+        }
+        let mut notes = Vec::new();
+        // name and what is wrong of those that are passed over
+        let mut passed: Vec<(String, String)> = Vec::new();
+        for offer in offers {
+            let (best, why) = layout(&offer, geometry, facts);
+            // in place of another family the standard kernel reads a buffer: nothing less can go wrong
+            let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::Standard;
+            let mut texels = if plain { vec![Texel::Buffer] } else { vec![best] };
+            if texels[0].format().is_some() {
+                texels.push(Texel::Buffer);
+            }
+            for texel in texels {
+                let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
+                let source = spec.generate()?;
+                let group: usize = source.work_group.iter().product();
+                let too_large = (group > facts.max_work_group)
+                    .then(|| format!("its work-group of {group} is larger than the device's {}", facts.max_work_group));
+                if let (Some(why), true) = (&too_large, passed.is_empty()) {
+                    return Err(Error::Device(format!(
+                        "{}: kernel {}: {why}; choose another --profile",
+                        facts.name, source.name
+                    )));
+                }
+                let refused = avoid.refused.iter().find(|refused| refused.key == source.key);
+                let mut known = avoid.known.find(facts, &spec);
+                if let (Some(why), Some(algorithm), false) = (known, job.algorithm, job.self_test) {
+                    notes.push(format!("--algorithm {algorithm} is used as asked, though {why}"));
+                    known = None;
+                }
+                if let Some(why) = refused.map(|r| r.why.clone()).or(known.map(str::to_owned)).or(too_large) {
+                    // what is known of both layouts is said once
+                    if known.is_none() || passed.last().is_none_or(|(_, before)| *before != why) {
+                        passed.push((source.name, why));
+                    }
+                    continue;
+                }
+                let next = passed.iter().skip(1).map(|(name, _)| name).chain([&source.name]);
+                notes.extend(passed.iter().zip(next).map(|((name, why), next)| format!("{name} -> {next}: {why}")));
+                notes.extend(why.filter(|_| !plain));
+                return Ok(Chosen { spec, source, notes });
+            }
+        }
+        let tried: Vec<String> = passed.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+        let advice = match job.algorithm {
+            Some(algorithm) => format!(
+                "--algorithm {algorithm} lets no other family stand in: leave it out, or choose another --device or \
+                 --profile (--no-self-test runs it unchecked)"
+            ),
+            None => {
+                "nothing else that the profile offers can stand in: choose another --device or --profile, or update \
+                     the driver; fbp doctor tries every kernel"
+                    .to_owned()
+            }
+        };
+        Err(Error::Wrong(format!(
+            "{}, driver {}: no right kernel for {} {} in profile {}\n  {}\n{advice}",
+            facts.name,
+            facts.driver,
+            job.interpolation,
+            job.mode,
+            profile.name,
+            tried.join("\n  ")
+        )))
     }
 
     /// Updates of the whole run: pixels times projections, over all slices.
@@ -353,6 +438,50 @@ impl Plan {
         }
         text
     }
+}
+
+/// The layout of the sinogram that a kernel reads, the best that the device has, and why it is not an image, if so.
+fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Option<String>) {
+    let texels = offer.texels();
+    let last = texels.last().copied().unwrap_or(Texel::Buffer);
+    if offer.parameters.sampler() == Sampler::Buffer {
+        return (last, None);
+    }
+    let (bins, projections, max) = (geometry.bins, geometry.projections(), facts.image_max);
+    match texels.iter().find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f))) {
+        Some(_) if bins > max[0] || projections > max[1] => {
+            let why = format!(
+                "image -> buffer: {bins} bins x {projections} projections do not fit the device's largest image, {} x {}",
+                max[0], max[1]
+            );
+            (last, Some(why))
+        }
+        Some(&found) => (found, None),
+        None => {
+            let storage = offer.parameters.storage();
+            (
+                last,
+                Some(format!(
+                    "image -> buffer: no working image format for {} slices of {storage} values",
+                    offer.slices
+                )),
+            )
+        }
+    }
+}
+
+/// What may stand in for a family that is not to be used, best first.
+fn fallbacks(job: &Job, profile: &Profile, first: Algorithm, run_slices: usize) -> Vec<Offer> {
+    let order: &[Algorithm] = match first {
+        Algorithm::Tensor => &[Algorithm::Texture, Algorithm::Alu, Algorithm::Standard],
+        Algorithm::Standard => &[],
+        _ => &[Algorithm::Standard],
+    };
+    let select = |&algorithm: &Algorithm| {
+        let of = |slices| profile.select(Some(algorithm), job.interpolation, job.mode, slices, run_slices);
+        of(job.slices_per_pass).or_else(|_| of(None)).ok()
+    };
+    order.iter().filter_map(select).collect()
 }
 
 /// Bytes for people.

@@ -24,7 +24,7 @@ pub struct Protocol {
     pub projections: usize,
     /// Side of a slice in pixels.
     pub size: usize,
-    /// Timed passes, of which the median counts.
+    /// Timed passes, of which the median counts; with 0 kernels are only checked.
     pub passes: usize,
 }
 
@@ -142,9 +142,9 @@ impl Wanted {
 /// What became of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Right, and timed.
+    /// Its error is within the margin.
     Right,
-    /// Its error is past the margin; it is not timed.
+    /// Its error is past the margin.
     Wrong,
     /// It could not be built or run.
     Failed(String),
@@ -158,6 +158,7 @@ impl Verdict {
         matches!(self, Verdict::Wrong | Verdict::Failed(_))
     }
 
+    /// Why it has no numbers, if so.
     fn reason(&self) -> Option<&str> {
         match self {
             Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),
@@ -177,7 +178,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&verdict.to_string().to_lowercase())
 }
 
@@ -199,8 +200,11 @@ pub struct Row {
     pub key: String,
     #[serde(serialize_with = "verdict_word")]
     pub verdict: Verdict,
-    /// Why there is no result, if so.
+    /// Why there is no result, or what is known of the kernel.
     pub reason: Option<String>,
+    /// The driver is known to get it wrong.
+    #[serde(skip)]
+    pub known: bool,
     /// Relative error, see [`Reference::error`].
     pub error: Option<f64>,
     pub margin: f64,
@@ -241,6 +245,7 @@ impl Row {
             key: key.to_owned(),
             verdict: Verdict::Skipped(String::new()),
             reason: None,
+            known: false,
             error: None,
             margin,
             gu_per_s: None,
@@ -259,20 +264,33 @@ impl Row {
         self
     }
 
+    /// The same line with what is known of the kernel.
+    pub fn with_known(mut self, why: Option<&str>) -> Row {
+        self.known = why.is_some();
+        self.reason = why.map(|why| format!("known: {why}"));
+        self
+    }
+
     /// The same line with a verdict that has no numbers.
     pub fn without_numbers(mut self, verdict: Verdict) -> Row {
-        self.reason = verdict.reason().map(str::to_owned);
+        let reasons = [self.reason.take(), verdict.reason().map(str::to_owned)];
+        self.reason = Some(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
         self.verdict = verdict;
+        self.error = None;
         self
     }
 
     /// One line of progress.
     pub fn describe(&self) -> String {
-        match (&self.reason, self.gu_per_s) {
-            (Some(reason), _) => format!("{}, {}", self.verdict, reason.lines().next().unwrap_or("")),
-            (None, Some(rate)) => format!("{} GU/s", three_digits(rate)),
-            (None, None) => format!("{}, error {}", self.verdict, scientific(self.error)),
+        let mut text = match (self.gu_per_s, self.error) {
+            (Some(rate), _) => format!("{} GU/s", three_digits(rate)),
+            (None, Some(_)) => format!("{}, error {}", self.verdict, scientific(self.error)),
+            (None, None) => self.verdict.to_string(),
+        };
+        if let Some(reason) = &self.reason {
+            text += &format!(", {}", reason.lines().next().unwrap_or(""));
         }
+        text
     }
 }
 
@@ -285,7 +303,7 @@ fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-fn scientific(value: Option<f64>) -> String {
+pub(crate) fn scientific(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
 }
 
@@ -333,25 +351,32 @@ pub fn table(rows: &[Row]) -> String {
         ]);
     }
     let first = usize::from(!several);
-    let widths: Vec<usize> = (0..lines[0].len()).map(|c| lines.iter().map(|l| l[c].len()).max().unwrap_or(0)).collect();
-    let numeric = [4, 5, 6, 8, 9, 10, 11];
+    let lines: Vec<&[String]> = lines.iter().map(|line| &line[first..]).collect();
+    let mut text = markdown(&lines, &[4, 5, 6, 8, 9, 10, 11].map(|column| column - first));
+    for row in rows.iter().filter(|r| r.reason.is_some()) {
+        text += &format!("\n{} {}: {}\n", row.kernel, row.mode, row.describe());
+    }
+    text
+}
+
+/// Lines of cells, the first the head, as a Markdown table with aligned columns; `numeric` ones lie to the right.
+pub(crate) fn markdown(lines: &[&[String]], numeric: &[usize]) -> String {
+    let columns = lines.first().map_or(0, |line| line.len());
+    let wide = |cell: &String| cell.chars().count();
+    let widths: Vec<usize> = (0..columns).map(|c| lines.iter().map(|l| wide(&l[c])).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
-        for (c, cell) in line.iter().enumerate().skip(first) {
-            let width = widths[c];
+        for (c, (cell, &width)) in line.iter().zip(&widths).enumerate() {
             text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
         }
         text += "|\n";
         if at == 0 {
-            for (c, &width) in widths.iter().enumerate().skip(first) {
+            for (c, &width) in widths.iter().enumerate() {
                 let dashes = "-".repeat(width + 1);
                 text += &if numeric.contains(&c) { format!("|{dashes}:") } else { format!("|{dashes}-") };
             }
             text += "|\n";
         }
-    }
-    for row in rows.iter().filter(|r| r.reason.is_some()) {
-        text += &format!("\n{} {}: {}\n", row.kernel, row.mode, row.describe());
     }
     text
 }
@@ -373,6 +398,7 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
         key: "0".into(),
         verdict: if gu_per_s.is_some() { Verdict::Right } else { Verdict::Wrong },
         reason: None,
+        known: false,
         error: Some(2e-6),
         margin: 1e-5,
         gu_per_s,

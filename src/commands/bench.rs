@@ -6,6 +6,7 @@ use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::kernelgen::{KernelSpec, Problem};
+use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
 use crate::pipeline::{Bench, Measured};
@@ -17,8 +18,8 @@ use std::str::FromStr;
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
 const LARGEST: usize = 1 << 16;
 
-/// A kernel to be timed.
-struct Candidate<'a> {
+/// A kernel to be checked, and timed.
+pub(super) struct Candidate<'a> {
     profile: &'a Profile,
     offer: Offer,
     fft_length: usize,
@@ -52,7 +53,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         reporter.note(&head);
     }
     let own = store.for_device(None, &found.facts)?.profile;
-    let rows = measure(found, &own, &candidates, &protocol, once, &reporter)?;
+    let rows = measure(found, Some(&own), &candidates, &[protocol], once, &reporter)?;
 
     if let Some(path) = &args.plot {
         std::fs::write(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
@@ -112,7 +113,7 @@ fn wanted(args: &BenchArgs) -> Result<Wanted> {
 }
 
 /// The profiles that were asked for, and why each; without a word the one that the device gets.
-fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Result<Vec<Choice>> {
+pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Result<Vec<Choice>> {
     if names.is_empty() {
         return Ok(vec![store.for_device(None, &found.facts)?]);
     }
@@ -130,7 +131,12 @@ fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Resul
     Ok(choices)
 }
 
-fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted, protocol: &Protocol) -> Result<Vec<Candidate<'a>>> {
+/// The wanted kernels of some profiles.
+pub(super) fn candidates<'a>(
+    choices: &'a [Choice],
+    wanted: &Wanted,
+    protocol: &Protocol,
+) -> Result<Vec<Candidate<'a>>> {
     let mut candidates = Vec::new();
     for Choice { profile, .. } in choices {
         let fft_length = padded_length(protocol.bins, &profile.fft.radices);
@@ -179,18 +185,21 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
     )
 }
 
-/// A line for every candidate; kernels that several profiles share are timed once, and with `once` listed once. `own` is
-/// the profile with the rates of the device.
-fn measure(
+/// A line for every candidate; kernels that several profiles share are tried once, and with `once` listed once. They are
+/// checked on every problem and timed on the first. `own`: the profile with the
+/// rates of the device.
+pub(super) fn measure(
     found: &FoundDevice,
-    own: &Profile,
+    own: Option<&Profile>,
     candidates: &[Candidate],
-    protocol: &Protocol,
+    protocols: &[Protocol],
     once: bool,
     reporter: &Reporter,
 ) -> Result<Vec<Row>> {
+    let Some(protocol) = protocols.first() else { return Ok(Vec::new()) };
+    let known_failures = KnownFailures::built_in()?;
     let facts = &found.facts;
-    let scale = own.throughput.as_ref().map_or(1.0, |rates| rates.scale(facts));
+    let rates = own.and_then(|profile| profile.throughput.as_ref());
     let problem = Problem { projections: protocol.projections, same_axis: true };
     // enough noise for the largest kernel that fits whatever it reads
     let mut most = 1;
@@ -202,12 +211,12 @@ fn measure(
             }
         }
     }
-    let mut reference = Reference::new(protocol.geometry(), most);
+    let mut references: Vec<_> = protocols.iter().map(|p| Reference::new(p.geometry(), most)).collect();
     let mut bench = None;
     let mut rows: Vec<Row> = Vec::new();
     for (number, Candidate { profile, offer, fft_length }) in candidates.iter().enumerate() {
         // a driver may hand out nothing but errors after one: then it is opened again
-        let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &reference), Ok) {
+        let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &references), Ok) {
             Ok(here) => here,
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => {
@@ -217,7 +226,8 @@ fn measure(
         };
         let spec = KernelSpec::new(offer, profile, here.texel(offer)?, problem, Some(facts));
         let source = spec.generate()?;
-        let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms);
+        let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
+            .with_known(known_failures.find(facts, &spec));
         let known = rows.iter().find(|r| (&r.kernel, &r.key) == (&row.kernel, &row.key)).cloned();
         let row = match (known, protocol.refuses(&spec, *fft_length, facts)?) {
             (Some(_), _) if once => {
@@ -232,13 +242,14 @@ fn measure(
                 bench = Some(here);
                 row.without_numbers(Verdict::Skipped(reason))
             }
-            (None, None) => match here.measure(&spec, *fft_length, &mut reference) {
+            (None, None) => match here.measure(&spec, *fft_length, &mut references) {
                 Ok(measured) => {
                     for note in here.notes.drain(..) {
                         reporter.note(&format!("note: {note}"));
                     }
                     bench = Some(here);
-                    with_numbers(row, &measured, protocol).with_bound(model::bound(&spec, own, scale))
+                    with_numbers(row, &measured, protocol)
+                        .with_bound(rates.and_then(|rates| model::bound(&spec, rates, facts)))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
             },
@@ -254,8 +265,8 @@ fn measure(
 fn with_numbers(row: Row, measured: &Measured, protocol: &Protocol) -> Row {
     let slices = f64::from(row.slices);
     Row {
-        verdict: if measured.seconds.is_some() { Verdict::Right } else { Verdict::Wrong },
-        error: Some(measured.error),
+        verdict: if measured.checked.right() { Verdict::Right } else { Verdict::Wrong },
+        error: Some(measured.checked.error),
         gu_per_s: measured.seconds.map(|s| protocol.updates(row.slices) / s * 1e-9),
         seconds_per_slice: measured.seconds.map(|s| s / slices),
         filter_seconds_per_slice: measured.filter.map(|s| s / slices),

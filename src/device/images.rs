@@ -46,22 +46,25 @@ pub(super) fn create(context: &Context, format: ImageFormat, [width, height]: [u
     unsafe { Image::create(context, CL_MEM_READ_ONLY, &raw(format), &description, ptr::null_mut()) }
 }
 
+/// The formats that the driver lists.
+pub(super) fn listed(context: &Context) -> Vec<ImageFormat> {
+    let listed = context.get_supported_image_formats(CL_MEM_READ_ONLY, CL_MEM_OBJECT_IMAGE2D).unwrap_or_default();
+    let there = |format: &ImageFormat| {
+        let wanted = raw(*format);
+        listed.iter().any(|f| {
+            f.image_channel_order == wanted.image_channel_order
+                && f.image_channel_data_type == wanted.image_channel_data_type
+        })
+    };
+    ImageFormat::ALL.into_iter().filter(there).collect()
+}
+
 /// The formats that the driver lists and of which it creates an image.
 pub(super) fn creatable(device: &Device) -> Vec<ImageFormat> {
     let Ok(context) = Context::from_device(device) else {
         return Vec::new();
     };
-    let listed = context.get_supported_image_formats(CL_MEM_READ_ONLY, CL_MEM_OBJECT_IMAGE2D).unwrap_or_default();
-    ImageFormat::ALL
-        .into_iter()
-        .filter(|&format| {
-            let wanted = raw(format);
-            listed.iter().any(|f| {
-                f.image_channel_order == wanted.image_channel_order
-                    && f.image_channel_data_type == wanted.image_channel_data_type
-            }) && create(&context, format, [8, 4]).is_ok()
-        })
-        .collect()
+    listed(&context).into_iter().filter(|&format| create(&context, format, [8, 4]).is_ok()).collect()
 }
 
 /// Whether values written into an image of this format come back right through both samplers, inside and at the border.
@@ -93,7 +96,8 @@ pub(super) fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
         Ok(image) => image,
         Err(_) => return Ok(false),
     };
-    let kernel = session.kernel(&session.build(&kernelgen::generate_probe())?, "probe_image")?;
+    let program = session.build(&kernelgen::generate_probe())?;
+    let kernel = session.kernel(&program, "probe_image")?;
     let positions = session.constant_buffer(&at, "probe positions")?;
     let values = session.buffer::<[f32; 4]>(2 * at.len(), CL_MEM_WRITE_ONLY, "probe values")?;
     let (origin, region) = ([0usize; 3], [SIZE[0], SIZE[1], 1]);

@@ -1,5 +1,6 @@
 //! One typed function for every kernel.
 
+use super::fault;
 use super::session::{Resources, Session, SinogramStore};
 use crate::error::Result;
 use crate::fft::RowTransform;
@@ -198,6 +199,9 @@ impl BackProjector {
     /// Builds the kernel for a geometry.
     pub fn new(session: &Session, source: &KernelSource, geometry: &Geometry) -> Result<Self> {
         let program = session.build(source)?;
+        let shift = fault::shift(&source.name);
+        let axis = geometry.axis.iter().map(|axis| axis + shift).collect();
+        let geometry = &Geometry { axis, ..geometry.clone() };
         let offsets = geometry.block_offsets(source.block);
         let roi = geometry.roi;
         let mut counters = session.buffer(COUNTERS, CL_MEM_READ_WRITE, "block counters")?;

@@ -3,6 +3,7 @@
 //! With `fft/` and `pipeline/` this is the only room that speaks OpenCL, and with `fft/` and `clfft-sys` the only
 //! one with `unsafe` code. Every unsafe block says which rule of the driver's interface it keeps.
 
+mod fault;
 mod images;
 mod launch;
 mod session;
@@ -210,7 +211,7 @@ fn read_facts(
         vendor_word,
         architecture: architecture.unwrap_or("unknown").to_owned(),
         kind,
-        driver: clean(device.driver_version()?),
+        driver: clean(device.driver_version()?) + &fault::mark(),
         version: clean(device.version()?),
         c_version: clean(device.opencl_c_version().unwrap_or_default()),
         compute_units: device.max_compute_units()?,

@@ -13,10 +13,16 @@ use opencl3::program::Program;
 use opencl3::types::{CL_BLOCKING, cl_mem_flags};
 use serde::Serialize;
 use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Programs that a session keeps: those of the check before a run are the run's.
+const KEPT_PROGRAMS: usize = 4;
 
 /// A context and an in-order queue on one device.
 pub struct Session {
     pub facts: DeviceFacts,
+    /// The programs built last, with text and options.
+    programs: Mutex<Vec<([String; 2], Arc<Program>)>>,
     pub(crate) queue: CommandQueue,
     pub(crate) context: Context,
 }
@@ -30,7 +36,7 @@ impl Session {
         #[allow(deprecated)]
         let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
             .map_err(|e| cl_error("creating a command queue", name, e))?;
-        Ok(Session { facts: found.facts.clone(), queue, context })
+        Ok(Session { facts: found.facts.clone(), programs: Mutex::default(), queue, context })
     }
 
     /// The device's name, for messages.
@@ -38,11 +44,26 @@ impl Session {
         &self.facts.name
     }
 
-    /// Builds a program.
+    /// Builds a program, unless it is one of the last few.
     ///
     /// # Errors
     /// [`Error::KernelBuild`] with the compiler's log.
-    pub fn build(&self, source: &KernelSource) -> Result<Program> {
+    pub fn build(&self, source: &KernelSource) -> Result<Arc<Program>> {
+        let is = |[text, options]: &[String; 2]| *text == source.text && *options == source.options;
+        let kept = || self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, program)) = kept().iter().find(|(what, _)| is(what)) {
+            return Ok(program.clone());
+        }
+        let program = Arc::new(self.compile(source)?);
+        let mut programs = kept();
+        if programs.len() == KEPT_PROGRAMS {
+            programs.remove(0);
+        }
+        programs.push(([source.text.clone(), source.options.clone()], program.clone()));
+        Ok(program)
+    }
+
+    fn compile(&self, source: &KernelSource) -> Result<Program> {
         let name = self.device_name();
         // with it the log tells registers, see `resources`
         let talkative = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
@@ -120,6 +141,11 @@ impl Session {
     /// Whether an image of this format hands back what was put in: tried with real values, not believed.
     pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
         images::verify(self, format)
+    }
+
+    /// The image formats that the driver lists.
+    pub fn listed_image_formats(&self) -> Vec<ImageFormat> {
+        images::listed(&self.context)
     }
 
     /// Waits for everything in the queue.

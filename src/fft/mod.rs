@@ -9,7 +9,7 @@ pub use host::HostRows;
 use crate::device::Session;
 use crate::error::{Error, Result};
 use opencl3::event::Event;
-use opencl3::memory::Buffer;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::f32::consts::TAU;
 
 /// A plan for in-place, unscaled complex transforms of all rows of a buffer.
@@ -47,6 +47,19 @@ pub fn row_transform(
     })
 }
 
+/// Tries the transform that rows of `length` get on this device: why it is the host's, if so.
+///
+/// # Errors
+/// A device error when there is none, or it is wrong.
+pub fn examine(session: &Session, length: usize) -> Result<Option<String>> {
+    let mut row = session.buffer(length, CL_MEM_READ_WRITE, "padded rows")?;
+    let (mut transform, note) = row_transform(session, length, 1, &mut row)?;
+    if note.is_some() {
+        try_out(session, transform.as_mut(), length, &mut row)?;
+    }
+    Ok(note)
+}
+
 /// An impulse at position 1 of the first row, there and back.
 fn try_out(
     session: &Session,
@@ -62,7 +75,7 @@ fn try_out(
         match got.iter().enumerate().all(close) {
             true => Ok(()),
             false => {
-                Err(Error::Device(format!("{}: clFFT gives wrong values for rows of {length}", session.device_name())))
+                Err(Error::Device(format!("{}: wrong values for transformed rows of {length}", session.device_name())))
             }
         }
     };

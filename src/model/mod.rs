@@ -8,10 +8,10 @@ mod load;
 
 pub use load::{Load, local_memory, paper_kernel};
 
+use crate::bench::markdown;
 use crate::kernelgen::{KernelSpec, Problem, Texel};
-use crate::profile::{Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
+use crate::profile::{DeviceFacts, Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// 10^9 updates a second that each unit allows; `None` where the kernel or the device has no use for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -114,9 +114,9 @@ impl Occupancy {
     }
 }
 
-/// The bound of a kernel on a device of a profile, in GU/s; `None` where the profile has no rates.
-pub fn bound(spec: &KernelSpec, profile: &Profile, scale: f64) -> Option<(&'static str, f64)> {
-    Units::of(&Load::of(spec), profile.throughput.as_ref()?, scale).limit()
+/// The unit that limits a kernel on a device, and the GU/s that it allows.
+pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Option<(&'static str, f64)> {
+    Units::of(&Load::of(spec), rates, rates.scale(facts)).limit()
 }
 
 /// One line of the model, and one object of its JSON.
@@ -218,32 +218,8 @@ pub fn table(rows: &[Row]) -> String {
         line.push(share.unwrap_or("-".into()));
         lines.push(line);
     }
-    aligned(&lines)
-}
-
-/// Cells as a Markdown table; a column whose cells below the head start with digits is aligned to the right.
-fn aligned(lines: &[Vec<String>]) -> String {
-    let Some(head) = lines.first() else { return String::new() };
-    let widths: Vec<usize> = (0..head.len()).map(|c| lines.iter().map(|l| l[c].len()).max().unwrap_or(0)).collect();
-    let numeric: Vec<bool> = (0..head.len())
-        .map(|c| lines[1..].iter().all(|l| l[c].starts_with(|x: char| x.is_ascii_digit() || x == '-')))
-        .collect();
-    let mut text = String::new();
-    for (at, line) in lines.iter().enumerate() {
-        for (c, cell) in line.iter().enumerate() {
-            let width = widths[c];
-            let _ = if numeric[c] { write!(text, "| {cell:>width$} ") } else { write!(text, "| {cell:<width$} ") };
-        }
-        text += "|\n";
-        if at == 0 {
-            for (c, &width) in widths.iter().enumerate() {
-                let end = if numeric[c] { ":" } else { "-" };
-                let _ = write!(text, "|{}{end}", "-".repeat(width + 1));
-            }
-            text += "|\n";
-        }
-    }
-    text
+    let lines: Vec<&[String]> = lines.iter().map(Vec::as_slice).collect();
+    markdown(&lines, &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 17])
 }
 
 /// The operations of an update as the estimated row of the paper's Table 15 has them.

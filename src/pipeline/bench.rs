@@ -1,36 +1,33 @@
 //! Kernels timed on a device, each checked first on the data that it is timed with.
 
-use super::engine::{scaled_spectrum, texel_works};
-use crate::bench::{Protocol, Reads, Reference, steady_median};
-use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Session, SinogramStore};
+use super::check::{Checked, Checker, Prepared};
+use super::engine::texel_works;
+use crate::bench::{Protocol, Reference, steady_median};
+use crate::device::{FoundDevice, Session};
 use crate::error::Result;
 use crate::fft;
-use crate::kernelgen::{KernelSpec, Padding, Texel, generate_filter};
-use crate::margins::{margin, tie};
+use crate::kernelgen::{KernelSpec, Padding, Texel};
 use crate::profile::Offer;
-use crate::spectrum::Filter;
+use crate::spectrum::padded_length;
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 use std::time::Instant;
 
 /// What was measured of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Relative error, see [`Reference::error`].
-    pub error: f64,
+    /// The largest error over all problems.
+    pub checked: Checked,
     /// Seconds of a pass; only of a kernel that is right.
     pub seconds: Option<f64>,
     /// Seconds of the filter for a pass, if there is a transform here.
     pub filter: Option<f64>,
 }
 
-/// A device with noise on it.
+/// A device with noise on it, for one problem or several; kernels are timed on the first.
 pub struct Bench {
     session: Session,
     protocol: Protocol,
-    rows: Buffer<f32>,
-    slices: Buffer<f32>,
-    host: Vec<f32>,
+    checkers: Vec<Checker>,
     /// Image formats that were tried.
     texels: Vec<(Texel, bool)>,
     /// Filters that were timed, by the key of their source and what they store into.
@@ -40,16 +37,11 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the device and puts the reference's noise on it.
-    pub fn new(found: &FoundDevice, protocol: Protocol, reference: &Reference) -> Result<Self> {
+    /// Opens the device and puts the references' noise on it.
+    pub fn new(found: &FoundDevice, protocol: Protocol, references: &[Reference]) -> Result<Self> {
         let session = Session::open(found)?;
-        let mut rows = session.buffer(reference.sinograms().len(), CL_MEM_READ_ONLY, "sinograms")?;
-        session.write(&mut rows, reference.sinograms(), "sinograms")?;
-        let values = reference.slices() * protocol.size * protocol.size;
         Ok(Bench {
-            rows,
-            slices: session.buffer(values, CL_MEM_WRITE_ONLY, "slices")?,
-            host: vec![0f32; values],
+            checkers: references.iter().map(|reference| Checker::new(&session, reference)).collect::<Result<_>>()?,
             texels: Vec::new(),
             filters: Vec::new(),
             notes: Vec::new(),
@@ -58,43 +50,36 @@ impl Bench {
         })
     }
 
-    /// Checks a kernel, and times it and its filter if it is right. Rows are padded to `fft_length`.
-    pub fn measure(&mut self, spec: &KernelSpec, fft_length: usize, reference: &mut Reference) -> Result<Measured> {
-        let Protocol { bins, projections, size, passes } = self.protocol;
-        let count = spec.slices as usize;
-        let shape = FilterShape {
-            bins,
-            projections,
-            length: fft_length,
-            slices: count,
-            storage: spec.parameters.storage(),
-            guard: spec.texel.guard(),
-        };
+    /// Checks a kernel, and times it and its filter if it is right and the protocol has passes. Rows of the first
+    /// problem are padded to `fft_length`.
+    pub fn measure(&mut self, spec: &KernelSpec, fft_length: usize, references: &mut [Reference]) -> Result<Measured> {
         let session = &self.session;
-        let source = generate_filter(spec, Padding::Edge)?;
-        let spectrum = scaled_spectrum(Filter::Ramp, 1.0, fft_length);
-        let mut filter = FilterKernels::new(session, &source, shape, &spectrum, &vec![1.0; projections])?;
-        let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
-        filter.store_rows(session, &self.rows, 0, count, &mut sinogram)?;
-        let projector = BackProjector::new(session, &spec.generate()?, reference.geometry())?;
-        let pass = || {
+        let mut error = 0f64;
+        let mut first = None;
+        for (checker, reference) in self.checkers.iter_mut().zip(references) {
+            let length = if first.is_none() { fft_length } else { padded_length(reference.geometry().bins, &[2]) };
+            let prepared = checker.prepare(session, spec, (length, Padding::Edge), reference)?;
+            error = error.max(checker.error(session, spec, &prepared, reference)?);
+            first = first.or(Some(prepared));
+        }
+        let checked = Checked::new(error, spec);
+        let (passes, count) = (self.protocol.passes, spec.slices as usize);
+        let (Some(first), true) = (first, checked.right() && passes > 0) else {
+            return Ok(Measured { checked, seconds: None, filter: None });
+        };
+        let Prepared { shape, mut filter, filter_source, mut sinogram, projector } = first;
+        let Checker { rows, slices, .. } = &self.checkers[0];
+        let seconds = steady_median(passes, || {
             let start = Instant::now();
-            let event = projector.run(session, &sinogram, filter.peaks(), &self.slices, 0, count)?;
+            let event = projector.run(session, &sinogram, filter.peaks(), slices, 0, count)?;
             session.finish()?;
             Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
-        };
-        pass()?;
-        let slices = &mut self.host[..count * size * size];
-        session.read(&self.slices, slices, "slices")?;
-        let error = reference.error(slices, Reads::of(spec), tie(spec, bins));
-        if error.is_nan() || error > margin(spec).relative_rms {
-            return Ok(Measured { error, seconds: None, filter: None });
-        }
-        let seconds = steady_median(passes, pass)?;
+        })?;
 
-        let same = |f: &&(String, Texel, usize, Option<f64>)| (&f.0, f.1, f.2) == (&source.key, spec.texel, fft_length);
+        let key = filter_source.key;
+        let same = |f: &&(String, Texel, usize, Option<f64>)| (&f.0, f.1, f.2) == (&key, spec.texel, fft_length);
         if let Some((.., known)) = self.filters.iter().find(same) {
-            return Ok(Measured { error, seconds: Some(seconds), filter: *known });
+            return Ok(Measured { checked, seconds: Some(seconds), filter: *known });
         }
         let time = match fft::row_transform(session, fft_length, shape.rows(), filter.spectra()) {
             Err(why) => {
@@ -105,14 +90,14 @@ impl Bench {
                 self.notes.extend(note);
                 Some(steady_median(passes, || {
                     let start = Instant::now();
-                    let events = filter.run(session, transform.as_mut(), &self.rows, 0, count, &mut sinogram)?;
+                    let events = filter.run(session, transform.as_mut(), rows, 0, count, &mut sinogram)?;
                     session.finish()?;
                     Ok(device_seconds(&events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
                 })?)
             }
         };
-        self.filters.push((source.key, spec.texel, fft_length, time));
-        Ok(Measured { error, seconds: Some(seconds), filter: time })
+        self.filters.push((key, spec.texel, fft_length, time));
+        Ok(Measured { checked, seconds: Some(seconds), filter: time })
     }
 
     /// The layout of the sinogram that a kernel of the profile reads here: the best that works.

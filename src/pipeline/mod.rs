@@ -4,23 +4,29 @@
 //! memory is bounded whatever the stack's size. The first error stops all of them.
 
 mod bench;
+mod check;
 mod engine;
+mod selftest;
 
 pub use bench::{Bench, Measured};
+pub use check::Checked;
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
+pub use selftest::unwritable;
 
 use crate::config::{Input, Job, Scaling, pieces, run_file};
-use crate::device::{self, FoundDevice, Session};
+use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
 use crate::io::{Dtype, Encoding, SliceWriter, Stack};
+use crate::known::KnownFailures;
 use crate::picture::{Panel, write_preview};
-use crate::plan::{Plan, Scan, StackShape, available_memory};
+use crate::plan::{Avoid, Plan, Scan, StackShape, available_memory};
 use crate::preprocess::{Clamped, ClampedCounts, Correction, Fields};
 use crate::profile::ProfileStore;
 use crate::report::Reporter;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
+use selftest::{Prepared, open_device};
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -198,13 +204,7 @@ pub struct Summary {
     pub clipped: u64,
 }
 
-/// The device that a job runs on, with its profile and plan.
-struct Prepared {
-    session: Session,
-    plan: Plan,
-}
-
-/// Finds the device and plans; a kernel whose image format turns out not to work here is planned again without it.
+/// Finds the device and plans, trusting its driver but for what is known.
 fn prepare(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<(FoundDevice, Plan)> {
     let devices = device::enumerate()?;
     let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
@@ -212,28 +212,9 @@ fn prepare(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<(FoundDevice, 
     let choice = ProfileStore::load()?.for_device(job.profile.as_deref(), &found.facts)?;
     reporter.detail(&format!("profile {}: {}", choice.profile.name, choice.reason));
     let host = job.memory.unwrap_or_else(|| available_memory() / 2);
-    let plan = Plan::new(job, scan, &choice, &found.facts, host)?;
+    let avoid = Avoid { known: &KnownFailures::built_in()?, refused: &[] };
+    let plan = Plan::new(job, scan, &choice, &found.facts, host, avoid)?;
     Ok((found, plan))
-}
-
-fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Prepared> {
-    let (mut found, mut plan) = prepare(job, scan, reporter)?;
-    let session = open(&found)?;
-    let choice = crate::profile::Choice { profile: plan.profile.clone(), reason: plan.profile_reason.clone() };
-    let host = job.memory.unwrap_or_else(|| available_memory() / 2);
-    while !texel_works(&session, plan.spec.texel)? {
-        let broken = plan.spec.texel.format();
-        if let Some(format) = broken {
-            reporter
-                .note(&format!("note: image format {format} gives back wrong values on this device, it is not used"));
-        }
-        found.facts.image_formats.retain(|f| Some(*f) != broken);
-        plan = Plan::new(job, scan, &choice, &found.facts, host)?;
-    }
-    for note in &plan.notes {
-        reporter.note(&format!("note: {note}"));
-    }
-    Ok(Prepared { session, plan })
 }
 
 /// Runs a job to its end, or prints its plan.
@@ -289,7 +270,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         }
     }
 
-    let Prepared { session, plan } = open_device(job, scan, &reporter)?;
+    let Prepared { session, plan, self_test } = open_device(job, scan, &reporter)?;
     reporter.detail(plan.describe(job, scan, &session.facts).trim_end());
     let facts = session.facts.clone();
     let mut engine = Engine::new(
@@ -354,6 +335,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
                 "options": engine.source.options,
                 "uses": engine.resources,
             }],
+            "self_test": self_test,
             "slices": summary.slices,
             "seconds": summary.seconds,
             "stages": {

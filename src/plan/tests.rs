@@ -14,10 +14,18 @@ fn stack() -> StackShape {
     StackShape { slices: 100, projections: 180, bins: 256, angles: None, shifts: None }
 }
 
+fn known() -> KnownFailures {
+    KnownFailures::built_in().unwrap()
+}
+
+fn nothing(known: &KnownFailures) -> Avoid<'_> {
+    Avoid { known, refused: &[] }
+}
+
 fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {
     let scan = Scan::new(job, &stack())?;
     let choice = ProfileStore::built_in()?.for_device(Some("default"), facts)?;
-    Plan::new(job, &scan, &choice, facts, host)
+    Plan::new(job, &scan, &choice, facts, host, nothing(&known()))
 }
 
 #[test]
@@ -97,7 +105,7 @@ fn many_projections_leave_constant_memory() {
     let job = job(|_| {});
     let scan = Scan::new(&job, &stack).unwrap();
     let choice = ProfileStore::built_in().unwrap().for_device(None, &example()).unwrap();
-    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30).unwrap();
+    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap();
     assert_eq!(plan.spec.constants, Constants::Global);
 }
 
@@ -112,13 +120,93 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
             a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
-        Plan::new(&job, &scan, &choice, &example(), host).map(|plan| plan.spec.slices)
+        Plan::new(&job, &scan, &choice, &example(), host, nothing(&known())).map(|plan| plan.spec.slices)
     };
     assert_eq!(slices("1GiB", None, 8 << 30).unwrap(), 64);
     assert_eq!(slices("50MiB", None, 8 << 30).unwrap(), 32);
     assert_eq!(slices("1GiB", None, 40 << 20).unwrap(), 16);
     assert!(slices("50MiB", Some("64"), 8 << 30).is_err());
     assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
+}
+
+#[test]
+fn what_is_known_to_be_wrong_is_avoided() {
+    use crate::profile::facts::DeviceKind;
+    let facts = DeviceFacts { name: "llvmpipe (LLVM)".into(), kind: DeviceKind::Cpu, ..example() };
+    let planned = |change: fn(&mut ReconstructArgs)| {
+        let job = job(change);
+        let scan = Scan::new(&job, &stack()).unwrap();
+        let choice = ProfileStore::built_in().unwrap().for_device(None, &facts).unwrap();
+        assert_eq!(choice.profile.name, "cpu");
+        Plan::new(&job, &scan, &choice, &facts, 8 << 30, nothing(&known()))
+    };
+    let changes: [fn(&mut ReconstructArgs); 3] =
+        [|_| {}, |a| a.no_self_test = true, |a| a.slices_per_pass = Some("64".into())];
+    for change in changes {
+        let plan = planned(change).unwrap();
+        assert_eq!((plan.spec.parameters.algorithm(), plan.spec.slices), (Algorithm::Standard, 16));
+        let [note] = &plan.notes[..] else { panic!("{:?}", plan.notes) };
+        assert!(note.contains("-> standard-linear-float-x16-buffer") && note.contains("65535"), "{note}");
+    }
+    let error = planned(|a| a.algorithm = Some("vector".into())).unwrap_err();
+    assert_eq!(error.exit_code(), 4);
+    assert!(
+        ["--algorithm vector", "65535", "llvmpipe", "1.0"].iter().all(|w| error.to_string().contains(w)),
+        "{error}"
+    );
+    let asked = planned(|a| (a.algorithm, a.no_self_test) = (Some("vector".into()), true)).unwrap();
+    assert_eq!(asked.spec.parameters.algorithm(), Algorithm::Vector);
+    assert!(asked.notes[0].contains("--algorithm vector is used as asked"), "{:?}", asked.notes);
+}
+
+/// Kernels that are chosen one after the other when each that was chosen is refused, and the last error.
+fn refusals(profile: &str, change: fn(&mut ReconstructArgs), facts: &DeviceFacts) -> (Vec<String>, Error) {
+    let job = job(change);
+    let scan = Scan::new(&job, &stack()).unwrap();
+    let choice = ProfileStore::built_in().unwrap().for_device(Some(profile), facts).unwrap();
+    let (mut names, mut refused) = (Vec::new(), Vec::new());
+    loop {
+        let avoid = Avoid { known: &known(), refused: &refused };
+        match Plan::new(&job, &scan, &choice, facts, 8 << 30, avoid) {
+            Ok(plan) => {
+                assert_eq!(plan.notes.len(), refused.len(), "{:?}", plan.notes);
+                let source = plan.spec.generate().unwrap();
+                names.push(source.name);
+                refused.push(Refused { key: source.key, why: "error 1".into() });
+            }
+            Err(error) => return (names, error),
+        }
+    }
+}
+
+#[test]
+fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
+    let facts = DeviceFacts { max_work_group: 1024, ..example() };
+    let chain = |profile: &str, change: fn(&mut ReconstructArgs)| {
+        let (names, error) = refusals(profile, change, &facts);
+        assert_eq!(error.exit_code(), 4);
+        for name in &names {
+            assert!(error.to_string().contains(&format!("{name}: error 1")), "{error}");
+        }
+        (names, error.to_string())
+    };
+    let (names, message) = chain("default", |a| a.mode = Some("fast".into()));
+    assert_eq!(names, ["standard-linear-half-x4-image-rgba-half", "standard-linear-half-x4-buffer"]);
+    assert!(
+        message.contains("nothing else") && message.contains("--device") && message.contains("fbp doctor"),
+        "{message}"
+    );
+    let (names, _) = chain("cpu", |_| {});
+    assert_eq!(names, ["vector-linear-float-x64-buffer", "standard-linear-float-x16-buffer"]);
+    let (names, message) = chain("cpu", |a| a.algorithm = Some("vector".into()));
+    assert_eq!(names, ["vector-linear-float-x64-buffer"]);
+    assert!(message.contains("--algorithm vector"), "{message}");
+    let (names, _) = chain("nvidia-hopper", |a| {
+        (a.mode, a.slices_per_pass) = (Some("fast".into()), Some("32".into()));
+    });
+    let families: Vec<&str> = names.iter().map(|name| name.split('-').next().unwrap()).collect();
+    assert_eq!(families, ["tensor", "texture", "texture", "alu", "alu", "standard"], "{names:?}");
+    assert!(names[1].contains("image") && names[2].ends_with("buffer") && names[5].ends_with("buffer"), "{names:?}");
 }
 
 #[test]

@@ -15,7 +15,6 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("cpu.toml", include_str!("../../configs/cpu.toml")),
     ("default.toml", include_str!("../../configs/default.toml")),
     ("intel-gpu.toml", include_str!("../../configs/intel-gpu.toml")),
-    ("llvmpipe.toml", include_str!("../../configs/llvmpipe.toml")),
     ("nvidia-fermi.toml", include_str!("../../configs/nvidia-fermi.toml")),
     ("nvidia-gt200.toml", include_str!("../../configs/nvidia-gt200.toml")),
     ("nvidia-hopper.toml", include_str!("../../configs/nvidia-hopper.toml")),

@@ -168,14 +168,17 @@ impl Lab {
         self.files(directory).into_iter().map(at).collect()
     }
 
-    /// The program with arguments that blanks separate; no profile of the user is seen.
+    /// The program with arguments that blanks separate; no profile of the user is seen, and nothing is remembered from
+    /// before.
     pub fn command(&self, args: &str) -> Command {
         let mut command = Command::cargo_bin("fbp").unwrap();
         command
             .args(args.split_whitespace())
             .current_dir(self.0.path())
             .env("XDG_CONFIG_HOME", self.path("no-configuration"))
+            .env("FBP_CACHE_DIR", self.path("cache"))
             .env_remove("FBP_PROFILE_PATH")
+            .env_remove("FBP_TEST_FAULT")
             .timeout(Duration::from_secs(120));
         command
     }

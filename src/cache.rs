@@ -1,0 +1,158 @@
+//! What is remembered between runs: which kernels a device computes rightly.
+//!
+//! One TOML file for each device, driver and version of the program. A file that is not there or makes no sense counts
+//! as empty; nothing depends on it but time.
+
+use crate::kernelgen::fnv1a;
+use crate::profile::DeviceFacts;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The directory for remembered things: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
+pub fn directory() -> Option<PathBuf> {
+    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    path("FBP_CACHE_DIR")
+        .or_else(|| Some(path("XDG_CACHE_HOME")?.join("fbp")))
+        .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
+}
+
+/// What became of a kernel on a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remembered {
+    /// The generated source's name.
+    pub name: String,
+    /// `right`, `wrong` or `failed`.
+    pub verdict: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    pub margin: f64,
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    program: String,
+    platform: String,
+    device: String,
+    driver: String,
+    version: String,
+    /// By the key of the generated source.
+    #[serde(default)]
+    kernel: BTreeMap<String, Remembered>,
+}
+
+/// Verdicts of one device, driver and version of the program.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    path: PathBuf,
+    content: Content,
+}
+
+impl Verdicts {
+    /// What is remembered of a device; `None` where no directory is known.
+    pub fn load(facts: &DeviceFacts) -> Option<Verdicts> {
+        Some(Verdicts::within(&directory()?, facts))
+    }
+
+    fn within(directory: &Path, facts: &DeviceFacts) -> Verdicts {
+        let content = Content {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            platform: facts.platform.clone(),
+            device: facts.name.clone(),
+            driver: facts.driver.clone(),
+            version: facts.version.clone(),
+            kernel: BTreeMap::new(),
+        };
+        let words = [&content.program, &content.platform, &content.device, &content.driver, &content.version];
+        let hash = fnv1a(&words.map(|word| word.as_bytes()));
+        let mut verdicts = Verdicts { path: directory.join(format!("verdicts-{hash:016x}.toml")), content };
+        verdicts.content.kernel = verdicts.stored();
+        verdicts
+    }
+
+    /// The kernels that the file has now.
+    fn stored(&self) -> BTreeMap<String, Remembered> {
+        let read = std::fs::read_to_string(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
+        let same = |stored: &Content| Content { kernel: self.content.kernel.clone(), ..stored.clone() } == self.content;
+        read.filter(same).map(|stored| stored.kernel).unwrap_or_default()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error of a kernel that was right, by today's margin, too.
+    pub fn right(&self, key: &str, margin: f64) -> Option<f64> {
+        let known = self.content.kernel.get(key).filter(|known| known.verdict == "right")?;
+        known.error.filter(|&error| error <= margin)
+    }
+
+    /// Adds verdicts to the file, beside those that another process may have written meanwhile.
+    pub fn store(&mut self, verdicts: impl IntoIterator<Item = (String, Remembered)>) -> io::Result<()> {
+        self.content.kernel = self.stored();
+        self.content.kernel.extend(verdicts);
+        let text = toml::to_string(&self.content).map_err(io::Error::other)?;
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory)?;
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::facts::example;
+
+    fn verdict(word: &str, error: Option<f64>) -> Remembered {
+        Remembered { name: "k".into(), verdict: word.into(), error, margin: 1e-5 }
+    }
+
+    #[test]
+    fn only_right_verdicts_of_the_same_driver_are_trusted() {
+        let directory = tempfile::tempdir().unwrap();
+        let facts = example();
+        let mut verdicts = Verdicts::within(&directory.path().join("new"), &facts);
+        let all = [
+            ("a".to_owned(), verdict("right", Some(1e-6))),
+            ("b".to_owned(), verdict("wrong", Some(f64::INFINITY))),
+            ("c".to_owned(), verdict("failed", None)),
+        ];
+        verdicts.store(all).unwrap();
+        // another process that began before
+        let mut other = Verdicts::within(&directory.path().join("new"), &facts);
+        verdicts.store([("d".to_owned(), verdict("right", Some(2e-6)))]).unwrap();
+        other.store([("b".to_owned(), verdict("right", Some(3e-6)))]).unwrap();
+        let again = Verdicts::within(&directory.path().join("new"), &facts);
+        let right = |key| again.right(key, 1e-5);
+        assert_eq!(["a", "b", "c", "d", "e"].map(right), [Some(1e-6), Some(3e-6), None, Some(2e-6), None]);
+        assert_eq!(again.right("a", 1e-7), None, "the margin is today's");
+        let newer = DeviceFacts { driver: "2".into(), ..example() };
+        assert_eq!(Verdicts::within(&directory.path().join("new"), &newer).right("a", 1.0), None);
+        assert_eq!(std::fs::read_dir(directory.path().join("new")).unwrap().count(), 1, "no temporary name is left");
+        // a file of something else counts as empty, and is replaced
+        for text in ["what?", "program = \"x\"", &std::fs::read_to_string(again.path()).unwrap().replace("0.1", "9.1")]
+        {
+            std::fs::write(again.path(), text).unwrap();
+            let mut verdicts = Verdicts::within(&directory.path().join("new"), &facts);
+            assert_eq!(verdicts.right("a", 1.0), None, "{text}");
+            verdicts.store([("a".to_owned(), verdict("right", Some(1e-6)))]).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_an_error_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let mut verdicts = Verdicts::within(&file, &example());
+        assert!(verdicts.store([]).is_err());
+    }
+}

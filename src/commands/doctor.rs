@@ -1,0 +1,123 @@
+//! `fbp doctor`: image formats, transforms and every kernel of a profile, tried on a device.
+
+use super::bench::{candidates, choices, measure};
+use crate::bench::{Row, Verdict, Wanted};
+use crate::cache::{Remembered, Verdicts};
+use crate::cli::DoctorArgs;
+use crate::config::ProgressKind;
+use crate::device::{self, DeviceSelector, FoundDevice, Session};
+use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS};
+use crate::error::{Error, Result};
+use crate::fft;
+use crate::kernelgen::Texel;
+use crate::pipeline::{open, texel_works, unwritable};
+use crate::profile::facts::ImageFormat;
+use crate::profile::{Choice, ProfileStore};
+use crate::report::Reporter;
+use crate::spectrum::padded_length;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// The text for stdout, and whether all that is offered is right.
+pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
+    let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
+    let store = ProfileStore::load()?;
+    let names: Vec<String> = args.profile.clone().into_iter().collect();
+    // a name is checked before the driver is bothered
+    for name in names.iter().filter(|name| !matches!(name.as_str(), "auto" | "all")) {
+        store.named(name)?;
+    }
+    let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
+    let devices = device::enumerate()?;
+    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
+    let found = &devices[selector.select(&facts)?];
+    let facts = &found.facts;
+
+    let choices = choices(&names, &store, found)?;
+    let (profile, reason) = match choices.as_slice() {
+        [one] => (one.profile.name.clone(), one.reason.clone()),
+        several => ("all".to_owned(), format!("{} of them, each kernel once", several.len())),
+    };
+    let head = format!("{} [{}], driver {}; profile {profile} ({reason})", facts.name, facts.kind, facts.driver);
+    reporter.note(&head);
+    let session = open(found)?;
+    let formats = formats(&session);
+    let lengths = lengths(found, session, &choices, &reporter)?;
+    let candidates = candidates(&choices, &Wanted::default(), &PROBLEMS[0])?;
+    let rows = measure(found, None, &candidates, &PROBLEMS, true, &reporter)?;
+    let cache = remember(found, &rows, &reporter);
+    let kernels = rows.into_iter().map(Finding::kernel).collect();
+    let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, kernels], cache);
+
+    let text = if args.json {
+        let value = serde_json::to_value(&diagnosis).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        format!("{value:#}\n")
+    } else {
+        let kept = diagnosis.cache.as_ref().map(|path| format!("verdicts are kept in {}\n", path.display()));
+        format!("{head}\n\n{}\n{}\n{}", diagnosis.table(), diagnosis.summary(), kept.unwrap_or_default())
+    };
+    Ok((text, diagnosis.verdict()))
+}
+
+/// Which image formats the driver lists, and which of them work; the program goes without the others.
+fn formats(session: &Session) -> Vec<Finding> {
+    let listed = session.listed_image_formats();
+    let mut findings = Vec::new();
+    for format in ImageFormat::ALL {
+        let unused = |why: &str| (Verdict::Wrong, Some(format!("{why}; it is not used")), true);
+        let (verdict, reason, avoided) = if !listed.contains(&format) {
+            (Verdict::Skipped(String::new()), Some("not listed by the driver".to_owned()), true)
+        } else if !session.facts.image_formats.contains(&format) {
+            unused("listed, but cannot be created")
+        } else {
+            match texel_works(session, Texel::Image(format)) {
+                Ok(true) => (Verdict::Right, None, false),
+                Ok(false) => unused("gives back other values"),
+                Err(error) => (Verdict::Failed(String::new()), Some(error.to_string()), false),
+            }
+        };
+        findings.push(Finding::plain(format.to_string(), verdict, reason, avoided));
+    }
+    findings
+}
+
+/// How rows of the lengths that the profiles' radices make are transformed here.
+fn lengths(found: &FoundDevice, mut session: Session, choices: &[Choice], reporter: &Reporter) -> Result<Vec<Finding>> {
+    let of = |choice: &Choice| BINS.map(|bins| padded_length(bins, &choice.profile.fft.radices));
+    let lengths: BTreeSet<usize> = choices.iter().flat_map(of).collect();
+    let mut findings = Vec::new();
+    for length in lengths {
+        let (verdict, reason) = match fft::examine(&session, length) {
+            Ok(None) => (Verdict::Right, "by clFFT".to_owned()),
+            other => {
+                // after an error a driver may hand out nothing else
+                session = open(found)?;
+                match other {
+                    Err(error) => (Verdict::Failed(String::new()), error.to_string()),
+                    Ok(why) => (Verdict::Right, format!("on the host: {}", why.unwrap_or_default())),
+                }
+            }
+        };
+        reporter.note(&format!("rows of {length}: {verdict}, {reason}"));
+        findings.push(Finding::plain(length.to_string(), verdict, Some(reason), false));
+    }
+    Ok(findings)
+}
+
+/// Keeps verdicts for runs to come; where.
+fn remember(found: &FoundDevice, rows: &[Row], reporter: &Reporter) -> Option<PathBuf> {
+    let mut cache = Verdicts::load(&found.facts)?;
+    let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));
+    let kept = tried.map(|row| {
+        let verdict = row.verdict.to_string().to_lowercase();
+        let remembered = Remembered { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
+        (row.key.clone(), remembered)
+    });
+    match cache.store(kept.collect::<Vec<_>>()) {
+        Ok(()) => Some(cache.path().to_owned()),
+        Err(error) => {
+            reporter.note(&unwritable(&cache, &error));
+            None
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `fbp doctor` without a device: the problems, what was found, the table, the verdict.
+
+use crate::bench::{Protocol, Row, Verdict, markdown, scientific, verdict_word};
+use crate::error::{Error, Result};
+use crate::profile::DeviceFacts;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What kernels are checked on: whole blocks, and few pixels (no whole block) from many projections, so that loops turn
+/// as often as in real scans.
+pub const PROBLEMS: [Protocol; 2] = [
+    Protocol { bins: 96, projections: 100, size: 96, passes: 0 },
+    Protocol { bins: 37, projections: 2003, size: 45, passes: 0 },
+];
+
+/// Detector bins whose padded lengths are transformed.
+pub const BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];
+
+/// What became of one thing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    pub name: String,
+    #[serde(serialize_with = "verdict_word")]
+    pub verdict: Verdict,
+    pub error: Option<f64>,
+    pub margin: Option<f64>,
+    pub reason: Option<String>,
+    /// Key of the generated source, of a kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether the program goes without it by itself.
+    pub avoided: bool,
+}
+
+impl Finding {
+    /// A finding without numbers; a bad one that the program does not use is `avoided`.
+    pub fn plain(name: String, verdict: Verdict, reason: Option<String>, avoided: bool) -> Self {
+        Finding { name, verdict, error: None, margin: None, reason, key: None, avoided }
+    }
+
+    /// A kernel; what it is known for is avoided.
+    pub fn kernel(row: Row) -> Self {
+        Finding {
+            name: row.kernel,
+            verdict: row.verdict,
+            error: row.error,
+            margin: Some(row.margin),
+            reason: row.reason.filter(|reason| !reason.is_empty()),
+            key: Some(row.key),
+            avoided: row.known,
+        }
+    }
+
+    fn is_bad(&self) -> bool {
+        self.verdict.is_bad() && !self.avoided
+    }
+}
+
+/// All that was found, and the object of the JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    pub device: String,
+    pub platform: String,
+    pub driver: String,
+    pub profile: String,
+    /// `right` or `wrong`.
+    pub verdict: String,
+    /// Kernels.
+    pub variants: Vec<Finding>,
+    pub formats: Vec<Finding>,
+    pub lengths: Vec<Finding>,
+    /// Where verdicts are kept, if anywhere.
+    pub cache: Option<PathBuf>,
+}
+
+impl Diagnosis {
+    /// Puts findings together.
+    pub fn new(
+        facts: &DeviceFacts,
+        profile: String,
+        [formats, lengths, variants]: [Vec<Finding>; 3],
+        cache: Option<PathBuf>,
+    ) -> Self {
+        let bad = formats.iter().chain(&lengths).chain(&variants).any(Finding::is_bad);
+        Diagnosis {
+            device: facts.name.clone(),
+            platform: facts.platform.clone(),
+            driver: facts.driver.clone(),
+            profile,
+            verdict: if bad { "wrong" } else { "right" }.to_owned(),
+            variants,
+            formats,
+            lengths,
+            cache,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
+        [("format", &self.formats), ("length", &self.lengths), ("kernel", &self.variants)]
+            .into_iter()
+            .flat_map(|(what, findings)| findings.iter().map(move |finding| (what, finding)))
+    }
+
+    /// The table.
+    pub fn table(&self) -> String {
+        let mut lines = vec![["what", "name", "error", "margin", "verdict", "reason"].map(str::to_owned).to_vec()];
+        for (what, f) in self.all() {
+            let first = f.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or("");
+            lines.push(vec![
+                what.to_owned(),
+                f.name.clone(),
+                scientific(f.error),
+                f.margin.map_or("-".to_owned(), |margin| format!("{margin:.0e}")),
+                f.verdict.to_string(),
+                first.to_owned(),
+            ]);
+        }
+        markdown(&lines.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[2, 3])
+    }
+
+    /// What everything comes to, in a line.
+    pub fn summary(&self) -> String {
+        let kernels = |word: &dyn Fn(&Finding) -> bool| self.variants.iter().filter(|f| word(f)).count();
+        let mut text = format!(
+            "{}: {} of {} kernels right",
+            self.verdict,
+            kernels(&|f| f.verdict == Verdict::Right),
+            self.variants.len()
+        );
+        for (count, what) in [
+            (kernels(&|f| matches!(f.verdict, Verdict::Skipped(_))), "skipped"),
+            (kernels(&Finding::is_bad), "wrong or failed"),
+            (kernels(&|f| f.verdict.is_bad() && f.avoided), "known to be wrong and not used"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text
+    }
+
+    /// Whether all that is offered is right; else the first that is not, and what to do.
+    pub fn verdict(&self) -> Result<()> {
+        let mut bad = self.all().filter(|(_, finding)| finding.is_bad());
+        let Some((what, first)) = bad.next() else { return Ok(()) };
+        let why = match (&first.reason, first.error, first.margin) {
+            (_, Some(error), Some(margin)) => format!("error {error:.1e}, margin {margin:.0e}"),
+            (Some(reason), ..) => reason.trim_end().to_owned(),
+            _ => "it does not work".to_owned(),
+        };
+        let todo = match what {
+            "kernel" => {
+                "fbp reconstruct checks the kernel of a run and takes another one; a newer driver, another --device or \
+                 another --profile may have none that is wrong"
+            }
+            _ => "fbp reconstruct does not run like that; install what the message names, or choose another --device",
+        };
+        let more = match bad.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Err(Error::Unequal(format!(
+            "{}, driver {}: {what} {} is wrong ({why}){more}; {todo}",
+            self.device, self.driver, first.name
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::example_row;
+    use crate::profile::Algorithm;
+    use crate::profile::facts::example;
+
+    fn diagnosis(known: bool) -> Diagnosis {
+        let mut wrong = Finding::kernel(Row { known, ..example_row(Algorithm::Alu, 1, None) });
+        wrong.name = "odd".into();
+        let right = Finding::kernel(example_row(Algorithm::Standard, 1, Some(1.0)));
+        let format = Finding::plain("R half".into(), Verdict::Wrong, Some("not used".into()), true);
+        let length = Finding::plain("192".into(), Verdict::Right, None, false);
+        Diagnosis::new(&example(), "default".into(), [vec![format], vec![length], vec![right, wrong]], None)
+    }
+
+    #[test]
+    fn only_what_would_be_used_counts() {
+        let bad = diagnosis(false);
+        assert_eq!(bad.verdict, "wrong");
+        let message = bad.verdict().unwrap_err();
+        assert_eq!(message.exit_code(), 1);
+        let message = message.to_string();
+        assert!(message.contains("kernel odd is wrong (error 2.0e-6, margin 1e-5)"), "{message}");
+        assert!(message.contains("--profile") && message.contains("1.0"), "{message}");
+        assert_eq!(bad.summary(), "wrong: 1 of 2 kernels right, 1 wrong or failed");
+        let fine = diagnosis(true);
+        assert!(fine.verdict().is_ok());
+        assert_eq!(fine.summary(), "right: 1 of 2 kernels right, 1 known to be wrong and not used");
+    }
+
+    #[test]
+    fn a_row_for_everything() {
+        let table = diagnosis(false).table();
+        let rows: Vec<Vec<&str>> = table.lines().skip(2).map(|l| l.split('|').map(str::trim).collect()).collect();
+        assert_eq!(rows.len(), 4);
+        assert_eq!(rows[0][1..=6], ["format", "R half", "-", "-", "WRONG", "not used"]);
+        assert_eq!(rows[1][1..=6], ["length", "192", "-", "-", "right", ""]);
+        assert_eq!(rows[3][1..=6], ["kernel", "odd", "2.0e-6", "1e-5", "WRONG", ""]);
+        let json = serde_json::to_value(diagnosis(false)).unwrap();
+        assert_eq!(json["variants"][1]["verdict"], "wrong");
+    }
+}

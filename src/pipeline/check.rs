@@ -1,0 +1,115 @@
+//! Known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
+
+use super::engine::scaled_spectrum;
+use crate::bench::{Protocol, Reads, Reference};
+use crate::device::{BackProjector, FilterKernels, FilterShape, Session, SinogramStore};
+use crate::error::Result;
+use crate::kernelgen::{KernelSource, KernelSpec, Padding, generate_filter};
+use crate::margins::{margin, tie};
+use crate::spectrum::{Filter, padded_length};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
+
+/// Noise on a device, room for what becomes of it.
+pub struct Checker {
+    pub(super) rows: Buffer<f32>,
+    pub(super) slices: Buffer<f32>,
+    host: Vec<f32>,
+}
+
+/// A kernel with the filtered noise that it reads.
+pub(super) struct Prepared {
+    pub shape: FilterShape,
+    pub filter: FilterKernels,
+    pub filter_source: KernelSource,
+    pub sinogram: SinogramStore,
+    pub projector: BackProjector,
+}
+
+impl Checker {
+    /// Puts the reference's noise on the device.
+    pub fn new(session: &Session, reference: &Reference) -> Result<Self> {
+        let values = reference.slices() * reference.geometry().roi.pixels();
+        let mut rows = session.buffer(reference.sinograms().len(), CL_MEM_READ_ONLY, "sinograms")?;
+        session.write(&mut rows, reference.sinograms(), "sinograms")?;
+        let slices = session.buffer(values, CL_MEM_WRITE_ONLY, "slices")?;
+        Ok(Checker { rows, slices, host: vec![0f32; values] })
+    }
+
+    /// Builds a kernel and stores the noise as it reads it. Rows are padded to `fft_length`, but not transformed.
+    pub(super) fn prepare(
+        &self,
+        session: &Session,
+        spec: &KernelSpec,
+        (fft_length, padding): (usize, Padding),
+        reference: &Reference,
+    ) -> Result<Prepared> {
+        let geometry = reference.geometry();
+        let (bins, projections) = (geometry.bins, geometry.projections());
+        let shape = FilterShape {
+            bins,
+            projections,
+            length: fft_length,
+            slices: spec.slices as usize,
+            storage: spec.parameters.storage(),
+            guard: spec.texel.guard(),
+        };
+        let filter_source = generate_filter(spec, padding)?;
+        let spectrum = scaled_spectrum(Filter::Ramp, 1.0, fft_length);
+        let mut filter = FilterKernels::new(session, &filter_source, shape, &spectrum, &vec![1.0; projections])?;
+        let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
+        filter.store_rows(session, &self.rows, 0, shape.slices, &mut sinogram)?;
+        let projector = BackProjector::new(session, &spec.generate()?, geometry)?;
+        Ok(Prepared { shape, filter, filter_source, sinogram, projector })
+    }
+
+    /// Runs the kernel; its error, see [`Reference::error`].
+    pub(super) fn error(
+        &mut self,
+        session: &Session,
+        spec: &KernelSpec,
+        prepared: &Prepared,
+        reference: &mut Reference,
+    ) -> Result<f64> {
+        let count = spec.slices as usize;
+        let Prepared { sinogram, filter, projector, .. } = prepared;
+        projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
+        let slices = &mut self.host[..count * reference.geometry().roi.pixels()];
+        session.read(&self.slices, slices, "slices")?;
+        Ok(reference.error(slices, Reads::of(spec), tie(spec, reference.geometry().bins)))
+    }
+}
+
+/// The problem of the check before a run: several blocks of any kernel, no side a multiple of anything.
+const SELF_TEST: Protocol = Protocol { bins: 71, projections: 61, size: 75, passes: 0 };
+
+/// Runs a kernel on a small problem with a known answer.
+///
+/// `padding` is the run's, so that its programs are built only once.
+///
+/// # Errors
+/// Device errors; a wrong result is none.
+pub fn self_test(session: &Session, spec: &KernelSpec, padding: Padding) -> Result<Checked> {
+    let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize);
+    let mut checker = Checker::new(session, &reference)?;
+    let prepared = checker.prepare(session, spec, (padded_length(SELF_TEST.bins, &[2]), padding), &reference)?;
+    let error = checker.error(session, spec, &prepared, &mut reference)?;
+    Ok(Checked::new(error, spec))
+}
+
+/// A kernel's error and what it may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checked {
+    pub error: f64,
+    pub margin: f64,
+}
+
+impl Checked {
+    pub(super) fn new(error: f64, spec: &KernelSpec) -> Self {
+        Checked { error, margin: margin(spec).relative_rms }
+    }
+
+    /// Whether the kernel is right.
+    pub fn right(&self) -> bool {
+        self.error <= self.margin
+    }
+}
