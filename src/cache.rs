@@ -7,7 +7,9 @@ use crate::kernelgen::fnv1a;
 use crate::profile::DeviceFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The directory for remembered things: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
@@ -99,7 +101,9 @@ impl Verdicts {
         let text = toml::to_string(&self.content).map_err(io::Error::other)?;
         let directory = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(directory)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        // readable like any other file, as the process's mask says
+        let mode = Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
         file.write_all(text.as_bytes())?;
         file.persist(&self.path)?;
         Ok(())

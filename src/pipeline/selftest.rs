@@ -112,7 +112,10 @@ fn check(
             let why = format!("wrong on this device: error {:.1e} (margin {margin:.0e})", checked.error);
             ("wrong", Some(checked.error), Err(why))
         }
-        Err(error) => ("failed", None, Err(brief(&error))),
+        Err(error) => {
+            reporter.detail(&format!("self-test: {error}"));
+            ("failed", None, Err(brief(&error)))
+        }
     };
     if let Some(cache) = cache {
         let remembered = Remembered { name: source.name.clone(), verdict: verdict.into(), error, margin };
