@@ -12,6 +12,7 @@
  *   SPLIT         1 the second SLICES channels hold what is left of the first when they are stored as half
  *   PADDING       0 zero, 1 edge, 2 mirror: what continues a row beyond the detector
  *   GROUP         work-group of `measure_peaks`
+ *   TILE          bins of a work-group of `interleave`, and its items in a row; it has TILE_ROWS of these
  *
  * Layouts
  *   rows      [slice][projection][bin] float          as they arrive
@@ -29,6 +30,12 @@
 #endif
 #ifndef GROUP
 #define GROUP 64
+#endif
+#ifndef TILE
+#define TILE 32
+#endif
+#ifndef TILE_ROWS
+#define TILE_ROWS 8
 #endif
 
 /* Position `x` of a padded row; the row fills 0..bins, its continuation to the right the first half of the rest,
@@ -106,33 +113,48 @@ void measure_peaks(__global const float2 *restrict spectra, __global const float
     }
 }
 
-/* Filtered rows of SLICES slices into one compound sinogram (paper, 5.2).
- * Global size: bins + 2 GUARD, projections. */
-__kernel void interleave(__global const float2 *restrict spectra, __global const float *restrict weights,
-                         __global const uint *restrict peaks,
+/* Filtered rows of SLICES slices into one compound sinogram (paper, 5.2): a pair of projections and TILE bins a
+ * work-group, turned in local memory so that both sides are read and written in order.
+ * Work-group: TILE, TILE_ROWS. Global size: bins + 2 GUARD rounded up to TILE, TILE_ROWS, pairs. */
+__kernel __attribute__((reqd_work_group_size(TILE, TILE_ROWS, 1)))
+void interleave(__global const float2 *restrict spectra, __global const float *restrict weights,
+                __global const uint *restrict peaks,
 #if HALF_STORAGE
-                         __global half *restrict sinogram,
+                __global half *restrict sinogram,
 #else
-                         __global float *restrict sinogram,
+                __global float *restrict sinogram,
 #endif
-                         int bins, int length, int pairs)
+                int bins, int stride, int projections)
 {
-    const int bin = (int)get_global_id(0) - GUARD, p = get_global_id(1);
-    const ulong element = ((ulong)p * get_global_size(0) + get_global_id(0)) * CHANNELS;
-    for (int channel = 0; channel < CHANNELS; channel++) {
-        const int slice = channel % SLICES;
-        float value = 0.0f;
-        if (channel < ROW_VALUES && bin >= 0 && bin < bins)
-            value = weighted(spectra, weights, slice, p, bin, length, pairs) * half_range_factor(peaks[slice]);
+    /* one more, so that columns are in different banks */
+    __local float2 tile[SLICES][TILE + 1];
+    const int x = get_local_id(0), y = get_local_id(1), pair = get_global_id(2), pairs = get_global_size(2);
+    const int left = get_group_id(0) * TILE, width = bins + 2 * GUARD, bin = left + x - GUARD;
+    const int count = min(TILE, width - left) * CHANNELS;
+    const float2 weight = (float2)(weights[2 * pair], 2 * pair + 1 < projections ? weights[2 * pair + 1] : 0.0f);
+
+    for (int slice = y; slice < SLICES; slice += TILE_ROWS) {
+        float2 value = (float2)(0.0f);
+        if (bin >= 0 && bin < bins)
+            value = weight * spectra[((ulong)slice * pairs + pair) * stride + bin] * half_range_factor(peaks[slice]);
+        tile[slice][x] = value;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int part = 0; part < 2 && 2 * pair + part < projections; part++) {
+        const ulong first = ((ulong)(2 * pair + part) * width + left) * CHANNELS;
+        for (int i = y * TILE + x; i < count; i += TILE * TILE_ROWS) {
+            const int channel = i % CHANNELS;
+            const float2 both = tile[channel % SLICES][i / CHANNELS];
+            float value = channel < ROW_VALUES ? part ? both.y : both.x : 0.0f;
 #if SPLIT
-        if (channel >= SLICES)
-            value -= rounded_to_half(value);
+            if (channel >= SLICES)
+                value -= rounded_to_half(value);
 #endif
-        const ulong at = element + channel;
 #if HALF_STORAGE
-        vstore_half_rte(value, at, sinogram);
+            vstore_half_rte(value, first + i, sinogram);
 #else
-        sinogram[at] = value;
+            sinogram[first + i] = value;
 #endif
+        }
     }
 }

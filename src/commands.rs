@@ -16,13 +16,14 @@ use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
 use crate::io::{Dtype, Encoding, SliceWriter, Stack, Target, write_image};
 use crate::kernelgen::{
-    KernelSource, KernelSpec, Padding, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel, generate_filter,
-    generate_probe,
+    KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
+    generate_filter, generate_probe,
 };
 use crate::phantom::{Detector, Phantom, add_gaussian, row_rng};
 use crate::pipeline::SOFTWARE;
 use crate::plan::human;
 use crate::profile::{DeviceFacts, Profile, ProfileStore};
+use crate::spectrum::padded_length;
 use rayon::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,6 +148,9 @@ fn kernel_text(profile: &Profile, source: &KernelSource, args: &KernelArgs) -> S
 }
 
 /// Every program that the profile can lead to, for every layout of the sinogram that it may read.
+/// Bins whose padded rows take each of the last steps of the fused filter: 2, 4, 8 and 16, and one in parts.
+const LAST_STEPS: [usize; 5] = [256, 512, 1024, 2048, 4096];
+
 fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Result<String> {
     std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--every: {e}")))?;
     let problem = Problem { projections: args.projections, same_axis: true };
@@ -170,10 +174,18 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
                 }
             }
             let spec = KernelSpec::new(&offer, profile, texel, problem, None);
-            programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge)?);
-            // the layout does not matter to how rows are continued, so once is enough
-            programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero)?);
-            programs.insert("filter-mirror".into(), generate_filter(&spec, Padding::Mirror)?);
+            let transform =
+                RowFilter { length: padded_length(args.bins, &profile.fft.radices), way: RowWay::Transform };
+            programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge, transform)?);
+            // the layout does not matter to how rows are continued and filtered, so once is enough
+            programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero, transform)?);
+            programs.insert("filter-mirror".into(), generate_filter(&spec, Padding::Mirror, transform)?);
+            for bins in LAST_STEPS {
+                let rows = RowFilter::new(&spec, &profile.fft, bins, None);
+                if let RowWay::Fused { .. } = rows.way {
+                    programs.insert(format!("fused-{}", rows.length), generate_filter(&spec, Padding::Edge, rows)?);
+                }
+            }
         }
     }
     programs.insert("probe-image".into(), generate_probe());

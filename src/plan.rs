@@ -3,11 +3,10 @@
 use crate::config::{AngleSource, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
-use crate::kernelgen::{KernelSource, KernelSpec, Problem, Texel};
+use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
 use crate::profile::facts::DeviceFacts;
 use crate::profile::{Algorithm, Choice, Offer, Profile, SLICE_MODES, Sampler};
-use crate::spectrum::padded_length;
 use std::fmt::Write as _;
 
 /// What the headers of the input say, and the text files that were read beside it.
@@ -155,8 +154,8 @@ pub struct Plan {
     pub profile: Profile,
     pub profile_reason: String,
     pub spec: KernelSpec,
-    /// Length of a padded row.
-    pub fft_length: usize,
+    /// How rows are filtered.
+    pub rows: RowFilter,
     /// Slices that are in flight together; a multiple of the slices per pass.
     pub chunk: usize,
     /// Device memory, buffer by buffer.
@@ -216,14 +215,14 @@ impl Plan {
         let (bins, projections) = (geometry.bins, geometry.projections());
         let Chosen { spec, source, notes } = Plan::choose(job, scan, choice, facts, avoid, run_slices)?;
         let texel = spec.texel;
-        let fft_length = padded_length(bins, &profile.fft.radices);
+        let rows = RowFilter::new(&spec, &profile.fft, bins, Some(facts));
         let slices = u64::from(spec.slices);
         let pairs = projections.div_ceil(2) as u64;
         let row_bins = (bins + 2 * texel.guard()) as u64;
         let sinogram = row_bins * projections as u64 * spec.element_bytes() as u64;
         let offsets = geometry.block_offsets_bytes(source.block);
         let fixed = vec![
-            Bytes { what: "padded rows", bytes: slices * pairs * fft_length as u64 * 8 },
+            Bytes { what: "padded rows", bytes: slices * pairs * rows.pair_bytes(bins) as u64 },
             Bytes { what: "compound sinogram", bytes: sinogram },
             Bytes { what: "sinogram image", bytes: if texel.format().is_none() { 0 } else { sinogram } },
             Bytes { what: "geometry tables", bytes: offsets },
@@ -270,7 +269,7 @@ impl Plan {
             profile: profile.clone(),
             profile_reason: choice.reason.clone(),
             spec,
-            fft_length,
+            rows,
             chunk: chunk as usize,
             device_bytes,
             host_bytes: CHUNKS_IN_FLIGHT * chunk * (in_slice + out_slice),
@@ -404,8 +403,8 @@ impl Plan {
         line(
             "filter",
             format!(
-                "{} up to {} of Nyquist, rows padded from {} to {} bins",
-                job.filter, job.cutoff, g.bins, self.fft_length
+                "{} up to {} of Nyquist, rows padded from {} to {} bins, {}",
+                job.filter, job.cutoff, g.bins, self.rows.length, self.rows.way
             ),
         );
         line(

@@ -2,7 +2,9 @@
 //!
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test golden` and look at the difference in git.
 
-use fbp::kernelgen::{FILES, KernelSource, KernelSpec, Padding, Problem, Texel, generate_filter, generate_probe};
+use fbp::kernelgen::{
+    FILES, KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel, generate_filter, generate_probe,
+};
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,7 +39,16 @@ fn generated() -> BTreeMap<String, String> {
             for texel in offer.texels() {
                 let spec = KernelSpec::new(&offer, profile, texel, PROBLEM, None);
                 sections.insert(head(&spec.generate().unwrap()));
-                sections.insert(head(&generate_filter(&spec, Padding::Edge).unwrap()));
+                let rows = RowFilter { length: 4096, way: RowWay::Transform };
+                sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
+            }
+        }
+        let offer = &profile.offers()[0];
+        let spec = KernelSpec::new(offer, profile, Texel::Buffer, PROBLEM, None);
+        for bins in [100, 2048, 4096] {
+            let rows = RowFilter::new(&spec, &profile.fft, bins, None);
+            if let RowWay::Fused { .. } = rows.way {
+                sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
             }
         }
         texts.insert(format!("{}.txt", profile.name), sections.into_iter().collect::<Vec<_>>().join("\n"));

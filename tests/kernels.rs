@@ -8,7 +8,7 @@ use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
 use fbp::device::{DeviceSelector, FoundDevice, enumerate};
 use fbp::fft::HostRows;
 use fbp::geometry::{AngleWeights, Geometry, Roi, weights};
-use fbp::kernelgen::{KernelSpec, Padding, Problem, Texel};
+use fbp::kernelgen::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
 use fbp::phantom::{Kind, Phantom};
 use fbp::pipeline::{Engine, Setup, open, texel_works};
@@ -92,10 +92,24 @@ fn reconstruct(
     padding: Padding,
     sinograms: &[f32],
 ) -> Vec<f32> {
+    let rows = RowFilter { length: padded_length(scan.bins, &[2, 3, 5, 7]), way: RowWay::Transform };
+    reconstruct_with(found, spec, scan, roi, rows, (filter, padding), sinograms)
+}
+
+/// The same with another way to filter rows.
+fn reconstruct_with(
+    found: &FoundDevice,
+    spec: &KernelSpec,
+    scan: &Scan,
+    roi: Roi,
+    rows: RowFilter,
+    (filter, padding): (Filter, Padding),
+    sinograms: &[f32],
+) -> Vec<f32> {
     let geometry = geometry(scan, roi);
     let count = sinograms.len() / (scan.bins * scan.projections());
-    let length = padded_length(scan.bins, &[2, 3, 5, 7]);
-    let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, fft_length: length, chunk: count };
+    let length = rows.length;
+    let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count };
     let session = open(found).unwrap();
     let mut engine = match spec.parameters {
         Parameters::Standard(_) => Engine::new(session, &setup),
@@ -106,6 +120,9 @@ fn reconstruct(
         }
     }
     .unwrap();
+    // a kernel that is wrong would have been replaced
+    let replaced = rows.way != RowWay::Transform && engine.note.is_some();
+    assert!(!replaced, "{:?}: {:?}", rows, engine.note);
     let mut slices = vec![f32::NAN; count * roi.pixels()];
     engine.reconstruct(sinograms, &mut slices).unwrap();
     slices
@@ -414,14 +431,48 @@ fn filters_and_paddings_agree_with_the_reference() {
         (Filter::Butterworth, Some(|u| 1.0 / (1.0 + u.powi(8)))),
         (Filter::None, None),
     ];
-    let length = padded_length(53, &[2, 3, 5, 7]);
+    let ways = [
+        RowFilter { length: padded_length(53, &[2, 3, 5, 7]), way: RowWay::Transform },
+        RowFilter { length: 128, way: RowWay::Fused { rows: 2, parts: 1 } },
+        RowFilter { length: 108, way: RowWay::Host },
+    ];
     for (name, window) in windows {
         for (padding, pad) in [(Padding::Zero, Pad::Zero), (Padding::Edge, Pad::Edge), (Padding::Mirror, Pad::Mirror)] {
-            let got = reconstruct(&found, &spec, &scan, Roi::full(53), name, padding, &sinogram);
-            let filtered = filter(&sinogram, 53, length, pad, window.as_ref().map(|w| w as &dyn Fn(f64) -> f64));
-            let (want, slack) = back_project(&filtered, &scan, Read::Linear);
-            let error = relative_rms(&got, &want, &slack);
-            assert!(error <= 1e-5, "{name} {pad:?}: {error:.3e}");
+            for rows in ways {
+                let got = reconstruct_with(&found, &spec, &scan, Roi::full(53), rows, (name, padding), &sinogram);
+                let window = window.as_ref().map(|w| w as &dyn Fn(f64) -> f64);
+                let filtered = filter(&sinogram, 53, rows.length, pad, window);
+                let (want, slack) = back_project(&filtered, &scan, Read::Linear);
+                let error = relative_rms(&got, &want, &slack);
+                assert!(error <= 1e-5, "{name} {pad:?} {rows:?}: {error:.3e}");
+            }
+        }
+    }
+}
+
+/// Every length and both ways to exchange values; 5 projections are two pairs and a half, and more slices than one.
+#[test]
+fn fused_rows_of_every_length() {
+    let found = device();
+    let profile = plain();
+    let offer = standard(Sampler::Buffer, Interpolation::Linear, 2, Storage::Float);
+    for bins in [20, 60, 100, 200, 500, 1000, 2000, 4000, 8000] {
+        let scan = Scan::even(bins, 5, 8);
+        let spec = spec(&found, &profile, &offer, &scan).unwrap();
+        let sinograms = noise(2 * bins * 5, 3);
+        let length = padded_length(bins, &[2]).max(64);
+        for (rows, parts) in [(1, 1), (if length > 1024 { 1 } else { 2 }, 2)] {
+            let rows = RowFilter { length, way: RowWay::Fused { rows, parts } };
+            let ramp = (Filter::Ramp, Padding::Edge);
+            let got = reconstruct_with(&found, &spec, &scan, Roi::full(8), rows, ramp, &sinograms);
+            // the reference takes its time
+            for slice in 0..if bins > 4000 { 0 } else { 2 } {
+                let sinogram = &sinograms[slice * bins * 5..(slice + 1) * bins * 5];
+                let filtered = filter(sinogram, bins, length, Pad::Edge, Some(&|_| 1.0));
+                let (want, slack) = back_project(&filtered, &scan, Read::Linear);
+                let error = relative_rms(&got[slice * 64..(slice + 1) * 64], &want, &slack);
+                assert!(error <= 1e-5, "{rows:?}: {error:.3e}");
+            }
         }
     }
 }

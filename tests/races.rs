@@ -9,7 +9,7 @@ use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
 use fbp::device::{FoundDevice, enumerate};
 use fbp::fft::HostRows;
 use fbp::geometry::{Geometry, Roi};
-use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, Texel};
+use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::facts::ImageFormat;
@@ -98,7 +98,15 @@ fn run(found: &FoundDevice, case: &Case, number: usize) -> Result<(f64, f64), Bo
         [(Padding::Zero, Pad::Zero), (Padding::Edge, Pad::Edge), (Padding::Mirror, Pad::Mirror)][number % 3];
     // the last place of a pass stays empty
     let count = (spec.slices as usize - 1).max(1);
-    let length = padded_length(scan.bins, &[2, 3, 5, 7]);
+    // one kernel filters rows in every second case, a transform on the host in the others
+    let filter_rows = match number % 2 {
+        0 => RowFilter { length: padded_length(scan.bins, &[2, 3, 5, 7]), way: RowWay::Transform },
+        _ => RowFilter {
+            length: padded_length(scan.bins, &[2]).max(64),
+            way: RowWay::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
+        },
+    };
+    let length = filter_rows.length;
     let rows = spec.slices as usize * PROJECTIONS.div_ceil(2);
     let setup = Setup {
         spec,
@@ -106,7 +114,7 @@ fn run(found: &FoundDevice, case: &Case, number: usize) -> Result<(f64, f64), Bo
         filter: Filter::Ramp,
         cutoff: 1.0,
         padding,
-        fft_length: length,
+        rows: filter_rows,
         chunk: count,
     };
     let mut engine = Engine::with_transform(open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;

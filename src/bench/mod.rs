@@ -9,7 +9,7 @@ pub use reference::{Reads, Reference};
 
 use crate::error::Result;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernelgen::KernelSpec;
+use crate::kernelgen::{KernelSpec, RowFilter};
 use crate::plan::human;
 use crate::profile::facts::DeviceFacts;
 use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};
@@ -47,7 +47,7 @@ impl Protocol {
     }
 
     /// Why a kernel cannot be timed on a device, if so.
-    pub fn refuses(&self, spec: &KernelSpec, fft_length: usize, facts: &DeviceFacts) -> Result<Option<String>> {
+    pub fn refuses(&self, spec: &KernelSpec, rows: RowFilter, facts: &DeviceFacts) -> Result<Option<String>> {
         let source = spec.generate()?;
         let group: usize = source.work_group.iter().product();
         if group > facts.max_work_group {
@@ -58,7 +58,7 @@ impl Protocol {
         let buffers = [
             slices * self.projections * self.bins * 4,
             slices * self.size * self.size * 4,
-            slices * self.projections.div_ceil(2) * fft_length * 8,
+            slices * self.projections.div_ceil(2) * rows.pair_bytes(self.bins),
             row,
             spec.texel.format().map_or(0, |_| row),
         ]

@@ -5,14 +5,13 @@ use crate::cli::BenchArgs;
 use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem};
+use crate::kernelgen::{KernelSpec, Problem, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
 use crate::pipeline::{Bench, Measured};
 use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
 use crate::report::Reporter;
-use crate::spectrum::padded_length;
 use std::str::FromStr;
 
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
@@ -22,7 +21,6 @@ const LARGEST: usize = 1 << 16;
 pub(super) struct Candidate<'a> {
     profile: &'a Profile,
     offer: Offer,
-    fft_length: usize,
 }
 
 /// The text for stdout, and whether every kernel was right.
@@ -46,7 +44,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let found = &devices[selector.select(&facts)?];
 
     let choices = choices(&args.profile, &store, found)?;
-    let candidates = candidates(&choices, &wanted, &protocol)?;
+    let candidates = candidates(&choices, &wanted)?;
     let once = args.profile.iter().any(|name| name == "all");
     let head = head(found, &choices, once, &protocol);
     if args.json {
@@ -132,16 +130,11 @@ pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevic
 }
 
 /// The wanted kernels of some profiles.
-pub(super) fn candidates<'a>(
-    choices: &'a [Choice],
-    wanted: &Wanted,
-    protocol: &Protocol,
-) -> Result<Vec<Candidate<'a>>> {
+pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted) -> Result<Vec<Candidate<'a>>> {
     let mut candidates = Vec::new();
     for Choice { profile, .. } in choices {
-        let fft_length = padded_length(protocol.bins, &profile.fft.radices);
         let offers = profile.offers().into_iter().filter(|offer| wanted.has(offer));
-        candidates.extend(offers.map(|offer| Candidate { profile, offer, fft_length }));
+        candidates.extend(offers.map(|offer| Candidate { profile, offer }));
     }
     if candidates.is_empty() {
         let names: Vec<&str> = choices.iter().map(|c| c.profile.name.as_str()).collect();
@@ -200,13 +193,14 @@ pub(super) fn measure(
     let known_failures = KnownFailures::built_in()?;
     let facts = &found.facts;
     let rates = own.and_then(|profile| profile.throughput.as_ref());
+    let rows_of = |spec: &KernelSpec, profile: &Profile| RowFilter::new(spec, &profile.fft, protocol.bins, Some(facts));
     let problem = Problem { projections: protocol.projections, same_axis: true };
     // enough noise for the largest kernel that fits whatever it reads
     let mut most = 1;
-    for Candidate { profile, offer, fft_length } in candidates {
+    for Candidate { profile, offer } in candidates {
         for texel in offer.texels() {
             let spec = KernelSpec::new(offer, profile, texel, problem, Some(facts));
-            if protocol.refuses(&spec, *fft_length, facts)?.is_none() {
+            if protocol.refuses(&spec, rows_of(&spec, profile), facts)?.is_none() {
                 most = most.max(offer.slices as usize);
             }
         }
@@ -214,7 +208,7 @@ pub(super) fn measure(
     let mut references: Vec<_> = protocols.iter().map(|p| Reference::new(p.geometry(), most)).collect();
     let mut bench = None;
     let mut rows: Vec<Row> = Vec::new();
-    for (number, Candidate { profile, offer, fft_length }) in candidates.iter().enumerate() {
+    for (number, Candidate { profile, offer }) in candidates.iter().enumerate() {
         // a driver may hand out nothing but errors after one: then it is opened again
         let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &references), Ok) {
             Ok(here) => here,
@@ -229,7 +223,7 @@ pub(super) fn measure(
         let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
             .with_known(known_failures.find(facts, &spec));
         let known = rows.iter().find(|r| (&r.kernel, &r.key) == (&row.kernel, &row.key)).cloned();
-        let row = match (known, protocol.refuses(&spec, *fft_length, facts)?) {
+        let row = match (known, protocol.refuses(&spec, rows_of(&spec, profile), facts)?) {
             (Some(_), _) if once => {
                 bench = Some(here);
                 continue;
@@ -242,7 +236,7 @@ pub(super) fn measure(
                 bench = Some(here);
                 row.without_numbers(Verdict::Skipped(reason))
             }
-            (None, None) => match here.measure(&spec, *fft_length, &mut references) {
+            (None, None) => match here.measure(&spec, rows_of(&spec, profile), &mut references) {
                 Ok(measured) => {
                     for note in here.notes.drain(..) {
                         reporter.note(&format!("note: {note}"));

@@ -43,7 +43,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let session = open(found)?;
     let formats = formats(&session);
     let lengths = lengths(found, session, &choices, &reporter)?;
-    let candidates = candidates(&choices, &Wanted::default(), &PROBLEMS[0])?;
+    let candidates = candidates(&choices, &Wanted::default())?;
     let rows = measure(found, None, &candidates, &PROBLEMS, true, &reporter)?;
     let cache = remember(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();

@@ -4,11 +4,13 @@
 //! one with `unsafe` code. Every unsafe block says which rule of the driver's interface it keeps.
 
 mod fault;
+mod filter;
 mod images;
 mod launch;
 mod session;
 
-pub use launch::{BackProjector, FilterKernels, FilterShape};
+pub use filter::{FilterSetup, Filtered, RowStage};
+pub use launch::BackProjector;
 pub use session::{Resources, Session, SinogramStore};
 
 use crate::error::{Error, Result};

@@ -10,7 +10,7 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image};
 use opencl3::program::Program;
-use opencl3::types::{CL_BLOCKING, cl_mem_flags};
+use opencl3::types::{CL_BLOCKING, cl_map_flags, cl_mem_flags};
 use serde::Serialize;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -131,6 +131,37 @@ impl Session {
         // SAFETY: blocking, and the driver checks the size against the buffer's.
         unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
+    }
+
+    /// Hands `count` values of a buffer to `work` as host memory, from value `first` on; waits before and after. Written
+    /// values reach the device if `flags` say so.
+    pub fn with_mapped<B, T: Copy, R>(
+        &self,
+        buffer: &Buffer<B>,
+        flags: cl_map_flags,
+        first: usize,
+        count: usize,
+        what: &str,
+        work: impl FnOnce(&mut [T]) -> R,
+    ) -> Result<R> {
+        let failed = |e| cl_error(&format!("mapping {what}"), self.device_name(), e);
+        let size = std::mem::size_of::<T>();
+        let mut place = ptr::null_mut();
+        // SAFETY: the driver checks offset and size against the buffer's, and keeps the region mapped until it is unmapped.
+        let mapped = unsafe {
+            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut place, &[])
+        };
+        mapped.map_err(failed)?;
+        let values = place.cast::<T>();
+        if values.is_null() || !values.is_aligned() {
+            return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
+        }
+        // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
+        let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
+        // SAFETY: `place` is what the driver mapped.
+        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), place, &[]) }.map_err(failed)?;
+        self.finish()?;
+        Ok(result)
     }
 
     /// Starts a launch of a kernel.

@@ -1,8 +1,10 @@
-//! Row transforms on the host, for devices on which clFFT does not work.
+//! Rows on the host: all of the filter where the device is the host's processor, and transforms for devices on which
+//! clFFT does not work.
 
 use super::RowTransform;
 use crate::device::Session;
 use crate::error::Result;
+use crate::kernelgen::Padding;
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use rayon::prelude::*;
@@ -49,5 +51,137 @@ impl RowTransform for HostRows {
     fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event> {
         let fft = self.backward.clone();
         self.transform(session, rows, fft.as_ref())
+    }
+}
+
+/// Slices whose filtered rows wait to be interleaved, so that they are written side by side.
+const TOGETHER: usize = 16;
+
+/// The filter from rows `[slice][projection][bin]` to the compound sinogram `[projection][guard, bin, guard][slice]`, as
+/// `filter.cl` does it, on all processors.
+pub struct HostFilter {
+    bins: usize,
+    slices: usize,
+    guard: usize,
+    padding: Padding,
+    spectrum: Vec<f32>,
+    weights: Vec<f32>,
+    forward: Arc<dyn Fft<f32>>,
+    backward: Arc<dyn Fft<f32>>,
+}
+
+impl HostFilter {
+    /// For sinograms with a weight for every projection; `spectrum` carries the `1 / length` of the way back.
+    pub fn new(
+        bins: usize,
+        slices: usize,
+        guard: usize,
+        padding: Padding,
+        spectrum: Vec<f32>,
+        weights: Vec<f32>,
+    ) -> Self {
+        let mut planner = FftPlanner::new();
+        HostFilter {
+            forward: planner.plan_fft_forward(spectrum.len()),
+            backward: planner.plan_fft_inverse(spectrum.len()),
+            bins,
+            slices,
+            guard,
+            padding,
+            spectrum,
+            weights,
+        }
+    }
+
+    /// Filters the slices that `rows` has; the others of the sinogram become 0.
+    pub fn run(&self, rows: &[f32], sinogram: &mut [f32]) {
+        self.interleave(rows, sinogram, |values, scratch| {
+            self.forward.process_with_scratch(values, scratch);
+            values.iter_mut().zip(&self.spectrum).for_each(|(value, factor)| *value *= *factor);
+            self.backward.process_with_scratch(values, scratch);
+        });
+    }
+
+    /// Stores the rows as they are.
+    pub fn store(&self, rows: &[f32], sinogram: &mut [f32]) {
+        self.interleave(rows, sinogram, |_, _| {});
+    }
+
+    fn interleave(
+        &self,
+        rows: &[f32],
+        sinogram: &mut [f32],
+        filter: impl Fn(&mut [Complex<f32>], &mut [Complex<f32>]) + Sync,
+    ) {
+        let (bins, slices, length) = (self.bins, self.slices, self.spectrum.len());
+        let projections = self.weights.len();
+        let valid = rows.len() / (projections * bins).max(1);
+        let width = (bins + 2 * self.guard) * slices;
+        let zero = Complex::new(0.0, 0.0);
+        let scratch = self.forward.get_inplace_scratch_len().max(self.backward.get_inplace_scratch_len());
+        let fresh = || (vec![zero; length], vec![zero; scratch], vec![[0f32; 2]; bins * TOGETHER]);
+        // two projections a task, which are one complex row of each slice
+        sinogram.par_chunks_mut(2 * width).enumerate().for_each_init(
+            fresh,
+            |(values, scratch, waiting), (pair, out)| {
+                let first = 2 * pair;
+                let weights = [self.weights[first], self.weights.get(first + 1).copied().unwrap_or(0.0)];
+                let edge = self.guard * slices;
+                for row in out.chunks_mut(width) {
+                    row[..edge].fill(0.0);
+                    row[width - edge..].fill(0.0);
+                }
+                for start in (0..slices).step_by(TOGETHER) {
+                    let count = TOGETHER.min(slices - start);
+                    for place in 0..count {
+                        let slice = start + place;
+                        if slice < valid {
+                            let row = |p: usize| {
+                                let from = (slice * projections + p) * bins;
+                                (p < projections).then(|| &rows[from..from + bins])
+                            };
+                            self.pad(row(first), row(first + 1), values);
+                            filter(values, scratch);
+                        } else {
+                            values.fill(zero);
+                        }
+                        for (bin, value) in values[..bins].iter().enumerate() {
+                            waiting[bin * TOGETHER + place] = [weights[0] * value.re, weights[1] * value.im];
+                        }
+                    }
+                    for (part, row) in out.chunks_mut(width).enumerate() {
+                        for (bin, values) in waiting.chunks(TOGETHER).enumerate() {
+                            let to = edge + bin * slices + start;
+                            for (to, value) in row[to..to + count].iter_mut().zip(values) {
+                                *to = value[part];
+                            }
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    /// Two rows as one complex row, continued to its length: see `padded` in `filter.cl`.
+    fn pad(&self, real: Option<&[f32]>, imaginary: Option<&[f32]>, values: &mut [Complex<f32>]) {
+        let (bins, length) = (self.bins as isize, values.len() as isize);
+        let right = bins + (length - bins + 1) / 2;
+        for (x, value) in values.iter_mut().enumerate() {
+            let mut i = x as isize;
+            if i >= right {
+                i -= length;
+            }
+            let inside = (0..bins).contains(&i);
+            if self.padding == Padding::Mirror {
+                i = if i < 0 { -1 - i } else { i };
+                i = if i >= bins { 2 * bins - 1 - i } else { i };
+            }
+            let at = i.clamp(0, bins - 1) as usize;
+            let of = |row: Option<&[f32]>| match row {
+                Some(row) if inside || self.padding != Padding::Zero => row[at],
+                _ => 0.0,
+            };
+            *value = Complex::new(of(real), of(imaginary));
+        }
     }
 }

@@ -4,7 +4,7 @@ mod clfft;
 mod host;
 
 pub use clfft::ClFftRows;
-pub use host::HostRows;
+pub use host::{HostFilter, HostRows};
 
 use crate::device::Session;
 use crate::error::{Error, Result};

@@ -10,9 +10,10 @@ pub use defines::Defines;
 use crate::error::{Error, Result};
 use crate::profile::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
 use crate::profile::{
-    Alu, Balance, Build, Cache, Constants, Exchange, Hardware, Hybrid, Interpolation, Mapping, OVERSAMPLE, Offer,
-    Offsets, Parameters, Profile, Rounding, Sampler, Storage, Tensor, Texture, Vector,
+    Alu, Balance, Build, Cache, Constants, Exchange, Fft, Hardware, Hybrid, Interpolation, Mapping, OVERSAMPLE, Offer,
+    Offsets, Parameters, Profile, Rounding, Rows, Sampler, Storage, Tensor, Texture, Vector,
 };
+use crate::spectrum::padded_length;
 use std::fmt::Write as _;
 
 /// A file of `cl/`: name and text.
@@ -39,6 +40,7 @@ const MATRIX: ClFile = cl_file!("matrix.cl");
 const TENSOR: ClFile = cl_file!("backproject_tensor.cl");
 const VECTOR: ClFile = cl_file!("backproject_vector.cl");
 const FILTER: ClFile = cl_file!("filter.cl");
+const FILTER_ROWS: ClFile = cl_file!("filter_rows.cl");
 const PROBE_IMAGE: ClFile = cl_file!("probe_image.cl");
 
 /// Every file of `cl/` with the files that must stand before it.
@@ -58,6 +60,7 @@ pub const FILES: &[(ClFile, &[ClFile])] = &[
     (TENSOR, &[COMMON, HALVES, MATRIX]),
     (VECTOR, &[COMMON]),
     (FILTER, &[COMMON, HALVES]),
+    (FILTER_ROWS, &[COMMON, HALVES, FILTER]),
     (PROBE_IMAGE, &[]),
 ];
 
@@ -560,14 +563,113 @@ pub enum Padding {
 /// Work-group of the kernel that measures peaks.
 pub const PEAK_GROUP: usize = 64;
 
+/// Work-group of the kernel that interleaves slices, whose first side are bins.
+pub const TILE: [usize; 2] = [32, 8];
+
+/// How rows are padded and filtered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowFilter {
+    /// Length of a padded row.
+    pub length: usize,
+    pub way: RowWay,
+}
+
+/// Who filters rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowWay {
+    /// A transform of padded rows in global memory, with kernels around it.
+    Transform,
+    /// One kernel, with so many complex rows a work-group, whose values change places in so many parts.
+    Fused { rows: usize, parts: u32 },
+    /// The processor that the device is, without OpenCL: straight into the compound sinogram.
+    Host,
+}
+
+impl std::fmt::Display for RowWay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            RowWay::Transform => "by a transform",
+            RowWay::Fused { .. } => "by one kernel",
+            RowWay::Host => "on the host",
+        })
+    }
+}
+
+/// Values that an item of the fused kernel keeps.
+const FUSED_POINTS: usize = 16;
+/// Work-items that a work-group of the fused kernel has at least, if rows are short.
+const FUSED_ITEMS: usize = 64;
+
+impl RowFilter {
+    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform where that is not possible.
+    pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
+        let transformed = RowFilter { length: padded_length(bins, &fft.radices), way: RowWay::Transform };
+        match fft.rows {
+            Rows::Transform => transformed,
+            Rows::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
+            Rows::Host => match (spec.texel, spec.parameters.storage()) {
+                (Texel::Buffer | Texel::Wide { .. }, Storage::Float) => RowFilter { way: RowWay::Host, ..transformed },
+                _ => transformed,
+            },
+        }
+    }
+
+    /// One kernel, if the device has the local memory and the work-items for rows of this length.
+    fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
+        let length = padded_length(bins, &[2]).max(64);
+        let items = RowFilter::items(length);
+        // with a gap after sixteen values
+        let room = (length + length / 16) * 4;
+        let (local, group) = facts.map_or((48 << 10, 1024), |f| (f.local_memory as usize, f.max_work_group));
+        let parts = match local {
+            local if 2 * room <= local => 1,
+            local if room <= local => 2,
+            _ => return None,
+        };
+        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * room).max(1)).max(1);
+        (length <= 16384 && items * rows <= group).then_some(RowFilter { length, way: RowWay::Fused { rows, parts } })
+    }
+
+    /// For rows of other bins, at most as many, with the same programs.
+    pub fn for_bins(self, bins: usize) -> RowFilter {
+        match self.way {
+            RowWay::Fused { .. } => self,
+            RowWay::Transform | RowWay::Host => RowFilter { length: padded_length(bins, &[2]), ..self },
+        }
+    }
+
+    /// Bytes of a pair of filtered rows on the device.
+    pub fn pair_bytes(&self, bins: usize) -> usize {
+        match self.way {
+            RowWay::Host => 0,
+            _ => 8 * self.stride(bins),
+        }
+    }
+
+    /// Work-items of the fused kernel for a row of `length`.
+    pub fn items(length: usize) -> usize {
+        length / FUSED_POINTS
+    }
+
+    /// Values from one filtered row to the next in memory.
+    pub fn stride(&self, bins: usize) -> usize {
+        match self.way {
+            RowWay::Transform => self.length,
+            RowWay::Fused { .. } | RowWay::Host => bins,
+        }
+    }
+}
+
 /// Source of the filter's kernels for the layout that `spec` reads.
-pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSource> {
+pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("SLICES", spec.slices)?;
     defines.number("CHANNELS", spec.texel.channels(spec.slices) as u32)?;
     defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
     defines.number("GUARD", spec.texel.guard() as u32)?;
     defines.number("GROUP", PEAK_GROUP as u32)?;
+    defines.number("TILE", TILE[0] as u32)?;
+    defines.number("TILE_ROWS", TILE[1] as u32)?;
     defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
     let padding = match padding {
         Padding::Zero => 0,
@@ -575,14 +677,16 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding) -> Result<KernelSour
         Padding::Mirror => 2,
     };
     defines.number("PADDING", padding)?;
-    Ok(KernelSource::assemble(
-        format!("filter-for-{}", spec.name()),
-        &defines,
-        &[COMMON, HALVES, FILTER],
-        build_options(&spec.build),
-        "pad_rows",
-        Shape::NONE,
-    ))
+    let mut files = vec![COMMON, HALVES, FILTER];
+    let mut name = format!("filter-for-{}", spec.name());
+    if let RowWay::Fused { rows, parts } = filter.way {
+        defines.number("LENGTH", filter.length as u32)?;
+        defines.number("ROWS", rows as u32)?;
+        defines.number("PARTS", parts)?;
+        files.push(FILTER_ROWS);
+        name = format!("fused-{}-{name}", filter.length);
+    }
+    Ok(KernelSource::assemble(name, &defines, &files, build_options(&spec.build), "interleave", Shape::NONE))
 }
 
 /// Source of the kernel that tries an image format.

@@ -5,10 +5,8 @@ use super::engine::texel_works;
 use crate::bench::{Protocol, Reference, steady_median};
 use crate::device::{FoundDevice, Session};
 use crate::error::Result;
-use crate::fft;
-use crate::kernelgen::{KernelSpec, Padding, Texel};
+use crate::kernelgen::{KernelSpec, Padding, RowFilter, Texel, generate_filter};
 use crate::profile::Offer;
-use crate::spectrum::padded_length;
 use opencl3::event::Event;
 use std::time::Instant;
 
@@ -23,6 +21,14 @@ pub struct Measured {
     pub filter: Option<f64>,
 }
 
+/// A filter that was timed: its source, what it stores into, and how rows are filtered.
+struct Timed {
+    key: String,
+    texel: Texel,
+    rows: RowFilter,
+    seconds: Option<f64>,
+}
+
 /// A device with noise on it, for one problem or several; kernels are timed on the first.
 pub struct Bench {
     session: Session,
@@ -30,8 +36,8 @@ pub struct Bench {
     checkers: Vec<Checker>,
     /// Image formats that were tried.
     texels: Vec<(Texel, bool)>,
-    /// Filters that were timed, by the key of their source and what they store into.
-    filters: Vec<(String, Texel, usize, Option<f64>)>,
+    /// Filters that were timed.
+    filters: Vec<Timed>,
     /// Things a person should know.
     pub notes: Vec<String>,
 }
@@ -51,14 +57,14 @@ impl Bench {
     }
 
     /// Checks a kernel, and times it and its filter if it is right and the protocol has passes. Rows of the first
-    /// problem are padded to `fft_length`.
-    pub fn measure(&mut self, spec: &KernelSpec, fft_length: usize, references: &mut [Reference]) -> Result<Measured> {
+    /// problem are filtered as `rows` says, which is timed, too.
+    pub fn measure(&mut self, spec: &KernelSpec, rows: RowFilter, references: &mut [Reference]) -> Result<Measured> {
         let session = &self.session;
         let mut error = 0f64;
         let mut first = None;
         for (checker, reference) in self.checkers.iter_mut().zip(references) {
-            let length = if first.is_none() { fft_length } else { padded_length(reference.geometry().bins, &[2]) };
-            let prepared = checker.prepare(session, spec, (length, Padding::Edge), reference)?;
+            let rows = if first.is_none() { rows } else { rows.for_bins(reference.geometry().bins) };
+            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference)?;
             error = error.max(checker.error(session, spec, &prepared, reference)?);
             first = first.or(Some(prepared));
         }
@@ -67,8 +73,8 @@ impl Bench {
         let (Some(first), true) = (first, checked.right() && passes > 0) else {
             return Ok(Measured { checked, seconds: None, filter: None });
         };
-        let Prepared { shape, mut filter, filter_source, mut sinogram, projector } = first;
-        let Checker { rows, slices, .. } = &self.checkers[0];
+        let Prepared { mut filter, mut sinogram, projector } = first;
+        let Checker { rows: noise, slices, .. } = &self.checkers[0];
         let seconds = steady_median(passes, || {
             let start = Instant::now();
             let event = projector.run(session, &sinogram, filter.peaks(), slices, 0, count)?;
@@ -76,27 +82,27 @@ impl Bench {
             Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
         })?;
 
-        let key = filter_source.key;
-        let same = |f: &&(String, Texel, usize, Option<f64>)| (&f.0, f.1, f.2) == (&key, spec.texel, fft_length);
-        if let Some((.., known)) = self.filters.iter().find(same) {
-            return Ok(Measured { checked, seconds: Some(seconds), filter: *known });
+        let key = generate_filter(spec, Padding::Edge, rows)?.key;
+        let same = |f: &&Timed| (&f.key, f.texel, f.rows) == (&key, spec.texel, rows);
+        if let Some(known) = self.filters.iter().find(same) {
+            return Ok(Measured { checked, seconds: Some(seconds), filter: known.seconds });
         }
-        let time = match fft::row_transform(session, fft_length, shape.rows(), filter.spectra()) {
+        let time = match filter.ready(session, None) {
             Err(why) => {
                 self.notes.push(format!("the filter is not timed: {why}"));
                 None
             }
-            Ok((mut transform, note)) => {
-                self.notes.extend(note);
+            Ok(()) => {
+                self.notes.extend(filter.note.take());
                 Some(steady_median(passes, || {
                     let start = Instant::now();
-                    let events = filter.run(session, transform.as_mut(), rows, 0, count, &mut sinogram)?;
+                    let filtered = filter.run(session, noise, 0, count, &mut sinogram)?;
                     session.finish()?;
-                    Ok(device_seconds(&events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
+                    Ok(device_seconds(&filtered.events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
                 })?)
             }
         };
-        self.filters.push((key, spec.texel, fft_length, time));
+        self.filters.push(Timed { key, texel: spec.texel, rows, seconds: time });
         Ok(Measured { checked, seconds: Some(seconds), filter: time })
     }
 

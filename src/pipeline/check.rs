@@ -2,11 +2,11 @@
 
 use super::engine::scaled_spectrum;
 use crate::bench::{Protocol, Reads, Reference};
-use crate::device::{BackProjector, FilterKernels, FilterShape, Session, SinogramStore};
+use crate::device::{BackProjector, FilterSetup, RowStage, Session, SinogramStore};
 use crate::error::Result;
-use crate::kernelgen::{KernelSource, KernelSpec, Padding, generate_filter};
+use crate::kernelgen::{KernelSpec, Padding, RowFilter};
 use crate::margins::{margin, tie};
-use crate::spectrum::{Filter, padded_length};
+use crate::spectrum::Filter;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 
 /// Noise on a device, room for what becomes of it.
@@ -18,9 +18,7 @@ pub struct Checker {
 
 /// A kernel with the filtered noise that it reads.
 pub(super) struct Prepared {
-    pub shape: FilterShape,
-    pub filter: FilterKernels,
-    pub filter_source: KernelSource,
+    pub filter: RowStage,
     pub sinogram: SinogramStore,
     pub projector: BackProjector,
 }
@@ -35,31 +33,24 @@ impl Checker {
         Ok(Checker { rows, slices, host: vec![0f32; values] })
     }
 
-    /// Builds a kernel and stores the noise as it reads it. Rows are padded to `fft_length`, but not transformed.
+    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered.
     pub(super) fn prepare(
         &self,
         session: &Session,
         spec: &KernelSpec,
-        (fft_length, padding): (usize, Padding),
+        (rows, padding): (RowFilter, Padding),
         reference: &Reference,
     ) -> Result<Prepared> {
         let geometry = reference.geometry();
         let (bins, projections) = (geometry.bins, geometry.projections());
-        let shape = FilterShape {
-            bins,
-            projections,
-            length: fft_length,
-            slices: spec.slices as usize,
-            storage: spec.parameters.storage(),
-            guard: spec.texel.guard(),
-        };
-        let filter_source = generate_filter(spec, padding)?;
-        let spectrum = scaled_spectrum(Filter::Ramp, 1.0, fft_length);
-        let mut filter = FilterKernels::new(session, &filter_source, shape, &spectrum, &vec![1.0; projections])?;
+        let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
+        let weights = vec![1.0; projections];
+        let setup = FilterSetup { spec, rows, padding, bins, projections, spectrum: &spectrum, weights: &weights };
+        let mut filter = RowStage::new(session, setup)?;
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
-        filter.store_rows(session, &self.rows, 0, shape.slices, &mut sinogram)?;
+        filter.store_rows(session, &self.rows, &mut sinogram)?;
         let projector = BackProjector::new(session, &spec.generate()?, geometry)?;
-        Ok(Prepared { shape, filter, filter_source, sinogram, projector })
+        Ok(Prepared { filter, sinogram, projector })
     }
 
     /// Runs the kernel; its error, see [`Reference::error`].
@@ -84,14 +75,14 @@ const SELF_TEST: Protocol = Protocol { bins: 71, projections: 61, size: 75, pass
 
 /// Runs a kernel on a small problem with a known answer.
 ///
-/// `padding` is the run's, so that its programs are built only once.
+/// `rows` and `padding` are the run's, so that its programs are built only once.
 ///
 /// # Errors
 /// Device errors; a wrong result is none.
-pub fn self_test(session: &Session, spec: &KernelSpec, padding: Padding) -> Result<Checked> {
+pub fn self_test(session: &Session, spec: &KernelSpec, rows: RowFilter, padding: Padding) -> Result<Checked> {
     let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize);
     let mut checker = Checker::new(session, &reference)?;
-    let prepared = checker.prepare(session, spec, (padded_length(SELF_TEST.bins, &[2]), padding), &reference)?;
+    let prepared = checker.prepare(session, spec, (rows.for_bins(SELF_TEST.bins), padding), &reference)?;
     let error = checker.error(session, spec, &prepared, &mut reference)?;
     Ok(Checked::new(error, spec))
 }

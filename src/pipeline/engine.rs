@@ -1,10 +1,10 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Resources, Session, SinogramStore};
+use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
 use crate::error::{Error, Result};
-use crate::fft::{self, RowTransform};
+use crate::fft::RowTransform;
 use crate::geometry::Geometry;
-use crate::kernelgen::{self, KernelSource, KernelSpec, Padding, Texel};
+use crate::kernelgen::{KernelSource, KernelSpec, Padding, RowFilter, Texel};
 use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
@@ -18,8 +18,8 @@ pub struct Setup<'a> {
     /// In units of the Nyquist frequency.
     pub cutoff: f64,
     pub padding: Padding,
-    /// Length of a padded row.
-    pub fft_length: usize,
+    /// How rows are filtered.
+    pub rows: RowFilter,
     /// Slices that are uploaded together.
     pub chunk: usize,
 }
@@ -45,8 +45,7 @@ impl std::ops::AddAssign for DeviceSeconds {
 /// A device with built kernels, plans and buffers for one geometry.
 pub struct Engine {
     session: Session,
-    filter: FilterKernels,
-    transform: Box<dyn RowTransform>,
+    filter: RowStage,
     projector: BackProjector,
     sinogram: SinogramStore,
     rows: Buffer<f32>,
@@ -59,7 +58,7 @@ pub struct Engine {
     pub source: KernelSource,
     /// What that kernel takes of the device.
     pub resources: Resources,
-    /// Why rows are not transformed on the device, if so.
+    /// Why rows are not filtered as planned, if so.
     pub note: Option<String>,
     pub seconds: DeviceSeconds,
 }
@@ -85,30 +84,29 @@ impl Engine {
         let spec = setup.spec;
         let source = spec.generate()?;
         let (bins, projections) = (geometry.bins, geometry.projections());
-        let shape = FilterShape {
-            bins,
-            projections,
-            length: setup.fft_length,
-            slices: spec.slices as usize,
-            storage: spec.parameters.storage(),
-            guard: spec.texel.guard(),
-        };
-        let values = scaled_spectrum(setup.filter, setup.cutoff, setup.fft_length);
+        let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
         // weights relative to pi / P: exactly 1 when all are the same
         let unit = projections as f64 / std::f64::consts::PI;
         let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
-        let filter_source = kernelgen::generate_filter(spec, setup.padding)?;
-        let mut filter = FilterKernels::new(&session, &filter_source, shape, &values, &weights)?;
-        let (transform, note) = match transform {
-            Some(transform) => (transform, None),
-            None => fft::row_transform(&session, setup.fft_length, shape.rows(), filter.spectra())?,
-        };
+        let mut filter = RowStage::new(
+            &session,
+            FilterSetup {
+                spec,
+                rows: setup.rows,
+                padding: setup.padding,
+                bins,
+                projections,
+                spectrum: &values,
+                weights: &weights,
+            },
+        )?;
+        filter.ready(&session, transform)?;
+        let note = filter.note.take();
         let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
         let projector = BackProjector::new(&session, &source, geometry)?;
         Ok(Engine {
             resources: projector.resources,
             filter,
-            transform,
             note,
             projector,
             sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
@@ -134,17 +132,14 @@ impl Engine {
         }
         let upload = self.session.write(&mut self.rows, sinograms, "sinograms")?;
         let mut filter = Vec::new();
+        let mut host = 0.0;
         let mut back_projection = Vec::new();
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
-            filter.extend(self.filter.run(
-                &self.session,
-                self.transform.as_mut(),
-                &self.rows,
-                start * self.in_slice,
-                valid,
-                &mut self.sinogram,
-            )?);
+            let filtered =
+                self.filter.run(&self.session, &self.rows, start * self.in_slice, valid, &mut self.sinogram)?;
+            filter.extend(filtered.events);
+            host += filtered.host.as_secs_f64();
             back_projection.push(self.projector.run(
                 &self.session,
                 &self.sinogram,
@@ -158,7 +153,7 @@ impl Engine {
         let download = self.session.read(&self.slices, slices, "slices")?;
         self.seconds += DeviceSeconds {
             upload: seconds(&[upload]),
-            filter: seconds(&filter),
+            filter: seconds(&filter) + host,
             back_projection: seconds(&back_projection),
             download: seconds(&[download]),
         };

@@ -281,7 +281,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             filter: job.filter,
             cutoff: job.cutoff,
             padding: job.padding,
-            fft_length: plan.fft_length,
+            rows: plan.rows,
             chunk: plan.chunk,
         },
     )?;

@@ -101,7 +101,7 @@ fn check(
         return Ok(SelfTest::Right { error, margin, seconds: None });
     }
     let start = Instant::now();
-    let checked = self_test(session, &plan.spec, job.padding);
+    let checked = self_test(session, &plan.spec, plan.rows, job.padding);
     let seconds = start.elapsed().as_secs_f64();
     let (verdict, error, outcome) = match checked {
         Ok(checked) if checked.right() => {

@@ -301,17 +301,30 @@ impl Default for Build {
     }
 }
 
+words! {
+    /// Who filters rows of the sinogram.
+    Rows, "way to filter rows" {
+        /// clFFT, with kernels around it.
+        Transform = "transform",
+        /// One kernel of our own for rows up to the device's local memory; beyond, as `transform`.
+        Fused = "fused",
+        /// The host's processors, for kernels that read floats from a buffer; else as `transform`.
+        Host = "host",
+    }
+}
+
 /// The transform of the filter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
+    pub rows: Rows,
     /// Prime factors that a padded row's length may have: some of 2, 3, 5, 7, 11 and 13.
     pub radices: Vec<usize>,
 }
 
 impl Default for Fft {
     fn default() -> Self {
-        Fft { radices: vec![2, 3, 5, 7] }
+        Fft { rows: Rows::Transform, radices: vec![2, 3, 5, 7] }
     }
 }
 

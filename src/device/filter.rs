@@ -1,0 +1,390 @@
+//! Rows in, compound sinogram out: the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
+
+use super::session::{Session, SinogramStore};
+use crate::error::{Error, Result};
+use crate::fft::{self, HostFilter, RowTransform};
+use crate::kernelgen::{KernelSpec, PEAK_GROUP, Padding, RowFilter, RowWay, TILE, generate_filter};
+use crate::profile::Storage;
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};
+use std::f64::consts::TAU;
+use std::time::{Duration, Instant};
+
+/// What a stage is made from.
+#[derive(Clone, Copy)]
+pub struct FilterSetup<'a> {
+    pub spec: &'a KernelSpec,
+    pub rows: RowFilter,
+    pub padding: Padding,
+    pub bins: usize,
+    pub projections: usize,
+    /// One value for each of `rows.length` frequencies, with the transform's `1 / length`.
+    pub spectrum: &'a [f32],
+    /// Relative weight of every projection.
+    pub weights: &'a [f32],
+}
+
+/// A filter of rows, and what stores them as a kernel reads them.
+pub struct RowStage {
+    way: Way,
+    shape: Shape,
+    /// Largest values per slice, as bits; all 0 unless the sinogram is stored as half.
+    peak_bits: Buffer<u32>,
+    /// Things a person should know.
+    pub note: Option<String>,
+}
+
+/// Commands and time that filtering took.
+#[derive(Default)]
+pub struct Filtered {
+    pub events: Vec<Event>,
+    /// On the host.
+    pub host: Duration,
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    bins: usize,
+    projections: usize,
+    slices: usize,
+    guard: usize,
+    storage: Storage,
+    rows: RowFilter,
+}
+
+impl Shape {
+    /// Complex rows of one slice.
+    fn pairs(&self) -> usize {
+        self.projections.div_ceil(2)
+    }
+
+    /// Values from one filtered row to the next.
+    fn stride(&self) -> usize {
+        self.rows.stride(self.bins)
+    }
+}
+
+enum Way {
+    Device(Box<Kernels>),
+    Host(HostFilter),
+}
+
+/// The kernels of `filter.cl`, and the buffers between them.
+struct Kernels {
+    pad: Kernel,
+    peaks: Kernel,
+    interleave: Kernel,
+    filter: Filter,
+    spectrum: Buffer<f32>,
+    weights: Buffer<f32>,
+    /// Filtered rows: `[slice][pair][stride]`.
+    spectra: Buffer<[f32; 2]>,
+}
+
+enum Filter {
+    /// The transform is missing until it is needed.
+    Transform {
+        multiply: Kernel,
+        transform: Option<Box<dyn RowTransform>>,
+    },
+    Fused {
+        kernel: Kernel,
+        turns: Buffer<[f32; 2]>,
+    },
+}
+
+impl RowStage {
+    /// Builds kernels and allocates memory. A fused kernel that gives wrong values here is replaced by a transform.
+    pub fn new(session: &Session, setup: FilterSetup) -> Result<Self> {
+        let FilterSetup { spec, rows, bins, projections, .. } = setup;
+        let slices = spec.slices as usize;
+        let guard = spec.texel.guard();
+        let mut shape = Shape { bins, projections, slices, guard, storage: spec.parameters.storage(), rows };
+        let mut peak_bits = session.buffer(slices, CL_MEM_READ_WRITE, "peaks")?;
+        session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
+        let mut note = None;
+        let way = match rows.way {
+            RowWay::Host => Way::Host(host_filter(&setup)),
+            RowWay::Transform => Way::Device(Box::new(Kernels::new(session, &setup, shape)?)),
+            RowWay::Fused { .. } => {
+                let tried = Kernels::new(session, &setup, shape).and_then(|kernels| {
+                    kernels.try_fused(session, &setup)?;
+                    Ok(kernels)
+                });
+                let kernels = match tried {
+                    Ok(kernels) => kernels,
+                    Err(error) => {
+                        note = Some(format!("{error}; rows are filtered by clFFT instead, which is slower"));
+                        shape.rows.way = RowWay::Transform;
+                        Kernels::new(session, &FilterSetup { rows: shape.rows, ..setup }, shape)?
+                    }
+                };
+                Way::Device(Box::new(kernels))
+            }
+        };
+        Ok(RowStage { way, shape, peak_bits, note })
+    }
+
+    /// Makes sure that there is a transform, if one is needed: `given`, or the best that works here.
+    pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
+        if let Way::Device(kernels) = &mut self.way
+            && let Kernels { filter: Filter::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
+            && transform.is_none()
+        {
+            let shape = self.shape;
+            *transform = Some(match given {
+                Some(given) => given,
+                None => {
+                    let batch = shape.pairs() * shape.slices;
+                    let (found, why) = fft::row_transform(session, shape.rows.length, batch, spectra)?;
+                    self.note = self.note.take().or(why);
+                    found
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Filters the `valid` slices that start at value `first` of `rows` into `sinogram`.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+        sinogram: &mut SinogramStore,
+    ) -> Result<Filtered> {
+        self.ready(session, None)?;
+        match &mut self.way {
+            Way::Host(filter) => {
+                on_host(session, self.shape, rows, first, valid, sinogram, |rows, out| filter.run(rows, out))
+            }
+            Way::Device(kernels) => {
+                let mut events = kernels.filter(session, self.shape, rows, first, valid)?;
+                events.extend(kernels.store(session, self.shape, &mut self.peak_bits, sinogram)?);
+                Ok(Filtered { events, host: Duration::ZERO })
+            }
+        }
+    }
+
+    /// Stores rows as they are, unfiltered: the compound sinogram then holds known values.
+    pub fn store_rows(&mut self, session: &Session, rows: &Buffer<f32>, sinogram: &mut SinogramStore) -> Result<()> {
+        let shape = self.shape;
+        match &mut self.way {
+            Way::Host(filter) => {
+                on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(rows, out))?;
+            }
+            Way::Device(kernels) => {
+                kernels.pad(session, shape, rows, 0, shape.slices)?;
+                kernels.store(session, shape, &mut self.peak_bits, sinogram)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What half storage scaled every slice by.
+    pub fn peaks(&self) -> &Buffer<u32> {
+        &self.peak_bits
+    }
+}
+
+fn host_filter(setup: &FilterSetup) -> HostFilter {
+    HostFilter::new(
+        setup.bins,
+        setup.spec.slices as usize,
+        setup.spec.texel.guard(),
+        setup.padding,
+        setup.spectrum.to_vec(),
+        setup.weights.to_vec(),
+    )
+}
+
+/// Hands rows and sinogram to the host's filter; without copies where the device is the host.
+fn on_host(
+    session: &Session,
+    shape: Shape,
+    rows: &Buffer<f32>,
+    first: usize,
+    valid: usize,
+    sinogram: &mut SinogramStore,
+    filter: impl FnOnce(&[f32], &mut [f32]),
+) -> Result<Filtered> {
+    session.finish()?;
+    let start = Instant::now();
+    let count = valid * shape.projections * shape.bins;
+    let stored = (shape.bins + 2 * shape.guard) * shape.projections * shape.slices;
+    session.with_mapped(rows, CL_MAP_READ, first, count, "sinograms", |rows: &mut [f32]| {
+        session.with_mapped(&sinogram.buffer, CL_MAP_WRITE, 0, stored, "the compound sinogram", |out: &mut [f32]| {
+            filter(rows, out);
+        })
+    })??;
+    Ok(Filtered { events: Vec::new(), host: start.elapsed() })
+}
+
+impl Kernels {
+    fn new(session: &Session, setup: &FilterSetup, shape: Shape) -> Result<Self> {
+        let program = session.build(&generate_filter(setup.spec, setup.padding, shape.rows)?)?;
+        let length = shape.rows.length;
+        let filter = match shape.rows.way {
+            RowWay::Fused { .. } => {
+                let turn = |k: usize| {
+                    let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
+                    [cos as f32, sin as f32]
+                };
+                let turns: Vec<[f32; 2]> = (0..length).map(turn).collect();
+                Filter::Fused {
+                    kernel: session.kernel(&program, "filter_rows")?,
+                    turns: session.constant_buffer(&turns, "the transform's factors")?,
+                }
+            }
+            RowWay::Transform | RowWay::Host => {
+                Filter::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
+            }
+        };
+        let values = shape.slices * shape.pairs() * shape.stride();
+        Ok(Kernels {
+            pad: session.kernel(&program, "pad_rows")?,
+            peaks: session.kernel(&program, "measure_peaks")?,
+            interleave: session.kernel(&program, "interleave")?,
+            filter,
+            spectrum: session.constant_buffer(setup.spectrum, "the filter's spectrum")?,
+            weights: session.constant_buffer(setup.weights, "projection weights")?,
+            spectra: session.buffer(values, CL_MEM_READ_WRITE, "padded rows")?,
+        })
+    }
+
+    /// Filters two rows of noise and compares them with the host's.
+    fn try_fused(&self, session: &Session, setup: &FilterSetup) -> Result<()> {
+        let FilterSetup { bins, spec, .. } = *setup;
+        let projections = 2;
+        let noise = |i: usize| ((i as f64 * 0.754_877_666).fract() - 0.5) as f32;
+        let rows: Vec<f32> = (0..projections * bins).map(noise).collect();
+        let ones = [1.0; 2];
+        let reference = HostFilter::new(bins, 1, 0, setup.padding, setup.spectrum.to_vec(), ones.to_vec());
+        let mut want = vec![0f32; rows.len()];
+        reference.run(&rows, &mut want);
+        let buffer = session.constant_buffer(&rows, "noise")?;
+        let out = session.buffer::<[f32; 2]>(bins, CL_MEM_WRITE_ONLY, "filtered noise")?;
+        let shape =
+            Shape { bins, projections, slices: 1, guard: 0, storage: spec.parameters.storage(), rows: setup.rows };
+        self.fused(session, shape, &buffer, 0, 1, &out)?;
+        let mut got = vec![[0f32; 2]; bins];
+        session.read(&out, &mut got, "filtered noise")?;
+        let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| f64::from(v).powi(2)).sum::<f64>();
+        let difference = square(&mut (0..rows.len()).map(|i| got[i % bins][i / bins] - want[i]));
+        let all = square(&mut want.iter().copied());
+        // single precision: 4e-7 and less
+        if difference <= 1e-10 * all {
+            return Ok(());
+        }
+        let name = session.device_name();
+        Err(Error::Device(format!("{name}: the fused filter gives wrong values for rows of {}", setup.rows.length)))
+    }
+
+    /// Two real rows into each complex one, as long as they lie in memory.
+    fn pad(&self, session: &Session, s: Shape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
+        session
+            .launch(&self.pad, "pad_rows")
+            .handle(rows)?
+            .handle(&self.spectra)?
+            .value(first as u64)?
+            .value(s.bins as i32)?
+            .value(s.projections as i32)?
+            .value(valid as i32)?
+            .run(&[s.stride(), s.pairs(), s.slices], None)
+    }
+
+    fn fused(
+        &self,
+        session: &Session,
+        s: Shape,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+        out: &Buffer<[f32; 2]>,
+    ) -> Result<Event> {
+        let (Filter::Fused { kernel, turns }, RowWay::Fused { rows: side, .. }) = (&self.filter, s.rows.way) else {
+            return Err(Error::Device("there is no fused filter".into()));
+        };
+        let items = RowFilter::items(s.rows.length);
+        session
+            .launch(kernel, "filter_rows")
+            .handle(rows)?
+            .handle(out)?
+            .handle(&self.spectrum)?
+            .handle(turns)?
+            .value(first as u64)?
+            .value(s.bins as i32)?
+            .value(s.projections as i32)?
+            .value(valid as i32)?
+            .run(&[items, s.pairs().next_multiple_of(side), s.slices], Some(&[items, side, 1]))
+    }
+
+    /// Filtered rows into `spectra`.
+    fn filter(
+        &mut self,
+        session: &Session,
+        s: Shape,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+    ) -> Result<Vec<Event>> {
+        if let Filter::Fused { .. } = self.filter {
+            return Ok(vec![self.fused(session, s, rows, first, valid, &self.spectra)?]);
+        }
+        let mut events = vec![self.pad(session, s, rows, first, valid)?];
+        if let Filter::Transform { multiply, transform: Some(transform) } = &mut self.filter {
+            events.push(transform.forward(session, &mut self.spectra)?);
+            events.push(
+                session
+                    .launch(multiply, "multiply_spectrum")
+                    .handle(&self.spectra)?
+                    .handle(&self.spectrum)?
+                    .run(&[s.rows.length, s.pairs() * s.slices], None)?,
+            );
+            events.push(transform.backward(session, &mut self.spectra)?);
+        }
+        Ok(events)
+    }
+
+    /// Rows of `spectra` into the compound sinogram, weighted by projection.
+    fn store(
+        &self,
+        session: &Session,
+        s: Shape,
+        peak_bits: &mut Buffer<u32>,
+        sinogram: &mut SinogramStore,
+    ) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        if s.storage == Storage::Half {
+            events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);
+            events.push(
+                session
+                    .launch(&self.peaks, "measure_peaks")
+                    .handle(&self.spectra)?
+                    .handle(&self.weights)?
+                    .handle(peak_bits)?
+                    .value(s.bins as i32)?
+                    .value(s.stride() as i32)?
+                    .value(s.projections as i32)?
+                    .run(&[PEAK_GROUP, s.pairs(), s.slices], Some(&[PEAK_GROUP, 1, 1]))?,
+            );
+        }
+        let width = (s.bins + 2 * s.guard).next_multiple_of(TILE[0]);
+        events.push(
+            session
+                .launch(&self.interleave, "interleave")
+                .handle(&self.spectra)?
+                .handle(&self.weights)?
+                .handle(peak_bits)?
+                .handle(&sinogram.buffer)?
+                .value(s.bins as i32)?
+                .value(s.stride() as i32)?
+                .value(s.projections as i32)?
+                .run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1]))?,
+        );
+        events.extend(sinogram.publish(session)?);
+        Ok(events)
+    }
+}
