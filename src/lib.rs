@@ -11,6 +11,7 @@
 //! is the map of the rooms.
 
 pub mod bench;
+pub mod cache;
 pub mod cli;
 pub mod commands;
 pub mod compare;
@@ -30,3 +31,4 @@ pub mod preprocess;
 pub mod profile;
 pub mod report;
 pub mod spectrum;
+pub mod tune;

@@ -263,7 +263,7 @@ impl Row {
 }
 
 /// Three significant digits, more before the point.
-fn three_digits(value: f64) -> String {
+pub(crate) fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v > 0.0 => (2.0 - v.log10().floor()).clamp(0.0, 9.0) as usize,
         _ => 0,
@@ -271,8 +271,30 @@ fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-fn scientific(value: Option<f64>) -> String {
+pub(crate) fn scientific(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
+}
+
+/// A Markdown table with aligned columns, of which some hold numbers; the first line is the head.
+pub(crate) fn table_of(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> String {
+    let columns = lines.first().map_or(0, |line| line.as_ref().len());
+    let width = |c: usize| lines.iter().map(|l| l.as_ref()[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (c, (cell, &width)) in line.as_ref().iter().zip(&widths).enumerate() {
+            text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
+        }
+        text += "|\n";
+        if at == 0 {
+            for (c, &width) in widths.iter().enumerate() {
+                let dashes = "-".repeat(width + 1);
+                text += &if numeric.contains(&c) { format!("|{dashes}:") } else { format!("|{dashes}-") };
+            }
+            text += "|\n";
+        }
+    }
+    text
 }
 
 /// The result as a Markdown table with aligned columns, and why kernels have no result; profiles are named when there
@@ -315,23 +337,9 @@ pub fn table(rows: &[Row]) -> String {
         ]);
     }
     let first = usize::from(!several);
-    let widths: Vec<usize> = (0..lines[0].len()).map(|c| lines.iter().map(|l| l[c].len()).max().unwrap_or(0)).collect();
-    let numeric = 4..10;
-    let mut text = String::new();
-    for (at, line) in lines.iter().enumerate() {
-        for (c, cell) in line.iter().enumerate().skip(first) {
-            let width = widths[c];
-            text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
-        }
-        text += "|\n";
-        if at == 0 {
-            for (c, &width) in widths.iter().enumerate().skip(first) {
-                let dashes = "-".repeat(width + 1);
-                text += &if numeric.contains(&c) { format!("|{dashes}:") } else { format!("|{dashes}-") };
-            }
-            text += "|\n";
-        }
-    }
+    let lines: Vec<&[String]> = lines.iter().map(|line| &line[first..]).collect();
+    let numeric: Vec<usize> = (4 - first..10 - first).collect();
+    let mut text = table_of(&lines, &numeric);
     for row in rows.iter().filter(|r| r.reason.is_some()) {
         text += &format!("\n{} {}: {}\n", row.kernel, row.mode, row.describe());
     }

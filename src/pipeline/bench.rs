@@ -3,9 +3,9 @@
 use super::engine::{scaled_spectrum, texel_works};
 use crate::bench::{Protocol, Reads, Reference, steady_median};
 use crate::device::{BackProjector, FilterKernels, FilterShape, FoundDevice, Session, SinogramStore};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fft;
-use crate::kernelgen::{KernelSpec, Padding, Texel, generate_filter};
+use crate::kernelgen::{KernelSource, KernelSpec, Padding, Texel, generate_filter};
 use crate::margins::{margin, tie};
 use crate::profile::Offer;
 use crate::spectrum::Filter;
@@ -22,6 +22,15 @@ pub struct Measured {
     pub seconds: Option<f64>,
     /// Seconds of the filter for a pass, if there is a transform here.
     pub filter: Option<f64>,
+}
+
+/// How a kernel is to be timed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// A pass that takes more seconds than these is not repeated.
+    pub hopeless: Option<f64>,
+    /// The kernel is told of so many projections only, which makes it fast and wrong: for tests.
+    pub projections: Option<usize>,
 }
 
 /// A device with noise on it.
@@ -58,28 +67,67 @@ impl Bench {
         })
     }
 
-    /// Checks a kernel, and times it and its filter if it is right. Rows are padded to `fft_length`.
-    pub fn measure(&mut self, spec: &KernelSpec, fft_length: usize, reference: &mut Reference) -> Result<Measured> {
-        let Protocol { bins, projections, size, passes } = self.protocol;
-        let count = spec.slices as usize;
-        let shape = FilterShape {
-            bins,
-            projections,
-            length: fft_length,
-            slices: count,
-            storage: spec.parameters.storage(),
-            guard: spec.texel.guard(),
-        };
-        let session = &self.session;
+    /// Checks a kernel, and times it if it is right.
+    pub fn time(
+        &mut self,
+        spec: &KernelSpec,
+        fft_length: usize,
+        reference: &mut Reference,
+        wish: &Wish,
+    ) -> Result<Measured> {
+        let (_, mut filter, mut sinogram) = self.filter(spec, fft_length)?;
+        self.time_on(spec, reference, wish, &mut filter, &mut sinogram)
+    }
+
+    /// The filter's kernels and the sinogram that they store into, in the layout of a kernel.
+    fn filter(&self, spec: &KernelSpec, fft_length: usize) -> Result<(KernelSource, FilterKernels, SinogramStore)> {
+        let Protocol { bins, projections, .. } = self.protocol;
+        let shape = self.shape(spec, fft_length);
         let source = generate_filter(spec, Padding::Edge)?;
         let spectrum = scaled_spectrum(Filter::Ramp, 1.0, fft_length);
-        let mut filter = FilterKernels::new(session, &source, shape, &spectrum, &vec![1.0; projections])?;
-        let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
-        filter.store_rows(session, &self.rows, 0, count, &mut sinogram)?;
-        let projector = BackProjector::new(session, &spec.generate()?, reference.geometry())?;
+        let filter = FilterKernels::new(&self.session, &source, shape, &spectrum, &vec![1.0; projections])?;
+        let sinogram = SinogramStore::new(&self.session, spec.texel, bins, projections, spec.element_bytes())?;
+        Ok((source, filter, sinogram))
+    }
+
+    fn shape(&self, spec: &KernelSpec, length: usize) -> FilterShape {
+        FilterShape {
+            bins: self.protocol.bins,
+            projections: self.protocol.projections,
+            length,
+            slices: spec.slices as usize,
+            storage: spec.parameters.storage(),
+            guard: spec.texel.guard(),
+        }
+    }
+
+    fn time_on(
+        &mut self,
+        spec: &KernelSpec,
+        reference: &mut Reference,
+        wish: &Wish,
+        filter: &mut FilterKernels,
+        sinogram: &mut SinogramStore,
+    ) -> Result<Measured> {
+        let Protocol { bins, size, passes, .. } = self.protocol;
+        let count = spec.slices as usize;
+        let session = &self.session;
+        filter.store_rows(session, &self.rows, 0, count, sinogram)?;
+        let geometry = match wish.projections {
+            None => reference.geometry().clone(),
+            Some(few) => reference.geometry().with_first(few),
+        };
+        let projector = BackProjector::new(session, &spec.generate()?, &geometry)?;
+        let (needs, has) = (projector.resources.local_bytes.unwrap_or(0), session.facts.local_memory);
+        if needs > has {
+            return Err(Error::Device(format!(
+                "its work-group needs {needs} bytes of local memory, {} has {has}",
+                session.facts.name
+            )));
+        }
         let pass = || {
             let start = Instant::now();
-            let event = projector.run(session, &sinogram, filter.peaks(), &self.slices, 0, count)?;
+            let event = projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
             session.finish()?;
             Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
         };
@@ -90,11 +138,26 @@ impl Bench {
         if error.is_nan() || error > margin(spec).relative_rms {
             return Ok(Measured { error, seconds: None, filter: None });
         }
-        let seconds = steady_median(passes, pass)?;
+        if let Some(most) = wish.hopeless {
+            let seconds = pass()?;
+            if seconds > most {
+                return Ok(Measured { error, seconds: Some(seconds), filter: None });
+            }
+        }
+        Ok(Measured { error, seconds: Some(steady_median(passes, pass)?), filter: None })
+    }
 
+    /// Checks a kernel, and times it and its filter if it is right. Rows are padded to `fft_length`.
+    pub fn measure(&mut self, spec: &KernelSpec, fft_length: usize, reference: &mut Reference) -> Result<Measured> {
+        let (source, mut filter, mut sinogram) = self.filter(spec, fft_length)?;
+        let measured = self.time_on(spec, reference, &Wish::default(), &mut filter, &mut sinogram)?;
+        if measured.seconds.is_none() {
+            return Ok(measured);
+        }
+        let (session, shape, passes) = (&self.session, self.shape(spec, fft_length), self.protocol.passes);
         let same = |f: &&(String, Texel, usize, Option<f64>)| (&f.0, f.1, f.2) == (&source.key, spec.texel, fft_length);
         if let Some((.., known)) = self.filters.iter().find(same) {
-            return Ok(Measured { error, seconds: Some(seconds), filter: *known });
+            return Ok(Measured { filter: *known, ..measured });
         }
         let time = match fft::row_transform(session, fft_length, shape.rows(), filter.spectra()) {
             Err(why) => {
@@ -105,14 +168,14 @@ impl Bench {
                 self.notes.extend(note);
                 Some(steady_median(passes, || {
                     let start = Instant::now();
-                    let events = filter.run(session, transform.as_mut(), &self.rows, 0, count, &mut sinogram)?;
+                    let events = filter.run(session, transform.as_mut(), &self.rows, 0, shape.slices, &mut sinogram)?;
                     session.finish()?;
                     Ok(device_seconds(&events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
                 })?)
             }
         };
         self.filters.push((source.key, spec.texel, fft_length, time));
-        Ok(Measured { error, seconds: Some(seconds), filter: time })
+        Ok(Measured { filter: time, ..measured })
     }
 
     /// The layout of the sinogram that a kernel of the profile reads here: the best that works.

@@ -6,7 +6,7 @@
 mod bench;
 mod engine;
 
-pub use bench::{Bench, Measured};
+pub use bench::{Bench, Measured, Wish};
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 
 use crate::config::{Input, Job, Scaling, pieces, run_file};
@@ -211,6 +211,9 @@ fn prepare(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<(FoundDevice, 
     let found = devices[job.device.select(&facts)?].clone();
     let choice = ProfileStore::load()?.for_device(job.profile.as_deref(), &found.facts)?;
     reporter.detail(&format!("profile {}: {}", choice.profile.name, choice.reason));
+    for note in &choice.notes {
+        reporter.note(&format!("note: {note}"));
+    }
     let host = job.memory.unwrap_or_else(|| available_memory() / 2);
     let plan = Plan::new(job, scan, &choice, &found.facts, host)?;
     Ok((found, plan))
@@ -219,7 +222,11 @@ fn prepare(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<(FoundDevice, 
 fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Prepared> {
     let (mut found, mut plan) = prepare(job, scan, reporter)?;
     let session = open(&found)?;
-    let choice = crate::profile::Choice { profile: plan.profile.clone(), reason: plan.profile_reason.clone() };
+    let choice = crate::profile::Choice {
+        profile: plan.profile.clone(),
+        reason: plan.profile_reason.clone(),
+        notes: Vec::new(),
+    };
     let host = job.memory.unwrap_or_else(|| available_memory() / 2);
     while !texel_works(&session, plan.spec.texel)? {
         let broken = plan.spec.texel.format();
