@@ -7,7 +7,7 @@ use crate::cli::TuneArgs;
 use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem, auto_keys};
+use crate::kernelgen::{KernelSpec, Problem};
 use crate::margins::margin;
 use crate::pipeline::{Bench, Wish};
 use crate::profile::facts::{DeviceFacts, DeviceKind};
@@ -142,8 +142,11 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
             None => break,
         }
     }
-    let interrupted = outcomes.len() < targets.len();
+    let finished = outcomes.len();
     let lines = tuner.lines;
+    // what has no right kernel at all is no result
+    let (outcomes, hopeless): (Vec<Outcome>, Vec<Outcome>) =
+        outcomes.into_iter().partition(|o| o.tuned.speed.is_some());
 
     let mut text = String::new();
     if !outcomes.is_empty() {
@@ -158,9 +161,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
             problem: [protocol.bins, protocol.projections, protocol.size],
             log: &log_name,
         };
-        let mut profile = compose(&choice.profile, earlier, &outcomes, &stamp);
-        let keys = auto_keys(&profile, facts)?;
-        profile.tuned.iter_mut().for_each(|tuned| tuned.keys.clone_from(&keys));
+        let profile = compose(&choice.profile, earlier, &outcomes, &stamp)?;
         write(&profile, &path)?;
         reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
         text = format!("{head}\n\n{}", table(&outcomes));
@@ -169,12 +170,20 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         let value = serde_json::to_value(&lines).map_err(|e| Error::Output(format!("JSON: {e}")))?;
         text = format!("{value:#}\n");
     }
-    let verdict = match interrupted {
-        false => Ok(()),
-        true => Err(Error::Interrupted(format!(
-            "interrupted: {} of {} searches are done, all measurements are in the log; go on with --resume",
-            outcomes.len(),
-            targets.len()
+    if finished < targets.len() {
+        return Ok((
+            text,
+            Err(Error::Interrupted(format!(
+                "interrupted: {finished} of {} searches are done, all measurements are in the log; go on with --resume",
+                targets.len()
+            ))),
+        ));
+    }
+    let verdict = match hopeless.first() {
+        None => Ok(()),
+        Some(Outcome { shipped: Side { offer, .. }, .. }) => Err(Error::Unequal(format!(
+            "no kernel for {} {} fits and is right on {}; try another --profile, a smaller --size or other --algorithm",
+            offer.interpolation, offer.mode, facts.name
         ))),
     };
     Ok((text, verdict))

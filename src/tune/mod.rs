@@ -10,7 +10,8 @@ pub use search::{Candidate, Predict, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
 use crate::bench::{Reads, scientific, table_of, three_digits};
-use crate::kernelgen::{KernelSpec, fnv1a};
+use crate::error::Result;
+use crate::kernelgen::{KernelSpec, auto_keys, fnv1a};
 use crate::margins::{margin, tie};
 use crate::profile::facts::DeviceFacts;
 use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, OVERSAMPLE, Offer, Profile, Tuned};
@@ -106,9 +107,9 @@ pub fn file_stem(facts: &DeviceFacts) -> String {
 /// Ending of a tuned profile's name.
 const SUFFIX: &str = "-tuned";
 
-/// The profile with tuned kernels in place of shipped ones; all but the keys of its `[tuned]` table. What `earlier`, a
-/// profile tuned from the same one for the same device, has of other interpolations and modes is kept.
-pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], stamp: &Stamp) -> Profile {
+/// The profile with tuned kernels in place of shipped ones. What `earlier`, a profile tuned from the same one for the same
+/// device, has of other interpolations and modes is kept.
+pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], stamp: &Stamp) -> Result<Profile> {
     let mut profile = base.clone();
     profile.name = format!("{}{SUFFIX}", base.name.trim_end_matches(SUFFIX));
     for &interpolation in Interpolation::ALL {
@@ -134,9 +135,9 @@ pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], 
         driver: facts.driver.clone(),
         version: stamp.version.to_owned(),
         date: stamp.date.to_owned(),
-        keys: Vec::new(),
+        keys: auto_keys(&profile, facts)?,
     });
-    profile
+    Ok(profile)
 }
 
 /// What remains of an entry when it does not serve some combinations any more.

@@ -131,7 +131,7 @@ mod tests {
     use super::super::space::{changes, describe};
     use super::*;
     use crate::kernelgen::Problem;
-    use crate::profile::{Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Standard, Vector};
+    use crate::profile::{Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Vector};
 
     fn cpu() -> Profile {
         ProfileStore::built_in().unwrap().named("cpu").unwrap()
@@ -159,7 +159,7 @@ mod tests {
                 let far = (f64::from(p.tile).log2() - 6.0).abs() + (f64::from(p.together).log2() - 2.0).abs();
                 100.0 - 10.0 * far - f64::from(64 - point.slices) - f64::from(p.columns)
             }
-            _ => 50.0 + f64::from(point.slices),
+            _ => 30.0 + f64::from(point.slices),
         }
     }
 
@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn wrong_points_never_win_and_families_follow_each_other() {
-        let standard = Offer { parameters: Parameters::Standard(Standard::default()), slices: 16, ..shipped() };
+        let parameters = Parameters::Standard(crate::profile::Standard::default());
+        let standard = Offer { parameters, slices: 16, ..shipped() };
         let mut search = search(Reach::Any, &[shipped(), standard.clone()]);
         let mut families = Vec::new();
         while let Some(candidate) = search.next(&mut admit, &|_| None).unwrap() {
@@ -227,8 +228,7 @@ mod tests {
             search.tell(&candidate, right.then(|| speed(&candidate.point)));
         }
         assert_eq!(search.best().unwrap().0.point, shipped());
-        use Algorithm::{Standard, Vector};
-        assert_eq!(families, [Vector, Standard, Vector, Standard]);
+        assert_eq!(families, [Algorithm::Vector, Algorithm::Standard, Algorithm::Vector, Algorithm::Standard]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{
-    Algorithm, Alu, Balance, Hybrid, Interpolation, KernelEntry, Mode, Offer, Parameters, Profile, SLICE_MODES,
-    Standard, Tensor, Texture, Vector,
+    Algorithm, Alu, Balance, Hybrid, Interpolation, Mode, Offer, Parameters, Profile, SLICE_MODES, Standard, Tensor,
+    Texture, Vector,
 };
 use toml::{Table, Value};
 
@@ -32,7 +32,7 @@ impl Values {
 /// What every family has. [`FAST_ONLY`] and [`Space::registers`] take some away.
 const COMMON: &[(&str, Values)] = &[
     ("common.unroll", Numbers(&[1, 2, 4, 8, 16])),
-    ("common.occupancy", Numbers(&[0, 25, 33, 50, 66, 75, 100])),
+    ("common.occupancy", Numbers(&[0, 25, 37, 43, 50, 66, 75, 100])),
     ("common.packed-constants", Switch),
     ("common.constants", Words(&["constant", "global"])),
     ("common.sampler", Words(&["buffer", "image"])),
@@ -96,7 +96,7 @@ const HYBRID: &[(&str, Values)] =
 const TENSOR: &[(&str, Values)] = &[
     ("warps", Pairs(&[[2, 2], [4, 1], [4, 2], [2, 4], [4, 4], [8, 2], [8, 4]])),
     ("squares", Pairs(&[[1, 1], [2, 1], [1, 2], [2, 2], [4, 2], [2, 4], [4, 4]])),
-    ("stage", Numbers(&[4, 8, 16])),
+    ("stage", Numbers(&[2, 4, 8, 16])),
     ("buffers", Numbers(&[2, 3, 4, 6, 8])),
     ("lead", Numbers(&[1, 2, 3])),
     ("flush", Numbers(&[0, 128, 64, 32])),
@@ -111,7 +111,7 @@ const VECTOR: &[(&str, Values)] = &[
 ];
 
 /// Parameters that trade exactness: what `precise` has of them stays.
-const FAST_ONLY: &[&str] = &["common.storage", "half-cache", "alu.half-cache", "flush", "split"];
+const FAST_ONLY: &[&str] = &["common.storage", "half-cache", "flush", "split"];
 
 /// Parameters that a family's rules fix, or that its kernel does not look at.
 fn is_fixed(algorithm: Algorithm, key: &str) -> bool {
@@ -152,9 +152,11 @@ impl Space {
         let table = table(&point.parameters);
         let mut points = Vec::new();
         for (key, values) in parameters(algorithm) {
-            if is_fixed(algorithm, &key)
-                || point.mode == Mode::Precise && FAST_ONLY.contains(&key.as_str())
-                || !self.registers && key == "common.occupancy"
+            // the arithmetic part of a hybrid kernel has the same rules
+            let name = key.strip_prefix("alu.").unwrap_or(&key);
+            if is_fixed(algorithm, name)
+                || point.mode == Mode::Precise && FAST_ONLY.contains(&name)
+                || !self.registers && name == "common.occupancy"
             {
                 continue;
             }
@@ -365,11 +367,6 @@ pub fn starts(
         starts.extend(sizes.into_iter().map(point).filter(|point| wanted(point)));
     }
     starts
-}
-
-/// The profile's entry for a point.
-pub fn entry(point: &Point, source: String) -> KernelEntry {
-    KernelEntry::of(point, Some(source))
 }
 
 #[cfg(test)]

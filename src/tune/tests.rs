@@ -83,9 +83,8 @@ fn the_shipped_kernel_stays_unless_another_is_faster() {
 fn tuned_profile(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome]) -> Profile {
     let facts = example();
     let stamp = Stamp { facts: &facts, version: "1.2.3", date: "2026-01-02", problem: [64, 48, 60], log: "x.jsonl" };
-    let mut profile = compose(base, earlier, outcomes, &stamp);
-    let keys = auto_keys(&profile, &facts).unwrap();
-    profile.tuned.as_mut().unwrap().keys = keys;
+    let profile = compose(base, earlier, outcomes, &stamp).unwrap();
+    assert_eq!(profile.tuned.as_ref().unwrap().keys, auto_keys(&profile, &facts).unwrap());
     let text = toml::to_string_pretty(&profile).unwrap();
     assert_eq!(Profile::parse(&text, "tuned.toml").unwrap(), profile);
     profile

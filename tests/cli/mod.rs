@@ -168,13 +168,14 @@ impl Lab {
         self.files(directory).into_iter().map(at).collect()
     }
 
-    /// The program with arguments that blanks separate; no profile of the user is seen.
+    /// The program with arguments that blanks separate; neither profiles nor the cache of the user are seen.
     pub fn command(&self, args: &str) -> Command {
         let mut command = Command::cargo_bin("fbp").unwrap();
         command
             .args(args.split_whitespace())
             .current_dir(self.0.path())
             .env("XDG_CONFIG_HOME", self.path("no-configuration"))
+            .env("FBP_CACHE_DIR", self.path("cache"))
             .env_remove("FBP_PROFILE_PATH")
             .timeout(Duration::from_secs(120));
         command
