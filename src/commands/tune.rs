@@ -38,8 +38,8 @@ const SIZE_OF_PROCESSORS: usize = 512;
 /// The part of the budget that searches may take; the rest is for comparisons.
 const SEARCHING: f64 = 0.75;
 
-/// Turns of a comparison, of which medians count.
-const TURNS: u32 = 3;
+/// Turns of a comparison, of which medians count; those before are of the search.
+const TURNS: std::ops::RangeInclusive<u32> = 2..=4;
 
 /// A kernel that is slower than the best by this factor is timed by one pass.
 const FAR: f64 = 3.0;
@@ -52,7 +52,7 @@ const PLANT: &str = "FBP_TEST_PLANT";
 struct Line {
     #[serde(flatten)]
     row: Row,
-    /// 0 in the search, from 1 in the comparison at its end.
+    /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
     turn: u32,
     /// How it differs from the shipped kernel.
     changed: BTreeMap<String, String>,
@@ -137,9 +137,12 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     for (number, shipped) in targets.iter().enumerate() {
         // every search may take as much of what is left as the others
         let left = budget.saturating_sub(tuner.elapsed) / (targets.len() - number) as u32;
-        match tuner.search(shipped, left, &predict)? {
-            Some(outcome) => outcomes.push(outcome),
-            None => break,
+        match tuner.search(shipped, left, &predict) {
+            Ok(Some(outcome)) => outcomes.push(outcome),
+            Ok(None) => break,
+            // drivers do not take signals well
+            Err(Error::Device(_) | Error::KernelBuild { .. }) if cancelled.load(Relaxed) => break,
+            Err(error) => return Err(error),
         }
     }
     let finished = outcomes.len();
@@ -400,12 +403,14 @@ impl Tuner<'_> {
             }
             first = false;
             let next = search.next(&mut |point| Ok(self.candidate(point, Some(&base.spec))?.ok()), predict)?;
-            let Some(candidate) = next else { break };
+            let Some(step) = next else { break };
+            let best = search.best().map(|(_, speed)| speed).filter(|_| !step.again);
+            let Some(entry) = self.measure(&step.candidate, u32::from(step.again), best)? else {
+                return Ok(None);
+            };
+            search.tell(&step, entry.speed());
             let best = search.best().map(|(_, speed)| speed);
-            let entry = self.measure(&candidate, 0, best)?;
-            search.tell(&candidate, entry.speed());
-            let best = search.best().map(|(_, speed)| speed);
-            self.report(shipped, &candidate, &entry, best);
+            self.report(shipped, &step.candidate, &entry, best);
         }
         let best = search.best().map(|(candidate, _)| candidate.clone()).filter(|best| best.key != base.key);
         self.compare(base, best, begun + time)
@@ -415,21 +420,24 @@ impl Tuner<'_> {
     /// for, at least one. `None` when a signal ends it.
     fn compare(&mut self, base: Candidate, best: Option<Candidate>, until: Duration) -> Result<Option<Outcome>> {
         let Some(best) = best else {
-            let entries: Vec<Entry> = self.log.find(&base.key, 0).cloned().into_iter().collect();
+            let entries: Vec<Entry> =
+                [0, 1].iter().filter_map(|&turn| self.log.find(&base.key, turn).cloned()).collect();
             let side = side(&base, &entries);
             return Ok(Some(Outcome::decide(side, None)));
         };
         let shipped = base.point.clone();
         let mut sides = [(base, Vec::new()), (best, Vec::new())];
-        for turn in 1..=TURNS {
+        for turn in TURNS {
             let begun = self.elapsed;
             // neither is always the first
-            for at in if turn % 2 == 1 { [0, 1] } else { [1, 0] } {
+            for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
                 if self.cancelled.load(Relaxed) {
                     return Ok(None);
                 }
                 let (candidate, entries) = &mut sides[at];
-                let entry = self.measure(candidate, turn, None)?;
+                let Some(entry) = self.measure(candidate, turn, None)? else {
+                    return Ok(None);
+                };
                 self.report(&shipped, candidate, &entry, None);
                 entries.push(entry);
             }
@@ -470,13 +478,18 @@ impl Tuner<'_> {
         Ok(self.bench.insert(bench))
     }
 
-    /// What is known of a candidate, else what a measurement says. `best` is the speed to be beaten.
-    fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Entry> {
+    /// What is known of a candidate, else what a measurement says; `None` when a signal spoiled it. `best` is the speed to
+    /// be beaten.
+    fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<Entry>> {
         let known = self.log.find(&candidate.key, turn).cloned();
         let entry = match known {
             Some(entry) => entry,
             None => {
                 let entry = self.run(candidate, turn, best)?;
+                // compilers that run as processes fail by the signal, which says nothing about the kernel
+                if entry.verdict == "failed" && self.cancelled.load(Relaxed) {
+                    return Ok(None);
+                }
                 self.log.add(entry.clone())?;
                 entry
             }
@@ -484,7 +497,7 @@ impl Tuner<'_> {
         if self.spent.insert((entry.key.clone(), turn)) {
             self.elapsed += Duration::from_millis(entry.milliseconds);
         }
-        Ok(entry)
+        Ok(Some(entry))
     }
 
     fn run(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Entry> {
@@ -553,7 +566,11 @@ impl Tuner<'_> {
                 scientific(row.error)
             ),
         };
-        let turn = if entry.turn > 0 { format!(" turn {}", entry.turn) } else { String::new() };
+        let turn = match entry.turn {
+            0 => String::new(),
+            1 => " again".to_owned(),
+            turn => format!(" turn {}", turn - 1),
+        };
         let best = best.map_or(String::new(), |best| format!("; best {}", three_digits(best)));
         let left = Duration::from_secs(self.budget.saturating_sub(self.elapsed).as_secs());
         self.reporter.note(&format!(

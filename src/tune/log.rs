@@ -27,7 +27,7 @@ pub struct Entry {
     /// Of the generated source.
     pub key: String,
     pub kernel: String,
-    /// 0 in the search, from 1 in the comparison at its end.
+    /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
     pub turn: u32,
     /// `right`, `wrong` or `failed`.
     pub verdict: String,

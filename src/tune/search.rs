@@ -2,7 +2,8 @@
 //!
 //! First the points that the search starts from. Then rounds: all legal points one step away from the best, those
 //! first that a model predicts to be fastest. Rounds go on until one brings no gain; then the next family is searched
-//! from its own best point.
+//! from its own best point. Before a round begins around a point, that is measured again and its lower speed counts, so
+//! that a lucky moment does not lead the search.
 
 use super::space::{Point, Reach, Space};
 use crate::error::Result;
@@ -31,14 +32,24 @@ pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
 /// A predicted speed in GU/s, where there is one.
 pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
 
+/// What is to be measured next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub candidate: Candidate,
+    /// Whether it was measured before, and a round is to begin around it.
+    pub again: bool,
+}
+
 /// The search of one interpolation and mode.
 #[derive(Clone, Debug)]
 pub struct Search {
     space: Space,
     queue: VecDeque<Candidate>,
     seen: HashSet<String>,
-    /// The best right point of every family.
-    best: Vec<(Candidate, f64)>,
+    /// Right points with their speeds.
+    right: Vec<(Candidate, f64)>,
+    /// Keys of points that were measured again.
+    confirmed: HashSet<String>,
     /// Where the present round began, and the speed there.
     centre: Option<(Algorithm, f64)>,
     finished: Vec<Algorithm>,
@@ -52,7 +63,8 @@ impl Search {
             space,
             queue: VecDeque::new(),
             seen: HashSet::new(),
-            best: Vec::new(),
+            right: Vec::new(),
+            confirmed: HashSet::new(),
             centre: None,
             finished: Vec::new(),
             rounds: 0,
@@ -69,19 +81,22 @@ impl Search {
         }
     }
 
-    /// The next point to try; `None` when the search is over.
-    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<Candidate>> {
+    /// The next point to measure; `None` when the search is over.
+    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<Step>> {
         loop {
             if let Some(candidate) = self.queue.pop_front() {
-                return Ok(Some(candidate));
+                return Ok(Some(Step { candidate, again: false }));
             }
             let Some((centre, speed)) = self.next_centre() else {
                 return Ok(None);
             };
-            self.centre = Some((centre.parameters.algorithm(), speed));
+            if self.confirmed.insert(centre.key.clone()) {
+                return Ok(Some(Step { candidate: centre, again: true }));
+            }
+            self.centre = Some((family(&centre), speed));
             self.rounds += 1;
             let mut round = Vec::new();
-            for point in self.space.neighbours(&centre) {
+            for point in self.space.neighbours(&centre.point) {
                 round.extend(admit(&point)?);
             }
             let predicted = |c: &Candidate| predict(&c.spec).unwrap_or(f64::NEG_INFINITY);
@@ -91,39 +106,51 @@ impl Search {
     }
 
     /// Where the next round begins.
-    fn next_centre(&mut self) -> Option<(Point, f64)> {
+    fn next_centre(&mut self) -> Option<(Candidate, f64)> {
         if self.space.reach == Reach::Beside && self.rounds > 0 {
             return None;
         }
-        if let Some((family, before)) = self.centre {
-            match self.best.iter().find(|(c, _)| c.point.parameters.algorithm() == family) {
-                Some((candidate, speed)) if *speed > before * GAIN => return Some((candidate.point.clone(), *speed)),
-                _ => self.finished.push(family),
+        if let Some((present, before)) = self.centre {
+            match self.best_of(|candidate| family(candidate) == present) {
+                Some((candidate, speed)) if speed > before * GAIN => return Some((candidate.clone(), speed)),
+                _ => {
+                    self.finished.push(present);
+                    self.centre = None;
+                }
             }
         }
         let top = self.best()?.1;
-        self.best
-            .iter()
-            .filter(|(c, speed)| !self.finished.contains(&c.point.parameters.algorithm()) && speed * HOPELESS >= top)
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .map(|(candidate, speed)| (candidate.point.clone(), *speed))
+        let (candidate, speed) = self.best_of(|candidate| !self.finished.contains(&family(candidate)))?;
+        (speed * HOPELESS >= top).then(|| (candidate.clone(), speed))
     }
 
-    /// What became of a point: its speed in GU/s if it is right.
-    pub fn tell(&mut self, candidate: &Candidate, speed: Option<f64>) {
-        let Some(speed) = speed else { return };
-        let family = candidate.point.parameters.algorithm();
-        match self.best.iter_mut().find(|(c, _)| c.point.parameters.algorithm() == family) {
-            Some(best) if speed > best.1 => *best = (candidate.clone(), speed),
-            Some(_) => {}
-            None => self.best.push((candidate.clone(), speed)),
+    /// What became of a step: the speed in GU/s if the kernel is right.
+    pub fn tell(&mut self, step: &Step, speed: Option<f64>) {
+        let at = self.right.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
+        match (at, speed) {
+            (Some(at), Some(speed)) => self.right[at].1 = speed.min(self.right[at].1),
+            (Some(at), None) => {
+                self.right.remove(at);
+            }
+            (None, Some(speed)) if !step.again => self.right.push((step.candidate.clone(), speed)),
+            (None, _) => {}
         }
     }
 
     /// The fastest right point so far.
     pub fn best(&self) -> Option<(&Candidate, f64)> {
-        self.best.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))
+        self.best_of(|_| true)
     }
+
+    /// The fastest right point of some, the first of equals.
+    fn best_of(&self, of: impl Fn(&Candidate) -> bool) -> Option<(&Candidate, f64)> {
+        let some = self.right.iter().filter(|(candidate, _)| of(candidate));
+        some.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))
+    }
+}
+
+fn family(candidate: &Candidate) -> Algorithm {
+    candidate.point.parameters.algorithm()
 }
 
 #[cfg(test)]
@@ -170,9 +197,11 @@ mod tests {
 
     fn visits(mut search: Search, predict: &Predict) -> (Vec<Point>, Search) {
         let mut points = Vec::new();
-        while let Some(candidate) = search.next(&mut admit, predict).unwrap() {
-            search.tell(&candidate, Some(speed(&candidate.point)));
-            points.push(candidate.point);
+        while let Some(step) = search.next(&mut admit, predict).unwrap() {
+            search.tell(&step, Some(speed(&step.candidate.point)));
+            if !step.again {
+                points.push(step.candidate.point);
+            }
         }
         (points, search)
     }
@@ -218,17 +247,33 @@ mod tests {
         let standard = Offer { parameters, slices: 16, ..shipped() };
         let mut search = search(Reach::Any, &[shipped(), standard.clone()]);
         let mut families = Vec::new();
-        while let Some(candidate) = search.next(&mut admit, &|_| None).unwrap() {
-            let family = candidate.point.parameters.algorithm();
+        while let Some(step) = search.next(&mut admit, &|_| None).unwrap() {
+            let family = family(&step.candidate);
             if families.last() != Some(&family) {
                 families.push(family);
             }
             // every change of the vector kernel is wrong, however fast it would be
-            let right = family == Algorithm::Standard || candidate.point == shipped();
-            search.tell(&candidate, right.then(|| speed(&candidate.point)));
+            let right = family == Algorithm::Standard || step.candidate.point == shipped();
+            search.tell(&step, right.then(|| speed(&step.candidate.point)));
         }
         assert_eq!(search.best().unwrap().0.point, shipped());
         assert_eq!(families, [Algorithm::Vector, Algorithm::Standard, Algorithm::Vector, Algorithm::Standard]);
+    }
+
+    #[test]
+    fn a_lucky_moment_does_not_lead_the_search() {
+        let mut search = search(Reach::Any, &[shipped(), Offer { slices: 16, ..shipped() }]);
+        let mut steps = Vec::new();
+        while let Some(step) = search.next(&mut admit, &|_| None).unwrap() {
+            // 16 slices seem the fastest once
+            let lucky = step.candidate.point.slices == 16 && steps.len() == 1;
+            search.tell(&step, Some(if lucky { 1000.0 } else { speed(&step.candidate.point) }));
+            steps.push((step.candidate.point, step.again));
+        }
+        let few = Offer { slices: 16, ..shipped() };
+        assert_eq!(steps[..4], [(shipped(), false), (few.clone(), false), (few, true), (shipped(), true)]);
+        assert_eq!(describe(&changes(&shipped(), &steps[4].0)), "tile = 32");
+        assert_eq!(search.best().unwrap().0.point.slices, 64);
     }
 
     #[test]
