@@ -1,16 +1,18 @@
-//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, phantom, compare, info.
+//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, tune, phantom, compare, info.
 
 mod bench;
 mod doctor;
 mod model;
+mod tune;
 
 pub use bench::bench;
 pub use doctor::doctor;
 pub use model::model;
+pub use tune::tune;
 
 use crate::cli::{CompareArgs, DevicesArgs, InfoArgs, KernelArgs, PhantomArgs, ProfilesAction};
 use crate::compare::{Accumulator, Comparison, Mask, Range};
-use crate::config::{parse_algorithm, parse_slices};
+use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
@@ -23,6 +25,7 @@ use crate::phantom::{Detector, Phantom, add_gaussian, row_rng};
 use crate::pipeline::SOFTWARE;
 use crate::plan::human;
 use crate::profile::{DeviceFacts, Profile, ProfileStore};
+use crate::report::Reporter;
 use crate::spectrum::padded_length;
 use rayon::prelude::*;
 use serde_json::json;
@@ -32,11 +35,15 @@ use std::path::Path;
 /// `fbp devices`: a table, or JSON.
 pub fn devices(args: &DevicesArgs) -> Result<String> {
     let store = ProfileStore::load()?;
+    let reporter = Reporter::new(0, ProgressKind::None, None)?;
     let mut text = String::new();
     let mut list = Vec::new();
     for (index, found) in device::enumerate()?.iter().enumerate() {
         let f = &found.facts;
         let choice = store.for_device(None, f)?;
+        for note in &choice.notes {
+            reporter.note(&format!("note: {note}"));
+        }
         let formats: Vec<String> = f.image_formats.iter().map(|f| f.to_string()).collect();
         list.push(json!({
             "index": index,

@@ -104,6 +104,15 @@ impl Geometry {
         self.angles.len()
     }
 
+    /// The same with its first `count` projections only.
+    pub fn with_first(&self, count: usize) -> Geometry {
+        let mut few = self.clone();
+        few.angles.truncate(count);
+        few.axis.truncate(count);
+        few.weights.truncate(count);
+        few
+    }
+
     /// `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
     pub fn position(&self, projection: usize, x: f64, y: f64) -> f64 {
         let (cos, sin) = cos_sin_degrees(self.angles[projection]);

@@ -34,3 +34,4 @@ pub mod preprocess;
 pub mod profile;
 pub mod report;
 pub mod spectrum;
+pub mod tune;

@@ -23,16 +23,7 @@ fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Reconstruct(args) => {
             let job = config::Job::new(config::merge(*args)?)?;
-            let cancelled = Arc::new(AtomicBool::new(false));
-            let flag = cancelled.clone();
-            ctrlc::set_handler(move || {
-                if flag.swap(true, Ordering::Relaxed) {
-                    // asked twice: stop at once; finished slices are whole, temporary names are ignored
-                    std::process::exit(75);
-                }
-            })
-            .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
-            pipeline::run(&job, &cancelled)
+            pipeline::run(&job, &*cancelled_by_signals()?)
         }
         Command::Devices(args) => print(&commands::devices(&args)?),
         Command::Profiles { action } => print(&commands::profiles(&action)?),
@@ -45,6 +36,11 @@ fn run(cli: Cli) -> Result<()> {
         }
         Command::Bench(args) => {
             let (text, verdict) = commands::bench(&args)?;
+            print(&text)?;
+            verdict
+        }
+        Command::Tune(args) => {
+            let (text, verdict) = commands::tune(&args, &*cancelled_by_signals()?)?;
             print(&text)?;
             verdict
         }
@@ -61,6 +57,20 @@ fn run(cli: Cli) -> Result<()> {
             print(&String::from_utf8_lossy(&text))
         }
     }
+}
+
+/// What the first SIGINT or SIGTERM sets; the second ends the program.
+fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = cancelled.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            // asked twice: stop at once; finished slices are whole, temporary names are ignored
+            std::process::exit(75);
+        }
+    })
+    .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+    Ok(cancelled)
 }
 
 /// Results go to stdout; a reader that has seen enough (`| head`) is no error.

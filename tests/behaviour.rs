@@ -609,6 +609,7 @@ fn signals_leave_whole_slices() {
         let mut child = Command::new(env!("CARGO_BIN_EXE_fbp"))
             .args(args.split_whitespace())
             .current_dir(lab.path("."))
+            .env("FBP_CACHE_DIR", lab.path("cache"))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

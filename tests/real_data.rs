@@ -56,6 +56,7 @@ fn check(reference: &Reference, [projections, flats, darks]: [&Path; 3], angles:
     let slice = output.path().join("slice.tif");
     Command::cargo_bin("fbp")
         .unwrap()
+        .env("FBP_CACHE_DIR", output.path().join("cache"))
         .arg("reconstruct")
         .args([Path::new("--projections"), projections, Path::new("--flats"), flats, Path::new("--darks"), darks])
         .args([Path::new("--angles"), angles, Path::new("--output"), &slice])

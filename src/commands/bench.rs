@@ -25,8 +25,8 @@ pub(super) struct Candidate<'a> {
 
 /// The text for stdout, and whether every kernel was right.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
-    let protocol = protocol(args)?;
-    let wanted = wanted(args)?;
+    let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
+    let wanted = wanted(&args.algorithm, &args.interpolation, &args.mode, &args.slices_per_pass)?;
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
@@ -44,6 +44,9 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let found = &devices[selector.select(&facts)?];
 
     let choices = choices(&args.profile, &store, found)?;
+    for note in choices.iter().flat_map(|choice| &choice.notes) {
+        reporter.note(&format!("note: {note}"));
+    }
     let candidates = candidates(&choices, &wanted)?;
     let once = args.profile.iter().any(|name| name == "all");
     let head = head(found, &choices, once, &protocol);
@@ -79,33 +82,45 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     Ok((text, verdict))
 }
 
-fn protocol(args: &BenchArgs) -> Result<Protocol> {
+/// The problem that flags ask for.
+pub(super) fn protocol(
+    size: usize,
+    bins: Option<usize>,
+    projections: Option<usize>,
+    passes: usize,
+) -> Result<Protocol> {
     let within = |value: usize, most: usize, flag: &str| match value {
         0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
         value if value > most => Err(Error::usage(format!("{flag}: {value} is more than {most}"))),
         value => Ok(value),
     };
-    let size = within(args.size, LARGEST, "--size")?;
+    let size = within(size, LARGEST, "--size")?;
     Ok(Protocol {
         size,
-        bins: within(args.bins.unwrap_or(size), LARGEST, "--bins")?,
-        projections: within(args.projections.unwrap_or(size), LARGEST, "--projections")?,
-        passes: within(args.passes, LARGEST, "--passes")?,
+        bins: within(bins.unwrap_or(size), LARGEST, "--bins")?,
+        projections: within(projections.unwrap_or(size), LARGEST, "--projections")?,
+        passes: within(passes, LARGEST, "--passes")?,
     })
 }
 
-fn wanted(args: &BenchArgs) -> Result<Wanted> {
+/// The kernels that flags ask for.
+pub(super) fn wanted(
+    algorithms: &[String],
+    interpolations: &[String],
+    modes: &[String],
+    slices: &[String],
+) -> Result<Wanted> {
     fn words<T: FromStr<Err = Error>>(words: &[String], flag: &str) -> Result<Vec<T>> {
         words.iter().map(|w| w.parse().map_err(|e: Error| Error::usage(format!("{flag}: {e}")))).collect()
     }
-    let slices = args.slices_per_pass.iter().map(|text| match text.parse() {
+    let slices = slices.iter().map(|text| match text.parse() {
         Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
         _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not one of {SLICE_MODES:?}"))),
     });
     Ok(Wanted {
-        algorithms: words(&args.algorithm, "--algorithm")?,
-        interpolations: words(&args.interpolation, "--interpolation")?,
-        modes: words(&args.mode, "--mode")?,
+        algorithms: words(algorithms, "--algorithm")?,
+        interpolations: words(interpolations, "--interpolation")?,
+        modes: words(modes, "--mode")?,
         slices: slices.collect::<Result<_>>()?,
     })
 }
@@ -118,11 +133,11 @@ pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevic
     let mut choices = Vec::new();
     for name in names {
         match name.as_str() {
-            "all" => choices.extend(
-                store
-                    .iter()
-                    .map(|(p, origin)| Choice { profile: p.clone(), reason: format!("--profile all, {origin}") }),
-            ),
+            "all" => choices.extend(store.iter().map(|(p, origin)| Choice {
+                profile: p.clone(),
+                reason: format!("--profile all, {origin}"),
+                notes: Vec::new(),
+            })),
             name => choices.push(store.for_device(Some(name), &found.facts)?),
         }
     }

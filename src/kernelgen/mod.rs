@@ -714,6 +714,22 @@ fn build_options(build: &Build) -> Vec<String> {
     options
 }
 
+/// Keys of the kernels that a profile's `[[auto]]` leads to on a device, each once: they change with the files of `cl/`,
+/// with the generator, with the profile's parameters and with what the device offers.
+pub fn auto_keys(profile: &Profile, facts: &DeviceFacts) -> Result<Vec<String>> {
+    let problem = Problem { projections: 1, same_axis: true };
+    let offers = profile.offers();
+    let mut keys = Vec::new();
+    for offer in profile.auto.iter().filter_map(|auto| offers.iter().find(|offer| offer.is_of(auto))) {
+        let texel = offer.texels().first().copied().unwrap_or(Texel::Buffer);
+        let key = KernelSpec::new(offer, profile, texel, problem, Some(facts)).generate()?.key;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
 /// How a back-projection kernel is launched.
 struct Shape {
     work_group: [usize; 2],

@@ -29,6 +29,15 @@ struct Timed {
     seconds: Option<f64>,
 }
 
+/// How a kernel is to be timed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// A pass that takes more seconds than these is not repeated.
+    pub hopeless: Option<f64>,
+    /// The kernel is told of so many projections only, which makes it fast and wrong: for tests.
+    pub projections: Option<usize>,
+}
+
 /// A device with noise on it, for one problem or several; kernels are timed on the first.
 pub struct Bench {
     session: Session,
@@ -56,36 +65,70 @@ impl Bench {
         })
     }
 
-    /// Checks a kernel, and times it and its filter if it is right and the protocol has passes. Rows of the first
-    /// problem are filtered as `rows` says, which is timed, too.
-    pub fn measure(&mut self, spec: &KernelSpec, rows: RowFilter, references: &mut [Reference]) -> Result<Measured> {
+    /// Checks a kernel, and times it if it is right.
+    pub fn time(
+        &mut self,
+        spec: &KernelSpec,
+        rows: RowFilter,
+        references: &mut [Reference],
+        wish: &Wish,
+    ) -> Result<Measured> {
+        Ok(self.time_first(spec, rows, references, wish)?.0)
+    }
+
+    /// The same, with what the first problem was prepared for.
+    fn time_first(
+        &mut self,
+        spec: &KernelSpec,
+        rows: RowFilter,
+        references: &mut [Reference],
+        wish: &Wish,
+    ) -> Result<(Measured, Option<Prepared>)> {
         let session = &self.session;
         let mut error = 0f64;
         let mut first = None;
         for (checker, reference) in self.checkers.iter_mut().zip(references) {
             let rows = if first.is_none() { rows } else { rows.for_bins(reference.geometry().bins) };
-            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference)?;
+            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference, wish.projections)?;
             error = error.max(checker.error(session, spec, &prepared, reference)?);
             first = first.or(Some(prepared));
         }
         let checked = Checked::new(error, spec);
+        let mut measured = Measured { checked, seconds: None, filter: None };
         let (passes, count) = (self.protocol.passes, spec.slices as usize);
-        let (Some(first), true) = (first, checked.right() && passes > 0) else {
-            return Ok(Measured { checked, seconds: None, filter: None });
-        };
-        let Prepared { mut filter, mut sinogram, projector } = first;
-        let Checker { rows: noise, slices, .. } = &self.checkers[0];
-        let seconds = steady_median(passes, || {
-            let start = Instant::now();
-            let event = projector.run(session, &sinogram, filter.peaks(), slices, 0, count)?;
-            session.finish()?;
-            Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
-        })?;
+        if let Some(Prepared { filter, sinogram, projector }) = &first
+            && checked.right()
+            && passes > 0
+        {
+            let slices = &self.checkers[0].slices;
+            let pass = || {
+                let start = Instant::now();
+                let event = projector.run(session, sinogram, filter.peaks(), slices, 0, count)?;
+                session.finish()?;
+                Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
+            };
+            let once = wish.hopeless.map(|_| pass()).transpose()?;
+            measured.seconds = Some(match (once, wish.hopeless) {
+                (Some(seconds), Some(most)) if seconds > most => seconds,
+                _ => steady_median(passes, pass)?,
+            });
+        }
+        Ok((measured, first))
+    }
 
+    /// Checks a kernel, and times it and its filter if it is right and the protocol has passes. Rows of the first
+    /// problem are filtered as `rows` says, which is timed, too.
+    pub fn measure(&mut self, spec: &KernelSpec, rows: RowFilter, references: &mut [Reference]) -> Result<Measured> {
+        let (measured, first) = self.time_first(spec, rows, references, &Wish::default())?;
+        let (Some(Prepared { mut filter, mut sinogram, .. }), Some(_)) = (first, measured.seconds) else {
+            return Ok(measured);
+        };
+        let (session, noise) = (&self.session, &self.checkers[0].rows);
+        let (passes, count) = (self.protocol.passes, spec.slices as usize);
         let key = generate_filter(spec, Padding::Edge, rows)?.key;
         let same = |f: &&Timed| (&f.key, f.texel, f.rows) == (&key, spec.texel, rows);
         if let Some(known) = self.filters.iter().find(same) {
-            return Ok(Measured { checked, seconds: Some(seconds), filter: known.seconds });
+            return Ok(Measured { filter: known.seconds, ..measured });
         }
         let time = match filter.ready(session, None) {
             Err(why) => {
@@ -103,7 +146,7 @@ impl Bench {
             }
         };
         self.filters.push(Timed { key, texel: spec.texel, rows, seconds: time });
-        Ok(Measured { checked, seconds: Some(seconds), filter: time })
+        Ok(Measured { filter: time, ..measured })
     }
 
     /// The layout of the sinogram that a kernel of the profile reads here: the best that works.

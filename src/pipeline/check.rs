@@ -33,13 +33,15 @@ impl Checker {
         Ok(Checker { rows, slices, host: vec![0f32; values] })
     }
 
-    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered.
+    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
+    /// kernel is `told` of so many projections only, see `Wish`.
     pub(super) fn prepare(
         &self,
         session: &Session,
         spec: &KernelSpec,
         (rows, padding): (RowFilter, Padding),
         reference: &Reference,
+        told: Option<usize>,
     ) -> Result<Prepared> {
         let geometry = reference.geometry();
         let (bins, projections) = (geometry.bins, geometry.projections());
@@ -49,7 +51,8 @@ impl Checker {
         let mut filter = RowStage::new(session, setup)?;
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
         filter.store_rows(session, &self.rows, &mut sinogram)?;
-        let projector = BackProjector::new(session, &spec.generate()?, geometry)?;
+        let told = told.map(|few| geometry.with_first(few));
+        let projector = BackProjector::new(session, &spec.generate()?, told.as_ref().unwrap_or(geometry))?;
         Ok(Prepared { filter, sinogram, projector })
     }
 
@@ -82,7 +85,7 @@ const SELF_TEST: Protocol = Protocol { bins: 71, projections: 61, size: 75, pass
 pub fn self_test(session: &Session, spec: &KernelSpec, rows: RowFilter, padding: Padding) -> Result<Checked> {
     let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize);
     let mut checker = Checker::new(session, &reference)?;
-    let prepared = checker.prepare(session, spec, (rows.for_bins(SELF_TEST.bins), padding), &reference)?;
+    let prepared = checker.prepare(session, spec, (rows.for_bins(SELF_TEST.bins), padding), &reference, None)?;
     let error = checker.error(session, spec, &prepared, &mut reference)?;
     Ok(Checked::new(error, spec))
 }

@@ -8,7 +8,7 @@ mod check;
 mod engine;
 mod selftest;
 
-pub use bench::{Bench, Measured};
+pub use bench::{Bench, Measured, Wish};
 pub use check::Checked;
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 pub use selftest::unwritable;
@@ -211,6 +211,9 @@ fn prepare(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<(FoundDevice, 
     let found = devices[job.device.select(&facts)?].clone();
     let choice = ProfileStore::load()?.for_device(job.profile.as_deref(), &found.facts)?;
     reporter.detail(&format!("profile {}: {}", choice.profile.name, choice.reason));
+    for note in &choice.notes {
+        reporter.note(&format!("note: {note}"));
+    }
     let host = job.memory.unwrap_or_else(|| available_memory() / 2);
     let avoid = Avoid { known: &KnownFailures::built_in()?, refused: &[] };
     let plan = Plan::new(job, scan, &choice, &found.facts, host, avoid)?;

@@ -51,7 +51,11 @@ impl std::fmt::Display for SelfTest {
 pub(super) fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Prepared> {
     let (mut found, mut plan) = prepare(job, scan, reporter)?;
     let mut session = open(&found)?;
-    let choice = crate::profile::Choice { profile: plan.profile.clone(), reason: plan.profile_reason.clone() };
+    let choice = crate::profile::Choice {
+        profile: plan.profile.clone(),
+        reason: plan.profile_reason.clone(),
+        notes: Vec::new(),
+    };
     let host = job.memory.unwrap_or_else(|| available_memory() / 2);
     let known = KnownFailures::built_in()?;
     let mut cache = Verdicts::load(&found.facts);

@@ -113,7 +113,7 @@ fn many_projections_leave_constant_memory() {
 fn slices_per_pass_are_as_many_as_memory_holds() {
     let scan = Scan::new(&job(|_| {}), &stack()).unwrap();
     let cpu = ProfileStore::built_in().unwrap().named("cpu").unwrap();
-    let choice = Choice { profile: cpu, reason: "test".into() };
+    let choice = Choice { profile: cpu, reason: "test".into(), notes: Vec::new() };
     let slices = |device_memory: &str, per_pass: Option<&str>, host: u64| {
         let job = job(|a| {
             a.device_memory = Some(device_memory.into());

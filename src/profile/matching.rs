@@ -8,6 +8,8 @@ pub struct Choice {
     pub profile: Profile,
     /// One line for people: `architecture is hopper`.
     pub reason: String,
+    /// What else a person should know: profiles that were left out.
+    pub notes: Vec<String>,
 }
 
 impl Match {
@@ -47,14 +49,14 @@ impl Match {
 /// without conditions comes last. Among equals the first in `profiles` wins (a user's come before the built-in ones).
 ///
 /// `None` only when no profile of the list matches; the built-in default matches everything.
-pub fn choose(profiles: &[Profile], facts: &DeviceFacts) -> Option<Choice> {
+pub fn choose<'a>(profiles: impl IntoIterator<Item = &'a Profile>, facts: &DeviceFacts) -> Option<Choice> {
     let mut best: Option<(u8, Choice)> = None;
     for profile in profiles {
         if let Some((rank, reason)) = profile.r#match.explain(facts)
             && best.as_ref().is_none_or(|(top, _)| rank > *top)
         {
             let profile = profile.clone();
-            best = Some((rank, Choice { profile, reason }));
+            best = Some((rank, Choice { profile, reason, notes: Vec::new() }));
         }
     }
     best.map(|(_, choice)| choice)

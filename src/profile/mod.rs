@@ -55,7 +55,7 @@ mod throughput;
 
 pub use facts::DeviceFacts;
 pub use matching::{Choice, choose};
-pub use store::ProfileStore;
+pub use store::{ProfileStore, tuned_directory};
 pub use throughput::{Residency, Special, Throughput};
 
 use crate::error::{Error, Result};
@@ -263,6 +263,9 @@ pub struct Profile {
     /// Measurements that back the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,
+    /// What `fbp tune` made the profile from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Tuned>,
 }
 
 /// Conditions on a device; all that are given must hold, none matches everything.
@@ -658,6 +661,30 @@ impl Vector {
     }
 }
 
+/// Where a tuned profile holds: on this device, with this driver, for these kernels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tuned {
+    pub device: String,
+    pub driver: String,
+    /// Of the program that tuned.
+    pub version: String,
+    pub date: String,
+    /// Keys of the generated sources that `[[auto]]` leads to, see [`crate::kernelgen::auto_keys`].
+    pub keys: Vec<String>,
+}
+
+impl Tuned {
+    /// Why the profile is not for the device as it is now, if so; `keys` are those of the profile's kernels now.
+    fn stale(&self, facts: &DeviceFacts, keys: &[String]) -> Option<String> {
+        if self.driver != facts.driver {
+            return Some(format!("it was tuned with driver {}, the device now has {}", self.driver, facts.driver));
+        }
+        (self.keys != keys)
+            .then(|| format!("kernels have changed since it was tuned on {} by fbp {}", self.date, self.version))
+    }
+}
+
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -669,6 +696,9 @@ pub struct Measured {
     pub interpolation: Interpolation,
     pub mode: Mode,
     pub slices: u32,
+    /// Key of the generated source, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Bins, projections and side of the slice.
     pub problem: [u32; 3],
     pub gu_per_s: f64,
@@ -752,6 +782,33 @@ impl Parameters {
 }
 
 impl KernelEntry {
+    /// An entry for one combination.
+    pub fn of(offer: &Offer, source: Option<String>) -> KernelEntry {
+        let mut entry = KernelEntry {
+            interpolation: vec![offer.interpolation],
+            mode: vec![offer.mode],
+            slices: vec![offer.slices],
+            source,
+            standard: None,
+            texture: None,
+            alu: None,
+            oversample: None,
+            hybrid: None,
+            tensor: None,
+            vector: None,
+        };
+        match offer.parameters.clone() {
+            Parameters::Standard(p) => entry.standard = Some(p),
+            Parameters::Texture(p) => entry.texture = Some(p),
+            Parameters::Alu(p) => entry.alu = Some(p),
+            Parameters::Oversample(p) => entry.oversample = Some(p),
+            Parameters::Hybrid(p) => entry.hybrid = Some(p),
+            Parameters::Tensor(p) => entry.tensor = Some(p),
+            Parameters::Vector(p) => entry.vector = Some(p),
+        }
+        entry
+    }
+
     /// The families that the entry gives; legal entries give one.
     fn families(&self) -> Vec<Parameters> {
         [
@@ -769,7 +826,7 @@ impl KernelEntry {
     }
 
     /// The one family of a legal entry.
-    fn parameters(&self) -> Option<Parameters> {
+    pub fn parameters(&self) -> Option<Parameters> {
         self.families().pop()
     }
 
@@ -785,6 +842,19 @@ pub struct Offer {
     pub mode: Mode,
     pub slices: u32,
     pub parameters: Parameters,
+}
+
+impl Offer {
+    /// What rule of the schema the kernel breaks in a profile with these options of the compiler, if any.
+    pub fn check(&self, build: &Build) -> Result<(), String> {
+        self.parameters.check(&[self.slices], build)
+    }
+
+    /// Whether an `[[auto]]` leads to this kernel.
+    pub fn is_of(&self, auto: &Auto) -> bool {
+        (auto.interpolation, auto.mode, auto.slices) == (self.interpolation, self.mode, self.slices)
+            && auto.algorithm == self.parameters.algorithm()
+    }
 }
 
 impl Profile {
@@ -922,13 +992,7 @@ impl Profile {
                     ));
                 }
                 for auto in choices {
-                    let found = offers.iter().any(|o| {
-                        o.interpolation == interpolation
-                            && o.mode == mode
-                            && o.slices == auto.slices
-                            && o.parameters.algorithm() == auto.algorithm
-                    });
-                    if !found {
+                    if !offers.iter().any(|offer| offer.is_of(auto)) {
                         return Err(format!(
                             "[[auto]] for {what} chooses {}, but no [[kernel]] of it serves {} slices",
                             auto.algorithm, auto.slices

@@ -1,7 +1,9 @@
 //! Where profiles come from: files given by path, the user's directories, and those embedded in the program.
 
 use super::{Choice, DeviceFacts, Profile, choose};
+use crate::cache;
 use crate::error::{Error, Result};
+use crate::kernelgen::auto_keys;
 use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).
@@ -29,17 +31,19 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// Environment variable with more profile directories, separated by `:`.
 const PATH_VARIABLE: &str = "FBP_PROFILE_PATH";
 
-/// Every known profile, the user's first.
-#[derive(Clone, Debug)]
+/// Every known profile: the user's, then those that `fbp tune` left, then the built-in ones.
+#[derive(Clone, Debug, Default)]
 pub struct ProfileStore {
     profiles: Vec<Profile>,
     origins: Vec<String>,
+    /// Tuned profiles that cannot be read, and why.
+    unreadable: Vec<String>,
 }
 
 impl ProfileStore {
     /// Only the profiles that are part of the program.
     pub fn built_in() -> Result<Self> {
-        let mut store = ProfileStore { profiles: Vec::new(), origins: Vec::new() };
+        let mut store = ProfileStore::default();
         for (file, text) in BUILT_IN {
             store.add(Profile::parse(text, file)?, "built in".to_owned());
         }
@@ -47,23 +51,22 @@ impl ProfileStore {
     }
 
     /// The user's profiles (directories of `FBP_PROFILE_PATH`, then `fbp/profiles` in the configuration directory),
-    /// then the built-in ones.
+    /// then those that `fbp tune` left in the cache directory, then the built-in ones.
     ///
     /// # Errors
-    /// A malformed file in one of the directories: it is named, never skipped.
+    /// A malformed file in one of the user's directories: it is named, never skipped.
     pub fn load() -> Result<Self> {
-        let mut store = ProfileStore { profiles: Vec::new(), origins: Vec::new() };
+        let mut store = ProfileStore::default();
         for directory in user_directories() {
-            let Ok(entries) = std::fs::read_dir(&directory) else {
-                continue;
-            };
-            let mut files: Vec<PathBuf> = entries
-                .filter_map(|entry| entry.ok().map(|e| e.path()))
-                .filter(|path| path.extension().is_some_and(|e| e == "toml"))
-                .collect();
-            files.sort();
-            for file in files {
+            for file in profile_files(&directory) {
                 store.add(read(&file)?, file.display().to_string());
+            }
+        }
+        for file in tuned_directory().iter().flat_map(|directory| profile_files(directory)) {
+            match read(&file) {
+                Ok(profile) => store.add(profile, file.display().to_string()),
+                // nobody wrote it by hand: a run does not end for it
+                Err(error) => store.unreadable.push(format!("{error}; fbp tune writes it again")),
             }
         }
         let built_in = Self::built_in()?;
@@ -96,14 +99,59 @@ impl ProfileStore {
         })
     }
 
-    /// The profile for a device: `selector` of `None` or `auto` matches by the device's facts.
+    /// The profile for a device: `selector` of `None` or `auto` matches by the device's facts. Profiles of `fbp tune`
+    /// are only for the very device, driver and kernels that they were tuned with.
     pub fn for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
+        if let Some(name) = selector.filter(|name| *name != "auto") {
+            return Ok(Choice { profile: self.named(name)?, reason: format!("--profile {name}"), notes: Vec::new() });
+        }
+        let (mut fitting, mut stale) = (Vec::new(), self.unreadable.clone());
+        for (profile, origin) in self.iter() {
+            match &profile.tuned {
+                Some(tuned) if tuned.device != facts.name => {}
+                Some(tuned) => match tuned.stale(facts, &auto_keys(profile, facts)?) {
+                    None => fitting.push(profile),
+                    Some(why) => stale.push(format!("{origin} is not used: {why}; run fbp tune again")),
+                },
+                None => fitting.push(profile),
+            }
+        }
+        let mut choice = choose(fitting, facts)
+            .ok_or_else(|| Error::profile("default", "no profile matches this device, not even the default"))?;
+        match &choice.profile.tuned {
+            Some(tuned) => choice.reason = format!("tuned on this device {}", tuned.date),
+            None => choice.notes = stale,
+        }
+        Ok(choice)
+    }
+
+    /// The same without profiles of `fbp tune`: what tuning starts from.
+    pub fn untuned_for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
+        let mut store = ProfileStore::default();
+        for (profile, origin) in self.iter().filter(|(profile, _)| profile.tuned.is_none()) {
+            store.add(profile.clone(), origin.to_owned());
+        }
         match selector {
-            None | Some("auto") => choose(&self.profiles, facts)
-                .ok_or_else(|| Error::profile("default", "no profile matches this device, not even the default")),
-            Some(name) => Ok(Choice { profile: self.named(name)?, reason: format!("--profile {name}") }),
+            None | Some("auto") => store.for_device(None, facts),
+            name => self.for_device(name, facts),
         }
     }
+}
+
+/// The files of a directory that may be profiles, by name; none where there is no such directory.
+fn profile_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Where `fbp tune` leaves profiles; `None` where no cache directory is known.
+pub fn tuned_directory() -> Option<PathBuf> {
+    Some(cache::directory()?.join("tuned"))
 }
 
 /// Reads one profile file.

@@ -1,0 +1,280 @@
+//! `fbp tune` as far as it needs no device: what may be tried ([`space`]), in which order ([`search`]), what is
+//! remembered ([`log`]), and the profile that comes of it.
+
+pub mod log;
+pub mod search;
+pub mod space;
+
+pub use log::{Entry, Identity, Log};
+pub use search::{Candidate, Predict, Search};
+pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
+
+use crate::bench::{Reads, scientific, table_of, three_digits};
+use crate::error::Result;
+use crate::kernelgen::{KernelSpec, auto_keys, fnv1a};
+use crate::margins::{margin, tie};
+use crate::profile::facts::DeviceFacts;
+use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, OVERSAMPLE, Offer, Profile, Tuned};
+
+/// Why a kernel may not stand in for the shipped one, if so: `precise` keeps its margins and its rule of finding values,
+/// and several samples a bin are no nearest interpolation.
+pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
+    let (reads, usual) = (Reads::of(spec), Reads::of(shipped));
+    if reads == Reads::Nearest(OVERSAMPLE) && spec.interpolation == Interpolation::Nearest {
+        return Some("several samples a bin are for linear interpolation".into());
+    }
+    if mode == Mode::Fast {
+        return None;
+    }
+    let plain = match spec.interpolation {
+        Interpolation::Linear => Reads::Linear,
+        Interpolation::Nearest => Reads::Nearest(1),
+    };
+    let (allowed, most) = (margin(spec).relative_rms, margin(shipped).relative_rms);
+    if allowed > most {
+        return Some(format!("its margin of {allowed:.0e} is wider than the {most:.0e} of the shipped kernel"));
+    }
+    if tie(spec, bins) > tie(shipped, bins) {
+        return Some("its positions are less exact than those of the shipped kernel".into());
+    }
+    (reads != plain && reads != usual).then(|| "it finds values between bins by a coarser rule".into())
+}
+
+/// A kernel with its speed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    pub offer: Offer,
+    /// Name and key of the generated source.
+    pub kernel: String,
+    pub key: String,
+    /// GU/s and relative error; `None` of a kernel that is wrong or does not run.
+    pub speed: Option<f64>,
+    pub error: Option<f64>,
+}
+
+/// What the search of one interpolation and mode came to. The tuned kernel is the shipped one where none is faster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub shipped: Side,
+    pub tuned: Side,
+}
+
+impl Outcome {
+    /// The faster of the two after a comparison in turns: the shipped kernel unless the other is faster for sure.
+    pub fn decide(shipped: Side, best: Option<Side>) -> Outcome {
+        let faster = |side: &Side| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
+        let tuned = best.filter(faster).unwrap_or_else(|| shipped.clone());
+        Outcome { shipped, tuned }
+    }
+
+    /// Tuned over shipped; 1 where the shipped kernel stays, `None` where it has no speed.
+    pub fn gain(&self) -> Option<f64> {
+        Some(self.tuned.speed? / self.shipped.speed?)
+    }
+
+    /// Whether the profile changes.
+    pub fn is_gain(&self) -> bool {
+        self.tuned.offer != self.shipped.offer
+    }
+}
+
+/// Where measurements were made.
+#[derive(Clone, Debug)]
+pub struct Stamp<'a> {
+    pub facts: &'a DeviceFacts,
+    pub version: &'a str,
+    pub date: &'a str,
+    /// Bins, projections, side.
+    pub problem: [usize; 3],
+    /// Name of the log's file.
+    pub log: &'a str,
+}
+
+/// A name for files about a device and its driver.
+pub fn file_stem(facts: &DeviceFacts) -> String {
+    let words: Vec<String> = facts
+        .name
+        .to_lowercase()
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let short: String = words.join("-").chars().take(40).collect();
+    let hash = fnv1a(&[facts.platform.as_bytes(), facts.name.as_bytes(), facts.driver.as_bytes()]);
+    format!("{}-{hash:016x}", short.trim_end_matches('-'))
+}
+
+/// Ending of a tuned profile's name.
+const SUFFIX: &str = "-tuned";
+
+/// The profile with tuned kernels in place of shipped ones. What `earlier`, a profile tuned from the same one for the same
+/// device, has of other interpolations and modes is kept.
+pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], stamp: &Stamp) -> Result<Profile> {
+    let mut profile = base.clone();
+    profile.name = format!("{}{SUFFIX}", base.name.trim_end_matches(SUFFIX));
+    for &interpolation in Interpolation::ALL {
+        for &mode in Mode::ALL {
+            let here = |o: &Outcome| (o.shipped.offer.interpolation, o.shipped.offer.mode) == (interpolation, mode);
+            match earlier.filter(|e| e.name == profile.name && !outcomes.iter().any(here)) {
+                Some(earlier) => take_over(&mut profile, earlier, interpolation, mode),
+                None => outcomes.iter().filter(|o| here(o)).for_each(|outcome| apply(&mut profile, outcome, stamp)),
+            }
+        }
+    }
+    let [bins, projections, size] = stamp.problem;
+    let facts = stamp.facts;
+    profile.title = format!("{}, tuned", base.title.trim_end_matches(", tuned"));
+    profile.source = format!(
+        "tuned by fbp {} on {}, driver {}, {}: slices of {size} x {size} from {projections} projections of {bins} bins; all \
+         measurements are in {}; the rest is profile {}: {}",
+        stamp.version, facts.name, facts.driver, stamp.date, stamp.log, base.name, base.source
+    );
+    profile.r#match = Match { device: vec![facts.name.clone()], ..Match::default() };
+    profile.tuned = Some(Tuned {
+        device: facts.name.clone(),
+        driver: facts.driver.clone(),
+        version: stamp.version.to_owned(),
+        date: stamp.date.to_owned(),
+        keys: auto_keys(&profile, facts)?,
+    });
+    Ok(profile)
+}
+
+/// What remains of an entry when it does not serve some combinations any more.
+fn without(
+    entry: &KernelEntry,
+    interpolation: Interpolation,
+    mode: Mode,
+    drops: &dyn Fn(u32) -> bool,
+) -> Vec<KernelEntry> {
+    if !entry.interpolation.contains(&interpolation) || !entry.mode.contains(&mode) {
+        return vec![entry.clone()];
+    }
+    let mut others = entry.clone();
+    others.interpolation.retain(|&i| i != interpolation);
+    let mut other_modes = KernelEntry { interpolation: vec![interpolation], ..entry.clone() };
+    other_modes.mode.retain(|&m| m != mode);
+    let mut rest = KernelEntry { interpolation: vec![interpolation], mode: vec![mode], ..entry.clone() };
+    rest.slices.retain(|&s| !drops(s));
+    let serves = |e: &KernelEntry| !(e.interpolation.is_empty() || e.mode.is_empty() || e.slices.is_empty());
+    // an entry of which nothing goes stays in one piece
+    if rest.slices == entry.slices {
+        return vec![entry.clone()];
+    }
+    [others, other_modes, rest].into_iter().filter(serves).collect()
+}
+
+/// Replaces everything for one interpolation and mode by what another profile has for it.
+fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation, mode: Mode) {
+    profile.kernel = profile.kernel.iter().flat_map(|e| without(e, interpolation, mode, &|_| true)).collect();
+    for entry in &from.kernel {
+        if entry.interpolation.contains(&interpolation) && entry.mode.contains(&mode) {
+            let only = KernelEntry { interpolation: vec![interpolation], mode: vec![mode], ..entry.clone() };
+            profile.kernel.push(only);
+        }
+    }
+    let autos = |auto: &Auto| (auto.interpolation, auto.mode) == (interpolation, mode);
+    profile.auto.retain(|auto| !autos(auto));
+    profile.auto.extend(from.auto.iter().filter(|auto| autos(auto)).cloned());
+    let measured = |m: &Measured| (m.interpolation, m.mode) == (interpolation, mode);
+    profile.measured.retain(|m| !measured(m));
+    profile.measured.extend(from.measured.iter().filter(|m| measured(m)).cloned());
+}
+
+/// Puts the result of one search into the profile.
+fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
+    let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
+    let (interpolation, mode) = (tuned.interpolation, tuned.mode);
+    let algorithm = tuned.parameters.algorithm();
+    if outcome.is_gain() {
+        let source = format!("tuned, {}; see [[measured]]", stamp.date);
+        profile.kernel = profile
+            .kernel
+            .iter()
+            .flat_map(|entry| match entry.parameters() {
+                Some(p) if p.algorithm() == algorithm => without(entry, interpolation, mode, &|s| s == tuned.slices),
+                _ => vec![entry.clone()],
+            })
+            .collect();
+        profile.kernel.push(KernelEntry::of(tuned, Some(source.clone())));
+        let mut few = None;
+        for auto in profile.auto.iter_mut().filter(|auto| shipped.is_of(auto)) {
+            // a choice for few slices stays one
+            if auto.up_to.is_none() || tuned.slices <= shipped.slices {
+                if auto.up_to.is_none() {
+                    few = up_to(outcome).map(|most| Auto { up_to: Some(most), ..auto.clone() });
+                }
+                (auto.algorithm, auto.slices, auto.source) = (algorithm, tuned.slices, Some(source.clone()));
+            }
+        }
+        let here = profile.auto.iter().filter(|auto| (auto.interpolation, auto.mode) == (interpolation, mode));
+        let reached = here.filter_map(|auto| auto.up_to).max();
+        profile.auto.extend(few.filter(|auto| auto.up_to > reached));
+    }
+    // figures of kernels that the profile no longer has, or has anew, go
+    let sides = [&outcome.tuned, &outcome.shipped];
+    let stale = |m: &Measured| {
+        sides.iter().any(|side| {
+            (m.interpolation, m.mode, m.slices) == (interpolation, mode, side.offer.slices)
+                && m.algorithm == side.offer.parameters.algorithm()
+        })
+    };
+    profile.measured.retain(|m| !stale(m));
+    let count = if outcome.is_gain() { 2 } else { 1 };
+    let measured = sides.into_iter().take(count).filter_map(|side| {
+        Some(Measured {
+            device: stamp.facts.name.clone(),
+            driver: stamp.facts.driver.clone(),
+            date: stamp.date.to_owned(),
+            algorithm: side.offer.parameters.algorithm(),
+            interpolation,
+            mode,
+            slices: side.offer.slices,
+            key: Some(side.key.clone()),
+            problem: stamp.problem.map(|n| n as u32),
+            gu_per_s: side.speed?,
+            error: side.error?,
+        })
+    });
+    profile.measured.extend(measured);
+}
+
+/// Up to how many slices the shipped kernel is the faster one, where another family takes its place: that computes
+/// all its slices whatever the run has.
+fn up_to(outcome: &Outcome) -> Option<u32> {
+    let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
+    if shipped.parameters.algorithm() == tuned.parameters.algorithm() || tuned.slices <= shipped.slices {
+        return None;
+    }
+    let most = (f64::from(tuned.slices) / outcome.gain()?) as u32;
+    (1..tuned.slices).contains(&most).then_some(most)
+}
+
+/// The results as a Markdown table.
+pub fn table(outcomes: &[Outcome]) -> String {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
+    let mut lines = vec![
+        ["interpolation", "mode", "shipped", "GU/s", "tuned", "GU/s", "gain", "error", "changed"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for o in outcomes {
+        let name = |side: &Side| format!("{}, {} slices", side.offer.parameters.algorithm(), side.offer.slices);
+        let changed = if o.is_gain() { describe(&changes(&o.shipped.offer, &o.tuned.offer)) } else { "-".into() };
+        lines.push(vec![
+            o.shipped.offer.interpolation.to_string(),
+            o.shipped.offer.mode.to_string(),
+            name(&o.shipped),
+            number(o.shipped.speed),
+            name(&o.tuned),
+            number(o.tuned.speed),
+            o.gain().map_or("-".to_owned(), |gain| format!("{gain:.2}")),
+            scientific(o.tuned.error),
+            changed,
+        ]);
+    }
+    table_of(&lines, &[3, 5, 6, 7])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! In which order points are tried: a state machine that hands out a point and takes its speed, and knows no device.
+//!
+//! First the points that the search starts from. Then rounds: all legal points one step away from the best, those
+//! first that a model predicts to be fastest. Rounds go on until one brings no gain; then the next family is searched
+//! from its own best point. Before a round begins around a point, that is measured again and its lower speed counts, so
+//! that a lucky moment does not lead the search.
+
+use super::space::{Point, Reach, Space};
+use crate::error::Result;
+use crate::kernelgen::KernelSpec;
+use crate::profile::Algorithm;
+use std::collections::{HashSet, VecDeque};
+
+/// A round must bring this factor to count as a gain: less is noise.
+const GAIN: f64 = 1.01;
+
+/// A family whose best is slower than the best of all by this factor is not searched.
+const HOPELESS: f64 = 3.0;
+
+/// A point that can be tried, with its kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub point: Point,
+    pub spec: KernelSpec,
+    /// Identifies the kernel: points with one key are one.
+    pub key: String,
+}
+
+/// Turns a point into a candidate; `None` for what is not legal.
+pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
+
+/// A predicted speed in GU/s, where there is one.
+pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
+
+/// What is to be measured next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub candidate: Candidate,
+    /// Whether it was measured before, and a round is to begin around it.
+    pub again: bool,
+}
+
+/// The search of one interpolation and mode.
+#[derive(Clone, Debug)]
+pub struct Search {
+    space: Space,
+    queue: VecDeque<Candidate>,
+    seen: HashSet<String>,
+    /// Right points with their speeds.
+    right: Vec<(Candidate, f64)>,
+    /// Keys of points that were measured again.
+    confirmed: HashSet<String>,
+    /// Where the present round began, and the speed there.
+    centre: Option<(Algorithm, f64)>,
+    finished: Vec<Algorithm>,
+    rounds: usize,
+}
+
+impl Search {
+    /// A search that begins with `starts`, in their order.
+    pub fn new(space: Space, starts: Vec<Candidate>) -> Search {
+        let mut search = Search {
+            space,
+            queue: VecDeque::new(),
+            seen: HashSet::new(),
+            right: Vec::new(),
+            confirmed: HashSet::new(),
+            centre: None,
+            finished: Vec::new(),
+            rounds: 0,
+        };
+        for candidate in starts {
+            search.offer(candidate);
+        }
+        search
+    }
+
+    fn offer(&mut self, candidate: Candidate) {
+        if self.seen.insert(candidate.key.clone()) {
+            self.queue.push_back(candidate);
+        }
+    }
+
+    /// The next point to measure; `None` when the search is over.
+    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<Step>> {
+        loop {
+            if let Some(candidate) = self.queue.pop_front() {
+                return Ok(Some(Step { candidate, again: false }));
+            }
+            let Some((centre, speed)) = self.next_centre() else {
+                return Ok(None);
+            };
+            if self.confirmed.insert(centre.key.clone()) {
+                return Ok(Some(Step { candidate: centre, again: true }));
+            }
+            self.centre = Some((family(&centre), speed));
+            self.rounds += 1;
+            let mut round = Vec::new();
+            for point in self.space.neighbours(&centre.point) {
+                round.extend(admit(&point)?);
+            }
+            let predicted = |c: &Candidate| predict(&c.spec).unwrap_or(f64::NEG_INFINITY);
+            round.sort_by(|a, b| predicted(b).total_cmp(&predicted(a)));
+            round.into_iter().for_each(|candidate| self.offer(candidate));
+        }
+    }
+
+    /// Where the next round begins.
+    fn next_centre(&mut self) -> Option<(Candidate, f64)> {
+        if self.space.reach == Reach::Beside && self.rounds > 0 {
+            return None;
+        }
+        if let Some((present, before)) = self.centre {
+            match self.best_of(|candidate| family(candidate) == present) {
+                Some((candidate, speed)) if speed > before * GAIN => return Some((candidate.clone(), speed)),
+                _ => {
+                    self.finished.push(present);
+                    self.centre = None;
+                }
+            }
+        }
+        let top = self.best()?.1;
+        let (candidate, speed) = self.best_of(|candidate| !self.finished.contains(&family(candidate)))?;
+        (speed * HOPELESS >= top).then(|| (candidate.clone(), speed))
+    }
+
+    /// What became of a step: the speed in GU/s if the kernel is right.
+    pub fn tell(&mut self, step: &Step, speed: Option<f64>) {
+        let at = self.right.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
+        match (at, speed) {
+            (Some(at), Some(speed)) => self.right[at].1 = speed.min(self.right[at].1),
+            (Some(at), None) => {
+                self.right.remove(at);
+            }
+            (None, Some(speed)) if !step.again => self.right.push((step.candidate.clone(), speed)),
+            (None, _) => {}
+        }
+    }
+
+    /// The fastest right point so far.
+    pub fn best(&self) -> Option<(&Candidate, f64)> {
+        self.best_of(|_| true)
+    }
+
+    /// The fastest right point of some, the first of equals.
+    fn best_of(&self, of: impl Fn(&Candidate) -> bool) -> Option<(&Candidate, f64)> {
+        let some = self.right.iter().filter(|(candidate, _)| of(candidate));
+        some.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))
+    }
+}
+
+fn family(candidate: &Candidate) -> Algorithm {
+    candidate.point.parameters.algorithm()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::space::{changes, describe};
+    use super::*;
+    use crate::kernelgen::Problem;
+    use crate::profile::{Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Vector};
+
+    fn cpu() -> Profile {
+        ProfileStore::built_in().unwrap().named("cpu").unwrap()
+    }
+
+    fn candidate(point: &Point) -> Candidate {
+        let problem = Problem { projections: 8, same_axis: true };
+        let spec = KernelSpec::new(point, &cpu(), point.texels()[0], problem, None);
+        Candidate { point: point.clone(), key: spec.generate().unwrap().key, spec }
+    }
+
+    fn admit(point: &Point) -> Result<Option<Candidate>> {
+        Ok(point.check(&cpu().build).is_ok().then(|| candidate(point)))
+    }
+
+    fn shipped() -> Offer {
+        let parameters = Parameters::Vector(Vector::default());
+        Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 64, parameters }
+    }
+
+    /// A speed that wants tiles of 64 and 4 projections together, and likes nothing else.
+    fn speed(point: &Point) -> f64 {
+        match &point.parameters {
+            Parameters::Vector(p) => {
+                let far = (f64::from(p.tile).log2() - 6.0).abs() + (f64::from(p.together).log2() - 2.0).abs();
+                100.0 - 10.0 * far - f64::from(64 - point.slices) - f64::from(p.columns)
+            }
+            _ => 30.0 + f64::from(point.slices),
+        }
+    }
+
+    fn search(reach: Reach, starts: &[Offer]) -> Search {
+        let space = Space { reach, slices: vec![16, 32, 64], registers: false };
+        Search::new(space, starts.iter().map(candidate).collect())
+    }
+
+    fn visits(mut search: Search, predict: &Predict) -> (Vec<Point>, Search) {
+        let mut points = Vec::new();
+        while let Some(step) = search.next(&mut admit, predict).unwrap() {
+            search.tell(&step, Some(speed(&step.candidate.point)));
+            if !step.again {
+                points.push(step.candidate.point);
+            }
+        }
+        (points, search)
+    }
+
+    #[test]
+    fn rounds_end_at_the_best_point() {
+        let (points, search) = visits(search(Reach::Any, &[shipped()]), &|_| None);
+        assert_eq!(points[0], shipped());
+        // the first round is one step away
+        assert!(points[1..8].iter().all(|p| changes(&shipped(), p).len() == 1));
+        let best = search.best().unwrap().0.point.clone();
+        assert_eq!(describe(&changes(&shipped(), &best)), "tile = 64, together = 4");
+        // nothing twice
+        for (number, point) in points.iter().enumerate() {
+            assert!(!points[..number].contains(point));
+        }
+    }
+
+    #[test]
+    fn a_quick_search_is_one_round_of_near_values() {
+        let (points, search) = visits(search(Reach::Beside, &[shipped()]), &|_| None);
+        let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
+        assert_eq!(words[..4], ["as shipped", "tile = 32", "columns = 8", "together = 4"]);
+        assert!(words.len() < 10, "{words:?}");
+        assert_eq!(describe(&changes(&shipped(), &search.best().unwrap().0.point)), "tile = 32");
+    }
+
+    #[test]
+    fn predictions_order_a_round() {
+        let predict = |spec: &KernelSpec| match &spec.parameters {
+            Parameters::Vector(p) if p.together == 4 => Some(9.0),
+            Parameters::Vector(p) if p.tile == 64 => Some(7.0),
+            _ => None,
+        };
+        let (points, _) = visits(search(Reach::Any, &[shipped()]), &predict);
+        let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
+        assert_eq!(words[..4], ["as shipped", "together = 4", "tile = 64", "tile = 32"]);
+    }
+
+    #[test]
+    fn wrong_points_never_win_and_families_follow_each_other() {
+        let parameters = Parameters::Standard(crate::profile::Standard::default());
+        let standard = Offer { parameters, slices: 16, ..shipped() };
+        let mut search = search(Reach::Any, &[shipped(), standard.clone()]);
+        let mut families = Vec::new();
+        while let Some(step) = search.next(&mut admit, &|_| None).unwrap() {
+            let family = family(&step.candidate);
+            if families.last() != Some(&family) {
+                families.push(family);
+            }
+            // every change of the vector kernel is wrong, however fast it would be
+            let right = family == Algorithm::Standard || step.candidate.point == shipped();
+            search.tell(&step, right.then(|| speed(&step.candidate.point)));
+        }
+        assert_eq!(search.best().unwrap().0.point, shipped());
+        assert_eq!(families, [Algorithm::Vector, Algorithm::Standard, Algorithm::Vector, Algorithm::Standard]);
+    }
+
+    #[test]
+    fn a_lucky_moment_does_not_lead_the_search() {
+        let mut search = search(Reach::Any, &[shipped(), Offer { slices: 16, ..shipped() }]);
+        let mut steps = Vec::new();
+        while let Some(step) = search.next(&mut admit, &|_| None).unwrap() {
+            // 16 slices seem the fastest once
+            let lucky = step.candidate.point.slices == 16 && steps.len() == 1;
+            search.tell(&step, Some(if lucky { 1000.0 } else { speed(&step.candidate.point) }));
+            steps.push((step.candidate.point, step.again));
+        }
+        let few = Offer { slices: 16, ..shipped() };
+        assert_eq!(steps[..4], [(shipped(), false), (few.clone(), false), (few, true), (shipped(), true)]);
+        assert_eq!(describe(&changes(&shipped(), &steps[4].0)), "tile = 32");
+        assert_eq!(search.best().unwrap().0.point.slices, 64);
+    }
+
+    #[test]
+    fn nothing_right_ends_at_once() {
+        let mut search = search(Reach::Any, &[shipped()]);
+        let first = search.next(&mut admit, &|_| None).unwrap().unwrap();
+        search.tell(&first, None);
+        assert!(search.next(&mut admit, &|_| None).unwrap().is_none());
+        assert!(search.best().is_none());
+    }
+
+    #[test]
+    fn kernels_of_one_key_are_tried_once() {
+        let search = search(Reach::Any, &[shipped(), shipped()]);
+        assert_eq!(search.queue.len(), 1);
+    }
+}

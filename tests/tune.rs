@@ -1,0 +1,223 @@
+//! `fbp tune`: what it finds, how it goes on after an interruption, that wrong kernels never win, and when the profile
+//! that it leaves is used.
+
+mod cli;
+
+use assert_cmd::Command as Assert;
+use cli::{Lab, SMALL, assert_calm, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// A search of few points: one start, one round.
+const FEW: &str = "tune --quick --size 64 --projections 48 --passes 1 --budget 10m --algorithm standard \
+                   --slices-per-pass 4 --interpolation linear --mode precise";
+
+/// The only file of a directory.
+fn only_file(directory: &Path) -> PathBuf {
+    let files: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+fn rows(out: &str) -> Vec<Value> {
+    serde_json::from_str(out).unwrap()
+}
+
+/// Keys of the kernels of a search, in the order of their visits.
+fn visited(rows: &[Value]) -> Vec<String> {
+    rows.iter().filter(|r| r["turn"] == 0).map(|r| r["key"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Key and turn of every measurement in the log.
+fn logged(cache: &Path) -> Vec<(String, u64)> {
+    let log = fs::read_to_string(only_file(&cache.join("tune"))).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let points = lines.filter(|line| line["start"].is_null());
+    points.map(|line| (line["key"].as_str().unwrap().to_owned(), line["turn"].as_u64().unwrap())).collect()
+}
+
+fn in_cache(lab: &Lab, cache: &str, args: &str) -> Assert {
+    let mut command = lab.command(args);
+    command.env("FBP_CACHE_DIR", lab.path(cache));
+    command
+}
+
+fn done(output: &Output, args: &str) -> (String, String) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "fbp {args}\n{err}");
+    assert_calm(&err, args);
+    (out, err)
+}
+
+#[test]
+fn what_is_found_is_used_on_this_device_and_driver() {
+    let lab = Lab::new();
+    lab.write("sin", "s", &SMALL.sinograms());
+    let (before, err) = lab.ok("devices");
+    assert!(!before.contains("tuned") && !err.contains("tune"), "{before}{err}");
+    let (out, err) = lab.ok(FEW);
+
+    // a line for every point, a table, nothing slower than before
+    assert!(err.contains("as shipped") && err.contains("best") && err.contains(" left"), "{err}");
+    let cells: Vec<&str> = out.lines().last().unwrap().split('|').map(str::trim).collect();
+    assert_eq!(cells[1..=3], ["linear", "precise", "standard, 4 slices"], "{out}");
+    let number = |cell: usize| cells[cell].parse::<f64>().unwrap_or_else(|_| panic!("{out}"));
+    assert!(number(7) >= 1.0 && number(6) >= number(4) && number(4) > 0.0, "{out}");
+    assert!(number(8) > 0.0 && number(8) < 1e-5, "{out}");
+
+    // a whole profile with what was measured, that names no directory
+    let file = only_file(&lab.path("cache/tuned"));
+    let name = file.to_str().unwrap();
+    let (checked, _) = lab.ok(&format!("profiles check {name}"));
+    assert!(checked.contains("-tuned, ") && checked.contains("right"), "{checked}");
+    let profile = fs::read_to_string(&file).unwrap();
+    let log = only_file(&lab.path("cache/tune"));
+    let log = log.file_name().unwrap().to_str().unwrap();
+    assert!(profile.contains(log) && !profile.contains(lab.path(".").parent().unwrap().to_str().unwrap()), "{profile}");
+    for word in ["source = \"tuned by fbp", "[tuned]", "driver = ", "keys = [", "[[measured]]", "gu-per-s = "] {
+        assert!(profile.contains(word), "{word}\n{profile}");
+    }
+
+    // found without being named
+    let (after, err) = lab.ok("devices");
+    assert!(after.contains("-tuned (tuned on this device 2"), "{after}");
+    assert!(!err.contains("note"), "{err}");
+    let run = "reconstruct --sinograms sin --output out";
+    let (plan, _) = lab.ok(&format!("{run} --dry-run"));
+    assert!(plan.contains("tuned on this device"), "{plan}");
+    let (_, err) = lab.ok(&format!("{run} -v"));
+    assert!(err.contains("-tuned: tuned on this device"), "{err}");
+    let (head, _) = lab.ok("bench --size 32 --passes 1 -q --algorithm standard --slices-per-pass 4 --mode precise");
+    assert!(head.contains("tuned on this device"), "{head}");
+    // tuning again does not start from what was tuned
+    let (_, err) = lab.ok(&format!("{FEW} --resume"));
+    assert!(!err.lines().next().unwrap().contains("tuned"), "{err}");
+
+    // after a change of the driver, of the kernels, or of the file
+    let driver = profile.lines().rev().find(|line| line.starts_with("driver = ")).unwrap();
+    let key = profile.split("keys = [").nth(1).unwrap().split('"').nth(1).unwrap();
+    for (changed, words) in [
+        (profile.replace(driver, "driver = \"0.1 of yesterday\""), "tuned with driver 0.1 of yesterday"),
+        (profile.replace(key, "0123456789abcdef"), "kernels have changed"),
+        (profile.replace("schema = 1", "schema = 7"), "schema"),
+    ] {
+        fs::write(&file, changed).unwrap();
+        for args in ["devices", &format!("{run} --dry-run")] {
+            let (out, err) = lab.ok(args);
+            let notes: Vec<&str> = err.lines().filter(|line| line.contains(words)).collect();
+            assert!(notes.len() == 1 && notes[0].contains("fbp tune"), "{args}: {err}");
+            assert!(!out.contains("tuned on this device"), "{out}");
+        }
+    }
+    // a driver that comes back, and a file that is asked for by name
+    fs::write(&file, &profile).unwrap();
+    assert!(lab.ok("devices").0.contains("tuned on this device"));
+    lab.ok(&format!("{run} --overwrite -q --profile {name}"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_goes_on_where_it_stopped() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let lab = Lab::new();
+    let whole = rows(&done(&in_cache(&lab, "whole", &format!("{FEW} --json")).output().unwrap(), FEW).0);
+    assert!(visited(&whole).len() > 4, "{whole:?}");
+
+    let cache = lab.path("parts");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fbp"))
+        .args(FEW.split_whitespace())
+        .current_dir(lab.path("."))
+        .env("XDG_CONFIG_HOME", lab.path("no-configuration"))
+        .env("FBP_CACHE_DIR", &cache)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap().contains("as shipped")), "no progress");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(75), "{rest:?}");
+    assert!(rest.iter().any(|l| l.starts_with("fbp: interrupted") && l.contains("--resume")), "{rest:?}");
+    let first = logged(&cache);
+    assert!(!first.is_empty() && first.len() < visited(&whole).len(), "{first:?}");
+
+    let args = format!("{FEW} --json --resume");
+    let (out, err) = done(&in_cache(&lab, "parts", &args).output().unwrap(), &args);
+    assert!(err.contains(&format!("{} measurements are in the log", first.len())), "{err}");
+    assert_eq!(visited(&rows(&out)), visited(&whole));
+    // nothing twice, and a run that was complete measures nothing
+    let all = logged(&cache);
+    assert_eq!(all[..first.len()], first);
+    let mut once = all.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), all.len(), "{all:?}");
+    let (again, _) = done(&in_cache(&lab, "parts", &args).output().unwrap(), &args);
+    assert_eq!((rows(&again), logged(&cache)), (rows(&out), all));
+}
+
+#[test]
+fn a_fast_wrong_kernel_never_wins() {
+    let lab = Lab::new();
+    let output = lab.command(&format!("{FEW} --json")).env("FBP_TEST_PLANT", "1").output().unwrap();
+    let (out, err) = done(&output, FEW);
+    let rows = rows(&out);
+    let planted: Vec<&Value> = rows.iter().filter(|r| r["changed"]["planted"] == "true").collect();
+    assert_eq!(planted.len(), 1, "{out}");
+    assert_eq!((&planted[0]["verdict"], &planted[0]["gu_per_s"]), (&"wrong".into(), &Value::Null));
+    assert!(planted[0]["error"].as_f64().unwrap() > 0.1, "{out}");
+    assert!(err.contains("planted = true: no GU/s") && err.contains("WRONG"), "{err}");
+    assert!(rows.iter().filter(|r| r["verdict"] == "right").all(|r| r["gu_per_s"].as_f64().unwrap() > 0.0));
+    let profile = fs::read_to_string(only_file(&lab.path("cache/tuned"))).unwrap();
+    assert!(!profile.contains("planted"), "{profile}");
+}
+
+#[test]
+fn kernels_that_do_not_build_are_rows_and_no_result() {
+    let lab = Lab::new();
+    let good = text(&lab.run("profiles show default").stdout);
+    // one that a program does not have, and one that no compiler takes
+    for option in ["-Dbackproject=elsewhere", "-D__kernel=nonsense"] {
+        lab.text("odd.toml", &good.replace("options = []", &format!("options = [\"{option}\"]")));
+        let args = format!("{FEW} --profile ./odd.toml --output mine.toml --json");
+        let output = lab.run(&args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{out}{err}");
+        assert_calm(&err, &args);
+        assert!(err.contains("no kernel for linear precise"), "{err}");
+        let rows = rows(&out);
+        assert!(!rows.is_empty() && rows.iter().all(|r| r["verdict"] == "failed" && r["gu_per_s"].is_null()), "{out}");
+        assert!(!rows[0]["reason"].as_str().unwrap().is_empty(), "{out}");
+        assert!(!lab.path("mine.toml").exists() && !lab.path("cache/tuned").exists());
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let lab = Lab::new();
+    for (args, words) in [
+        ("--algorithm quantum", &["--algorithm", "quantum", "standard"][..]),
+        ("--mode reckless", &["--mode", "reckless"]),
+        ("--slices-per-pass 3", &["--slices-per-pass", "3"]),
+        ("--size 0", &["--size", "at least 1"]),
+        ("--passes 0", &["--passes", "at least 1"]),
+        ("--budget soon", &["--budget", "soon", "10m"]),
+        ("--budget 0s", &["--budget", "more than nothing"]),
+        ("--profile nowhere", &["--profile", "nowhere", "default"]),
+    ] {
+        lab.fails(&format!("tune {args}"), 2, words);
+    }
+    lab.fails("tune --size 8 --output nowhere/mine.toml", 5, &["--output", "nowhere"]);
+    lab.fails("tune --size 8 --device 99", 4, &["--device"]);
+    lab.text("file", "");
+    let output = in_cache(&lab, "file", "tune --size 8").output().unwrap();
+    lab.check_failure(&output, "tune", 5, &["log of measurements", "file"]);
+    let mut homeless = lab.command("tune --size 8");
+    let output = homeless.env_remove("FBP_CACHE_DIR").env_remove("XDG_CACHE_HOME").env_remove("HOME").output().unwrap();
+    lab.check_failure(&output, "tune", 2, &["FBP_CACHE_DIR"]);
+}
