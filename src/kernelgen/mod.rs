@@ -630,11 +630,13 @@ impl RowFilter {
         (length <= 16384 && items * rows <= group).then_some(RowFilter { length, way: RowWay::Fused { rows, parts } })
     }
 
-    /// For rows of other bins, at most as many, with the same programs.
+    /// For rows of other bins with the same programs, if they serve these, too.
     pub fn for_bins(self, bins: usize) -> RowFilter {
+        let length = padded_length(bins, &[2]);
         match self.way {
-            RowWay::Fused { .. } => self,
-            RowWay::Transform | RowWay::Host => RowFilter { length: padded_length(bins, &[2]), ..self },
+            RowWay::Fused { .. } if length <= self.length => self,
+            RowWay::Host => RowFilter { length, ..self },
+            _ => RowFilter { length, way: RowWay::Transform },
         }
     }
 

@@ -123,9 +123,9 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
         Plan::new(&job, &scan, &choice, &example(), host, nothing(&known())).map(|plan| plan.spec.slices)
     };
     assert_eq!(slices("1GiB", None, 8 << 30).unwrap(), 64);
-    assert_eq!(slices("50MiB", None, 8 << 30).unwrap(), 32);
+    assert_eq!(slices("35MiB", None, 8 << 30).unwrap(), 32);
     assert_eq!(slices("1GiB", None, 40 << 20).unwrap(), 16);
-    assert!(slices("50MiB", Some("64"), 8 << 30).is_err());
+    assert!(slices("35MiB", Some("64"), 8 << 30).is_err());
     assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
 }
 
