@@ -96,9 +96,12 @@ HELPER void add_sums(sums_t *to, const sums_t *sums)
  * not normal, below 2^-14, for 0; this keeps them from what is left of a weight. */
 #define WEIGHT_OF_ONE (LANES == 64 && SPLIT ? 4096.0f : 1.0f)
 
+/* The first bin whose weight an item makes. */
+#define FIRST_BIN(lane) (LANES == 64 ? 4 * ((lane) / 16 % 2) : 2 * ((lane) % 4))
+
 /* d of an item's pixels for its bins, less the position of the square's first pixel: for two projections, the first
- * pixel in .x, the second of 32 lanes in .y. MATRIX counts from the first bin whose weight the item makes, which is 2t
- * with 32 lanes; else from bin 0. */
+ * pixel in .x, the second of 32 lanes in .y. Linear weights of MATRIX count from the item's first bin, others from bin 0:
+ * the nearest bin must be the same for all items of a pixel, to the last bit of d, or none or two of them take it. */
 typedef struct {
     float2 a, b;
 } pixels_t;
@@ -106,10 +109,11 @@ typedef struct {
 HELPER pixels_t pixels_of_lane(float4 turn, int lane)
 {
 #if LANES == 64
-    const float x = lane % 4, y = lane / 4 % 4, bin = MATRIX ? 4 * (lane / 16 % 2) : 0;
+    const float x = lane % 4, y = lane / 4 % 4;
 #else
-    const float x = lane / 4 % 4, y = lane / 16, bin = MATRIX ? 2 * (lane % 4) : 0;
+    const float x = lane / 4 % 4, y = lane / 16;
 #endif
+    const float bin = MATRIX && LINEAR ? FIRST_BIN(lane) : 0;
     pixels_t pixels;
     pixels.a.x = mad(x, turn.x, -mad(y, turn.y, bin));
     pixels.a.y = mad(-2.0f, turn.y, pixels.a.x);
@@ -123,15 +127,15 @@ HELPER pixels_t pixels_of_lane(float4 turn, int lane)
 #define LOCAL_ADDRESS(pointer) ((uint)(size_t)(pointer))
 #define CELLS_AT(cells) LOCAL_ADDRESS(cells)
 
-/* Weights of the bins at d and d - 1 as two halves; with SPLIT what is left of them as two more. */
-HELPER uint2 pair_of_weights(float d)
+/* Weights of an item's two bins as two halves; with SPLIT what is left of them as two more. */
+HELPER uint2 pair_of_weights(float d, int lane)
 {
     uint high, low = 0;
 #if !LINEAR
     /* floor(d) in the low bits of a float: a 1 of half, shifted to the bin; shifts by 32 and more leave nothing */
     __asm__("{ .reg .f32 f; .reg .b32 n;\n"
-            "  add.rm.f32 f, %1, 0f4B400000; mov.b32 n, f; shl.b32 n, n, 4; add.s32 n, n, 0x4C000000;\n"
-            "  shl.b32 %0, %2, n; }" : "=r"(high) : "f"(d), "r"(0x3c00u));
+            "  add.rm.f32 f, %1, 0f4B400000; mov.b32 n, f; shl.b32 n, n, 4; add.s32 n, n, %3;\n"
+            "  shl.b32 %0, %2, n; }" : "=r"(high) : "f"(d), "r"(0x3c00u), "r"(0x4C000000 - 16 * FIRST_BIN(lane)));
 #elif SPLIT
     __asm__("{ .reg .f32 p, q, h; .reg .b16 x, y;\n"
             "  abs.f32 p, %2; sub.sat.f32 p, 0f3F800000, p; abs.f32 q, %3; sub.sat.f32 q, 0f3F800000, q;\n"
@@ -157,10 +161,10 @@ HELPER uint2 pair_of_weights(float d)
 HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
 {
     uint2 weights[4];
-    weights[0] = pair_of_weights(as_float(place.x) + pixels.a.x);
-    weights[1] = pair_of_weights(as_float(place.x) + pixels.a.y);
-    weights[2] = pair_of_weights(as_float(place.z) + pixels.b.x);
-    weights[3] = pair_of_weights(as_float(place.z) + pixels.b.y);
+    weights[0] = pair_of_weights(as_float(place.x) + pixels.a.x, lane);
+    weights[1] = pair_of_weights(as_float(place.x) + pixels.a.y, lane);
+    weights[2] = pair_of_weights(as_float(place.z) + pixels.b.x, lane);
+    weights[3] = pair_of_weights(as_float(place.z) + pixels.b.y, lane);
     /* an item names one row of 8 values: of eight bins, two projections and two times eight slices */
     const uint row = (lane / 8 % 2 ? place.w : place.y) + lane % 8 * ROW_BYTES + lane / 16 * 16;
     uint values[ROW_VALUES / 4];
@@ -218,7 +222,7 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
     const half4 high = convert_half4_rte(weights);
 #else
     /* a 1 shifted to the bin */
-    const uint bin = convert_int_rtn(d);
+    const uint bin = convert_int_rtn(d) - FIRST_BIN(lane);
     const half4 high = as_half4(bin < 4 ? (ulong)as_ushort((half)WEIGHT_OF_ONE) << (16 * bin) : 0);
 #endif
     multiply(sums, cells, high);

@@ -419,6 +419,9 @@ pub struct DoctorArgs {
     /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
+    /// Only one small problem and one row length: for simulators
+    #[arg(long)]
+    pub quick: bool,
     /// JSON on stdout
     #[arg(long)]
     pub json: bool,

@@ -13,8 +13,12 @@ pub const PROBLEMS: [Protocol; 2] = [
     Protocol { bins: 37, projections: 2003, size: 45, passes: 0 },
 ];
 
-/// Detector bins whose padded lengths are transformed.
+/// The same for simulators, which take a second for what takes a device a millisecond.
+pub const QUICK_PROBLEMS: [Protocol; 1] = [Protocol { bins: 23, projections: 9, size: 40, passes: 0 }];
+
+/// Detector bins whose rows are filtered.
 pub const BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];
+pub const QUICK_BINS: [usize; 1] = [23];
 
 /// What became of one thing.
 #[derive(Clone, Debug, PartialEq, Serialize)]

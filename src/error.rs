@@ -24,8 +24,9 @@ pub enum Error {
     Wrong(String),
     /// The driver's compiler refused a kernel.
     #[error(
-        "kernel `{name}` does not build on {device} with options `{options}`:\n{log}\n\
-         Try another kernel with --algorithm, --interpolation or --profile default"
+        "kernel `{name}` does not build on {device} with options `{options}`: {}\n{log}\n\
+         Try another kernel with --algorithm, --interpolation or --profile default",
+        first_error(log)
     )]
     KernelBuild { name: String, device: String, options: String, log: String },
     /// Output that cannot be written.
@@ -37,6 +38,13 @@ pub enum Error {
     /// `fbp compare` past its tolerance, or another bad verdict.
     #[error("{0}")]
     Unequal(String),
+}
+
+/// The line of a compiler's log that says most.
+pub fn first_error(log: &str) -> &str {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.clone().next().unwrap_or("no reason given");
+    lines.find(|line| line.to_lowercase().contains("error")).unwrap_or(first)
 }
 
 /// Result with this crate's [`Error`].

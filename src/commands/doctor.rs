@@ -1,21 +1,18 @@
 //! `fbp doctor`: image formats, transforms and every kernel of a profile, tried on a device.
 
 use super::bench::{candidates, choices, measure};
-use crate::bench::{Row, Verdict, Wanted};
+use crate::bench::{Protocol, Row, Verdict, Wanted};
 use crate::cache::{Remembered, Verdicts};
 use crate::cli::DoctorArgs;
 use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice, Session};
-use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS};
+use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
-use crate::fft;
-use crate::kernelgen::Texel;
-use crate::pipeline::{open, texel_works, unwritable};
+use crate::kernelgen::{KernelSpec, Problem, RowFilter, Texel};
+use crate::pipeline::{examine_rows, open, texel_works, unwritable};
 use crate::profile::facts::ImageFormat;
-use crate::profile::{Choice, ProfileStore};
+use crate::profile::{Choice, Profile, ProfileStore, Storage};
 use crate::report::Reporter;
-use crate::spectrum::padded_length;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The text for stdout, and whether all that is offered is right.
@@ -42,9 +39,11 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     reporter.note(&head);
     let session = open(found)?;
     let formats = formats(&session);
-    let lengths = lengths(found, session, &choices, &reporter)?;
+    let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
+    let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
+    let lengths = lengths(found, session, &choices, bins, &reporter)?;
     let candidates = candidates(&choices, &Wanted::default())?;
-    let rows = measure(found, None, &candidates, &PROBLEMS, true, &reporter)?;
+    let rows = measure(found, None, &candidates, problems, true, &reporter)?;
     let cache = remember(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();
     let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, kernels], cache);
@@ -81,27 +80,48 @@ fn formats(session: &Session) -> Vec<Finding> {
     findings
 }
 
-/// How rows of the lengths that the profiles' radices make are transformed here.
-fn lengths(found: &FoundDevice, mut session: Session, choices: &[Choice], reporter: &Reporter) -> Result<Vec<Finding>> {
-    let of = |choice: &Choice| BINS.map(|bins| padded_length(bins, &choice.profile.fft.radices));
-    let lengths: BTreeSet<usize> = choices.iter().flat_map(of).collect();
-    let mut findings = Vec::new();
-    for length in lengths {
-        let (verdict, reason) = match fft::examine(&session, length) {
-            Ok(None) => (Verdict::Right, "by clFFT".to_owned()),
+/// How rows of a detector are filtered here, in every way that the profiles have.
+fn lengths(
+    found: &FoundDevice,
+    mut session: Session,
+    choices: &[Choice],
+    bins: &[usize],
+    reporter: &Reporter,
+) -> Result<Vec<Finding>> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for (choice, &bins) in choices.iter().flat_map(|choice| bins.iter().map(move |bins| (choice, bins))) {
+        let Some(spec) = first_kernel(&choice.profile, &session) else { continue };
+        let rows = RowFilter::new(&spec, &choice.profile.fft, bins, Some(&session.facts));
+        let name = format!("{bins} bins, rows of {}, {}", rows.length, rows.way);
+        if findings.iter().any(|finding| finding.name == name) {
+            continue;
+        }
+        let (verdict, reason) = match examine_rows(&session, &spec, rows, bins) {
+            Ok(None) => (Verdict::Right, None),
             other => {
                 // after an error a driver may hand out nothing else
                 session = open(found)?;
                 match other {
-                    Err(error) => (Verdict::Failed(String::new()), error.to_string()),
-                    Ok(why) => (Verdict::Right, format!("on the host: {}", why.unwrap_or_default())),
+                    Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
+                    Ok(why) => (Verdict::Right, why),
                 }
             }
         };
-        reporter.note(&format!("rows of {length}: {verdict}, {reason}"));
-        findings.push(Finding::plain(length.to_string(), verdict, Some(reason), false));
+        let why = reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
+        reporter.note(&format!("{name}: {verdict}{why}"));
+        findings.push(Finding::plain(name, verdict, reason, false));
     }
     Ok(findings)
+}
+
+/// Any kernel of a profile, reading a buffer: what rows are filtered for.
+fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
+    let offers = profile.offers();
+    // one that reads floats, if there is one, because the host filters these only
+    let offer = offers.iter().find(|o| o.parameters.storage() == Storage::Float).or(offers.first())?;
+    let texel = offer.texels().last().copied()?;
+    let problem = Problem { projections: 2, same_axis: true };
+    Some(KernelSpec::new(offer, profile, texel, problem, Some(&session.facts)))
 }
 
 /// Keeps verdicts for runs to come; where.

@@ -9,7 +9,7 @@ pub use host::{HostFilter, HostRows};
 use crate::device::Session;
 use crate::error::{Error, Result};
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::f32::consts::TAU;
 
 /// A plan for in-place, unscaled complex transforms of all rows of a buffer.
@@ -45,19 +45,6 @@ pub fn row_transform(
             Some(format!("{error}; rows are transformed on the host instead, which is slower on a GPU")),
         ),
     })
-}
-
-/// Tries the transform that rows of `length` get on this device: why it is the host's, if so.
-///
-/// # Errors
-/// A device error when there is none, or it is wrong.
-pub fn examine(session: &Session, length: usize) -> Result<Option<String>> {
-    let mut row = session.buffer(length, CL_MEM_READ_WRITE, "padded rows")?;
-    let (mut transform, note) = row_transform(session, length, 1, &mut row)?;
-    if note.is_some() {
-        try_out(session, transform.as_mut(), length, &mut row)?;
-    }
-    Ok(note)
 }
 
 /// An impulse at position 1 of the first row, there and back.

@@ -90,6 +90,26 @@ pub fn self_test(session: &Session, spec: &KernelSpec, rows: RowFilter, padding:
     Ok(Checked::new(error, spec))
 }
 
+/// Filters noise as `rows` says and compares it with the host's filter: why it is done in another way here, if so.
+///
+/// # Errors
+/// A device error when it is wrong.
+pub fn examine_rows(session: &Session, spec: &KernelSpec, rows: RowFilter, bins: usize) -> Result<Option<String>> {
+    let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
+    let setup = FilterSetup {
+        spec,
+        rows,
+        padding: Padding::Edge,
+        bins,
+        projections: 2,
+        spectrum: &spectrum,
+        weights: &[1.0; 2],
+    };
+    let mut stage = RowStage::new(session, setup)?;
+    stage.ready(session, None)?;
+    Ok(stage.note)
+}
+
 /// A kernel's error and what it may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Checked {

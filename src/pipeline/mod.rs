@@ -9,7 +9,7 @@ mod engine;
 mod selftest;
 
 pub use bench::{Bench, Measured, Wish};
-pub use check::Checked;
+pub use check::{Checked, examine_rows};
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 pub use selftest::unwritable;
 

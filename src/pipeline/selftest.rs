@@ -6,7 +6,7 @@ use super::prepare;
 use crate::cache::{Remembered, Verdicts};
 use crate::config::Job;
 use crate::device::Session;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, first_error};
 use crate::kernelgen::KernelSource;
 use crate::known::KnownFailures;
 use crate::margins::margin;
@@ -139,10 +139,7 @@ pub fn unwritable(cache: &Verdicts, error: &std::io::Error) -> String {
 /// An error in one line.
 fn brief(error: &Error) -> String {
     match error {
-        Error::KernelBuild { log, .. } => {
-            let first = log.lines().find(|line| line.contains("error")).or(log.lines().next()).unwrap_or("");
-            format!("does not build on this device: {}", first.trim())
-        }
+        Error::KernelBuild { log, .. } => format!("does not build on this device: {}", first_error(log)),
         error => error.to_string().lines().next().unwrap_or("").to_owned(),
     }
 }
