@@ -96,6 +96,9 @@ HELPER int window_row(int start, int bins)
 }
 
 KERNEL
+#ifdef WARP_ATTRIBUTE
+__attribute__((WARP_ATTRIBUTE(LANES)))
+#endif
 void backproject(KERNEL_ARGUMENTS)
 {
     __local uchar cells[BUFFERS * STAGE * WINDOW_BYTES] __attribute__((aligned(128)));

@@ -1,13 +1,14 @@
 /* matrix.cl: what a warp of LANES items does together: copies ahead of their use, and products of matrices.
  *
- *   LANES            32 or 64
+ *   LANES            16, 32 or 64
  *   MATRIX           the matrix unit, where an item holds fixed entries of the factors and all items of a warp multiply
- *                    together: 1 by assembly (32 lanes), 2 by a built-in function of the compiler (64 lanes);
- *                    0 plain arithmetic: an item computes its entries of the product alone
+ *                    together: 1 by assembly (32 lanes), 2 and 3 by a built-in function of the compiler (64 lanes, 16
+ *                    lanes); 0 plain arithmetic: an item computes its entries of the product alone
  *   MATRIX_FUNCTION  the name of that function
  *   BULK_COPIES      1 windows are copied by the copy engine, by assembly (32 lanes); 0 by the items
  *
  * An item's share of a product of 16 pixels and SLICES slices (its `sums_t`), as the units want it:
+ *   16 lanes  all pixels, and every 16th slice from that of its lane on
  *   32 lanes  pixels g and g + 8, and for both the slices 2t and 2t + 1 of every eight slices; g = lane / 4, t = lane % 4
  *   64 lanes  pixel lane % 16, and a quarter of the slices: those of the rows 4t to 4t + 3, where t = lane / 16 and row r
  *             has the slices from r * SLICES / 16 on
@@ -34,10 +35,22 @@
 #define SUMS (16 * SLICES / LANES)
 
 typedef struct {
-    float value[SUMS]; /* 32 lanes: [eight slices][pixel g, pixel g + 8][slice 2t, 2t + 1]; 64: [slice of a row][row] */
+    float value[SUMS]; /* 16 lanes: [slice][pixel]; 32: [eight slices][pixel g, pixel g + 8][slice 2t, 2t + 1]; 64: [slice of a row][row] */
 } sums_t;
 
-#if LANES == 64
+#if LANES == 16
+
+HELPER int pixel_of_sum(int n, int lane)
+{
+    return n % 16;
+}
+
+HELPER int slice_of_sum(int n, int lane)
+{
+    return n / 16 * 16 + lane;
+}
+
+#elif LANES == 64
 
 #define SECOND_PIXEL(n) 0
 
@@ -96,6 +109,24 @@ HELPER void add_sums(sums_t *to, const sums_t *sums)
  * not normal, below 2^-14, for 0; this keeps them from what is left of a weight. */
 #define WEIGHT_OF_ONE (LANES == 64 && SPLIT ? 4096.0f : 1.0f)
 
+#if LANES == 16
+
+/* What an item needs to find d of all pixels: cosine and sine of two projections. */
+typedef float4 pixels_t;
+
+HELPER pixels_t pixels_of_lane(float4 turn, int lane)
+{
+    return turn;
+}
+
+/* d of one pixel, from that of the square's first. */
+HELPER float d_of_pixel(float first, float2 turn, int pixel)
+{
+    return mad((float)(pixel % 4), turn.x, mad(-(float)(pixel / 4), turn.y, first));
+}
+
+#else
+
 /* The first bin whose weight an item makes. */
 #define FIRST_BIN(lane) (LANES == 64 ? 4 * ((lane) / 16 % 2) : 2 * ((lane) % 4))
 
@@ -121,6 +152,8 @@ HELPER pixels_t pixels_of_lane(float4 turn, int lane)
     pixels.b.y = mad(-2.0f, turn.w, pixels.b.x);
     return pixels;
 }
+
+#endif
 
 #if MATRIX == 1
 
@@ -190,7 +223,70 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 
 #define CELLS_AT(cells) 0
 
-#if MATRIX == 2
+#if MATRIX == 3
+
+/* sums += weights * values for 8 pixels and 16 slices: an item has the weights of all pixels for the bin of its lane, and
+ * the values of all bins, in pairs, for the slice of its lane. */
+float8 __attribute__((overloadable)) MATRIX_FUNCTION(short8 weights, int8 values, float8 sums);
+
+HELPER short half_bits(float value)
+{
+    short bits = 0;
+    vstore_half_rte(value, 0, (half *)&bits);
+    return bits;
+}
+
+/* Slices from `first` on; the halves of 16 bins of two projections. */
+HELPER void multiply(sums_t *sums, __local const uchar *cells, uint4 place, int first, const short *weights, int lane)
+{
+    UNROLL_ALL
+    for (int n = 0; n < SLICES / 16; n++) {
+        int values[8];
+        UNROLL_ALL
+        for (int pair = 0; pair < 8; pair++) {
+            __local const ushort *bin = (__local const ushort *)(cells + (pair < 4 ? place.y : place.w) +
+                                                                 pair % 4 * 2 * ROW_BYTES) + first + 16 * n + lane;
+            values[pair] = bin[0] | bin[ROW_BYTES / 2] << 16;
+        }
+        UNROLL_ALL
+        for (int part = 0; part < 2; part++)
+            vstore8(MATRIX_FUNCTION(vload8(part, weights), vload8(0, values), vload8(2 * n + part, sums->value)),
+                    2 * n + part, sums->value);
+    }
+}
+
+HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, pixels_t pixels, int lane)
+{
+    const int bin = lane % 8;
+    const float first = as_float(lane < 8 ? place.x : place.z);
+    const float2 turn = lane < 8 ? pixels.xy : pixels.zw;
+    short high[16];
+#if SPLIT && LINEAR
+    short low[16];
+#endif
+    UNROLL_ALL
+    for (int pixel = 0; pixel < 16; pixel++) {
+        const float d = d_of_pixel(first, turn, pixel);
+#if LINEAR
+        const float weight = max(0.0f, 1.0f - fabs(d - bin));
+        high[pixel] = half_bits(weight);
+#if SPLIT
+        low[pixel] = half_bits(weight - rounded_to_half(weight));
+#endif
+#else
+        high[pixel] = convert_int_rtn(d) == bin ? half_bits(1.0f) : 0;
+#endif
+    }
+    multiply(sums, cells, place, 0, high, lane);
+#if SPLIT
+    multiply(sums, cells, place, SLICES, high, lane);
+#if LINEAR
+    multiply(sums, cells, place, 0, low, lane);
+#endif
+#endif
+}
+
+#elif MATRIX == 2
 
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 
@@ -253,11 +349,22 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 {
     for (int column = 0; column < 16; column++) {
         const int bin = column % 8;
-        const float2 d = (column < 8 ? as_float(place.x) + pixels.a : as_float(place.z) + pixels.b) - bin;
         const uint row = (column < 8 ? place.y : place.w) + bin * ROW_BYTES;
+#if LANES == 16
+        const float first = as_float(column < 8 ? place.x : place.z);
+        float2 weights[16];
+        for (int pixel = 0; pixel < 16; pixel++)
+            weights[pixel] = weight_of(d_of_pixel(first, column < 8 ? pixels.xy : pixels.zw, pixel) - bin);
+#else
+        const float2 d = (column < 8 ? as_float(place.x) + pixels.a : as_float(place.z) + pixels.b) - bin;
         const float2 weights[2] = {weight_of(d.x), weight_of(d.y)};
+#endif
         for (int n = 0; n < SUMS; n++) {
+#if LANES == 16
+            const float2 weight = weights[pixel_of_sum(n, lane)];
+#else
             const float2 weight = weights[SECOND_PIXEL(n)];
+#endif
             const float value = cell_value(cells, row, slice_of_sum(n, lane));
             sums->value[n] = mad(weight.x, value, sums->value[n]);
 #if SPLIT

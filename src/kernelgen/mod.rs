@@ -178,8 +178,8 @@ pub enum Matrix {
     Plain,
     /// The matrix unit, by inline assembly.
     Assembly,
-    /// The matrix unit, by this function of the compiler.
-    Function(String),
+    /// The matrix unit, by this function of the compiler, and the attribute that makes warps as it wants them.
+    Function { name: String, warp_attribute: String },
 }
 
 /// What a problem has to say about its kernel.
@@ -264,7 +264,7 @@ impl KernelSpec {
         } else if hardware.matrix {
             Matrix::Assembly
         } else if !hardware.matrix_function.is_empty() && facts.is_none_or(|f| f.has(HALF_ARITHMETIC)) {
-            Matrix::Function(hardware.matrix_function.clone())
+            Matrix::Function { name: hardware.matrix_function.clone(), warp_attribute: hardware.warp_attribute.clone() }
         } else {
             Matrix::Plain
         };
@@ -483,9 +483,12 @@ impl KernelSpec {
         let matrix = match &self.matrix {
             Matrix::Plain => 0,
             Matrix::Assembly => 1,
-            Matrix::Function(name) => {
+            Matrix::Function { name, warp_attribute } => {
                 defines.word("MATRIX_FUNCTION", name)?;
-                2
+                if !warp_attribute.is_empty() {
+                    defines.word("WARP_ATTRIBUTE", warp_attribute)?;
+                }
+                if self.lanes == 16 { 3 } else { 2 }
             }
         };
         defines.number("MATRIX", matrix)?;
@@ -805,7 +808,10 @@ mod tests {
             KernelSpec::new(&offer, &profile, offer.texels()[0], problem, Some(&facts))
         };
         let own = profile.hardware.compiler_extension.as_str();
-        assert_eq!(spec(&[own, HALF_ARITHMETIC]).matrix, Matrix::Function(profile.hardware.matrix_function.clone()));
+        assert_eq!(
+            spec(&[own, HALF_ARITHMETIC]).matrix,
+            Matrix::Function { name: profile.hardware.matrix_function.clone(), warp_attribute: String::new() }
+        );
         for extensions in [&[own][..], &[HALF_ARITHMETIC], &[]] {
             let spec = spec(extensions);
             assert_eq!(spec.matrix, Matrix::Plain);

@@ -216,8 +216,14 @@ pub struct Hardware {
     pub assembly: bool,
     /// Whether assembly reaches matrix units that multiply 16 x 16 by 16 x 8 halves.
     pub matrix: bool,
-    /// In place of `matrix` the compiler's function that multiplies 16 x 16 by 16 x 16 halves, for warps of 64.
+    /// In place of `matrix` the compiler's function that multiplies halves: 16 x 16 by 16 x 16 with warps of 64, 8 x 16 by
+    /// 16 x 16 with warps of 16.
     pub matrix_function: String,
+    /// Items of a warp of that function: 64, or 16.
+    pub matrix_lanes: u32,
+    /// The function attribute, with the number of items in brackets after it, that makes a warp have so many; empty where
+    /// all have.
+    pub warp_attribute: String,
     /// Whether assembly reaches an engine that copies to local memory in bulk.
     pub bulk_copies: bool,
 }
@@ -225,7 +231,11 @@ pub struct Hardware {
 impl Hardware {
     /// Items of a warp, as its matrix unit wants them.
     pub fn lanes(&self) -> u32 {
-        if self.matrix_function.is_empty() { 32 } else { 64 }
+        match (self.matrix_function.is_empty(), self.matrix_lanes) {
+            (true, _) => 32,
+            (false, 0) => 64,
+            (false, lanes) => lanes,
+        }
     }
 }
 
@@ -970,8 +980,14 @@ impl Profile {
             return Err(format!("fft.radices {:?} must hold 2 and only primes up to 13", self.fft.radices));
         }
         let function = &self.hardware.matrix_function;
-        if !function.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return Err(format!("hardware.matrix-function `{function}` must be the name of a function"));
+        for (key, name) in [("matrix-function", function), ("warp-attribute", &self.hardware.warp_attribute)] {
+            if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                return Err(format!("hardware.{key} `{name}` must be a plain name"));
+            }
+        }
+        let lanes = self.hardware.matrix_lanes;
+        if !matches!(lanes, 0 | 16 | 64) || (lanes > 0 && function.is_empty()) {
+            return Err(format!("hardware.matrix-lanes {lanes} must be 16 or 64, with a matrix-function"));
         }
         if self.hardware.matrix && !function.is_empty() {
             return Err("hardware: matrix and matrix-function are for different matrix units".into());
