@@ -11,7 +11,7 @@ mod session;
 
 pub use filter::{FilterSetup, Filtered, RowStage};
 pub use launch::BackProjector;
-pub use session::{Resources, Session, SinogramStore};
+pub use session::{Resources, Session, SinogramStore, Staging};
 
 use crate::error::{Error, Result};
 use crate::profile::architecture;

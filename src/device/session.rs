@@ -3,14 +3,17 @@
 use super::{FoundDevice, cl_error, images};
 use crate::error::{Error, Result};
 use crate::kernelgen::{KernelSource, Texel};
-use crate::profile::facts::{DeviceFacts, ImageFormat};
+use crate::profile::facts::{DeviceFacts, DeviceKind, ImageFormat};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image};
+use opencl3::memory::{
+    Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image,
+};
 use opencl3::program::Program;
-use opencl3::types::{CL_BLOCKING, cl_map_flags, cl_mem_flags};
+use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_map_flags, cl_mem_flags};
+use rayon::prelude::*;
 use serde::Serialize;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,6 +167,79 @@ impl Session {
         Ok(result)
     }
 
+    /// Memory that the device copies from and to at full speed, in two halves, for pieces of `most` values and less;
+    /// `None` where the device is a processor, which copies nothing.
+    pub fn staging(&self, most: usize) -> Result<Option<Staging>> {
+        if self.facts.kind == DeviceKind::Cpu {
+            return Ok(None);
+        }
+        let room = most.clamp(1, STAGED);
+        let half = || -> Result<Half> {
+            let buffer = self.buffer(room, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?;
+            let mut place = ptr::null_mut();
+            let flags = CL_MAP_READ | CL_MAP_WRITE;
+            // SAFETY: all of the buffer; it stays mapped for as long as it lives.
+            unsafe { self.queue.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, room * 4, &mut place, &[]) }
+                .map_err(|e| cl_error("mapping memory for copies", self.device_name(), e))?;
+            Ok(Half { place: place.cast(), room, buffer })
+        };
+        Ok(Some(Staging { halves: [half()?, half()?] }))
+    }
+
+    /// As [`write`](Self::write), by way of staging memory.
+    pub fn upload(&self, buffer: &mut Buffer<f32>, data: &[f32], staging: &mut Staging, what: &str) -> Result<()> {
+        let failed = |e| cl_error(&format!("uploading {what}"), self.device_name(), e);
+        let mut pending: [Option<Event>; 2] = [None, None];
+        let room = staging.halves[0].room;
+        let copied = data.chunks(room).enumerate().try_for_each(|(number, piece)| {
+            if let Some(event) = pending[number % 2].take() {
+                event.wait().map_err(failed)?;
+            }
+            let half = staging.halves[number % 2].values(piece.len());
+            copy(half, piece);
+            let offset = number * room * 4;
+            // SAFETY: the half is not touched before the event is over; the driver checks the size against the buffer's.
+            let event = unsafe { self.queue.enqueue_write_buffer(buffer, CL_NON_BLOCKING, offset, half, &[]) };
+            pending[number % 2] = Some(event.map_err(failed)?);
+            self.queue.flush().map_err(failed)
+        });
+        self.finish().and(copied)
+    }
+
+    /// As [`read`](Self::read), by way of staging memory.
+    pub fn download(&self, buffer: &Buffer<f32>, data: &mut [f32], staging: &mut Staging, what: &str) -> Result<()> {
+        let failed = |e| cl_error(&format!("downloading {what}"), self.device_name(), e);
+        let room = staging.halves[0].room;
+        let start = |staging: &mut Staging, number: usize, count: usize| {
+            let half = staging.halves[number % 2].values(count);
+            // SAFETY: as for uploads.
+            let event =
+                unsafe { self.queue.enqueue_read_buffer(buffer, CL_NON_BLOCKING, number * room * 4, half, &[]) };
+            let event = event.map_err(failed)?;
+            self.queue.flush().map_err(failed)?;
+            Ok(event)
+        };
+        let counts: Vec<usize> = data.chunks(room).map(<[f32]>::len).collect();
+        let mut copies = || -> Result<()> {
+            let mut pending: [Option<Event>; 2] = [None, None];
+            for (number, &count) in counts.iter().enumerate().take(2) {
+                pending[number] = Some(start(staging, number, count)?);
+            }
+            for (number, piece) in data.chunks_mut(room).enumerate() {
+                if let Some(event) = pending[number % 2].take() {
+                    event.wait().map_err(failed)?;
+                }
+                copy(piece, staging.halves[number % 2].values(piece.len()));
+                if let Some(&count) = counts.get(number + 2) {
+                    pending[number % 2] = Some(start(staging, number + 2, count)?);
+                }
+            }
+            Ok(())
+        };
+        let copied = copies();
+        self.finish().and(copied)
+    }
+
     /// Starts a launch of a kernel.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
         Launch { session: self, kernel, name, index: 0 }
@@ -183,6 +259,36 @@ impl Session {
     pub fn finish(&self) -> Result<()> {
         self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
     }
+}
+
+/// Most values of one half of staging memory.
+const STAGED: usize = 16 << 20;
+
+/// See [`Session::staging`].
+pub struct Staging {
+    halves: [Half; 2],
+}
+
+/// A buffer that is mapped for as long as it lives.
+struct Half {
+    place: *mut f32,
+    room: usize,
+    #[allow(dead_code)] // it keeps `place` alive
+    buffer: Buffer<f32>,
+}
+
+impl Half {
+    /// The first `count` values, at most all.
+    fn values(&mut self, count: usize) -> &mut [f32] {
+        // SAFETY: `room` floats are mapped there, and this is the only way to them.
+        unsafe { std::slice::from_raw_parts_mut(self.place, count.min(self.room)) }
+    }
+}
+
+/// Copies values on all processors.
+fn copy(to: &mut [f32], from: &[f32]) {
+    const PIECE: usize = 1 << 18;
+    to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
 }
 
 /// What a built kernel takes of the device, as far as the driver tells.

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};
@@ -278,12 +279,9 @@ impl SliceWriter {
     /// [`Error::Output`] when the file cannot be written (nothing is left under its name), the slice
     /// was written already, is not one of the indices, is out of order or has another size.
     pub fn write(&mut self, index: usize, data: &[f32]) -> Result<()> {
+        let place = self.free_place(index)?;
         let path = self.path_of(index);
         let wrong = |why: String| Error::output(&path, format!("slice {index} {why}"));
-        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced".into()))?;
-        if self.written[place] {
-            return Err(wrong("was written already".into()));
-        }
         if matches!(self.target, Target::Single(_)) {
             if let Some(before) = self.written[..place].iter().position(|done| !done) {
                 let before = self.indices[before];
@@ -307,24 +305,54 @@ impl SliceWriter {
             };
             self.single = Some(single); // an error above has dropped and removed it
         } else {
-            if !self.overwrite && path.exists() {
-                return Err(wrong("exists by now; is another run writing to the same --output?".into()));
-            }
-            self.clamped += write_file(
-                &path,
-                Page {
-                    width: self.width,
-                    height: self.height,
-                    data,
-                    encoding: self.encoding,
-                    software: &self.software,
-                    slice: Some(index),
-                    number: None,
-                },
-            )?;
+            self.clamped += self.write_slice(index, data)?;
         }
         self.written[place] = true;
         Ok(())
+    }
+
+    /// Writes slices, numbers with their values; files of their own on all processors, whatever their order.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), of the first slice that fails; others may be there, whole.
+    pub fn write_all(&mut self, slices: &[(usize, &[f32])]) -> Result<()> {
+        if matches!(self.target, Target::Single(_)) {
+            return slices.iter().try_for_each(|(index, data)| self.write(*index, data));
+        }
+        let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
+        let writer = &*self;
+        let clamped = slices.par_iter().map(|(index, data)| writer.write_slice(*index, data)).collect::<Vec<_>>();
+        for (place, clamped) in places.into_iter().zip(clamped) {
+            self.clamped += clamped?;
+            self.written[place] = true;
+        }
+        Ok(())
+    }
+
+    /// Where an announced slice that was not written yet is in the list.
+    fn free_place(&self, index: usize) -> Result<usize> {
+        let wrong = |why: &str| Error::output(&self.path_of(index), format!("slice {index} {why}"));
+        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced"))?;
+        if self.written[place] { Err(wrong("was written already")) } else { Ok(place) }
+    }
+
+    /// A slice into a file of its own; the values that did not fit.
+    fn write_slice(&self, index: usize, data: &[f32]) -> Result<u64> {
+        let path = self.path_of(index);
+        if !self.overwrite && path.exists() {
+            let why = format!("slice {index} exists by now; is another run writing to the same --output?");
+            return Err(Error::output(&path, why));
+        }
+        let page = Page {
+            width: self.width,
+            height: self.height,
+            data,
+            encoding: self.encoding,
+            software: &self.software,
+            slice: Some(index),
+            number: None,
+        };
+        write_file(&path, page)
     }
 
     /// The file that holds slice `index`.

@@ -1,6 +1,6 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
+use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore, Staging};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
 use crate::geometry::Geometry;
@@ -9,6 +9,7 @@ use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 use serde::Serialize;
+use std::time::Instant;
 
 /// Everything that an engine is made from.
 pub struct Setup<'a> {
@@ -24,7 +25,7 @@ pub struct Setup<'a> {
     pub chunk: usize,
 }
 
-/// Seconds that the device spent, by stage.
+/// Seconds by stage: of the device's clock, and for copies the host's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceSeconds {
     pub upload: f64,
@@ -50,6 +51,7 @@ pub struct Engine {
     sinogram: SinogramStore,
     rows: Buffer<f32>,
     slices: Buffer<f32>,
+    staging: Option<Staging>,
     group: usize,
     chunk: usize,
     in_slice: usize,
@@ -112,6 +114,7 @@ impl Engine {
             sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
             rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
             slices: session.buffer(setup.chunk * out_slice, CL_MEM_WRITE_ONLY, "slices")?,
+            staging: session.staging(setup.chunk * in_slice.max(out_slice))?,
             group: spec.slices as usize,
             chunk: setup.chunk,
             in_slice,
@@ -130,7 +133,12 @@ impl Engine {
         if count > self.chunk || slices.len() != count * self.out_slice {
             return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {}", self.chunk)));
         }
-        let upload = self.session.write(&mut self.rows, sinograms, "sinograms")?;
+        let start = Instant::now();
+        match &mut self.staging {
+            Some(staging) => self.session.upload(&mut self.rows, sinograms, staging, "sinograms")?,
+            None => drop(self.session.write(&mut self.rows, sinograms, "sinograms")?),
+        }
+        let upload = start.elapsed().as_secs_f64();
         let mut filter = Vec::new();
         let mut host = 0.0;
         let mut back_projection = Vec::new();
@@ -150,12 +158,17 @@ impl Engine {
             )?);
         }
         self.session.finish()?;
-        let download = self.session.read(&self.slices, slices, "slices")?;
+        let start = Instant::now();
+        match &mut self.staging {
+            Some(staging) => self.session.download(&self.slices, slices, staging, "slices")?,
+            None => drop(self.session.read(&self.slices, slices, "slices")?),
+        }
+        let download = start.elapsed().as_secs_f64();
         self.seconds += DeviceSeconds {
-            upload: seconds(&[upload]),
+            upload,
             filter: seconds(&filter) + host,
             back_projection: seconds(&back_projection),
-            download: seconds(&[download]),
+            download,
         };
         Ok(())
     }

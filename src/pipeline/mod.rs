@@ -24,7 +24,7 @@ use crate::plan::{Avoid, Plan, Scan, StackShape, available_memory};
 use crate::preprocess::{Clamped, ClampedCounts, Correction, Fields};
 use crate::profile::ProfileStore;
 use crate::report::Reporter;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use rayon::prelude::*;
 use selftest::{Prepared, open_device};
 use serde_json::json;
@@ -96,9 +96,16 @@ impl Source {
 
     /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan.
     fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
+        let mut out = Vec::new();
+        self.read_into(which, &mut Vec::new(), &mut out)?;
+        Ok(out)
+    }
+
+    /// The same into memory that was used before; `band` is for rows of projections.
+    fn read_into(&self, which: &[usize], band: &mut Vec<f32>, out: &mut Vec<f32>) -> Result<()> {
         let bins = self.scan.geometry.bins;
         let used = &self.scan.used;
-        let mut out = vec![0f32; which.len() * self.sinogram_len()];
+        out.resize(which.len() * self.sinogram_len(), 0.0);
         if self.sinograms {
             let total = self.stack.height();
             out.par_chunks_mut(self.sinogram_len()).zip(which).try_for_each(|(sinogram, &slice)| -> Result<()> {
@@ -120,7 +127,7 @@ impl Source {
             // rows of a projection, then rows of a sinogram
             let rows = span_of(which);
             let total = self.stack.len();
-            let mut band = vec![0f32; used.len() * which.len() * bins];
+            band.resize(used.len() * which.len() * bins, 0.0);
             band.par_chunks_mut(which.len() * bins).zip(used).try_for_each(|(wanted, &p)| -> Result<()> {
                 if rows.len() == which.len() {
                     self.stack.read_rows(p, rows.clone(), wanted)?;
@@ -141,7 +148,7 @@ impl Source {
                 }
             });
         }
-        Ok(out)
+        Ok(())
     }
 }
 
@@ -428,10 +435,13 @@ fn stages(
 ) -> Result<Done> {
     let (to_device, from_reader) = bounded::<Chunk>(1);
     let (to_writer, from_device) = bounded::<Chunk>(1);
+    // memory of chunks that are done goes back to where it is filled
+    let (read_again, spare_sinograms) = unbounded();
+    let (fill_again, spare_slices) = unbounded();
     std::thread::scope(|scope| {
-        let reader = scope.spawn(move || read_stage(source, chunk, cancelled, to_device));
-        let writing = scope.spawn(move || write_stage(job, source, writer, finish, from_device, advance));
-        let computed = device_stage(source, engine, from_reader, to_writer);
+        let reader = scope.spawn(move || read_stage(source, chunk, cancelled, to_device, spare_sinograms));
+        let writing = scope.spawn(move || write_stage(job, source, writer, finish, from_device, fill_again, advance));
+        let computed = device_stage(source, engine, from_reader, to_writer, read_again, spare_slices);
         let read = reader.join().unwrap_or_else(|_| Err(crashed("reader")));
         let written = writing.join().unwrap_or_else(|_| Err(crashed("writer")));
         // the first cause counts: a stage whose neighbour is gone just ends
@@ -449,9 +459,16 @@ fn crashed(stage: &str) -> Error {
 }
 
 /// Reads chunk after chunk; the seconds that took.
-fn read_stage(source: &Source, chunk: usize, cancelled: &AtomicBool, out: Sender<Chunk>) -> Result<f64> {
+fn read_stage(
+    source: &Source,
+    chunk: usize,
+    cancelled: &AtomicBool,
+    out: Sender<Chunk>,
+    spare: Receiver<Vec<f32>>,
+) -> Result<f64> {
     let slices = &source.scan.slices;
     let mut busy = 0.0;
+    let mut band = Vec::new();
     for which in pieces(slices.len(), chunk) {
         if cancelled.load(Relaxed) {
             return Err(Error::Interrupted(
@@ -459,7 +476,8 @@ fn read_stage(source: &Source, chunk: usize, cancelled: &AtomicBool, out: Sender
             ));
         }
         let start = Instant::now();
-        let values = source.read(&slices[which.clone()])?;
+        let mut values = spare.try_recv().unwrap_or_default();
+        source.read_into(&slices[which.clone()], &mut band, &mut values)?;
         busy += start.elapsed().as_secs_f64();
         if out.send(Chunk { which, values }).is_err() {
             break;
@@ -468,11 +486,21 @@ fn read_stage(source: &Source, chunk: usize, cancelled: &AtomicBool, out: Sender
     Ok(busy)
 }
 
-fn device_stage(source: &Source, engine: &mut Engine, input: Receiver<Chunk>, out: Sender<Chunk>) -> Result<()> {
+fn device_stage(
+    source: &Source,
+    engine: &mut Engine,
+    input: Receiver<Chunk>,
+    out: Sender<Chunk>,
+    done: Sender<Vec<f32>>,
+    spare: Receiver<Vec<f32>>,
+) -> Result<()> {
     let pixels = source.scan.geometry.roi.pixels();
     for chunk in input {
-        let mut values = vec![0f32; chunk.which.len() * pixels];
+        let mut values = spare.try_recv().unwrap_or_default();
+        values.resize(chunk.which.len() * pixels, 0.0);
         engine.reconstruct(&chunk.values, &mut values)?;
+        // the reader may have read all
+        let _ = done.send(chunk.values);
         if out.send(Chunk { which: chunk.which, values }).is_err() {
             break;
         }
@@ -487,6 +515,7 @@ fn write_stage(
     mut writer: SliceWriter,
     finish: &Finish,
     input: Receiver<Chunk>,
+    spare: Sender<Vec<f32>>,
     advance: &mut (dyn FnMut(usize) + Send),
 ) -> Result<Done> {
     let scan = &source.scan;
@@ -498,15 +527,16 @@ fn write_stage(
     for mut chunk in input {
         let start = Instant::now();
         chunk.values.par_chunks_mut(pixels).for_each(|slice| finish.apply(scan, slice));
-        for (at, slice) in chunk.which.clone().zip(chunk.values.chunks(pixels)) {
-            writer.write(scan.slices[at], slice)?;
-            if at == middle && job.preview.is_some() {
-                kept = slice.to_vec();
-            }
+        let slices: Vec<_> = chunk.which.clone().map(|at| scan.slices[at]).zip(chunk.values.chunks(pixels)).collect();
+        writer.write_all(&slices)?;
+        if chunk.which.contains(&middle) && job.preview.is_some() {
+            kept = slices[middle - chunk.which.start].1.to_vec();
         }
         busy += start.elapsed().as_secs_f64();
         written += chunk.which.len();
         advance(chunk.which.len());
+        // who made it may be gone
+        let _ = spare.send(chunk.values);
     }
     let clipped = writer.clamped();
     if written == scan.slices.len() {
