@@ -75,8 +75,9 @@ def panel(title, lines, left, unit):
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in (place(x, y) for x, y, *_ in line))
         svg.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         y = top + height + 58 + 16 * number
+        end = float(f"{line[-1][1]:.3g}")
         svg.append(f'<path d="M{left},{y - 4}h24" stroke="{colour}" stroke-width="2"{dash}/>')
-        svg.append(f'<text x="{left + 30}" y="{y}">{name}: {line[-1][1]:.3g} at the end</text>')
+        svg.append(f'<text x="{left + 30}" y="{y}">{name}: {end:g} at the end</text>')
     return svg, top + height + 58 + 16 * len(lines)
 
 
