@@ -119,7 +119,7 @@ impl Diagnosis {
                 first.to_owned(),
             ]);
         }
-        markdown(&lines.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[2, 3])
+        markdown(&lines, &[2, 3])
     }
 
     /// What everything comes to, in a line.

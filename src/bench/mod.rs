@@ -307,28 +307,6 @@ pub(crate) fn scientific(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
 }
 
-/// A Markdown table with aligned columns, of which some hold numbers; the first line is the head.
-pub(crate) fn table_of(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> String {
-    let columns = lines.first().map_or(0, |line| line.as_ref().len());
-    let width = |c: usize| lines.iter().map(|l| l.as_ref()[c].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for (at, line) in lines.iter().enumerate() {
-        for (c, (cell, &width)) in line.as_ref().iter().zip(&widths).enumerate() {
-            text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
-        }
-        text += "|\n";
-        if at == 0 {
-            for (c, &width) in widths.iter().enumerate() {
-                let dashes = "-".repeat(width + 1);
-                text += &if numeric.contains(&c) { format!("|{dashes}:") } else { format!("|{dashes}-") };
-            }
-            text += "|\n";
-        }
-    }
-    text
-}
-
 /// The result as a Markdown table with aligned columns, and why kernels have no result; profiles are named when there
 /// are several.
 pub fn table(rows: &[Row]) -> String {
@@ -382,13 +360,13 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// Lines of cells, the first the head, as a Markdown table with aligned columns; `numeric` ones lie to the right.
-pub(crate) fn markdown(lines: &[&[String]], numeric: &[usize]) -> String {
-    let columns = lines.first().map_or(0, |line| line.len());
-    let wide = |cell: &String| cell.chars().count();
-    let widths: Vec<usize> = (0..columns).map(|c| lines.iter().map(|l| wide(&l[c])).max().unwrap_or(0)).collect();
+pub(crate) fn markdown(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> String {
+    let columns = lines.first().map_or(0, |line| line.as_ref().len());
+    let width = |c: usize| lines.iter().map(|l| l.as_ref()[c].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
-        for (c, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+        for (c, (cell, &width)) in line.as_ref().iter().zip(&widths).enumerate() {
             text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
         }
         text += "|\n";

@@ -290,15 +290,7 @@ impl SliceWriter {
             let Some(mut single) = self.single.take() else {
                 return Err(wrong("came after this file failed".into()));
             };
-            let page = Page {
-                width: self.width,
-                height: self.height,
-                data,
-                encoding: self.encoding,
-                software: &self.software,
-                slice: Some(index),
-                number: Some((place, self.indices.len())),
-            };
+            let page = self.page(index, data, Some((place, self.indices.len())));
             self.clamped += match &mut single.encoder {
                 Either::Classic(encoder) => page.write(encoder, &path)?,
                 Either::Big(encoder) => page.write(encoder, &path)?,
@@ -343,16 +335,20 @@ impl SliceWriter {
             let why = format!("slice {index} exists by now; is another run writing to the same --output?");
             return Err(Error::output(&path, why));
         }
-        let page = Page {
+        write_file(&path, self.page(index, data, None))
+    }
+
+    /// A slice as a page, with its place among all pages of one file.
+    fn page<'a>(&'a self, index: usize, data: &'a [f32], number: Option<(usize, usize)>) -> Page<'a> {
+        Page {
             width: self.width,
             height: self.height,
             data,
             encoding: self.encoding,
             software: &self.software,
             slice: Some(index),
-            number: None,
-        };
-        write_file(&path, page)
+            number,
+        }
     }
 
     /// The file that holds slice `index`.

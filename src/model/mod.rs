@@ -218,7 +218,6 @@ pub fn table(rows: &[Row]) -> String {
         line.push(share.unwrap_or("-".into()));
         lines.push(line);
     }
-    let lines: Vec<&[String]> = lines.iter().map(Vec::as_slice).collect();
     markdown(&lines, &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 17])
 }
 

@@ -9,7 +9,7 @@ pub use log::{Entry, Identity, Log};
 pub use search::{Candidate, Predict, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
-use crate::bench::{Reads, scientific, table_of, three_digits};
+use crate::bench::{Reads, markdown, scientific, three_digits};
 use crate::error::Result;
 use crate::kernelgen::{KernelSpec, auto_keys, fnv1a};
 use crate::margins::{margin, tie};
@@ -273,7 +273,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             changed,
         ]);
     }
-    table_of(&lines, &[3, 5, 6, 7])
+    markdown(&lines, &[3, 5, 6, 7])
 }
 
 #[cfg(test)]
