@@ -191,7 +191,8 @@ pub struct ReconstructArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub padding: Option<String>,
 
-    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several with commas between them, `/N` behind
+    /// one cuts it in N equal devices [default: best GPU, else CPU]
     #[arg(long, value_name = "SEL", help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Text>,

@@ -3,7 +3,7 @@
 //! Precedence: a flag wins over the run file, that over the default. A run file's keys are the flags' names.
 
 use crate::cli::{ReconstructArgs, Text};
-use crate::device::DeviceSelector;
+use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
 use crate::io::{Dtype, Target};
@@ -35,7 +35,7 @@ pub struct Job {
     pub filter: Filter,
     pub cutoff: f64,
     pub padding: Padding,
-    pub device: DeviceSelector,
+    pub device: DeviceList,
     pub profile: Option<String>,
     pub algorithm: Option<Algorithm>,
     pub interpolation: Interpolation,
@@ -471,7 +471,7 @@ impl Job {
                 "mirror" => Padding::Mirror,
                 _ => Padding::Edge,
             },
-            device: text(&args.device).map(|t| DeviceSelector::parse(&t)).transpose()?.unwrap_or_default(),
+            device: text(&args.device).map(|t| DeviceList::parse(&t)).transpose()?.unwrap_or_default(),
             profile: args.profile.clone(),
             algorithm: parse_algorithm(args.algorithm.as_deref())?,
             interpolation: parse_word(&args.interpolation, "interpolation", "linear")?.parse()?,

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
-use crate::profile::facts::DeviceFacts;
+use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{Algorithm, Choice, Offer, Profile, SLICE_MODES, Sampler};
 use std::fmt::Write as _;
 
@@ -156,24 +156,35 @@ pub struct Plan {
     pub spec: KernelSpec,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// Slices that are in flight together; a multiple of the slices per pass.
+    /// Slices that are on the device together; a multiple of the slices per pass.
     pub chunk: usize,
+    /// Chunks that the device holds, 2 where copies and kernels are to overlap.
+    pub sets: usize,
+    /// Slices that are copied to and from the device at once.
+    pub piece: usize,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
-    /// Host memory of the chunks in flight.
+    /// Host memory of the pieces in flight.
     pub host_bytes: u64,
     /// Why something else than the profile's first choice is done.
     pub notes: Vec<String>,
 }
 
-/// Chunks on the host at one time: one being read, one waiting, one computed, one waiting, one written.
-pub const CHUNKS_IN_FLIGHT: u64 = 4;
+/// Pieces on the host at one time in each direction: one being filled, one being emptied.
+pub const PIECES: usize = 2;
 
-/// A chunk is not made larger than this (bytes of input), so that reading, computing and writing overlap.
+/// A piece is not made larger than this many bytes of sinograms or slices.
+const PIECE_TARGET: u64 = 128 << 20;
+
+/// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
 const CHUNK_TARGET: u64 = 256 << 20;
 
+/// A run has at least so many chunks, if they are whole passes, so that reading, computing and writing overlap.
+const CHUNKS: u64 = 8;
+
 impl Plan {
-    /// Plans a run. `host_memory` is the budget of the chunks in bytes; `facts.image_formats` are trusted.
+    /// Plans a run on one device. `host_memory` is the budget of its pieces in bytes, of which a processor gets half for
+    /// itself; `facts.image_formats` are trusted.
     ///
     /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. In place of a kernel to
     /// avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the profile.
@@ -230,39 +241,52 @@ impl Plan {
         let in_slice = (bins * projections) as u64 * 4;
         let out_slice = geometry.roi.pixels() as u64 * 4;
         let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
+        // a processor's memory is the host's
+        let (budget, host_memory) = match facts.kind {
+            DeviceKind::Cpu => (budget.min(host_memory / 2), host_memory / 2),
+            _ => (budget, host_memory),
+        };
         let fixed_sum: u64 = fixed.iter().map(|b| b.bytes).sum();
-        let smallest = fixed_sum + slices * (in_slice + out_slice);
-        let largest_piece = fixed.iter().map(|b| b.bytes).max().unwrap_or(0);
-        if smallest > budget || largest_piece.max(slices * in_slice.max(out_slice)) > facts.max_allocation {
+        let of_slice = in_slice + out_slice;
+        let of_host = host_memory / (PIECES as u64 * of_slice).max(1);
+        if of_host < 1 {
+            return Err(Error::usage(format!(
+                "--memory: {} do not hold {PIECES} sinograms and {PIECES} slices in flight, {} together",
+                human(host_memory),
+                human(PIECES as u64 * of_slice)
+            )));
+        }
+        let smallest = fixed_sum + slices * of_slice;
+        let largest_piece = fixed.iter().map(|b| b.bytes).max().unwrap_or(0).max(slices * in_slice.max(out_slice));
+        if smallest > budget || largest_piece > facts.max_allocation {
             return Err(Error::Device(format!(
                 "{}: {} slices at once need {} of device memory (largest single buffer {}), there are {} (largest \
-                 allocation {}); use fewer --slices-per-pass, a --roi or another --device",
+                 allocation {}); use fewer --slices-per-pass, a --roi, more --memory or another --device",
                 facts.name,
                 spec.slices,
                 human(smallest),
-                human(largest_piece.max(slices * in_slice.max(out_slice))),
+                human(largest_piece),
                 human(budget),
                 human(facts.max_allocation),
             )));
         }
-        let of_device = ((budget - fixed_sum) / (in_slice + out_slice))
-            .min(facts.max_allocation / in_slice.max(1))
-            .min(facts.max_allocation / out_slice.max(1));
-        let of_host = host_memory / (CHUNKS_IN_FLIGHT * (in_slice + out_slice)).max(1);
-        let of_target = (CHUNK_TARGET / in_slice.max(1)).max(slices);
-        if of_host < 1 {
-            return Err(Error::usage(format!(
-                "--memory: {} do not hold {CHUNKS_IN_FLIGHT} slices in flight of {} each",
-                human(host_memory),
-                human(in_slice + out_slice)
-            )));
-        }
-        // whole groups, except that a small host may have to go slice by slice
-        let most = of_device.min(of_host).min(of_target).min(scan.slices.len() as u64).max(1);
-        let chunk = if most >= slices { most / slices * slices } else { most };
+        let run = scan.slices.len() as u64;
+        let whole_passes = |count: u64| count.max(slices) / slices * slices;
+        let wanted = (CHUNK_TARGET / in_slice.max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
+        let of_allocation = facts.max_allocation / in_slice.max(out_slice).max(1);
+        let chunk_of = |sets: u64| {
+            let of_device = (budget - fixed_sum) / (sets * of_slice).max(1);
+            (of_device >= slices).then(|| whole_passes(wanted.min(of_device).min(of_allocation)).min(run).max(1))
+        };
+        let (chunk, sets) = match chunk_of(2) {
+            Some(chunk) if chunk < run => (chunk, 2),
+            _ => (chunk_of(1).unwrap_or(slices), 1),
+        };
+        // the first is copied while the second is read
+        let piece = of_host.min((PIECE_TARGET / in_slice.max(out_slice).max(1)).max(1)).min(chunk.div_ceil(2));
         let mut device_bytes = vec![
-            Bytes { what: "sinograms", bytes: chunk * in_slice },
-            Bytes { what: "slices", bytes: chunk * out_slice },
+            Bytes { what: "sinograms", bytes: sets * chunk * in_slice },
+            Bytes { what: "slices", bytes: sets * chunk * out_slice },
         ];
         device_bytes.extend(fixed);
         Ok(Plan {
@@ -271,8 +295,10 @@ impl Plan {
             spec,
             rows,
             chunk: chunk as usize,
+            sets: sets as usize,
+            piece: piece as usize,
             device_bytes,
-            host_bytes: CHUNKS_IN_FLIGHT * chunk * (in_slice + out_slice),
+            host_bytes: PIECES as u64 * piece * of_slice,
             notes,
         })
     }
@@ -410,10 +436,12 @@ impl Plan {
         line(
             "chunks",
             format!(
-                "{} of {} slices, {} slices a pass",
+                "{} of {} slices, {} on the device at a time; {} slices a pass, {} a copy",
                 scan.slices.len().div_ceil(self.chunk),
                 self.chunk,
-                self.spec.slices
+                self.sets,
+                self.spec.slices,
+                self.piece
             ),
         );
         let total: u64 = self.device_bytes.iter().map(|b| b.bytes).sum();

@@ -109,7 +109,7 @@ fn reconstruct_with(
     let geometry = geometry(scan, roi);
     let count = sinograms.len() / (scan.bins * scan.projections());
     let length = rows.length;
-    let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count };
+    let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1 };
     let session = open(found).unwrap();
     let mut engine = match spec.parameters {
         Parameters::Standard(_) => Engine::new(session, &setup),

@@ -116,6 +116,7 @@ fn run(found: &FoundDevice, case: &Case, number: usize) -> Result<(f64, f64), Bo
         padding,
         rows: filter_rows,
         chunk: count,
+        sets: 1,
     };
     let mut engine = Engine::with_transform(open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
     let values = scan.bins * PROJECTIONS;

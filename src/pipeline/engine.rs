@@ -1,6 +1,6 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore, Staging};
+use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
 use crate::geometry::Geometry;
@@ -9,7 +9,6 @@ use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 use serde::Serialize;
-use std::time::Instant;
 
 /// Everything that an engine is made from.
 pub struct Setup<'a> {
@@ -21,8 +20,10 @@ pub struct Setup<'a> {
     pub padding: Padding,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// Slices that are uploaded together.
+    /// Slices that are on the device together.
     pub chunk: usize,
+    /// Chunks that the device has room for.
+    pub sets: usize,
 }
 
 /// Seconds by stage: of the device's clock, and for copies the host's.
@@ -34,35 +35,57 @@ pub struct DeviceSeconds {
     pub download: f64,
 }
 
-impl std::ops::AddAssign for DeviceSeconds {
-    fn add_assign(&mut self, other: Self) {
-        self.upload += other.upload;
-        self.filter += other.filter;
-        self.back_projection += other.back_projection;
-        self.download += other.download;
+impl std::ops::Add for DeviceSeconds {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        DeviceSeconds {
+            upload: self.upload + other.upload,
+            filter: self.filter + other.filter,
+            back_projection: self.back_projection + other.back_projection,
+            download: self.download + other.download,
+        }
     }
 }
 
 /// A device with built kernels, plans and buffers for one geometry.
 pub struct Engine {
-    session: Session,
-    filter: RowStage,
-    projector: BackProjector,
-    sinogram: SinogramStore,
-    rows: Buffer<f32>,
-    slices: Buffer<f32>,
-    staging: Option<Staging>,
-    group: usize,
-    chunk: usize,
-    in_slice: usize,
-    out_slice: usize,
+    pub(super) session: Session,
+    pub(super) kernels: Kernels,
+    /// What chunks are copied into and from: as many of each as there are to be chunks on the device.
+    pub(super) sets: Vec<Set>,
+    pub(super) shape: Shape,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
     pub resources: Resources,
     /// Why rows are not filtered as planned, if so.
     pub note: Option<String>,
-    pub seconds: DeviceSeconds,
+}
+
+/// Sizes of a chunk, in values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    /// Most slices of a chunk.
+    pub chunk: usize,
+    /// A sinogram.
+    pub in_slice: usize,
+    /// A slice.
+    pub out_slice: usize,
+}
+
+/// Room for a chunk on the device.
+pub(super) struct Set {
+    pub rows: Buffer<f32>,
+    pub slices: Buffer<f32>,
+}
+
+/// What computes chunks.
+pub(super) struct Kernels {
+    filter: RowStage,
+    projector: BackProjector,
+    sinogram: SinogramStore,
+    group: usize,
 }
 
 /// Opens a device, or says why not.
@@ -104,73 +127,88 @@ impl Engine {
         )?;
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
+        let shape = Shape { chunk: setup.chunk, in_slice: projections * bins, out_slice: geometry.roi.pixels() };
         let projector = BackProjector::new(&session, &source, geometry)?;
+        let set = || -> Result<Set> {
+            Ok(Set {
+                rows: session.buffer(shape.chunk * shape.in_slice, CL_MEM_READ_ONLY, "sinograms")?,
+                slices: session.buffer(shape.chunk * shape.out_slice, CL_MEM_WRITE_ONLY, "slices")?,
+            })
+        };
+        let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
+        let sinogram = SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?;
         Ok(Engine {
             resources: projector.resources,
-            filter,
-            note,
-            projector,
-            sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
-            rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
-            slices: session.buffer(setup.chunk * out_slice, CL_MEM_WRITE_ONLY, "slices")?,
-            staging: session.staging(setup.chunk * in_slice.max(out_slice))?,
-            group: spec.slices as usize,
-            chunk: setup.chunk,
-            in_slice,
-            out_slice,
+            kernels: Kernels { filter, projector, sinogram, group: spec.slices as usize },
+            sets,
+            shape,
             source,
-            seconds: DeviceSeconds::default(),
+            note,
             session,
         })
+    }
+
+    /// Makes the driver provide what it has promised: many allocate when memory is used first.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when it cannot.
+    pub fn touch(&mut self) -> Result<()> {
+        let Shape { chunk, in_slice, out_slice } = self.shape;
+        for set in &mut self.sets {
+            self.session.upload(&mut set.rows, chunk * in_slice - 1, &[0.0], "sinograms")?;
+            self.session.upload(&mut set.slices, chunk * out_slice - 1, &[0.0], "slices")?;
+        }
+        Ok(())
     }
 
     /// Reconstructs `[slice][projection][bin]` sinograms into `[slice][y][x]` slices, at most a chunk of them.
     ///
     /// A slice's bits do not depend on the others: groups only share a kernel run.
     pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<()> {
-        let count = sinograms.len() / self.in_slice;
-        if count > self.chunk || slices.len() != count * self.out_slice {
-            return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {}", self.chunk)));
+        let Shape { chunk, in_slice, out_slice } = self.shape;
+        let count = sinograms.len() / in_slice;
+        if count > chunk || slices.len() != count * out_slice {
+            return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
         }
-        let start = Instant::now();
-        match &mut self.staging {
-            Some(staging) => self.session.upload(&mut self.rows, sinograms, staging, "sinograms")?,
-            None => drop(self.session.write(&mut self.rows, sinograms, "sinograms")?),
-        }
-        let upload = start.elapsed().as_secs_f64();
+        let Some(set) = self.sets.first_mut() else {
+            return Err(Error::Device("there is no room for a chunk".into()));
+        };
+        self.session.upload(&mut set.rows, 0, sinograms, "sinograms")?;
+        self.kernels.run(&self.session, self.shape, &set.rows, &set.slices, count)?;
+        self.session.download(&set.slices, 0, slices, "slices")
+    }
+}
+
+impl Kernels {
+    /// Filters and back-projects `count` slices, waits, and tells the seconds of both.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        shape: Shape,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+    ) -> Result<(f64, f64)> {
         let mut filter = Vec::new();
         let mut host = 0.0;
         let mut back_projection = Vec::new();
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
-            let filtered =
-                self.filter.run(&self.session, &self.rows, start * self.in_slice, valid, &mut self.sinogram)?;
+            let filtered = self.filter.run(session, rows, start * shape.in_slice, valid, &mut self.sinogram)?;
             filter.extend(filtered.events);
             host += filtered.host.as_secs_f64();
+            let first = start * shape.out_slice;
             back_projection.push(self.projector.run(
-                &self.session,
+                session,
                 &self.sinogram,
                 self.filter.peaks(),
-                &self.slices,
-                start * self.out_slice,
+                slices,
+                first,
                 valid,
             )?);
         }
-        self.session.finish()?;
-        let start = Instant::now();
-        match &mut self.staging {
-            Some(staging) => self.session.download(&self.slices, slices, staging, "slices")?,
-            None => drop(self.session.read(&self.slices, slices, "slices")?),
-        }
-        let download = start.elapsed().as_secs_f64();
-        self.seconds += DeviceSeconds {
-            upload,
-            filter: seconds(&filter) + host,
-            back_projection: seconds(&back_projection),
-            download,
-        };
-        Ok(())
+        session.finish()?;
+        Ok((seconds(&filter) + host, seconds(&back_projection)))
     }
 }
 

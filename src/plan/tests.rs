@@ -114,17 +114,22 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
     let scan = Scan::new(&job(|_| {}), &stack()).unwrap();
     let cpu = ProfileStore::built_in().unwrap().named("cpu").unwrap();
     let choice = Choice { profile: cpu, reason: "test".into(), notes: Vec::new() };
-    let slices = |device_memory: &str, per_pass: Option<&str>, host: u64| {
+    let slices_on = |facts: &DeviceFacts, device_memory: &str, per_pass: Option<&str>, host: u64| {
         let job = job(|a| {
             a.device_memory = Some(device_memory.into());
             a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
-        Plan::new(&job, &scan, &choice, &example(), host, nothing(&known())).map(|plan| plan.spec.slices)
+        Plan::new(&job, &scan, &choice, facts, host, nothing(&known())).map(|plan| plan.spec.slices)
     };
+    let slices =
+        |device_memory: &str, per_pass: Option<&str>, host| slices_on(&example(), device_memory, per_pass, host);
     assert_eq!(slices("1GiB", None, 8 << 30).unwrap(), 64);
     assert_eq!(slices("35MiB", None, 8 << 30).unwrap(), 32);
-    assert_eq!(slices("1GiB", None, 40 << 20).unwrap(), 16);
+    // a processor's memory is the host's
+    let processor = DeviceFacts { kind: facts::DeviceKind::Cpu, ..example() };
+    assert_eq!(slices("1GiB", None, 30 << 20).unwrap(), 64);
+    assert_eq!(slices_on(&processor, "1GiB", None, 30 << 20).unwrap(), 16);
     assert!(slices("35MiB", Some("64"), 8 << 30).is_err());
     assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
 }
