@@ -273,6 +273,14 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Running")]
     #[serde(skip)]
     pub dry_run: bool,
+    /// Wait for files that are still arriving, until nothing has come for so many seconds
+    #[arg(long, value_name = "SECONDS", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Text>,
+    /// Pages of the stack that --watch waits for [default: lines of --angles for projections, else what comes]
+    #[arg(long, value_name = "COUNT", requires = "watch", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<usize>,
     /// Host memory to use, such as 8G [default: half of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ use crate::spectrum::Filter;
 use clap::CommandFactory;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Largest side of a slice.
 const MAX_SIZE: usize = 1 << 16;
@@ -50,6 +51,10 @@ pub struct Job {
     pub preview: Option<PathBuf>,
     pub overwrite: bool,
     pub dry_run: bool,
+    /// Wait for files until nothing has come for so long.
+    pub watch: Option<Duration>,
+    /// Pages that will come.
+    pub expect: Option<usize>,
     pub memory: Option<u64>,
     pub device_memory: Option<u64>,
     pub progress: ProgressKind,
@@ -305,6 +310,16 @@ pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
     }
 }
 
+/// Longest wait that `--watch` takes, in seconds.
+const LONGEST_WAIT: f64 = 7.0 * 24.0 * 3600.0;
+
+fn parse_patience(text: &str) -> Result<Duration> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_WAIT => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(Error::usage(format!("--watch: `{text}` is not a number of seconds above 0, such as 60"))),
+    }
+}
+
 /// Two numbers, the first smaller.
 fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
@@ -485,6 +500,8 @@ impl Job {
             preview: args.preview.clone(),
             overwrite: args.overwrite,
             dry_run: args.dry_run,
+            watch: text(&args.watch).map(|t| parse_patience(&t)).transpose()?,
+            expect: args.expect,
             memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
             device_memory: text(&args.device_memory).map(|t| parse_size(&t, "--device-memory")).transpose()?,
             progress,

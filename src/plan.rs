@@ -160,11 +160,11 @@ pub struct Plan {
     pub chunk: usize,
     /// Chunks that the device holds, 2 where copies and kernels are to overlap.
     pub sets: usize,
-    /// Slices that are copied to and from the device at once.
+    /// Slices that are copied to and from the device at once; the whole chunk where nothing is copied.
     pub piece: usize,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
-    /// Host memory of the pieces in flight.
+    /// Host memory of the pieces in flight, besides the device's.
     pub host_bytes: u64,
     /// Why something else than the profile's first choice is done.
     pub notes: Vec<String>,
@@ -183,8 +183,8 @@ const CHUNK_TARGET: u64 = 256 << 20;
 const CHUNKS: u64 = 8;
 
 impl Plan {
-    /// Plans a run on one device. `host_memory` is the budget of its pieces in bytes, of which a processor gets half for
-    /// itself; `facts.image_formats` are trusted.
+    /// Plans a run on one device. `host_memory` is the budget of its pieces in bytes, for a processor of everything;
+    /// `facts.image_formats` are trusted.
     ///
     /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. In place of a kernel to
     /// avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the profile.
@@ -241,11 +241,9 @@ impl Plan {
         let in_slice = (bins * projections) as u64 * 4;
         let out_slice = geometry.roi.pixels() as u64 * 4;
         let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
-        // a processor's memory is the host's
-        let (budget, host_memory) = match facts.kind {
-            DeviceKind::Cpu => (budget.min(host_memory / 2), host_memory / 2),
-            _ => (budget, host_memory),
-        };
+        // a processor computes in the host's memory, where nothing needs to be copied
+        let shared = facts.kind == DeviceKind::Cpu;
+        let budget = if shared { budget.min(host_memory) } else { budget };
         let fixed_sum: u64 = fixed.iter().map(|b| b.bytes).sum();
         let of_slice = in_slice + out_slice;
         let of_host = host_memory / (PIECES as u64 * of_slice).max(1);
@@ -283,7 +281,8 @@ impl Plan {
             _ => (chunk_of(1).unwrap_or(slices), 1),
         };
         // the first is copied while the second is read
-        let piece = of_host.min((PIECE_TARGET / in_slice.max(out_slice).max(1)).max(1)).min(chunk.div_ceil(2));
+        let copied = of_host.min((PIECE_TARGET / in_slice.max(out_slice).max(1)).max(1)).min(chunk.div_ceil(2));
+        let piece = if shared { chunk } else { copied };
         let mut device_bytes = vec![
             Bytes { what: "sinograms", bytes: sets * chunk * in_slice },
             Bytes { what: "slices", bytes: sets * chunk * out_slice },
@@ -298,7 +297,7 @@ impl Plan {
             sets: sets as usize,
             piece: piece as usize,
             device_bytes,
-            host_bytes: PIECES as u64 * piece * of_slice,
+            host_bytes: if shared { 0 } else { PIECES as u64 * piece * of_slice },
             notes,
         })
     }
@@ -436,7 +435,7 @@ impl Plan {
         line(
             "chunks",
             format!(
-                "{} of {} slices, {} on the device at a time; {} slices a pass, {} a copy",
+                "{} of {} slices, {} on the device at a time; {} slices a pass, {} read and written at once",
                 scan.slices.len().div_ceil(self.chunk),
                 self.chunk,
                 self.sets,

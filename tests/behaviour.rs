@@ -214,7 +214,7 @@ fn budgets_change_no_byte() {
         plan.lines().find(|l| l.starts_with("chunks")).unwrap().to_owned()
     };
     assert!(chunks("").contains(" 6 of 2 slices, 2 on the device"));
-    assert!(chunks("--memory 70K").contains(" 6 of 2 slices, 1 on the device"));
+    assert!(chunks("--memory 50K").contains(" 6 of 2 slices, 1 on the device"));
     assert!(chunks("--device-memory 50K").contains(" 6 of 2 slices, 1 on the device"));
 }
 

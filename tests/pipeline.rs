@@ -7,6 +7,7 @@ mod cli;
 use cli::{Lab, SMALL, Scan, assert_calm, text};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const WIDE: Scan = Scan { width: 48, projections: 30, slices: 23, overall: 180.0 };
 
@@ -160,4 +161,38 @@ fn memory_does_not_grow_with_the_number_of_slices() {
     // 4096 slices are 256 MiB; a chunk of 512 twice in each direction 72 MiB
     assert!(small < few + (16 << 20), "{few} {small}");
     assert!(large < few + (128 << 20), "{few} {large}");
+}
+
+#[test]
+fn files_that_are_still_arriving_are_awaited() {
+    let lab = lab();
+    let (whole, ..) = run(&lab, "", "--sinograms sin --output r");
+    // in wrong order, one of them in two halves
+    lab.directory("late");
+    let (from, to) = (lab.path("sin"), lab.path("late"));
+    let arriving = std::thread::spawn(move || {
+        for slice in (0..23).rev() {
+            let name = format!("s_{slice:04}.tif");
+            let bytes = std::fs::read(from.join(&name)).unwrap();
+            std::fs::write(to.join(&name), &bytes[..bytes.len() / 2]).unwrap();
+            std::thread::sleep(Duration::from_millis(60));
+            std::fs::write(to.join(&name), &bytes).unwrap();
+        }
+    });
+    let (bytes, err, _) = run(&lab, "", "--sinograms late --watch 20 --expect 23 --output r -v");
+    arriving.join().unwrap();
+    assert!(bytes == whole);
+    assert!(err.contains("of 23 files are there"), "{err}");
+    // without a number, what is there when nothing comes any more
+    let (bytes, ..) = run(&lab, "", "--sinograms late --watch 0.5 --output r");
+    assert!(bytes == whole);
+    let args = "reconstruct --sinograms late --output out --watch";
+    lab.fails(&format!("{args} 0.5 --expect 24"), 3, &["--sinograms", "23 of 24 pages", "--watch"]);
+    lab.fails("reconstruct --sinograms none --output out --watch 0.3", 3, &["none", "does not exist"]);
+    lab.fails(&format!("{args} 0"), 2, &["--watch", "seconds"]);
+    // as many projections as angles
+    let angles: Vec<f64> = (0..31).map(f64::from).collect();
+    lab.numbers("angles.txt", &angles);
+    let args = "reconstruct --projections proj --angles angles.txt --output out --watch 0.5";
+    lab.fails(args, 3, &["--projections", "30 of 31 pages"]);
 }

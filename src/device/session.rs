@@ -186,29 +186,45 @@ impl Session {
         Ok(result)
     }
 
-    /// Memory of the host for `count` values, that the device copies from and to at full speed where there is such memory.
-    pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
-        // a processor copies at the same speed from anywhere
-        if self.facts.kind != DeviceKind::Cpu
-            && let Ok(pinned) = self.pinned(count.max(1))
-        {
-            return Ok(pinned);
-        }
-        HostMemory::plain(count)
+    /// Whether the device computes in the host's memory, so that nothing needs to be copied.
+    pub fn shares_memory(&self) -> bool {
+        self.facts.kind == DeviceKind::Cpu
     }
 
-    fn pinned(&self, count: usize) -> Result<HostMemory> {
-        let buffer = self.buffer(count, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?;
+    /// Memory of the host for `count` values, that the device copies from and to at full speed where there is such memory.
+    pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
+        let pinned =
+            || self.map(self.buffer(count, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?, count, "copies");
+        pinned().or_else(|_| HostMemory::plain(count))
+    }
+
+    /// The first `count` values of a buffer as memory of the host, once the device is done with them.
+    pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
+        let count = count.max(1);
         let mut place = ptr::null_mut();
         let flags = CL_MAP_READ | CL_MAP_WRITE;
-        // SAFETY: all of the buffer; it stays mapped for as long as it lives.
-        unsafe { self.queue.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut place, &[]) }
-            .map_err(|e| cl_error("mapping memory for copies", self.device_name(), e))?;
+        // SAFETY: the driver checks the size against the buffer's; it stays mapped for as long as the result lives.
+        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut place, &[]) }
+            .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
         let place = place.cast::<f32>();
         if place.is_null() || !place.is_aligned() {
-            return Err(Error::Device(format!("{}: memory for copies cannot be mapped", self.device_name())));
+            return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
-        Ok(HostMemory(Place::Pinned { place, count, buffer }))
+        Ok(HostMemory(Place::Mapped { place, count, buffer }))
+    }
+
+    /// Gives a mapped buffer back to the device.
+    pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
+        let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
+        match memory.0 {
+            Place::Mapped { place, buffer, .. } => {
+                // SAFETY: `place` is what the driver mapped, and nobody has it any more.
+                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), place.cast(), &[]) }.map_err(failed)?;
+                self.uploads.finish().map_err(failed)?;
+                Ok(buffer)
+            }
+            Place::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
+        }
     }
 
     /// Copies values into a buffer from value `first` on and waits; the queue for uploads is its own.
@@ -248,16 +264,15 @@ impl Session {
     }
 }
 
-/// See [`Session::host_memory`].
+/// Values that the host can read and write, see [`Session::host_memory`] and [`Session::map`].
 pub struct HostMemory(Place);
 
 enum Place {
     Plain(Vec<f32>),
-    /// A buffer that is mapped for as long as it lives.
-    Pinned {
+    /// A buffer that is mapped for as long as it is here.
+    Mapped {
         place: *mut f32,
         count: usize,
-        #[allow(dead_code)] // it keeps `place` alive
         buffer: Buffer<f32>,
     },
 }
@@ -287,7 +302,7 @@ impl Deref for HostMemory {
         match &self.0 {
             Place::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
-            Place::Pinned { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
+            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
         }
     }
 }
@@ -297,7 +312,7 @@ impl DerefMut for HostMemory {
         match &mut self.0 {
             Place::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
-            Place::Pinned { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
+            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
         }
     }
 }

@@ -7,9 +7,11 @@ mod convert;
 mod decode;
 mod order;
 mod stack;
+mod watch;
 mod write;
 
 pub use convert::SampleType;
 pub use order::natural;
 pub use stack::Stack;
+pub use watch::{Watch, wait};
 pub use write::{Dtype, Encoding, SliceWriter, Target, write_image};

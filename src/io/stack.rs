@@ -202,7 +202,7 @@ fn open_file(path: &Path, flag: &str, keep: bool) -> Result<Opened> {
 }
 
 /// The files that `spec` means, in natural order.
-fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+pub(super) fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let path = Path::new(spec);
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_directory(path, flag, notes),

@@ -38,7 +38,7 @@ pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
 pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
     let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
-    let source = Source::open(job, &reporter)?;
+    let source = Source::open(job, &reporter, cancelled)?;
     let scan = &source.scan;
     if let Some(path) = &job.save_config {
         let text = run_file(&job.resolved)?;

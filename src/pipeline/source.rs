@@ -3,13 +3,14 @@
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
-use crate::io::Stack;
+use crate::io::{Stack, Watch, wait};
 use crate::plan::{Scan, StackShape};
 use crate::preprocess::{Clamped, Correction, Fields};
 use crate::report::Reporter;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The stack, its correction and the scan that it holds.
 pub(super) struct Source {
@@ -20,13 +21,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens the input, reads the text files beside it, and checks that all fits together.
-    pub fn open(job: &Job, reporter: &Reporter) -> Result<Source> {
-        let (path, flag) = job.input.stack();
-        let stack = Stack::open(path, flag)?;
-        for note in stack.notes() {
-            reporter.note(&format!("note: {note}"));
-        }
+    /// Opens the input, when it has arrived, reads the text files beside it, and checks that all fits together.
+    pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = matches!(job.input, Input::Sinograms(_));
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
             let text = std::fs::read_to_string(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
@@ -36,6 +32,18 @@ impl Source {
             AngleSource::File(file) => Some(numbers(file, "--angles")?),
             AngleSource::Even { .. } => None,
         };
+        let (path, flag) = job.input.stack();
+        let stack = match job.watch {
+            None => Stack::open(path, flag)?,
+            Some(patience) => {
+                let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
+                let watch = Watch { patience, pages: job.expect.or(of_angles) };
+                await_stack(path, flag, watch, reporter, cancelled)?
+            }
+        };
+        for note in stack.notes() {
+            reporter.note(&format!("note: {note}"));
+        }
         let shifts = job.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
@@ -128,6 +136,21 @@ impl Source {
             Ok(())
         })
     }
+}
+
+/// Waits for a stack, and tells how many files are there whenever more have come.
+fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Stack> {
+    let mut before = None;
+    wait(path, flag, watch, |files| {
+        if cancelled.load(Relaxed) {
+            return Err(Error::Interrupted("interrupted while waiting for files; nothing was written".into()));
+        }
+        if before.replace(files) != Some(files) {
+            let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();
+            reporter.detail(&format!("waiting for {flag}: {files}{of} files are there"));
+        }
+        Ok(())
+    })
 }
 
 /// From the first to the last of ascending numbers.

@@ -65,6 +65,9 @@ struct Slices {
     values: HostMemory,
 }
 
+/// A chunk on the device: positions in the scan's list, and sinograms or slices.
+type Chunk = (Range<usize>, Buffer<f32>);
+
 /// The reader's side of a device.
 struct Port {
     feed: Sender<Piece>,
@@ -183,48 +186,73 @@ fn attend(run: Run, engine: &mut Engine, label: &str, line: Line) -> Result<Devi
 }
 
 /// Uploads, computes and downloads side by side.
+///
+/// Where the device computes in the host's memory, the chunk's buffers themselves go round, mapped while the reader or the
+/// writer has them.
 fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
-    let Line { place, piece, work, fed, free_sinograms, free_slices, out } = line;
+    let Line { place, piece, work, fed, free_sinograms, free_slices: (slices_back, free_slices), out } = line;
     let Engine { session, kernels, sets, shape, .. } = engine;
     let (session, shape) = (&*session, *shape);
+    let shared = session.shares_memory();
     let (rows_back, free_rows) = unbounded();
-    let (slices_back, free_room) = unbounded();
+    let (room_back, free_room) = unbounded();
     for Set { rows, slices } in sets.drain(..) {
         // the receivers are here
-        let _ = rows_back.send(rows);
-        let _ = slices_back.send(slices);
+        if shared {
+            let _ = free_sinograms.send(session.map(rows, shape.chunk * shape.in_slice, "sinograms")?);
+            let _ = slices_back.send(session.map(slices, shape.chunk * shape.out_slice, "slices")?);
+        } else {
+            let _ = rows_back.send(rows);
+            let _ = room_back.send(slices);
+        }
         work.ready(place);
     }
     let (to_compute, uploaded) = unbounded();
     let (to_download, reconstructed) = unbounded();
     scope(|scope| {
+        let read_again = free_sinograms.clone();
         let up = scope.spawn(move || {
+            if shared {
+                return hand_over(session, fed, to_compute);
+            }
             for _ in 0..PIECES {
                 let _ = free_sinograms.send(session.host_memory(piece * shape.in_slice)?);
             }
             upload(session, shape, fed, free_rows, free_sinograms, to_compute)
         });
-        let down = scope.spawn(move || {
-            let (back, free) = free_slices;
-            for _ in 0..PIECES {
-                let _ = back.send(session.host_memory(piece * shape.out_slice)?);
+        let deliver = |which: Range<usize>, values| {
+            let sent = out.send(Slices { device: place, which: which.clone(), values }).is_ok();
+            if sent {
+                work.done(place, which);
             }
-            drop(back);
-            let deliver = |which: Range<usize>, values| {
-                let sent = out.send(Slices { device: place, which: which.clone(), values }).is_ok();
-                if sent {
-                    work.done(place, which);
-                }
-                sent
-            };
-            download(session, shape, piece, reconstructed, free, slices_back, deliver)
-        });
-        let ready = |rows| {
-            if rows_back.send(rows).is_ok() {
-                work.ready(place);
-            }
+            sent
         };
-        let computed = compute(session, shape, kernels, place, uploaded, free_room, ready, to_download);
+        let write_again = free_slices.clone();
+        let down = scope.spawn(move || {
+            if shared {
+                return take_over(session, shape, reconstructed, deliver);
+            }
+            for _ in 0..PIECES {
+                let _ = slices_back.send(session.host_memory(piece * shape.out_slice)?);
+            }
+            drop(slices_back);
+            download(session, shape, piece, reconstructed, free_slices, room_back, deliver)
+        });
+        // the reader may have read all, or be gone
+        let done = |rows| -> Result<()> {
+            let _ = match shared {
+                true => read_again.send(session.map(rows, shape.chunk * shape.in_slice, "sinograms")?).is_ok(),
+                false => rows_back.send(rows).is_ok(),
+            };
+            work.ready(place);
+            Ok(())
+        };
+        let room = || match shared {
+            true => write_again.recv().ok().map(|slices| session.unmap(slices, "slices")).transpose(),
+            false => Ok(free_room.recv().ok()),
+        };
+        let computed = compute(session, shape, kernels, place, uploaded, room, done, to_download);
+        drop((read_again, write_again, rows_back, free_room));
         let (uploading, downloading) = (joined(up, "upload"), joined(down, "download"));
         let (filter, back_projection) = computed?;
         Ok(DeviceSeconds { upload: uploading?, filter, back_projection, download: downloading? })
@@ -238,7 +266,7 @@ fn upload(
     fed: Receiver<Piece>,
     free: Receiver<Buffer<f32>>,
     done: Sender<HostMemory>,
-    out: Sender<(Range<usize>, Buffer<f32>)>,
+    out: Sender<Chunk>,
 ) -> Result<f64> {
     let mut busy = 0.0;
     let mut filling: Option<Buffer<f32>> = None;
@@ -265,28 +293,42 @@ fn upload(
     Ok(busy)
 }
 
-/// Chunk after chunk; the seconds of filtering and of back projection.
+/// The same without copies: a piece is the chunk.
+fn hand_over(session: &Session, fed: Receiver<Piece>, out: Sender<Chunk>) -> Result<f64> {
+    let mut busy = 0.0;
+    for Piece { chunk, values, .. } in fed {
+        let start = Instant::now();
+        let rows = session.unmap(values, "sinograms")?;
+        busy += start.elapsed().as_secs_f64();
+        if out.send((chunk, rows)).is_err() {
+            break;
+        }
+    }
+    Ok(busy)
+}
+
+/// Chunk after chunk, each into the next `room` that is free; the seconds of filtering and of back projection.
 #[allow(clippy::too_many_arguments)]
 fn compute(
     session: &Session,
     shape: Shape,
     kernels: &mut Kernels,
     place: usize,
-    uploaded: Receiver<(Range<usize>, Buffer<f32>)>,
-    free: Receiver<Buffer<f32>>,
-    ready: impl Fn(Buffer<f32>),
-    out: Sender<(Range<usize>, Buffer<f32>)>,
+    uploaded: Receiver<Chunk>,
+    room: impl Fn() -> Result<Option<Buffer<f32>>>,
+    done: impl Fn(Buffer<f32>) -> Result<()>,
+    out: Sender<Chunk>,
 ) -> Result<(f64, f64)> {
     let (mut filter, mut back_projection) = (0.0, 0.0);
     for (number, (chunk, rows)) in uploaded.into_iter().enumerate() {
         if lost(place, number) {
             return Err(Error::Device("lost on purpose".into()));
         }
-        let Ok(slices) = free.recv() else { break };
+        let Some(slices) = room()? else { break };
         let seconds = kernels.run(session, shape, &rows, &slices, chunk.len())?;
         filter += seconds.0;
         back_projection += seconds.1;
-        ready(rows);
+        done(rows)?;
         if out.send((chunk, slices)).is_err() {
             break;
         }
@@ -299,7 +341,7 @@ fn download(
     session: &Session,
     shape: Shape,
     piece: usize,
-    reconstructed: Receiver<(Range<usize>, Buffer<f32>)>,
+    reconstructed: Receiver<Chunk>,
     free: Receiver<HostMemory>,
     done: Sender<Buffer<f32>>,
     deliver: impl Fn(Range<usize>, HostMemory) -> bool,
@@ -318,6 +360,25 @@ fn download(
         }
         // there may be nothing more to compute
         let _ = done.send(slices);
+    }
+    Ok(busy)
+}
+
+/// The same without copies.
+fn take_over(
+    session: &Session,
+    shape: Shape,
+    reconstructed: Receiver<Chunk>,
+    deliver: impl Fn(Range<usize>, HostMemory) -> bool,
+) -> Result<f64> {
+    let mut busy = 0.0;
+    for (chunk, slices) in reconstructed {
+        let start = Instant::now();
+        let values = session.map(slices, shape.chunk * shape.out_slice, "slices")?;
+        busy += start.elapsed().as_secs_f64();
+        if !deliver(chunk, values) {
+            break;
+        }
     }
     Ok(busy)
 }

@@ -129,7 +129,7 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
     // a processor's memory is the host's
     let processor = DeviceFacts { kind: facts::DeviceKind::Cpu, ..example() };
     assert_eq!(slices("1GiB", None, 30 << 20).unwrap(), 64);
-    assert_eq!(slices_on(&processor, "1GiB", None, 30 << 20).unwrap(), 16);
+    assert_eq!(slices_on(&processor, "1GiB", None, 15 << 20).unwrap(), 16);
     assert!(slices("35MiB", Some("64"), 8 << 30).is_err());
     assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
 }
