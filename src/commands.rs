@@ -16,7 +16,7 @@ use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
-use crate::io::{Dtype, Encoding, SliceWriter, Stack, Target, write_image};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, write_image};
 use crate::kernelgen::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,
@@ -320,7 +320,15 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
         } else {
             let indices: Vec<usize> = (0..slices).collect();
             let target = Target::Single(path.clone());
-            let mut writer = SliceWriter::create(target, size, size, encoding, &indices, args.overwrite, SOFTWARE)?;
+            let mut writer = SliceWriter::create(
+                target,
+                size,
+                size,
+                encoding,
+                &indices,
+                Present::new(args.overwrite, None),
+                SOFTWARE,
+            )?;
             for (slice, phantom) in phantoms.iter().enumerate() {
                 writer.write(slice, &phantom.rasterise(4))?;
             }
@@ -365,7 +373,8 @@ fn write_stack(
         false => Encoding { dtype: Dtype::F32, range: None },
     };
     let indices: Vec<usize> = (0..count).collect();
-    let mut writer = SliceWriter::create(target, width, height, encoding, &indices, overwrite, SOFTWARE)?;
+    let mut writer =
+        SliceWriter::create(target, width, height, encoding, &indices, Present::new(overwrite, None), SOFTWARE)?;
     for index in indices {
         writer.write(index, &page(index))?;
     }

@@ -9,6 +9,7 @@ use crate::geometry::{AngleWeights, Roi};
 use crate::io::{Dtype, Target};
 use crate::kernelgen::Padding;
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
+use crate::shard::Shard;
 use crate::spectrum::Filter;
 use clap::CommandFactory;
 use std::ops::Range;
@@ -52,6 +53,8 @@ pub struct Job {
     pub dry_run: bool,
     pub memory: Option<u64>,
     pub device_memory: Option<u64>,
+    /// The share of the slices that this job computes, of several that share an output.
+    pub shard: Option<Shard>,
     pub progress: ProgressKind,
     pub log: Option<PathBuf>,
     pub report: Option<PathBuf>,
@@ -449,6 +452,14 @@ impl Job {
                 "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
             ));
         }
+        let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
+        if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
+            return Err(Error::usage(format!(
+                "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
+                 as --output",
+                path.display()
+            )));
+        }
         Ok(Job {
             input,
             minus_log: if args.no_minus_log { false } else { args.minus_log || has_flats },
@@ -487,6 +498,7 @@ impl Job {
             dry_run: args.dry_run,
             memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
             device_memory: text(&args.device_memory).map(|t| parse_size(&t, "--device-memory")).transpose()?,
+            shard,
             progress,
             log: args.log.clone(),
             report: args.report.clone(),

@@ -29,6 +29,9 @@ pub struct Scan {
     pub geometry: Geometry,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
+    /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
+    /// percentiles) goes by these, so that slices do not depend on how a run is shared.
+    pub whole: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
     /// Things a person should know.
@@ -110,11 +113,12 @@ impl Scan {
                 roi.x, roi.y, roi.width, roi.height
             )));
         }
-        let slices = match job.rows {
+        let whole: Vec<usize> = match job.rows {
             Some(span) => span.within(stack.slices, "--rows", "slices")?,
             None => (0..stack.slices).collect(),
         };
-        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, used, notes })
+        let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
+        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, whole, used, notes })
     }
 }
 
@@ -185,7 +189,7 @@ impl Plan {
         host_memory: u64,
         avoid: Avoid,
     ) -> Result<Plan> {
-        let mut run_slices = scan.slices.len();
+        let mut run_slices = scan.whole.len();
         loop {
             let plan = Plan::for_slices(job, scan, choice, facts, host_memory, avoid, run_slices);
             // as if the run had fewer slices
@@ -258,7 +262,7 @@ impl Plan {
             )));
         }
         // whole groups, except that a small host may have to go slice by slice
-        let most = of_device.min(of_host).min(of_target).min(scan.slices.len() as u64).max(1);
+        let most = of_device.min(of_host).min(of_target).min(scan.whole.len() as u64).max(1);
         let chunk = if most >= slices { most / slices * slices } else { most };
         let mut device_bytes = vec![
             Bytes { what: "sinograms", bytes: chunk * in_slice },
@@ -397,6 +401,9 @@ impl Plan {
                 g.bins
             ),
         );
+        if let Some(shard) = job.shard {
+            line("shard", format!("{shard} of {} slices", scan.whole.len()));
+        }
         let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
         line("angles", format!("{first} to {last} degrees"));
         line("centre", format!("{} bins", job.center.unwrap_or(geometry::default_axis(g.bins))));

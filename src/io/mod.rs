@@ -12,4 +12,4 @@ mod write;
 pub use convert::SampleType;
 pub use order::natural;
 pub use stack::Stack;
-pub use write::{Dtype, Encoding, SliceWriter, Target, write_image};
+pub use write::{Dtype, Encoding, Present, SliceWriter, Target, write_image};

@@ -17,7 +17,7 @@ use crate::config::{Input, Job, Scaling, pieces, run_file};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
-use crate::io::{Dtype, Encoding, SliceWriter, Stack};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack};
 use crate::known::KnownFailures;
 use crate::picture::{Panel, write_preview};
 use crate::plan::{Avoid, Plan, Scan, StackShape, available_memory};
@@ -244,10 +244,14 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         print!("{}", plan.describe(job, scan, &found.facts));
         return Ok(());
     }
+    if let (Some(shard), true) = (job.shard, scan.slices.is_empty()) {
+        reporter.note(&format!("nothing to do: there are {} slices for the {} shards", scan.whole.len(), shard.count));
+        return Ok(());
+    }
     // an output that cannot be written is found before the device is bothered
     let target = job.output.clone().ok_or_else(|| Error::usage("--output: missing"))?;
     let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
-    for &slice in &scan.slices {
+    for &slice in &scan.whole {
         let path = target.path_of(slice);
         if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
             return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
@@ -268,7 +272,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         roi.height,
         encoding(fixed),
         &scan.slices,
-        job.overwrite,
+        Present::new(job.overwrite, job.shard.map(|_| scan.whole.as_slice())),
         SOFTWARE,
     )?;
     // their directories may be the one just made
@@ -347,6 +351,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             }],
             "self_test": self_test,
             "slices": summary.slices,
+            "shard": job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
             "seconds": summary.seconds,
             "stages": {
                 "read": summary.read,
@@ -548,9 +553,9 @@ fn write_stage(
 /// Slices that the percentiles are taken from.
 const SAMPLED_SLICES: usize = 5;
 
-/// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks.
+/// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks or shards.
 fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: f64, high: f64) -> Result<(f32, f32)> {
-    let slices = &source.scan.slices;
+    let slices = &source.scan.whole;
     let count = SAMPLED_SLICES.min(slices.len());
     let mut values = Vec::new();
     for sample in 0..count {
