@@ -6,7 +6,7 @@ use crate::cli::{ReconstructArgs, Text};
 use crate::device::DeviceSelector;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
-use crate::io::{Dtype, Target};
+use crate::io::{Dtype, Target, read_text};
 use crate::kernelgen::Padding;
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
 use crate::shard::Shard;
@@ -14,6 +14,9 @@ use crate::spectrum::Filter;
 use clap::CommandFactory;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// Largest angle in degrees, either way; cosines of larger ones say little.
+pub const MAX_ANGLE: f64 = 1e9;
 
 /// Largest side of a slice.
 const MAX_SIZE: usize = 1 << 16;
@@ -203,7 +206,7 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
     };
-    let text = std::fs::read_to_string(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let text = read_text(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
     let table: toml::Table = toml::from_str(&text)
         .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
     check_keys(&table, &path)?;
@@ -270,6 +273,8 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
         if !known.contains(key) {
             let nearest = known
                 .iter()
+                // nothing like a flag is that long
+                .filter(|_| key.len() < 64)
                 .map(|name| (strsim::damerau_levenshtein(name, key), name))
                 .min()
                 .filter(|(distance, _)| *distance <= 3);
@@ -277,6 +282,7 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
                 Some((_, name)) => format!("did you mean `{name}`?"),
                 None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
             };
+            let key: String = key.chars().take(64).collect();
             return Err(Error::usage(format!("--config {}: unknown key `{key}`; {hint}", path.display())));
         }
     }
@@ -338,8 +344,11 @@ fn parse_pixel_size(text: &str) -> Result<PixelSize> {
         }
     };
     match number.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(PixelSize { value, unit }),
-        _ => Err(Error::usage(format!("--pixel-size: `{text}` is not a length above 0, such as 0.65um"))),
+        // slices are multiplied by its reciprocal
+        Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(PixelSize { value, unit }),
+        _ => Err(Error::usage(format!(
+            "--pixel-size: `{text}` is not a length above 0 that a pixel can have, such as 0.65um"
+        ))),
     }
 }
 
@@ -366,6 +375,16 @@ fn finite(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     match value {
         Some(value) if !value.is_finite() => Err(Error::usage(format!("{flag}: {value} is not a finite number"))),
         value => Ok(value.unwrap_or(default)),
+    }
+}
+
+/// A number of degrees.
+fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
+    match finite(value, flag, default)? {
+        angle if angle.abs() > MAX_ANGLE => {
+            Err(Error::usage(format!("{flag}: {angle} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
+        }
+        angle => Ok(angle),
     }
 }
 
@@ -432,11 +451,11 @@ impl Job {
         let angles = match &args.angles {
             Some(file) => AngleSource::File(file.clone()),
             None => {
-                let overall = finite(args.overall_angle, "--overall-angle", 180.0)?;
+                let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
                     return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
                 }
-                AngleSource::Even { start: finite(args.start_angle, "--start-angle", 0.0)?, overall }
+                AngleSource::Even { start: degrees(args.start_angle, "--start-angle", 0.0)?, overall }
             }
         };
         let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {

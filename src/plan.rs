@@ -1,6 +1,6 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
-use crate::config::{AngleSource, Job};
+use crate::config::{AngleSource, Job, MAX_ANGLE};
 use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
@@ -62,6 +62,8 @@ impl Scan {
         let (angles, weights) = match (&job.angles, &stack.angles) {
             (AngleSource::File(path), Some(values)) => {
                 expect_count(values, &format!("--angles {}", path.display()), "angles")?;
+                let flag = format!("--angles {}", path.display());
+                within(values, MAX_ANGLE, &flag, "degrees")?;
                 let angles = pick(values);
                 let weights = geometry::weights(&angles, job.weights);
                 (angles, weights)
@@ -101,6 +103,7 @@ impl Scan {
         let axis = match &stack.shifts {
             Some(shifts) => {
                 expect_count(shifts, "--center-shifts", "shifts")?;
+                within(shifts, MAX_SHIFT, "--center-shifts", "bins")?;
                 pick(shifts).iter().map(|shift| center + shift).collect()
             }
             None => vec![center; used.len()],
@@ -119,6 +122,20 @@ impl Scan {
         };
         let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
         Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, whole, used, notes })
+    }
+}
+
+/// Largest shift of the axis in bins, either way: no detector is wider.
+const MAX_SHIFT: f64 = (1 << 20) as f64;
+
+/// Checks numbers of a text file, one for each projection.
+fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
+    match values.iter().position(|value| value.abs() > limit) {
+        Some(at) => Err(Error::Input(format!(
+            "{flag}: {} of projection {at} is not within -{limit}..{limit} {unit}",
+            values[at]
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! TIFF files in and out.
+//! TIFF files in and out, and text files in.
 //!
 //! [`Stack`] reads a directory, a glob or one file as a sequence of pages of one size;
 //! [`SliceWriter`] writes slices so that a file that has its final name is complete.
@@ -7,9 +7,11 @@ mod convert;
 mod decode;
 mod order;
 mod stack;
+mod text;
 mod write;
 
 pub use convert::SampleType;
 pub use order::natural;
 pub use stack::Stack;
+pub use text::read_text;
 pub use write::{Dtype, Encoding, Present, SliceWriter, Target, write_image};

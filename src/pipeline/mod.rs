@@ -17,7 +17,7 @@ use crate::config::{Input, Job, Scaling, pieces, run_file};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
-use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, read_text};
 use crate::known::KnownFailures;
 use crate::picture::{Panel, write_preview};
 use crate::plan::{Avoid, Plan, Scan, StackShape, available_memory};
@@ -55,7 +55,7 @@ impl Source {
         }
         let sinograms = matches!(job.input, Input::Sinograms(_));
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
-            let text = std::fs::read_to_string(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
+            let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
             parse_numbers(&text, &format!("{flag} {}", path.display()))
         };
         let angles = match &job.angles {
