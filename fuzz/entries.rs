@@ -60,7 +60,7 @@ pub fn run(data: &[u8]) -> Result<()> {
     let flags = ReconstructArgs { config: Some(file.path().to_owned()), dry_run: true, ..Default::default() };
     let job = Job::new(config::merge(flags)?)?;
     let even: Vec<f64> = (0..9).map(f64::from).collect();
-    let stack = StackShape { slices: 7, projections: 9, bins: 16, angles: Some(even.clone()), shifts: Some(even) };
+    let stack = StackShape { slices: 64, projections: 9, bins: 512, angles: Some(even.clone()), shifts: Some(even) };
     let scan = Scan::new(&job, &stack)?;
     finite(&scan.geometry.weights);
     finite(&scan.geometry.axis);

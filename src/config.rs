@@ -282,7 +282,6 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
                 Some((_, name)) => format!("did you mean `{name}`?"),
                 None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
             };
-            let key: String = key.chars().take(64).collect();
             return Err(Error::usage(format!("--config {}: unknown key `{key}`; {hint}", path.display())));
         }
     }
@@ -382,7 +381,7 @@ fn finite(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
 fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     match finite(value, flag, default)? {
         angle if angle.abs() > MAX_ANGLE => {
-            Err(Error::usage(format!("{flag}: {angle} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
+            Err(Error::usage(format!("{flag}: {angle:?} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
         }
         angle => Ok(angle),
     }

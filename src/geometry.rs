@@ -277,7 +277,6 @@ pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
         match content.parse::<f64>() {
             Ok(value) if value.is_finite() => values.push(value),
             _ => {
-                let content: String = content.chars().take(64).collect();
                 return Err(Error::Input(format!(
                     "{what}, line {}: `{content}` is not a finite number; write one number a line",
                     line_number + 1

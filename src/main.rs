@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fbp: {error}");
+            eprintln!("fbp: {}", clipped(&error.to_string()));
             ExitCode::from(error.exit_code())
         }
     }
@@ -57,6 +57,16 @@ fn run(cli: Cli) -> Result<()> {
             print(&String::from_utf8_lossy(&text))
         }
     }
+}
+
+/// A message without the rest of lines that are longer than any of ours: input may be quoted in it.
+fn clipped(message: &str) -> String {
+    const LONGEST: usize = 4000;
+    let clip = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ..", &line[..end]),
+        None => line.to_owned(),
+    };
+    message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
 /// What the first SIGINT or SIGTERM sets; the second ends the program.

@@ -132,7 +132,7 @@ const MAX_SHIFT: f64 = (1 << 20) as f64;
 fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
     match values.iter().position(|value| value.abs() > limit) {
         Some(at) => Err(Error::Input(format!(
-            "{flag}: {} of projection {at} is not within -{limit}..{limit} {unit}",
+            "{flag}: {:?} of projection {at} is not within -{limit}..{limit} {unit}",
             values[at]
         ))),
         None => Ok(()),
