@@ -59,12 +59,18 @@ fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// A message without the rest of lines that are longer than any of ours: input may be quoted in it.
+/// A message without the middle of lines that are longer than any of ours: they quote input.
 fn clipped(message: &str) -> String {
-    const LONGEST: usize = 4000;
-    let clip = |line: &str| match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} ..", &line[..end]),
-        None => line.to_owned(),
+    const HEAD: usize = 3000;
+    const TAIL: usize = 1000;
+    let clip = |line: &str| {
+        let count = line.chars().count();
+        if count <= HEAD + TAIL {
+            return line.to_owned();
+        }
+        let head: String = line.chars().take(HEAD).collect();
+        let tail: String = line.chars().skip(count - TAIL).collect();
+        format!("{head} .. {tail}")
     };
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
