@@ -289,6 +289,10 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_memory: Option<Text>,
+    /// This job's share of the slices, I from 0, or auto: the place in a Slurm array or among srun's ranks
+    #[arg(long, value_name = "I/N", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Text>,
     /// Progress on stderr [default: auto: a bar on a terminal, plain lines elsewhere]
     #[arg(long, value_name = "KIND", value_parser = ["auto", "bar", "plain", "json", "none"], help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]

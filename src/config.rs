@@ -6,14 +6,18 @@ use crate::cli::{ReconstructArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
-use crate::io::{Dtype, Target};
+use crate::io::{Dtype, Target, read_text};
 use crate::kernelgen::Padding;
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
+use crate::shard::Shard;
 use crate::spectrum::Filter;
 use clap::CommandFactory;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Largest angle in degrees, either way; cosines of larger ones say little.
+pub const MAX_ANGLE: f64 = 1e9;
 
 /// Largest side of a slice.
 const MAX_SIZE: usize = 1 << 16;
@@ -57,6 +61,8 @@ pub struct Job {
     pub expect: Option<usize>,
     pub memory: Option<u64>,
     pub device_memory: Option<u64>,
+    /// The share of the slices that this job computes, of several that share an output.
+    pub shard: Option<Shard>,
     pub progress: ProgressKind,
     pub log: Option<PathBuf>,
     pub report: Option<PathBuf>,
@@ -205,7 +211,7 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
     };
-    let text = std::fs::read_to_string(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let text = read_text(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
     let table: toml::Table = toml::from_str(&text)
         .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
     check_keys(&table, &path)?;
@@ -272,6 +278,8 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
         if !known.contains(key) {
             let nearest = known
                 .iter()
+                // nothing like a flag is that long
+                .filter(|_| key.len() < 64)
                 .map(|name| (strsim::damerau_levenshtein(name, key), name))
                 .min()
                 .filter(|(distance, _)| *distance <= 3);
@@ -350,8 +358,11 @@ fn parse_pixel_size(text: &str) -> Result<PixelSize> {
         }
     };
     match number.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(PixelSize { value, unit }),
-        _ => Err(Error::usage(format!("--pixel-size: `{text}` is not a length above 0, such as 0.65um"))),
+        // slices are multiplied by its reciprocal
+        Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(PixelSize { value, unit }),
+        _ => Err(Error::usage(format!(
+            "--pixel-size: `{text}` is not a length above 0 that a pixel can have, such as 0.65um"
+        ))),
     }
 }
 
@@ -378,6 +389,16 @@ fn finite(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     match value {
         Some(value) if !value.is_finite() => Err(Error::usage(format!("{flag}: {value} is not a finite number"))),
         value => Ok(value.unwrap_or(default)),
+    }
+}
+
+/// A number of degrees.
+fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
+    match finite(value, flag, default)? {
+        angle if angle.abs() > MAX_ANGLE => {
+            Err(Error::usage(format!("{flag}: {angle:?} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
+        }
+        angle => Ok(angle),
     }
 }
 
@@ -444,11 +465,11 @@ impl Job {
         let angles = match &args.angles {
             Some(file) => AngleSource::File(file.clone()),
             None => {
-                let overall = finite(args.overall_angle, "--overall-angle", 180.0)?;
+                let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
                     return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
                 }
-                AngleSource::Even { start: finite(args.start_angle, "--start-angle", 0.0)?, overall }
+                AngleSource::Even { start: degrees(args.start_angle, "--start-angle", 0.0)?, overall }
             }
         };
         let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {
@@ -463,6 +484,14 @@ impl Job {
             return Err(Error::usage(
                 "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
             ));
+        }
+        let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
+        if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
+            return Err(Error::usage(format!(
+                "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
+                 as --output",
+                path.display()
+            )));
         }
         Ok(Job {
             input,
@@ -504,6 +533,7 @@ impl Job {
             expect: args.expect,
             memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
             device_memory: text(&args.device_memory).map(|t| parse_size(&t, "--device-memory")).transpose()?,
+            shard,
             progress,
             log: args.log.clone(),
             report: args.report.clone(),

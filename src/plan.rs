@@ -1,6 +1,6 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
-use crate::config::{AngleSource, Job};
+use crate::config::{AngleSource, Job, MAX_ANGLE};
 use crate::error::{Error, Result};
 use crate::geometry::{self, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
@@ -29,6 +29,9 @@ pub struct Scan {
     pub geometry: Geometry,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
+    /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
+    /// percentiles) goes by these, so that slices do not depend on how a run is shared.
+    pub whole: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
     /// Things a person should know.
@@ -59,6 +62,8 @@ impl Scan {
         let (angles, weights) = match (&job.angles, &stack.angles) {
             (AngleSource::File(path), Some(values)) => {
                 expect_count(values, &format!("--angles {}", path.display()), "angles")?;
+                let flag = format!("--angles {}", path.display());
+                within(values, MAX_ANGLE, &flag, "degrees")?;
                 let angles = pick(values);
                 let weights = geometry::weights(&angles, job.weights);
                 (angles, weights)
@@ -98,6 +103,7 @@ impl Scan {
         let axis = match &stack.shifts {
             Some(shifts) => {
                 expect_count(shifts, "--center-shifts", "shifts")?;
+                within(shifts, MAX_SHIFT, "--center-shifts", "bins")?;
                 pick(shifts).iter().map(|shift| center + shift).collect()
             }
             None => vec![center; used.len()],
@@ -110,11 +116,26 @@ impl Scan {
                 roi.x, roi.y, roi.width, roi.height
             )));
         }
-        let slices = match job.rows {
+        let whole: Vec<usize> = match job.rows {
             Some(span) => span.within(stack.slices, "--rows", "slices")?,
             None => (0..stack.slices).collect(),
         };
-        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, used, notes })
+        let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
+        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, whole, used, notes })
+    }
+}
+
+/// Largest shift of the axis in bins, either way: no detector is wider.
+const MAX_SHIFT: f64 = (1 << 20) as f64;
+
+/// Checks numbers of a text file, one for each projection.
+fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
+    match values.iter().position(|value| value.abs() > limit) {
+        Some(at) => Err(Error::Input(format!(
+            "{flag}: {:?} of projection {at} is not within -{limit}..{limit} {unit}",
+            values[at]
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -196,7 +217,7 @@ impl Plan {
         host_memory: u64,
         avoid: Avoid,
     ) -> Result<Plan> {
-        let mut run_slices = scan.slices.len();
+        let mut run_slices = scan.whole.len();
         loop {
             let plan = Plan::for_slices(job, scan, choice, facts, host_memory, avoid, run_slices);
             // as if the run had fewer slices
@@ -422,6 +443,9 @@ impl Plan {
                 g.bins
             ),
         );
+        if let Some(shard) = job.shard {
+            line("shard", format!("{shard} of {} slices", scan.whole.len()));
+        }
         let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
         line("angles", format!("{first} to {last} degrees"));
         line("centre", format!("{} bins", job.center.unwrap_or(geometry::default_axis(g.bins))));

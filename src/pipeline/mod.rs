@@ -17,7 +17,7 @@ pub use selftest::unwritable;
 
 use crate::config::{Job, Scaling, run_file};
 use crate::error::{Error, Result};
-use crate::io::{Dtype, Encoding, SliceWriter, Target};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Target};
 use crate::picture::{Panel, write_preview};
 use crate::report::Reporter;
 use crew::{chosen, host_budget, muster, prepare};
@@ -50,6 +50,10 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             let plan = prepare(job, scan, found, host, &reporter)?;
             print!("{}", plan.describe(job, scan, &found.facts));
         }
+        return Ok(());
+    }
+    if let (Some(shard), true) = (job.shard, scan.slices.is_empty()) {
+        reporter.note(&format!("nothing to do: there are {} slices for the {} shards", scan.whole.len(), shard.count));
         return Ok(());
     }
     // an output that cannot be written is found before the device is bothered
@@ -94,7 +98,7 @@ fn create_writer(job: &Job, source: &Source) -> Result<SliceWriter> {
     let scan = &source.scan;
     let target = job.output.clone().ok_or_else(|| Error::usage("--output: missing"))?;
     let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
-    for &slice in &scan.slices {
+    for &slice in &scan.whole {
         let path = target.path_of(slice);
         if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
             return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
@@ -108,7 +112,15 @@ fn create_writer(job: &Job, source: &Source) -> Result<SliceWriter> {
     };
     let roi = scan.geometry.roi;
     let encoding = Encoding { dtype: job.dtype, range };
-    let writer = SliceWriter::create(target, roi.width, roi.height, encoding, &scan.slices, job.overwrite, SOFTWARE)?;
+    let writer = SliceWriter::create(
+        target,
+        roi.width,
+        roi.height,
+        encoding,
+        &scan.slices,
+        Present::new(job.overwrite, job.shard.map(|_| scan.whole.as_slice())),
+        SOFTWARE,
+    )?;
     // their directories may be the one just made
     for (path, flag) in [(&job.report, "--report"), (&job.preview, "--preview")] {
         if let Some(path) = path
@@ -123,9 +135,9 @@ fn create_writer(job: &Job, source: &Source) -> Result<SliceWriter> {
 /// Slices that the percentiles are taken from.
 const SAMPLED_SLICES: usize = 5;
 
-/// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks.
+/// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks or shards.
 fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: f64, high: f64) -> Result<(f32, f32)> {
-    let slices = &source.scan.slices;
+    let slices = &source.scan.whole;
     let count = SAMPLED_SLICES.min(slices.len());
     let mut values = Vec::new();
     for sample in 0..count {

@@ -3,7 +3,7 @@
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
-use crate::io::{Stack, Watch, wait};
+use crate::io::{Stack, Watch, read_text, wait};
 use crate::plan::{Scan, StackShape};
 use crate::preprocess::{Clamped, Correction, Fields};
 use crate::report::Reporter;
@@ -25,7 +25,7 @@ impl Source {
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = matches!(job.input, Input::Sinograms(_));
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
-            let text = std::fs::read_to_string(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
+            let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
             parse_numbers(&text, &format!("{flag} {}", path.display()))
         };
         let angles = match &job.angles {

@@ -144,6 +144,7 @@ impl<'a> Summary<'a> {
             })).collect::<Vec<_>>(),
             "self_test": first.self_test,
             "slices": self.slices,
+            "shard": self.job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
             "seconds": self.seconds,
             "stages": {
                 "start": self.start,

@@ -135,6 +135,28 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
 }
 
 #[test]
+fn a_shard_has_the_kernel_of_the_whole_run() {
+    let facts = DeviceFacts { max_work_group: 1024, ..example() };
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
+    let planned = |host: u64, change: fn(&mut ReconstructArgs)| {
+        let job = job(change);
+        let scan = Scan::new(&job, &stack()).unwrap();
+        let plan = Plan::new(&job, &scan, &choice, &facts, host, nothing(&known())).unwrap();
+        (scan.slices, plan.spec.parameters.algorithm(), plan.spec.slices)
+    };
+    let share: Vec<usize> = (90..100).collect();
+    let rows = |a: &mut ReconstructArgs| a.rows = Some("90..".into());
+    let shard = |a: &mut ReconstructArgs| a.shard = Some("9/10".into());
+    // ten slices by themselves are below a limit of the profile
+    assert_eq!(planned(8 << 30, rows), (share.clone(), Algorithm::Alu, 4));
+    assert_eq!(planned(8 << 30, shard), (share.clone(), Algorithm::Tensor, 32));
+    // little memory lowers both alike
+    let (_, algorithm, slices) = planned(20 << 20, |_| {});
+    assert!(slices < 32);
+    assert_eq!(planned(20 << 20, shard), (share, algorithm, slices));
+}
+
+#[test]
 fn what_is_known_to_be_wrong_is_avoided() {
     use crate::profile::facts::DeviceKind;
     let facts = DeviceFacts { name: "llvmpipe (LLVM)".into(), kind: DeviceKind::Cpu, ..example() };
