@@ -2,7 +2,7 @@
 
 use crate::config::{AngleSource, Job};
 use crate::error::{Error, Result};
-use crate::geometry::{self, Geometry, Roi};
+use crate::geometry::{self, Cut, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
 use crate::profile::facts::DeviceFacts;
@@ -148,6 +148,15 @@ struct Chosen {
     notes: Vec<String>,
 }
 
+/// What is tried to make a plan fit.
+#[derive(Clone, Copy)]
+struct Attempt {
+    /// The kernel is chosen as for a run of so many slices.
+    run_slices: usize,
+    /// Whether a pass may be cut.
+    cut: bool,
+}
+
 /// How a run will be computed on one device.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -158,6 +167,8 @@ pub struct Plan {
     pub rows: RowFilter,
     /// Slices that are in flight together; a multiple of the slices per pass.
     pub chunk: usize,
+    /// What of them is on the device at a time.
+    pub cut: Cut,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
     /// Host memory of the chunks in flight.
@@ -175,7 +186,8 @@ const CHUNK_TARGET: u64 = 256 << 20;
 impl Plan {
     /// Plans a run. `host_memory` is the budget of the chunks in bytes; `facts.image_formats` are trusted.
     ///
-    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. In place of a kernel to
+    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. If it does not hold
+    /// the smallest, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a kernel to
     /// avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the profile.
     pub fn new(
         job: &Job,
@@ -185,9 +197,11 @@ impl Plan {
         host_memory: u64,
         avoid: Avoid,
     ) -> Result<Plan> {
+        let attempt =
+            |run_slices, cut| Plan::attempt(job, scan, choice, facts, host_memory, avoid, Attempt { run_slices, cut });
         let mut run_slices = scan.slices.len();
         loop {
-            let plan = Plan::for_slices(job, scan, choice, facts, host_memory, avoid, run_slices);
+            let plan = attempt(run_slices, false);
             // as if the run had fewer slices
             let fewer = match &plan {
                 Ok(plan) if plan.chunk < (plan.spec.slices as usize).min(run_slices) => plan.spec.slices as usize / 2,
@@ -195,59 +209,87 @@ impl Plan {
                 _ => 0,
             };
             if job.slices_per_pass.is_some() || fewer == 0 || fewer >= run_slices {
-                return plan;
+                return match plan {
+                    Err(Error::Device(_)) => attempt(run_slices, true),
+                    plan => plan,
+                };
             }
             run_slices = fewer;
         }
     }
 
-    fn for_slices(
+    fn attempt(
         job: &Job,
         scan: &Scan,
         choice: &Choice,
         facts: &DeviceFacts,
         host_memory: u64,
         avoid: Avoid,
-        run_slices: usize,
+        attempt: Attempt,
     ) -> Result<Plan> {
         let profile = &choice.profile;
         let geometry = &scan.geometry;
-        let (bins, projections) = (geometry.bins, geometry.projections());
-        let Chosen { spec, source, notes } = Plan::choose(job, scan, choice, facts, avoid, run_slices)?;
+        let bins = geometry.bins;
+        let Chosen { spec, source, mut notes } = Plan::choose(job, scan, choice, facts, avoid, attempt.run_slices)?;
         let texel = spec.texel;
         let rows = RowFilter::new(&spec, &profile.fft, bins, Some(facts));
         let slices = u64::from(spec.slices);
-        let pairs = projections.div_ceil(2) as u64;
-        let row_bins = (bins + 2 * texel.guard()) as u64;
-        let sinogram = row_bins * projections as u64 * spec.element_bytes() as u64;
-        let offsets = geometry.block_offsets_bytes(source.block);
-        let fixed = vec![
-            Bytes { what: "padded rows", bytes: slices * pairs * rows.pair_bytes(bins) as u64 },
-            Bytes { what: "compound sinogram", bytes: sinogram },
-            Bytes { what: "sinogram image", bytes: if texel.format().is_none() { 0 } else { sinogram } },
-            Bytes { what: "geometry tables", bytes: offsets },
-        ];
-        let in_slice = (bins * projections) as u64 * 4;
-        let out_slice = geometry.roi.pixels() as u64 * 4;
+        let row_bytes = ((bins + 2 * texel.guard()) * spec.element_bytes()) as u64;
+        // of a slice
+        let in_part = |cut: Cut| (bins * cut.projections) as u64 * 4;
+        let out_band = |cut: Cut| (geometry.roi.width * cut.rows) as u64 * 4;
+        let (pair_bytes, image) = (rows.pair_bytes(bins) as u64, texel.format().is_some());
+        let buffers = |cut: Cut, chunk: u64| {
+            let pairs = cut.projections.div_ceil(2) as u64;
+            let sinogram = row_bytes * cut.projections as u64;
+            let tables = cut.bands(geometry.roi).map(|band| geometry.block_offsets_bytes(band, source.block)).sum();
+            vec![
+                Bytes { what: "sinograms", bytes: chunk * in_part(cut) },
+                Bytes { what: "slices", bytes: chunk * out_band(cut) },
+                Bytes { what: "padded rows", bytes: slices * pairs * pair_bytes },
+                Bytes { what: "compound sinogram", bytes: sinogram },
+                Bytes { what: "sinogram image", bytes: if image { sinogram } else { 0 } },
+                Bytes { what: "geometry tables", bytes: tables },
+            ]
+        };
+        let sum = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).sum::<u64>();
+        let largest = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).max().unwrap_or(0);
         let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
-        let fixed_sum: u64 = fixed.iter().map(|b| b.bytes).sum();
-        let smallest = fixed_sum + slices * (in_slice + out_slice);
-        let largest_piece = fixed.iter().map(|b| b.bytes).max().unwrap_or(0);
-        if smallest > budget || largest_piece.max(slices * in_slice.max(out_slice)) > facts.max_allocation {
+        let fits = |cut: &Cut| {
+            let pass = buffers(*cut, slices);
+            sum(&pass) <= budget && largest(&pass) <= facts.max_allocation
+        };
+        let whole = Cut::whole(geometry);
+        let cuts = || Cut::candidates(geometry, source.block[1]).take(if attempt.cut { usize::MAX } else { 1 });
+        let Some(cut) = cuts().find(fits) else {
+            let least = cuts().last().unwrap_or(whole);
+            let pass = buffers(least, slices);
             return Err(Error::Device(format!(
-                "{}: {} slices at once need {} of device memory (largest single buffer {}), there are {} (largest \
-                 allocation {}); use fewer --slices-per-pass, a --roi or another --device",
+                "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
+                 (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi \
+                 or another --device",
                 facts.name,
                 spec.slices,
-                human(smallest),
-                human(largest_piece.max(slices * in_slice.max(out_slice))),
+                least.rows,
+                least.projections,
+                human(sum(&pass)),
+                human(largest(&pass)),
                 human(budget),
                 human(facts.max_allocation),
             )));
+        };
+        if cut != whole {
+            notes.push(format!(
+                "a pass of {} slices is more than {} of device memory, the largest allocation {}: it is cut",
+                spec.slices,
+                human(budget),
+                human(facts.max_allocation),
+            ));
         }
-        let of_device = ((budget - fixed_sum) / (in_slice + out_slice))
-            .min(facts.max_allocation / in_slice.max(1))
-            .min(facts.max_allocation / out_slice.max(1));
+        let (in_slice, out_slice) = (in_part(whole), out_band(whole));
+        let of_device = ((budget - sum(&buffers(cut, 0))) / (in_part(cut) + out_band(cut)))
+            .min(facts.max_allocation / in_part(cut).max(1))
+            .min(facts.max_allocation / out_band(cut).max(1));
         let of_host = host_memory / (CHUNKS_IN_FLIGHT * (in_slice + out_slice)).max(1);
         let of_target = (CHUNK_TARGET / in_slice.max(1)).max(slices);
         if of_host < 1 {
@@ -260,18 +302,14 @@ impl Plan {
         // whole groups, except that a small host may have to go slice by slice
         let most = of_device.min(of_host).min(of_target).min(scan.slices.len() as u64).max(1);
         let chunk = if most >= slices { most / slices * slices } else { most };
-        let mut device_bytes = vec![
-            Bytes { what: "sinograms", bytes: chunk * in_slice },
-            Bytes { what: "slices", bytes: chunk * out_slice },
-        ];
-        device_bytes.extend(fixed);
         Ok(Plan {
             profile: profile.clone(),
             profile_reason: choice.reason.clone(),
             spec,
             rows,
             chunk: chunk as usize,
-            device_bytes,
+            cut,
+            device_bytes: buffers(cut, chunk),
             host_bytes: CHUNKS_IN_FLIGHT * chunk * (in_slice + out_slice),
             notes,
         })
@@ -416,6 +454,14 @@ impl Plan {
                 self.spec.slices
             ),
         );
+        let parts = self.cut.parts(g).count();
+        if parts > 1 {
+            line("projections", format!("{parts} parts of {}, added up", self.cut.projections));
+        }
+        let bands = self.cut.bands(g.roi).count();
+        if bands > 1 {
+            line("bands", format!("{bands} of {} rows of pixels", self.cut.rows));
+        }
         let total: u64 = self.device_bytes.iter().map(|b| b.bytes).sum();
         line("device memory", human(total));
         for b in &self.device_bytes {

@@ -124,15 +124,25 @@ impl Session {
 
     /// Copies `data` to the start of a buffer and waits.
     pub fn write<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<Event> {
-        // SAFETY: blocking, and the driver checks the size against the buffer's.
-        unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+        self.write_at(buffer, 0, data, what)
+    }
+
+    /// Copies `data` to a buffer, from value `first` on, and waits.
+    fn write_at<T: Copy>(&self, buffer: &mut Buffer<T>, first: usize, data: &[T], what: &str) -> Result<Event> {
+        // SAFETY: blocking, and the driver checks place and size against the buffer's.
+        unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, first * size_of::<T>(), data, &[]) }
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
     /// Copies the start of a buffer to `data` and waits for everything before it.
     pub fn read<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<Event> {
-        // SAFETY: blocking, and the driver checks the size against the buffer's.
-        unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+        self.read_at(buffer, 0, data, what)
+    }
+
+    /// Copies a buffer to `data`, from value `first` on, and waits for everything before it.
+    fn read_at<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<Event> {
+        // SAFETY: blocking, and the driver checks place and size against the buffer's.
+        unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, first * size_of::<T>(), data, &[]) }
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
@@ -186,8 +196,18 @@ impl Session {
         Ok(Some(Staging { halves: [half()?, half()?] }))
     }
 
-    /// As [`write`](Self::write), by way of staging memory.
-    pub fn upload(&self, buffer: &mut Buffer<f32>, data: &[f32], staging: &mut Staging, what: &str) -> Result<()> {
+    /// Copies `data` to a buffer, from value `first` on, by way of staging memory if there is any, and waits.
+    pub fn upload(
+        &self,
+        buffer: &mut Buffer<f32>,
+        first: usize,
+        data: &[f32],
+        staging: Option<&mut Staging>,
+        what: &str,
+    ) -> Result<()> {
+        let Some(staging) = staging else {
+            return self.write_at(buffer, first, data, what).map(drop);
+        };
         let failed = |e| cl_error(&format!("uploading {what}"), self.device_name(), e);
         let mut pending: [Option<Event>; 2] = [None, None];
         let room = staging.halves[0].room;
@@ -197,7 +217,7 @@ impl Session {
             }
             let half = staging.halves[number % 2].values(piece.len());
             copy(half, piece);
-            let offset = number * room * 4;
+            let offset = (first + number * room) * 4;
             // SAFETY: the half is not touched before the event is over; the driver checks the size against the buffer's.
             let event = unsafe { self.queue.enqueue_write_buffer(buffer, CL_NON_BLOCKING, offset, half, &[]) };
             pending[number % 2] = Some(event.map_err(failed)?);
@@ -206,15 +226,26 @@ impl Session {
         self.finish().and(copied)
     }
 
-    /// As [`read`](Self::read), by way of staging memory.
-    pub fn download(&self, buffer: &Buffer<f32>, data: &mut [f32], staging: &mut Staging, what: &str) -> Result<()> {
+    /// Copies a buffer to `data`, from value `first` on, by way of staging memory if there is any, and waits for
+    /// everything before it.
+    pub fn download(
+        &self,
+        buffer: &Buffer<f32>,
+        first: usize,
+        data: &mut [f32],
+        staging: Option<&mut Staging>,
+        what: &str,
+    ) -> Result<()> {
+        let Some(staging) = staging else {
+            return self.read_at(buffer, first, data, what).map(drop);
+        };
         let failed = |e| cl_error(&format!("downloading {what}"), self.device_name(), e);
         let room = staging.halves[0].room;
         let start = |staging: &mut Staging, number: usize, count: usize| {
             let half = staging.halves[number % 2].values(count);
+            let offset = (first + number * room) * 4;
             // SAFETY: as for uploads.
-            let event =
-                unsafe { self.queue.enqueue_read_buffer(buffer, CL_NON_BLOCKING, number * room * 4, half, &[]) };
+            let event = unsafe { self.queue.enqueue_read_buffer(buffer, CL_NON_BLOCKING, offset, half, &[]) };
             let event = event.map_err(failed)?;
             self.queue.flush().map_err(failed)?;
             Ok(event)

@@ -3,12 +3,13 @@
 use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore, Staging};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
-use crate::geometry::Geometry;
+use crate::geometry::{Cut, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Padding, RowFilter, Texel};
 use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
 use serde::Serialize;
+use std::ops::Range;
 use std::time::Instant;
 
 /// Everything that an engine is made from.
@@ -23,6 +24,8 @@ pub struct Setup<'a> {
     pub rows: RowFilter,
     /// Slices that are uploaded together.
     pub chunk: usize,
+    /// What of them is on the device at a time.
+    pub cut: Cut,
 }
 
 /// Seconds by stage: of the device's clock, and for copies the host's.
@@ -43,19 +46,29 @@ impl std::ops::AddAssign for DeviceSeconds {
     }
 }
 
+/// Back projection of a part of the scan into a band of the region.
+struct Step {
+    projections: Range<usize>,
+    band: Roi,
+    projector: BackProjector,
+}
+
 /// A device with built kernels, plans and buffers for one geometry.
 pub struct Engine {
     session: Session,
     filter: RowStage,
-    projector: BackProjector,
+    /// All parts of the first band, then those of the next; one if everything is done at once.
+    steps: Vec<Step>,
     sinogram: SinogramStore,
     rows: Buffer<f32>,
     slices: Buffer<f32>,
     staging: Option<Staging>,
     group: usize,
     chunk: usize,
-    in_slice: usize,
-    out_slice: usize,
+    bins: usize,
+    /// Projections of the scan.
+    projections: usize,
+    roi: Roi,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
@@ -85,7 +98,7 @@ impl Engine {
         let geometry = setup.geometry;
         let spec = setup.spec;
         let source = spec.generate()?;
-        let (bins, projections) = (geometry.bins, geometry.projections());
+        let (bins, projections, roi, cut) = (geometry.bins, geometry.projections(), geometry.roi, setup.cut);
         let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
         // weights relative to pi / P: exactly 1 when all are the same
         let unit = projections as f64 / std::f64::consts::PI;
@@ -97,28 +110,39 @@ impl Engine {
                 rows: setup.rows,
                 padding: setup.padding,
                 bins,
-                projections,
+                projections: cut.projections,
                 spectrum: &values,
                 weights: &weights,
             },
         )?;
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
-        let projector = BackProjector::new(&session, &source, geometry)?;
+        // the first part of a band overwrites what the slices hold, the others add to it
+        let adding = spec.accumulating().generate()?;
+        let mut steps = Vec::new();
+        for band in cut.bands(roi) {
+            let scan = Geometry { roi: band, ..geometry.clone() };
+            for part in cut.parts(geometry) {
+                let source = if part.start == 0 { &source } else { &adding };
+                let projector = BackProjector::new(&session, source, &scan, part.clone())?;
+                steps.push(Step { projections: part, band, projector });
+            }
+        }
+        let (in_part, out_band) = (cut.projections * bins, cut.rows * roi.width);
         Ok(Engine {
-            resources: projector.resources,
+            resources: steps.first().map(|step| step.projector.resources).unwrap_or_default(),
             filter,
             note,
-            projector,
-            sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
-            rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
-            slices: session.buffer(setup.chunk * out_slice, CL_MEM_WRITE_ONLY, "slices")?,
-            staging: session.staging(setup.chunk * in_slice.max(out_slice))?,
+            steps,
+            sinogram: SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?,
+            rows: session.buffer(setup.chunk * in_part, CL_MEM_READ_ONLY, "sinograms")?,
+            slices: session.buffer(setup.chunk * out_band, CL_MEM_READ_WRITE, "slices")?,
+            staging: session.staging(setup.chunk * in_part.max(out_band))?,
             group: spec.slices as usize,
             chunk: setup.chunk,
-            in_slice,
-            out_slice,
+            bins,
+            projections,
+            roi,
             source,
             seconds: DeviceSeconds::default(),
             session,
@@ -129,41 +153,59 @@ impl Engine {
     ///
     /// A slice's bits do not depend on the others: groups only share a kernel run.
     pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<()> {
-        let count = sinograms.len() / self.in_slice;
-        if count > self.chunk || slices.len() != count * self.out_slice {
+        let (in_slice, out_slice) = (self.projections * self.bins, self.roi.pixels());
+        let count = sinograms.len() / in_slice;
+        if count > self.chunk || slices.len() != count * out_slice {
             return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {}", self.chunk)));
         }
-        let start = Instant::now();
-        match &mut self.staging {
-            Some(staging) => self.session.upload(&mut self.rows, sinograms, staging, "sinograms")?,
-            None => drop(self.session.write(&mut self.rows, sinograms, "sinograms")?),
+        let (mut upload, mut host, mut download) = (0.0, 0.0, 0.0);
+        let (mut filter, mut back_projection) = (Vec::new(), Vec::new());
+        let mut uploaded = 0..0;
+        for Step { projections, band, projector } in &self.steps {
+            let part = projections.len() * self.bins;
+            if uploaded != *projections {
+                let start = Instant::now();
+                let first = projections.start * self.bins;
+                for (place, piece) in pieces(count, in_slice, first..first + part) {
+                    let piece = &sinograms[piece];
+                    self.session.upload(&mut self.rows, place, piece, self.staging.as_mut(), "sinograms")?;
+                }
+                upload += start.elapsed().as_secs_f64();
+                uploaded = projections.clone();
+            }
+            for start in (0..count).step_by(self.group) {
+                let valid = self.group.min(count - start);
+                let filtered = self.filter.run(
+                    &self.session,
+                    &self.rows,
+                    start * part,
+                    valid,
+                    projections.clone(),
+                    &mut self.sinogram,
+                )?;
+                filter.extend(filtered.events);
+                host += filtered.host.as_secs_f64();
+                back_projection.push(projector.run(
+                    &self.session,
+                    &self.sinogram,
+                    self.filter.peaks(),
+                    &self.slices,
+                    start * band.pixels(),
+                    valid,
+                )?);
+            }
+            // rows are not overwritten before they were read
+            self.session.finish()?;
+            if projections.end == self.projections {
+                let start = Instant::now();
+                let first = (band.y - self.roi.y) * band.width;
+                for (place, piece) in pieces(count, out_slice, first..first + band.pixels()) {
+                    let piece = &mut slices[piece];
+                    self.session.download(&self.slices, place, piece, self.staging.as_mut(), "slices")?;
+                }
+                download += start.elapsed().as_secs_f64();
+            }
         }
-        let upload = start.elapsed().as_secs_f64();
-        let mut filter = Vec::new();
-        let mut host = 0.0;
-        let mut back_projection = Vec::new();
-        for start in (0..count).step_by(self.group) {
-            let valid = self.group.min(count - start);
-            let filtered =
-                self.filter.run(&self.session, &self.rows, start * self.in_slice, valid, &mut self.sinogram)?;
-            filter.extend(filtered.events);
-            host += filtered.host.as_secs_f64();
-            back_projection.push(self.projector.run(
-                &self.session,
-                &self.sinogram,
-                self.filter.peaks(),
-                &self.slices,
-                start * self.out_slice,
-                valid,
-            )?);
-        }
-        self.session.finish()?;
-        let start = Instant::now();
-        match &mut self.staging {
-            Some(staging) => self.session.download(&self.slices, slices, staging, "slices")?,
-            None => drop(self.session.read(&self.slices, slices, "slices")?),
-        }
-        let download = start.elapsed().as_secs_f64();
         self.seconds += DeviceSeconds {
             upload,
             filter: seconds(&filter) + host,
@@ -172,6 +214,17 @@ impl Engine {
         };
         Ok(())
     }
+}
+
+/// `within` of each of `count` slices of `slice` values, as places in memory of the device, where only these lie one
+/// after the other, and values of the host's, where whole slices do.
+fn pieces(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let whole = within.len() == slice;
+    let length = if whole { count * slice } else { within.len() };
+    (0..if whole { 1 } else { count }).map(move |number| {
+        let first = number * slice + within.start;
+        (number * length, first..first + length)
+    })
 }
 
 /// A filter's spectrum with the `1 / length` of the backward transform.

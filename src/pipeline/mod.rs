@@ -293,6 +293,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             padding: job.padding,
             rows: plan.rows,
             chunk: plan.chunk,
+            cut: plan.cut,
         },
     )?;
     reporter.detail(&format!("kernel uses     {}", engine.resources));
@@ -347,6 +348,8 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             }],
             "self_test": self_test,
             "slices": summary.slices,
+            "projection_parts": plan.cut.parts(&scan.geometry).count(),
+            "slice_bands": plan.cut.bands(roi).count(),
             "seconds": summary.seconds,
             "stages": {
                 "read": summary.read,
