@@ -255,15 +255,12 @@ impl Plan {
         let sum = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).sum::<u64>();
         let largest = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).max().unwrap_or(0);
         let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
-        let fits = |cut: &Cut| {
-            let pass = buffers(*cut, slices);
-            sum(&pass) <= budget && largest(&pass) <= facts.max_allocation
-        };
+        let pass = |cut: Cut| buffers(cut, slices.min(scan.slices.len() as u64));
+        let fits = |&cut: &Cut| sum(&pass(cut)) <= budget && largest(&pass(cut)) <= facts.max_allocation;
         let whole = Cut::whole(geometry);
         let cuts = || Cut::candidates(geometry, source.block[1]).take(if attempt.cut { usize::MAX } else { 1 });
         let Some(cut) = cuts().find(fits) else {
-            let least = cuts().last().unwrap_or(whole);
-            let pass = buffers(least, slices);
+            let least = cuts().min_by_key(|&cut| sum(&pass(cut))).unwrap_or(whole);
             return Err(Error::Device(format!(
                 "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
                  (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi \
@@ -272,8 +269,8 @@ impl Plan {
                 spec.slices,
                 least.rows,
                 least.projections,
-                human(sum(&pass)),
-                human(largest(&pass)),
+                human(sum(&pass(least))),
+                human(largest(&pass(least))),
                 human(budget),
                 human(facts.max_allocation),
             )));

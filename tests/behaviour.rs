@@ -220,6 +220,38 @@ fn budgets_change_no_byte() {
 }
 
 #[test]
+fn a_pass_larger_than_device_memory_is_cut() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 61, slices: 5, ..SMALL };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.write("proj", "p", &scan.sinograms().turned());
+    let plain = "--profile default --slices-per-pass 2";
+    for (kernel, memory, expected) in [
+        ("--profile cpu", "250K", [2, 1]),
+        ("--profile cpu --interpolation nearest", "220K", [4, 1]),
+        (plain, "80K", [2, 1]),
+        (plain, "60K", [4, 1]),
+        (&format!("{plain} --interpolation nearest"), "50K", [4, 2]),
+        (&format!("{plain} --mode fast"), "50K", [4, 1]),
+        (&format!("{plain} --mode fast --interpolation nearest"), "50K", [4, 1]),
+    ] {
+        for input in ["--sinograms sin", "--projections proj"] {
+            let base = format!("{input} {kernel} --center 22.75 --overwrite");
+            let whole = lab.slices(&base, "whole");
+            let cut = lab.slices(&format!("{base} --device-memory {memory} --report r.json"), "cut");
+            let report = json(&lab.read_text("r.json"));
+            let parts = [&report["projection_parts"], &report["slice_bands"]];
+            assert_eq!(parts, expected, "{base} --device-memory {memory}");
+            let far = farthest(&cut, &whole);
+            assert!(far <= 1e-6, "{base} --device-memory {memory}: {far}");
+        }
+    }
+    let (plan, _) = lab.ok(&format!("reconstruct --sinograms sin {plain} --device-memory 60K --dry-run"));
+    assert!(plan.contains("4 parts of 16") && plan.contains("it is cut"), "{plan}");
+    lab.fails("reconstruct --sinograms sin --device-memory 5K -o out", 4, &["5.0 KiB", "--roi", "--device"]);
+}
+
+#[test]
 fn repeated_runs_change_no_byte() {
     let lab = Lab::small();
     same_bytes(&lab, "--sinograms sin", "--sinograms sin");
