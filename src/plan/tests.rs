@@ -70,7 +70,7 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
     };
     let facts = example();
     assert_eq!(cut("40M", &facts), (4, 180, 256));
-    assert_eq!(cut("2M", &facts), (1, 180, 256));
+    assert_eq!(cut("1500K", &facts), (1, 180, 256));
     assert_eq!(cut("1M", &facts), (1, 96, 256));
     assert_eq!(cut("400K", &facts), (1, 16, 256));
     assert_eq!(cut("300K", &facts), (1, 16, 128));
