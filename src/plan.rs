@@ -2,7 +2,7 @@
 
 use crate::config::{AngleSource, Job, MAX_ANGLE};
 use crate::error::{Error, Result};
-use crate::geometry::{self, Geometry, Roi};
+use crate::geometry::{self, Cut, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
 use crate::profile::facts::{DeviceFacts, DeviceKind};
@@ -169,6 +169,15 @@ struct Chosen {
     notes: Vec<String>,
 }
 
+/// What is tried to make a plan fit.
+#[derive(Clone, Copy)]
+struct Attempt {
+    /// The kernel is chosen as for a run of so many slices.
+    run_slices: usize,
+    /// Whether a pass may be cut.
+    cut: bool,
+}
+
 /// How a run will be computed on one device.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -181,6 +190,8 @@ pub struct Plan {
     pub chunk: usize,
     /// Chunks that the device holds, 2 where copies and kernels are to overlap.
     pub sets: usize,
+    /// What of a chunk is on the device at a time.
+    pub cut: Cut,
     /// Slices that are copied to and from the device at once; the whole chunk where nothing is copied.
     pub piece: usize,
     /// Device memory, buffer by buffer.
@@ -207,8 +218,10 @@ impl Plan {
     /// Plans a run on one device. `host_memory` is the budget of its pieces in bytes, for a processor of everything;
     /// `facts.image_formats` are trusted.
     ///
-    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. In place of a kernel to
-    /// avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the profile.
+    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. If it does not hold the
+    /// smallest, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
+    /// kernel to avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the
+    /// profile.
     pub fn new(
         job: &Job,
         scan: &Scan,
@@ -217,56 +230,63 @@ impl Plan {
         host_memory: u64,
         avoid: Avoid,
     ) -> Result<Plan> {
+        let attempt =
+            |run_slices, cut| Plan::attempt(job, scan, choice, facts, host_memory, avoid, Attempt { run_slices, cut });
         let mut run_slices = scan.whole.len();
         loop {
-            let plan = Plan::for_slices(job, scan, choice, facts, host_memory, avoid, run_slices);
+            let plan = attempt(run_slices, false);
             // as if the run had fewer slices
-            let fewer = match &plan {
-                Ok(plan) if plan.chunk < (plan.spec.slices as usize).min(run_slices) => plan.spec.slices as usize / 2,
-                Err(Error::Device(_)) => run_slices.min(SLICE_MODES[SLICE_MODES.len() - 1] as usize) / 2,
-                _ => 0,
-            };
-            if job.slices_per_pass.is_some() || fewer == 0 || fewer >= run_slices {
-                return plan;
+            let fewer = run_slices.min(SLICE_MODES[SLICE_MODES.len() - 1] as usize) / 2;
+            match plan {
+                Err(Error::Device(_)) if job.slices_per_pass.is_some() || fewer == 0 => {
+                    return attempt(run_slices, true);
+                }
+                Err(Error::Device(_)) => run_slices = fewer,
+                plan => return plan,
             }
-            run_slices = fewer;
         }
     }
 
-    fn for_slices(
+    fn attempt(
         job: &Job,
         scan: &Scan,
         choice: &Choice,
         facts: &DeviceFacts,
         host_memory: u64,
         avoid: Avoid,
-        run_slices: usize,
+        attempt: Attempt,
     ) -> Result<Plan> {
         let profile = &choice.profile;
         let geometry = &scan.geometry;
-        let (bins, projections) = (geometry.bins, geometry.projections());
-        let Chosen { spec, source, notes } = Plan::choose(job, scan, choice, facts, avoid, run_slices)?;
+        let bins = geometry.bins;
+        let Chosen { spec, source, mut notes } = Plan::choose(job, scan, choice, facts, avoid, attempt.run_slices)?;
         let texel = spec.texel;
         let rows = RowFilter::new(&spec, &profile.fft, bins, Some(facts));
         let slices = u64::from(spec.slices);
-        let pairs = projections.div_ceil(2) as u64;
-        let row_bins = (bins + 2 * texel.guard()) as u64;
-        let sinogram = row_bins * projections as u64 * spec.element_bytes() as u64;
-        let offsets = geometry.block_offsets_bytes(source.block);
-        let fixed = vec![
-            Bytes { what: "padded rows", bytes: slices * pairs * rows.pair_bytes(bins) as u64 },
-            Bytes { what: "compound sinogram", bytes: sinogram },
-            Bytes { what: "sinogram image", bytes: if texel.format().is_none() { 0 } else { sinogram } },
-            Bytes { what: "geometry tables", bytes: offsets },
-        ];
-        let in_slice = (bins * projections) as u64 * 4;
-        let out_slice = geometry.roi.pixels() as u64 * 4;
-        let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
-        // a processor computes in the host's memory, where nothing needs to be copied
-        let shared = facts.kind == DeviceKind::Cpu;
-        let budget = if shared { budget.min(host_memory) } else { budget };
-        let fixed_sum: u64 = fixed.iter().map(|b| b.bytes).sum();
-        let of_slice = in_slice + out_slice;
+        let run = scan.slices.len() as u64;
+        let row_bytes = ((bins + 2 * texel.guard()) * spec.element_bytes()) as u64;
+        // of a slice
+        let in_part = |cut: Cut| (bins * cut.projections) as u64 * 4;
+        let out_band = |cut: Cut| (geometry.roi.width * cut.rows) as u64 * 4;
+        let (pair_bytes, image) = (rows.pair_bytes(bins) as u64, texel.format().is_some());
+        let buffers = |cut: Cut, slices_there: u64| {
+            let pairs = cut.projections.div_ceil(2) as u64;
+            let sinogram = row_bytes * cut.projections as u64;
+            let tables = cut.bands(geometry.roi).map(|band| geometry.block_offsets_bytes(band, source.block)).sum();
+            vec![
+                Bytes { what: "sinograms", bytes: slices_there * in_part(cut) },
+                Bytes { what: "slices", bytes: slices_there * out_band(cut) },
+                Bytes { what: "padded rows", bytes: slices * pairs * pair_bytes },
+                Bytes { what: "compound sinogram", bytes: sinogram },
+                Bytes { what: "sinogram image", bytes: if image { sinogram } else { 0 } },
+                Bytes { what: "geometry tables", bytes: tables },
+            ]
+        };
+        let sum = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).sum::<u64>();
+        let largest = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).max().unwrap_or(0);
+
+        let whole = Cut::whole(geometry);
+        let of_slice = in_part(whole) + out_band(whole);
         let of_host = host_memory / (PIECES as u64 * of_slice).max(1);
         if of_host < 1 {
             return Err(Error::usage(format!(
@@ -275,40 +295,66 @@ impl Plan {
                 human(PIECES as u64 * of_slice)
             )));
         }
-        let smallest = fixed_sum + slices * of_slice;
-        let largest_piece = fixed.iter().map(|b| b.bytes).max().unwrap_or(0).max(slices * in_slice.max(out_slice));
-        if smallest > budget || largest_piece > facts.max_allocation {
+        // a processor computes in the host's memory, where nothing needs to be copied unless a pass is cut
+        let shared = facts.kind == DeviceKind::Cpu;
+        // of the whole run, so that all shards have the same kernel
+        let pass = slices.min(scan.whole.len() as u64).max(1);
+        let cut_pass = pass.min(of_host);
+        let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
+        let budget = |cut: Cut| match (shared, cut == whole) {
+            (false, _) => budget,
+            (true, true) => budget.min(host_memory),
+            (true, false) => budget.min(host_memory.saturating_sub(PIECES as u64 * cut_pass * of_slice)),
+        };
+        let least_of = |cut: Cut| buffers(cut, if cut == whole { pass } else { cut_pass });
+        let fits = |&cut: &Cut| sum(&least_of(cut)) <= budget(cut) && largest(&least_of(cut)) <= facts.max_allocation;
+        let cuts = || Cut::candidates(geometry, source.block[1]).take(if attempt.cut { usize::MAX } else { 1 });
+        let Some(cut) = cuts().find(fits) else {
+            let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(whole);
             return Err(Error::Device(format!(
-                "{}: {} slices at once need {} of device memory (largest single buffer {}), there are {} (largest \
-                 allocation {}); use fewer --slices-per-pass, a --roi, more --memory or another --device",
+                "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
+                 (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
+                 more --memory or another --device",
                 facts.name,
                 spec.slices,
-                human(smallest),
-                human(largest_piece),
-                human(budget),
+                least.rows,
+                least.projections,
+                human(sum(&least_of(least))),
+                human(largest(&least_of(least))),
+                human(budget(least)),
                 human(facts.max_allocation),
             )));
+        };
+        if cut != whole {
+            notes.push(format!(
+                "a pass of {} slices is more than {} of device memory, the largest allocation {}: it is cut",
+                spec.slices,
+                human(budget(whole)),
+                human(facts.max_allocation),
+            ));
         }
-        let run = scan.slices.len() as u64;
+
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
-        let wanted = (CHUNK_TARGET / in_slice.max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
-        let of_allocation = facts.max_allocation / in_slice.max(out_slice).max(1);
+        let wanted = (CHUNK_TARGET / in_part(whole).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
+        let of_allocation = facts.max_allocation / in_part(whole).max(out_band(whole)).max(1);
+        let free = budget(cut).saturating_sub(sum(&buffers(cut, 0)));
         let chunk_of = |sets: u64| {
-            let of_device = (budget - fixed_sum) / (sets * of_slice).max(1);
+            let of_device = free / (sets * of_slice).max(1);
             (of_device >= slices).then(|| whole_passes(wanted.min(of_device).min(of_allocation)).min(run).max(1))
         };
         let (chunk, sets) = match chunk_of(2) {
+            _ if cut != whole => (cut_pass.min(run).max(1), 1),
             Some(chunk) if chunk < run => (chunk, 2),
-            _ => (chunk_of(1).unwrap_or(slices), 1),
+            _ => (chunk_of(1).unwrap_or(pass).min(run).max(1), 1),
         };
         // the first is copied while the second is read
-        let copied = of_host.min((PIECE_TARGET / in_slice.max(out_slice).max(1)).max(1)).min(chunk.div_ceil(2));
-        let piece = if shared { chunk } else { copied };
-        let mut device_bytes = vec![
-            Bytes { what: "sinograms", bytes: sets * chunk * in_slice },
-            Bytes { what: "slices", bytes: sets * chunk * out_slice },
-        ];
-        device_bytes.extend(fixed);
+        let target = PIECE_TARGET / in_part(whole).max(out_band(whole)).max(1);
+        let copied = of_host.min(target.max(1)).min(chunk.div_ceil(2));
+        let (piece, host_pieces) = match (cut == whole, shared) {
+            (false, _) => (chunk, PIECES as u64),
+            (true, true) => (chunk, 0),
+            (true, false) => (copied, PIECES as u64),
+        };
         Ok(Plan {
             profile: profile.clone(),
             profile_reason: choice.reason.clone(),
@@ -316,9 +362,10 @@ impl Plan {
             rows,
             chunk: chunk as usize,
             sets: sets as usize,
+            cut,
             piece: piece as usize,
-            device_bytes,
-            host_bytes: if shared { 0 } else { PIECES as u64 * piece * of_slice },
+            device_bytes: buffers(cut, sets * chunk),
+            host_bytes: host_pieces * piece * of_slice,
             notes,
         })
     }
@@ -467,6 +514,14 @@ impl Plan {
                 self.piece
             ),
         );
+        let parts = self.cut.parts(g).count();
+        if parts > 1 {
+            line("projections", format!("{parts} parts of {}, added up", self.cut.projections));
+        }
+        let bands = self.cut.bands(g.roi).count();
+        if bands > 1 {
+            line("bands", format!("{bands} of {} rows of pixels", self.cut.rows));
+        }
         let total: u64 = self.device_bytes.iter().map(|b| b.bytes).sum();
         line("device memory", human(total));
         for b in &self.device_bytes {

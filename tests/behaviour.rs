@@ -229,7 +229,7 @@ fn shards_are_cuts_of_the_whole() {
         "--sinograms sin",
         "--projections proj --rows 1..",
         "--sinograms sin --dtype u8 --percentile 3,96",
-        "--sinograms sin --memory 60K",
+        "--sinograms sin --memory 150K",
     ]
     .into_iter()
     .enumerate()
@@ -298,6 +298,39 @@ fn shards_know_their_place_in_slurm() {
     std::fs::remove_dir_all(lab.path("r")).unwrap();
     run(&[("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")]);
     assert_eq!(lab.files("r"), ["slice_00001.tif", "slice_00002.tif"]);
+}
+
+#[test]
+fn a_pass_larger_than_device_memory_is_cut() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 61, slices: 5, ..SMALL };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.write("proj", "p", &scan.sinograms().turned());
+    let plain = "--profile default --slices-per-pass 2";
+    for (kernel, memory, least) in [
+        ("--profile cpu", "300K", [2, 1]),
+        ("--profile cpu --interpolation nearest", "220K", [4, 1]),
+        (plain, "80K", [2, 1]),
+        (plain, "60K", [4, 1]),
+        (&format!("{plain} --interpolation nearest"), "45K", [4, 2]),
+        (&format!("{plain} --mode fast"), "60K", [2, 1]),
+        (&format!("{plain} --mode fast --interpolation nearest"), "60K", [2, 1]),
+    ] {
+        for input in ["--sinograms sin", "--projections proj"] {
+            let base = format!("{input} {kernel} --center 22.75 --overwrite");
+            let whole = lab.slices(&base, "whole");
+            let cut = lab.slices(&format!("{base} --device-memory {memory} --report r.json"), "cut");
+            let report = json(&lab.read_text("r.json"));
+            for (what, least) in ["projection_parts", "slice_bands"].into_iter().zip(least) {
+                assert!(report[what].as_u64() >= Some(least), "{base} --device-memory {memory}: {what}");
+            }
+            let far = farthest(&cut, &whole);
+            assert!(far <= 1e-6, "{base} --device-memory {memory}: {far}");
+        }
+    }
+    let (plan, _) = lab.ok(&format!("reconstruct --sinograms sin {plain} --device-memory 60K --dry-run"));
+    assert!(plan.contains("4 parts of 16") && plan.contains("it is cut"), "{plan}");
+    lab.fails("reconstruct --sinograms sin --device-memory 5K -o out", 4, &["5.0 KiB", "--roi", "--device"]);
 }
 
 #[test]

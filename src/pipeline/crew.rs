@@ -105,6 +105,7 @@ fn enlist(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, reporter: &Rep
             rows: plan.rows,
             chunk: plan.chunk,
             sets: plan.sets,
+            cut: plan.cut,
         };
         let built = Engine::new(session, &setup).and_then(|mut engine| {
             engine.touch()?;

@@ -3,12 +3,14 @@
 use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
-use crate::geometry::Geometry;
+use crate::geometry::{Cut, Geometry};
 use crate::kernelgen::{KernelSource, KernelSpec, Padding, RowFilter, Texel};
 use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem};
 use serde::Serialize;
+use std::ops::Range;
+use std::time::Instant;
 
 /// Everything that an engine is made from.
 pub struct Setup<'a> {
@@ -24,6 +26,8 @@ pub struct Setup<'a> {
     pub chunk: usize,
     /// Chunks that the device has room for.
     pub sets: usize,
+    /// What of a chunk is on the device at a time.
+    pub cut: Cut,
 }
 
 /// Seconds by stage: of the device's clock, and for copies the host's.
@@ -74,7 +78,7 @@ pub(super) struct Shape {
     pub out_slice: usize,
 }
 
-/// Room for a chunk on the device.
+/// Room for a chunk on the device, or for what of it is there at a time.
 pub(super) struct Set {
     pub rows: Buffer<f32>,
     pub slices: Buffer<f32>,
@@ -83,9 +87,22 @@ pub(super) struct Set {
 /// What computes chunks.
 pub(super) struct Kernels {
     filter: RowStage,
-    projector: BackProjector,
+    /// All parts of the first band, then those of the next; one if everything is done at once.
+    steps: Vec<Step>,
     sinogram: SinogramStore,
     group: usize,
+}
+
+/// Back projection of a part of the scan into a band of the region.
+struct Step {
+    projections: Range<usize>,
+    /// Values of that part of a sinogram.
+    rows: Range<usize>,
+    /// Values of that band of a slice.
+    band: Range<usize>,
+    /// Whether the band is complete after it.
+    last: bool,
+    projector: BackProjector,
 }
 
 /// Opens a device, or says why not.
@@ -108,7 +125,7 @@ impl Engine {
         let geometry = setup.geometry;
         let spec = setup.spec;
         let source = spec.generate()?;
-        let (bins, projections) = (geometry.bins, geometry.projections());
+        let (bins, projections, roi, cut) = (geometry.bins, geometry.projections(), geometry.roi, setup.cut);
         let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
         // weights relative to pi / P: exactly 1 when all are the same
         let unit = projections as f64 / std::f64::consts::PI;
@@ -120,26 +137,43 @@ impl Engine {
                 rows: setup.rows,
                 padding: setup.padding,
                 bins,
-                projections,
+                projections: cut.projections,
                 spectrum: &values,
                 weights: &weights,
             },
         )?;
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        let shape = Shape { chunk: setup.chunk, in_slice: projections * bins, out_slice: geometry.roi.pixels() };
-        let projector = BackProjector::new(&session, &source, geometry)?;
+        // the first part of a band overwrites what the slices hold, the others add to it
+        let adding = spec.accumulating().generate()?;
+        let mut steps = Vec::new();
+        for band in cut.bands(roi) {
+            let first = (band.y - roi.y) * roi.width;
+            for projections in cut.parts(geometry) {
+                let source = if projections.start == 0 { &source } else { &adding };
+                let scan = Geometry { roi: band, ..geometry.clone() };
+                steps.push(Step {
+                    rows: projections.start * bins..projections.end * bins,
+                    band: first..first + band.pixels(),
+                    last: projections.end == geometry.projections(),
+                    projector: BackProjector::new(&session, source, &scan, projections.clone())?,
+                    projections,
+                });
+            }
+        }
+        let shape = Shape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
         let set = || -> Result<Set> {
+            let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
             Ok(Set {
-                rows: session.buffer(shape.chunk * shape.in_slice, CL_MEM_READ_ONLY, "sinograms")?,
-                slices: session.buffer(shape.chunk * shape.out_slice, CL_MEM_WRITE_ONLY, "slices")?,
+                rows: session.buffer(rows, CL_MEM_READ_ONLY, "sinograms")?,
+                slices: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?,
             })
         };
         let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
-        let sinogram = SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?;
+        let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?;
         Ok(Engine {
-            resources: projector.resources,
-            kernels: Kernels { filter, projector, sinogram, group: spec.slices as usize },
+            resources: steps.first().map(|step| step.projector.resources).unwrap_or_default(),
+            kernels: Kernels { filter, steps, sinogram, group: spec.slices as usize },
             sets,
             shape,
             source,
@@ -153,18 +187,24 @@ impl Engine {
     /// # Errors
     /// [`Error::Memory`] when it cannot.
     pub fn touch(&mut self) -> Result<()> {
-        let Shape { chunk, in_slice, out_slice } = self.shape;
-        for set in &mut self.sets {
-            self.session.upload(&mut set.rows, chunk * in_slice - 1, &[0.0], "sinograms")?;
-            self.session.upload(&mut set.slices, chunk * out_slice - 1, &[0.0], "slices")?;
+        for Set { rows, slices } in &mut self.sets {
+            for buffer in [rows, slices] {
+                let bytes = buffer.size().unwrap_or(4);
+                self.session.upload(buffer, bytes / 4 - 1, &[0.0], "zeros")?;
+            }
         }
         Ok(())
+    }
+
+    /// Whether a chunk is on the device as a whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.kernels.steps.len() == 1
     }
 
     /// Reconstructs `[slice][projection][bin]` sinograms into `[slice][y][x]` slices, at most a chunk of them.
     ///
     /// A slice's bits do not depend on the others: groups only share a kernel run.
-    pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<()> {
+    pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<DeviceSeconds> {
         let Shape { chunk, in_slice, out_slice } = self.shape;
         let count = sinograms.len() / in_slice;
         if count > chunk || slices.len() != count * out_slice {
@@ -173,43 +213,84 @@ impl Engine {
         let Some(set) = self.sets.first_mut() else {
             return Err(Error::Device("there is no room for a chunk".into()));
         };
-        self.session.upload(&mut set.rows, 0, sinograms, "sinograms")?;
-        self.kernels.run(&self.session, self.shape, &set.rows, &set.slices, count)?;
-        self.session.download(&set.slices, 0, slices, "slices")
+        let session = &self.session;
+        let mut seconds = DeviceSeconds::default();
+        let mut uploaded = 0..0;
+        for number in 0..self.kernels.steps.len() {
+            let Step { rows, band, last, .. } = &self.kernels.steps[number];
+            let (rows, band, last) = (rows.clone(), band.clone(), *last);
+            if uploaded != rows {
+                let start = Instant::now();
+                for (place, piece) in places(count, in_slice, rows.clone()) {
+                    session.upload(&mut set.rows, place, &sinograms[piece], "sinograms")?;
+                }
+                seconds.upload += start.elapsed().as_secs_f64();
+                uploaded = rows;
+            }
+            let (filter, back_projection) = self.kernels.step(session, number, &set.rows, &set.slices, count)?;
+            seconds.filter += filter;
+            seconds.back_projection += back_projection;
+            if last {
+                let start = Instant::now();
+                for (place, piece) in places(count, out_slice, band) {
+                    session.download(&set.slices, place, &mut slices[piece], "slices")?;
+                }
+                seconds.download += start.elapsed().as_secs_f64();
+            }
+        }
+        Ok(seconds)
     }
 }
 
 impl Kernels {
-    /// Filters and back-projects `count` slices, waits, and tells the seconds of both.
+    /// Filters and back-projects `count` whole slices, waits, and tells the seconds of both.
     pub fn run(
         &mut self,
         session: &Session,
-        shape: Shape,
         rows: &Buffer<f32>,
         slices: &Buffer<f32>,
         count: usize,
     ) -> Result<(f64, f64)> {
+        self.step(session, 0, rows, slices, count)
+    }
+
+    /// Filters a part of the projections of `count` slices and back-projects it into a band of them, waits, and tells the
+    /// seconds of both.
+    fn step(
+        &mut self,
+        session: &Session,
+        number: usize,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+    ) -> Result<(f64, f64)> {
+        let Step { projections, rows: part, band, projector, .. } = &self.steps[number];
         let mut filter = Vec::new();
         let mut host = 0.0;
         let mut back_projection = Vec::new();
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
-            let filtered = self.filter.run(session, rows, start * shape.in_slice, valid, &mut self.sinogram)?;
+            let filtered =
+                self.filter.run(session, rows, start * part.len(), valid, projections.clone(), &mut self.sinogram)?;
             filter.extend(filtered.events);
             host += filtered.host.as_secs_f64();
-            let first = start * shape.out_slice;
-            back_projection.push(self.projector.run(
-                session,
-                &self.sinogram,
-                self.filter.peaks(),
-                slices,
-                first,
-                valid,
-            )?);
+            let first = start * band.len();
+            back_projection.push(projector.run(session, &self.sinogram, self.filter.peaks(), slices, first, valid)?);
         }
         session.finish()?;
         Ok((seconds(&filter) + host, seconds(&back_projection)))
     }
+}
+
+/// `within` of each of `count` slices of `slice` values, as places in memory of the device, where only these lie one
+/// after the other, and values of the host's, where whole slices do.
+fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let whole = within.len() == slice;
+    let length = if whole { count * slice } else { within.len() };
+    (0..if whole { 1 } else { count }).map(move |number| {
+        let first = number * slice + within.start;
+        (number * length, first..first + length)
+    })
 }
 
 /// A filter's spectrum with the `1 / length` of the backward transform.

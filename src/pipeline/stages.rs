@@ -174,7 +174,7 @@ fn read(run: Run, work: &Work, ports: Vec<Port>) -> Result<f64> {
 /// Keeps a device busy for as long as there is work.
 fn attend(run: Run, engine: &mut Engine, label: &str, line: Line) -> Result<DeviceSeconds> {
     let presence = Presence(line.work, line.place);
-    let result = device(engine, line);
+    let result = if engine.is_whole() { device(engine, line) } else { device_in_parts(engine, line) };
     let work = presence.0;
     drop(presence);
     if let Err(error) = &result
@@ -251,12 +251,42 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
             true => write_again.recv().ok().map(|slices| session.unmap(slices, "slices")).transpose(),
             false => Ok(free_room.recv().ok()),
         };
-        let computed = compute(session, shape, kernels, place, uploaded, room, done, to_download);
+        let computed = compute(session, kernels, place, uploaded, room, done, to_download);
         drop((read_again, write_again, rows_back, free_room));
         let (uploading, downloading) = (joined(up, "upload"), joined(down, "download"));
         let (filter, back_projection) = computed?;
         Ok(DeviceSeconds { upload: uploading?, filter, back_projection, download: downloading? })
     })
+}
+
+/// Computes chunks that are not on the device as a whole, one after the other: a piece is a chunk.
+fn device_in_parts(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
+    let Line { place, work, fed, free_sinograms, free_slices: (slices_back, free_slices), out, .. } = line;
+    let Shape { chunk, in_slice, out_slice } = engine.shape;
+    for _ in 0..PIECES {
+        // the receivers are here
+        let _ = free_sinograms.send(engine.session.host_memory(chunk * in_slice)?);
+        let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
+        work.ready(place);
+    }
+    drop(slices_back);
+    let mut busy = DeviceSeconds::default();
+    for (number, Piece { which, values, .. }) in fed.into_iter().enumerate() {
+        if lost(place, number) {
+            return Err(Error::Device("lost on purpose".into()));
+        }
+        let Ok(mut slices) = free_slices.recv() else { break };
+        let (from, to) = (&values[..which.len() * in_slice], &mut slices[..which.len() * out_slice]);
+        busy = busy + engine.reconstruct(from, to)?;
+        // the reader may have read all
+        let _ = free_sinograms.send(values);
+        work.ready(place);
+        if out.send(Slices { device: place, which: which.clone(), values: slices }).is_err() {
+            break;
+        }
+        work.done(place, which);
+    }
+    Ok(busy)
 }
 
 /// Pieces from the host into chunks on the device.
@@ -311,7 +341,6 @@ fn hand_over(session: &Session, fed: Receiver<Piece>, out: Sender<Chunk>) -> Res
 #[allow(clippy::too_many_arguments)]
 fn compute(
     session: &Session,
-    shape: Shape,
     kernels: &mut Kernels,
     place: usize,
     uploaded: Receiver<Chunk>,
@@ -325,7 +354,7 @@ fn compute(
             return Err(Error::Device("lost on purpose".into()));
         }
         let Some(slices) = room()? else { break };
-        let seconds = kernels.run(session, shape, &rows, &slices, chunk.len())?;
+        let seconds = kernels.run(session, &rows, &slices, chunk.len())?;
         filter += seconds.0;
         back_projection += seconds.1;
         done(rows)?;

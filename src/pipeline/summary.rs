@@ -5,6 +5,7 @@ use super::engine::DeviceSeconds;
 use super::stages::Done;
 use crate::config::Job;
 use crate::error::{Error, Result};
+use crate::geometry::Geometry;
 use crate::io::Dtype;
 use crate::plan::Scan;
 use crate::preprocess::ClampedCounts;
@@ -17,6 +18,7 @@ pub(super) struct Summary<'a> {
     pub job: &'a Job,
     pub members: &'a [Member],
     pub done: &'a Done,
+    pub geometry: &'a Geometry,
     /// Slices of the run.
     pub slices: usize,
     /// Updates of one slice.
@@ -31,7 +33,7 @@ pub(super) struct Summary<'a> {
 impl<'a> Summary<'a> {
     pub fn new(
         job: &'a Job,
-        scan: &Scan,
+        scan: &'a Scan,
         members: &'a [Member],
         done: &'a Done,
         seconds: f64,
@@ -39,7 +41,8 @@ impl<'a> Summary<'a> {
     ) -> Self {
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
         let slices = scan.slices.len();
-        Summary { job, members, done, slices, updates, seconds, start: seconds - done.seconds, clamped }
+        let geometry = &scan.geometry;
+        Summary { job, members, done, geometry, slices, updates, seconds, start: seconds - done.seconds, clamped }
     }
 
     /// Seconds of all devices.
@@ -145,6 +148,8 @@ impl<'a> Summary<'a> {
             "self_test": first.self_test,
             "slices": self.slices,
             "shard": self.job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
+            "projection_parts": first.plan.cut.parts(self.geometry).count(),
+            "slice_bands": first.plan.cut.bands(self.geometry.roi).count(),
             "seconds": self.seconds,
             "stages": {
                 "start": self.start,
