@@ -51,9 +51,15 @@ impl Outliers {
         for y in keep.clone() {
             let row = &mut values[y * width..(y + 1) * width];
             for (block, pixels) in row.chunks_mut(LANES).enumerate() {
-                for (place, lanes) in places.iter_mut().enumerate() {
+                let at = |place: usize| {
                     let at = (y - keep.start + place / self.size) * stride + block * LANES + place % self.size;
-                    lanes.copy_from_slice(&padded[at..at + LANES]);
+                    &padded[at..at + LANES]
+                };
+                if !self.suspicious(at) {
+                    continue;
+                }
+                for (place, lanes) in places.iter_mut().enumerate() {
+                    lanes.copy_from_slice(at(place));
                 }
                 let medians = self.medians(&mut places);
                 for (pixel, median) in pixels.iter_mut().zip(medians) {
@@ -66,6 +72,25 @@ impl Outliers {
             }
         }
         replaced
+    }
+
+    /// Whether one of the pixels in the middle place may be an outlier.
+    ///
+    /// Of `2 m + 1` values `m + 1` are at most the median. A bright outlier is none of them, so one is among the `m` places
+    /// before it: it is brighter than the darkest of those by more than the threshold. Dark ones likewise.
+    fn suspicious<'a>(&self, at: impl Fn(usize) -> &'a [f32]) -> bool {
+        let middle = self.size * self.size / 2;
+        let (mut darkest, mut brightest) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
+        for place in 0..middle {
+            for ((low, high), &value) in darkest.iter_mut().zip(&mut brightest).zip(at(place)) {
+                *low = if value < *low { value } else { *low };
+                *high = if value > *high { value } else { *high };
+            }
+        }
+        let beyond = |(i, value): (usize, &f32)| {
+            (value - darkest[i] > self.threshold) | (self.both & (brightest[i] - value > self.threshold))
+        };
+        at(middle).iter().enumerate().map(beyond).fold(false, |any, one| any | one)
     }
 
     fn medians(&self, places: &mut [[f32; LANES]]) -> [f32; LANES] {

@@ -405,7 +405,7 @@ fn planted(clean: &[f32], bins: usize, fault: Fault, rng: &mut ChaCha8Rng) -> Ve
 
 #[test]
 fn methods_equal_their_plain_versions() {
-    let (projections, bins) = (61, 48);
+    let (projections, bins) = (61, 150);
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let clean = noisy(projections, bins, &mut rng);
     let every = planted(&clean, bins, Fault::Every, &mut rng);
@@ -418,8 +418,8 @@ fn methods_equal_their_plain_versions() {
         ("filtering:sigma=3,size=7", |i| plain::filtering(i, 3.0, 7)),
         ("filtering:sigma=40,size=5", |i| plain::filtering(i, 40.0, 5)),
         ("large:snr=3,size=21", |i| plain::large(i, 3.0, 21, 0.1)),
-        ("dead:snr=0.2,size=21", |i| plain::dead(i, 0.2, 21)),
-        ("all:snr=0.2,large=21,small=5", |i| plain::sorting(&plain::large(&plain::dead(i, 0.2, 21), 0.2, 21, 0.1), 5)),
+        ("dead:snr=1,size=21", |i| plain::dead(i, 1.0, 21)),
+        ("all:snr=1,large=21,small=5", |i| plain::sorting(&plain::large(&plain::dead(i, 1.0, 21), 1.0, 21, 0.1), 5)),
         ("fitting:order=2,sigma=4", |i| plain::fitting(i, 2, 4.0)),
         ("mean:sigma=4", |i| plain::fitting(i, 0, 4.0)),
         ("titarenko:alpha=0.01", |i| plain::titarenko(i, 0.01, 1)),
