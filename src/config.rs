@@ -460,7 +460,7 @@ fn parse_phase(given: &StepArgs, pixel_size: Option<&PixelSize>) -> Result<Optio
         return Err(Error::usage("--phase: needs --pixel-size with its unit, too, such as 0.65um"));
     };
     let mut paganin = Paganin::new(energy, distance, pixel, ratio);
-    if !(paganin.length <= MAX_PHASE_LENGTH) {
+    if !(0.0..=MAX_PHASE_LENGTH).contains(&paganin.length) {
         return Err(Error::usage(format!(
             "--phase: energy, distance, pixel size and ratio make a filter {:.3e} pixels wide, more than \
              {MAX_PHASE_LENGTH}; check their units",

@@ -42,8 +42,11 @@ impl Outliers {
         let mut padded = vec![0f32; (keep.len() + 2 * reach) * stride];
         for (y, row) in padded.chunks_mut(stride).enumerate() {
             let from = mirrored((keep.start + y) as isize - reach as isize, rows) * width;
-            for (x, value) in row[..width + 2 * reach].iter_mut().enumerate() {
-                *value = values[from + mirrored(x as isize - reach as isize, width)];
+            let from = &values[from..from + width];
+            row[reach..reach + width].copy_from_slice(from);
+            for x in 1..=reach {
+                row[reach - x] = from[mirrored(-(x as isize), width)];
+                row[reach + width + x - 1] = from[mirrored((width + x) as isize - 1, width)];
             }
         }
         let mut places = vec![[0f32; LANES]; self.size * self.size];

@@ -217,7 +217,7 @@ impl FromStr for Stripes {
                 }
             }
             "titarenko" => {
-                Stripes::Titarenko { alpha: given.positive("alpha", 1000.0, 0.0005)?, blocks: given.blocks()? }
+                Stripes::Titarenko { alpha: given.positive("alpha", 1000.0, 0.01)?, blocks: given.blocks()? }
             }
             "mean" => Stripes::Mean { sigma: given.positive("sigma", 1000.0, 15.0)?, blocks: given.blocks()? },
             other => {

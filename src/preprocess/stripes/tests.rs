@@ -142,17 +142,15 @@ mod plain {
         let kept = dropped..image.len() - dropped;
         let (own, near) = (column_means(&sorted[kept.clone()]), column_means(&smooth[kept]));
         let typical = near.iter().map(|v| v.abs()).sum::<f64>() / near.len() as f64;
-        let factors: Vec<f64> = own
-            .iter()
-            .zip(&near)
-            .map(|(o, n)| if n.abs() > 0.01 * typical && o / n > 0.01 { o / n } else { 1.0 })
-            .collect();
+        let air = |b: usize| near[b].abs() <= 0.01 * typical || own[b] / near[b] <= 0.01;
+        let factors: Vec<f64> = (0..own.len()).map(|b| if air(b) { 1.0 } else { own[b] / near[b] }).collect();
+        let corrected = |v: f64, b: usize| if air(b) { v + near[b] - own[b] } else { v / factors[b] };
         let odd = outstanding(&factors, snr);
         let smooth = unsort(&smooth, &orders);
         image
             .iter()
             .zip(&smooth)
-            .map(|(row, s)| (0..row.len()).map(|b| if odd[b] { s[b] } else { row[b] / factors[b] }).collect())
+            .map(|(row, s)| (0..row.len()).map(|b| if odd[b] { s[b] } else { corrected(row[b], b) }).collect())
             .collect()
     }
 

@@ -5,7 +5,7 @@ use super::columns::{low_frequencies, running_median, sorted};
 
 /// Smallest share of the noise in a factor that is told from none.
 const SMALLEST_NOISE: f64 = 1e-5;
-/// Columns whose mean is below this share of all columns' have no factor that could be trusted: air.
+/// Columns whose mean is below this share of the usual one are air.
 const FAINT: f64 = 0.01;
 /// Projections that a column is smoothed over to see whether it lives.
 const ALIVE: usize = 10;
@@ -41,27 +41,27 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 /// Algorithm 5: columns are divided by what sets them apart from their neighbours over all projections, and those that
 /// differ too much are replaced by what sorting makes of them. `drop` is the share of projections, the brightest and the
 /// darkest, that do not count.
+///
+/// A column of air has no factor that could be trusted; it is shifted instead, which the paper does not do.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
     let dropped = (0.5 * drop * projections as f64) as usize;
     let counted = dropped * bins..(projections - dropped) * bins;
-    let (mut own, mut smooth) = (Vec::new(), sinogram.to_vec());
-    let mut near = Vec::new();
+    let (mut own, mut near) = (Vec::new(), Vec::new());
+    let mut smooth = sinogram.to_vec();
     sorted(&mut smooth, bins, |ranks| {
-        own = column_sums(&ranks[counted.clone()], bins);
+        own = column_means(&ranks[counted.clone()], bins);
         smooth_rows(ranks, bins, size);
-        near = column_sums(&ranks[counted], bins);
+        near = column_means(&ranks[counted], bins);
     });
-    let faint = FAINT * near.iter().map(|sum| sum.abs()).sum::<f64>() / bins as f64;
-    let factors: Vec<f64> = own
-        .iter()
-        .zip(&near)
-        .map(|(own, near)| if near.abs() > faint && own / near > FAINT { own / near } else { 1.0 })
-        .collect();
+    let faint = FAINT * near.iter().map(|mean| mean.abs()).sum::<f64>() / bins as f64;
+    let trusted = |bin: usize| near[bin].abs() > faint && own[bin] / near[bin] > FAINT;
+    let factors: Vec<f64> = (0..bins).map(|bin| if trusted(bin) { own[bin] / near[bin] } else { 1.0 }).collect();
+    let shifts: Vec<f64> = (0..bins).map(|bin| if trusted(bin) { 0.0 } else { near[bin] - own[bin] }).collect();
     let odd = dilated(&outstanding(&factors, snr));
     for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
         for (bin, value) in row.iter_mut().enumerate() {
-            *value = if odd[bin] { smooth[bin] } else { (f64::from(*value) / factors[bin]) as f32 };
+            *value = if odd[bin] { smooth[bin] } else { (f64::from(*value) / factors[bin] + shifts[bin]) as f32 };
         }
     }
 }
@@ -99,13 +99,14 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     }
 }
 
-/// The sum of each column.
-fn column_sums(values: &[f32], bins: usize) -> Vec<f64> {
+/// The mean of each column.
+fn column_means(values: &[f32], bins: usize) -> Vec<f64> {
     let mut sums = vec![0f64; bins];
     for row in values.chunks(bins) {
         sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
     }
-    sums
+    let rows = (values.len() / bins).max(1) as f64;
+    sums.iter().map(|sum| sum / rows).collect()
 }
 
 /// For each column, the sum of absolute differences to its mean over [`ALIVE`] projections around each, mirrored.

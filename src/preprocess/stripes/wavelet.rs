@@ -9,11 +9,12 @@
 
 use super::columns::low_frequencies;
 use crate::preprocess::outliers::mirrored;
+use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Low-pass filters of the transform back of Daubechies' wavelets of 1 to 10 vanishing moments: I. Daubechies, *Ten
 /// Lectures on Wavelets*, SIAM (1992), table 6.1.
 pub(super) const DAUBECHIES: [&[f64]; 10] = [
-    &[0.7071067811865476, 0.7071067811865476],
+    &[FRAC_1_SQRT_2, FRAC_1_SQRT_2],
     &[0.48296291314453416, 0.8365163037378079, 0.2241438680420134, -0.12940952255126037],
     &[
         0.33267055295008263,
