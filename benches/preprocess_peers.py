@@ -34,6 +34,7 @@ if IN_VENV:  # else enter_venv starts this script anew
     import numpy as np
     import pywt
     import tifffile
+    from scipy.ndimage import gaussian_filter1d, median_filter
 
     try:
         import tomopy
@@ -110,16 +111,34 @@ def by_least_squares(sinogram, alpha):
 
 def by_polynomials(sinogram, order, sigma):
     """Fits of columns made smooth across bins, by least squares and SciPy's Gaussian."""
-    from scipy.ndimage import gaussian_filter1d
-
     x = np.linspace(-1, 1, len(sinogram))
     fit = np.polynomial.legendre.legval(x, np.polynomial.legendre.legfit(x, sinogram.astype(float), order)).T
     return sinogram - fit + gaussian_filter1d(fit, sigma, axis=1)
 
 
+def by_sorting(sinogram, size):
+    """Columns sorted, rows under a median, values put back."""
+    order = np.argsort(sinogram, axis=0, kind="stable")
+    ranks = median_filter(np.take_along_axis(sinogram, order, 0), (1, size))
+    result = np.empty_like(ranks)
+    np.put_along_axis(result, order, ranks, 0)
+    return result
+
+
+def by_low_frequencies(sinogram, sigma, size):
+    """The same for low frequencies of the columns, of which 0 passes whole."""
+    pad = min(150, len(sinogram) // 10)
+    padded = np.pad(sinogram.astype(float), ((pad, pad), (0, 0)), mode="reflect")
+    k = np.fft.fftfreq(len(padded)) * len(padded)
+    window = np.exp(-(k**2) / (2 * sigma**2))[:, None]
+    smooth = np.fft.ifft(np.fft.fft(padded, axis=0) * window, axis=0).real[pad:pad + len(sinogram)]
+    return sinogram - smooth + by_sorting(smooth, size)
+
+
 STRIPES = [  # method of fbp, peer, what it does
     ("sorting", "algotom", lambda s: algotom.remove_stripe_based_sorting(s, 21)),
     ("filtering", "algotom", lambda s: algotom.remove_stripe_based_filtering(s, 3, 21)),
+    ("filtering", "NumPy", lambda s: by_low_frequencies(s, 3, 21)),
     ("fitting", "algotom", lambda s: algotom.remove_stripe_based_fitting(s, 2, 10)),
     ("fitting", "NumPy", lambda s: by_polynomials(s, 2, 15)),
     ("large", "algotom", lambda s: algotom.remove_large_stripe(s, 3.0, 51)),
@@ -128,8 +147,8 @@ STRIPES = [  # method of fbp, peer, what it does
     ("all", "algotom", lambda s: algotom.remove_all_stripe(s, 3.0, 51, 21)),
     ("wavelet:wavelet=db9,level=4,sigma=1", "algotom", lambda s: algotom.remove_stripe_based_wavelet_fft(s, 4, 1)),
     ("wavelet:wavelet=db9,level=4,sigma=1", "PyWavelets", lambda s: by_wavelets(s, "db9", 4, 1)),
-    ("titarenko", "algotom", lambda s: algotom.remove_stripe_based_regularization(s, 0.0005, apply_log=False)),
-    ("titarenko", "NumPy", lambda s: by_least_squares(s, 0.0005)),
+    ("titarenko", "algotom", lambda s: algotom.remove_stripe_based_regularization(s, 0.01, apply_log=False)),
+    ("titarenko", "NumPy", lambda s: by_least_squares(s, 0.01)),
     ("mean", "algotom", lambda s: algotom.remove_stripe_based_normalization(s, 15)),
 ]
 TOMOPY = [
