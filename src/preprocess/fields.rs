@@ -3,6 +3,7 @@
 use super::Outliers;
 use crate::error::{Error, Result};
 use crate::io::Stack;
+use crate::plan::{available_memory, human};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -117,6 +118,18 @@ impl Fields {
             }
             combine(&stack, &how)
         };
+        // a header of a few bytes can claim any size
+        let needed = 4 * (2 + u64::from(flats2.is_some())) * (projections.width() * projections.height()) as u64;
+        let free = available_memory();
+        if needed > free {
+            return Err(Error::Input(format!(
+                "--flats {flats}: fields of {}x{} need {} of memory, {} are free",
+                projections.width(),
+                projections.height(),
+                human(needed),
+                human(free)
+            )));
+        }
         let flat = field(flats, "--flats")?;
         Ok(Fields {
             width: projections.width(),
