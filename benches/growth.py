@@ -5,7 +5,8 @@
     benches/growth.py plot RESULT.json PICTURE.svg
 
 Sizes: bins, projections and side of the slice are the same number; `fbp bench` times the kernels that the device's profile
-takes by itself. Slices: `fbp reconstruct` of 1 to 256 slices of SIDE x SIDE, automatic choices, GU/s of the device's back
+takes by itself. Projections and bins: only these grow, from SIDE to four times SIDE; the cost of back projection should grow
+with the projections and not with the bins. Slices: `fbp reconstruct` of 1 to 256 slices of SIDE x SIDE, automatic choices, GU/s of the device's back
 projection by its report. GU/s is 10^9 pixel-projection updates a second over all slices; a flat line is cost that grows
 as it should.
 """
@@ -23,15 +24,24 @@ def run(fbp, *arguments):
     return subprocess.run([fbp, *map(str, arguments)], check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
-def measure(options):
-    by_size, device = {}, None
-    for size in options.sizes:
-        rows = json.loads(run(options.fbp, "bench", "--json", "--quiet", "--size", size, *options.bench))
+def bench(options, flag, values, *more):
+    """GU/s of every kernel as one number of the problem grows, and the device."""
+    lines, device = {}, None
+    for value in values:
+        rows = json.loads(run(options.fbp, "bench", "--json", "--quiet", flag, value, *more, *options.bench))
         for row in rows:
             if row["gu_per_s"]:
                 device = row["device"]
                 name = f"{row['interpolation']} {row['mode']} {row['algorithm']} x{row['slices']}"
-                by_size.setdefault(name, []).append([size, row["gu_per_s"], row["error"]])
+                lines.setdefault(name, []).append([value, row["gu_per_s"], row["error"]])
+    return lines, device
+
+
+def measure(options):
+    by_size, device = bench(options, "--size", options.sizes)
+    growing = [options.side * factor for factor in (1, 2, 4)]
+    by_projections, _ = bench(options, "--projections", growing, "--size", options.side)
+    by_bins, _ = bench(options, "--bins", growing, "--size", options.side)
     by_slices = {}
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:
         stack, output, report = Path(folder, "in"), Path(folder, "out"), Path(folder, "report.json")
@@ -46,7 +56,8 @@ def measure(options):
                             mode, "--interpolation", interpolation, "--output", output, "--overwrite", "--report", report)
                     result = json.loads(report.read_text())
                     line.append([slices, result["gu_per_s"], result["kernels"][0]["name"]])
-    result = {"device": device, "side": options.side, "by_size": by_size, "by_slices": by_slices}
+    result = {"device": device, "side": options.side, "by_size": by_size, "by_projections": by_projections,
+              "by_bins": by_bins, "by_slices": by_slices}
     Path(options.result).write_text(json.dumps(result, indent=1) + "\n")
 
 
@@ -94,14 +105,17 @@ def fastest(lines):
 
 def plot(options):
     result = json.loads(Path(options.result).read_text())
-    result["by_size"] = fastest(result["by_size"])
-    sizes, first = panel("GU/s by size", result["by_size"], 60, "bins, projections and side of the slice")
-    slices, second = panel(f"GU/s by slices, {result['side']} x {result['side']}", result["by_slices"], 520, "slices of the run")
-    height = max(first, second) + 10
-    head = [f'<svg xmlns="http://www.w3.org/2000/svg" width="920" height="{height}" font-family="sans-serif" font-size="12">',
+    side = f"{result['side']} x {result['side']}"
+    kinds = [(fastest(result["by_size"]), "GU/s by size", "bins, projections and side of the slice"),
+             (fastest(result["by_projections"]), f"GU/s by projections, {side}", "projections"),
+             (fastest(result["by_bins"]), f"GU/s by bins, {side}", "bins"),
+             (result["by_slices"], f"GU/s by slices, {side}", "slices of the run")]
+    panels = [panel(title, lines, 60 + 460 * place, unit) for place, (lines, title, unit) in enumerate(kinds)]
+    height, width = max(end for _, end in panels) + 10, 460 * len(panels)
+    head = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
             '<rect width="100%" height="100%" fill="white"/>',
             f'<text x="16" y="24" font-size="16" font-weight="bold">{result["device"]}</text>']
-    Path(options.picture).write_text("\n".join(head + sizes + slices + ["</svg>"]) + "\n")
+    Path(options.picture).write_text("\n".join(head + sum((svg for svg, _ in panels), []) + ["</svg>"]) + "\n")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -224,8 +224,8 @@ void backproject(KERNEL_ARGUMENTS)
             const int pixel = pixel_of_sum(n, lane), slice = slice_of_sum(n, lane);
             const int px = x + s % SQUARES_X * SIDE + pixel % SIDE, py = y + s / SQUARES_X * SIDE + pixel / SIDE;
             if (px >= 0 && px < out.roi.z && py >= 0 && py < out.roi.w && slice < out.valid)
-                out.slices[slice * plane + (ulong)py * out.roi.z + px] =
-                    sums[s].value[n] * (out.unit / (WEIGHT_OF_ONE * half_range_factor(out.peaks[slice])));
+                STORE(out.slices[slice * plane + (ulong)py * out.roi.z + px],
+                      sums[s].value[n] * (out.unit / (WEIGHT_OF_ONE * half_range_factor(out.peaks[slice]))));
         }
     }
 }

@@ -128,7 +128,7 @@ void backproject(KERNEL_ARGUMENTS)
         for (int y = top; y < bottom; y++)
             for (int x = left; x < right; x++) {
                 const int pixel = x / COLUMNS * STRIP + y * COLUMNS + x % COLUMNS;
-                to[(ulong)(y0 + y) * out.roi.z + x0 + x] = values[pixel * SLICES + slice] * factor;
+                STORE(to[(ulong)(y0 + y) * out.roi.z + x0 + x], values[pixel * SLICES + slice] * factor);
             }
     }
 }

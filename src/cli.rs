@@ -199,7 +199,8 @@ pub struct ReconstructArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub padding: Option<String>,
 
-    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several with commas between them, `/N` behind
+    /// one cuts it in N equal devices [default: best GPU, else CPU]
     #[arg(long, value_name = "SEL", help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Text>,
@@ -280,6 +281,14 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Running")]
     #[serde(skip)]
     pub dry_run: bool,
+    /// Wait for files that are still arriving, until nothing has come for so many seconds
+    #[arg(long, value_name = "SECONDS", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Text>,
+    /// Pages of the stack that --watch waits for [default: lines of --angles for projections, else what comes]
+    #[arg(long, value_name = "COUNT", requires = "watch", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<usize>,
     /// Host memory to use, such as 8G [default: half of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -288,6 +297,10 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_memory: Option<Text>,
+    /// This job's share of the slices, I from 0, or auto: the place in a Slurm array or among srun's ranks
+    #[arg(long, value_name = "I/N", help_heading = "Running")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Text>,
     /// Progress on stderr [default: auto: a bar on a terminal, plain lines elsewhere]
     #[arg(long, value_name = "KIND", value_parser = ["auto", "bar", "plain", "json", "none"], help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
-use crate::io::{Dtype, Encoding, SliceWriter, Stack, Target, write_image};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, read_text, write_image};
 use crate::kernelgen::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,
@@ -106,8 +106,7 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         ProfilesAction::Check { files } => {
             for file in files {
                 let name = file.display().to_string();
-                let content =
-                    std::fs::read_to_string(file).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+                let content = read_text(file).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
                 let profile = Profile::parse(&content, &name)?;
                 text += &format!("{name}: profile {}, {} kernels, right\n", profile.name, profile.offers().len());
             }
@@ -247,7 +246,7 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
     let angles = match &args.angles {
         None => even_angles(args.start_angle, args.overall_angle, projections),
         Some(file) => {
-            let text = std::fs::read_to_string(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
+            let text = read_text(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
             parse_numbers(&text, &format!("--angles {}", file.display()))?
         }
     };
@@ -323,7 +322,15 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
         } else {
             let indices: Vec<usize> = (0..slices).collect();
             let target = Target::Single(path.clone());
-            let mut writer = SliceWriter::create(target, size, size, encoding, &indices, args.overwrite, SOFTWARE)?;
+            let mut writer = SliceWriter::create(
+                target,
+                size,
+                size,
+                encoding,
+                &indices,
+                Present::new(args.overwrite, None),
+                SOFTWARE,
+            )?;
             for (slice, phantom) in phantoms.iter().enumerate() {
                 writer.write(slice, &phantom.rasterise(4))?;
             }
@@ -368,7 +375,8 @@ fn write_stack(
         false => Encoding { dtype: Dtype::F32, range: None },
     };
     let indices: Vec<usize> = (0..count).collect();
-    let mut writer = SliceWriter::create(target, width, height, encoding, &indices, overwrite, SOFTWARE)?;
+    let mut writer =
+        SliceWriter::create(target, width, height, encoding, &indices, Present::new(overwrite, None), SOFTWARE)?;
     for index in indices {
         writer.write(index, &page(index))?;
     }

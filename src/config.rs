@@ -3,17 +3,22 @@
 //! Precedence: a flag wins over the run file, that over the default. A run file's keys are the flags' names.
 
 use crate::cli::{ReconstructArgs, StepArgs, Text};
-use crate::device::DeviceSelector;
+use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
-use crate::io::{Dtype, Target};
+use crate::io::{Dtype, Target, read_text};
 use crate::kernelgen::Padding;
 use crate::preprocess::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Unsharp};
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
+use crate::shard::Shard;
 use crate::spectrum::Filter;
 use clap::CommandFactory;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Largest angle in degrees, either way; cosines of larger ones say little.
+pub const MAX_ANGLE: f64 = 1e9;
 
 /// Largest side of a slice.
 const MAX_SIZE: usize = 1 << 16;
@@ -40,7 +45,7 @@ pub struct Job {
     pub filter: Filter,
     pub cutoff: f64,
     pub padding: Padding,
-    pub device: DeviceSelector,
+    pub device: DeviceList,
     pub profile: Option<String>,
     pub algorithm: Option<Algorithm>,
     pub interpolation: Interpolation,
@@ -55,8 +60,14 @@ pub struct Job {
     pub preview: Option<PathBuf>,
     pub overwrite: bool,
     pub dry_run: bool,
+    /// Wait for files until nothing has come for so long.
+    pub watch: Option<Duration>,
+    /// Pages that will come.
+    pub expect: Option<usize>,
     pub memory: Option<u64>,
     pub device_memory: Option<u64>,
+    /// The share of the slices that this job computes, of several that share an output.
+    pub shard: Option<Shard>,
     pub progress: ProgressKind,
     pub log: Option<PathBuf>,
     pub report: Option<PathBuf>,
@@ -205,7 +216,7 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
     };
-    let text = std::fs::read_to_string(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let text = read_text(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
     let table: toml::Table = toml::from_str(&text)
         .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
     check_keys(&table, &path)?;
@@ -272,6 +283,8 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
         if !known.contains(key) {
             let nearest = known
                 .iter()
+                // nothing like a flag is that long
+                .filter(|_| key.len() < 64)
                 .map(|name| (strsim::damerau_levenshtein(name, key), name))
                 .min()
                 .filter(|(distance, _)| *distance <= 3);
@@ -307,6 +320,16 @@ pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
         _ => Err(Error::usage(format!(
             "{flag}: `{text}` is not a size; write a number of bytes or one with K, M, G or T, such as 8G"
         ))),
+    }
+}
+
+/// Longest wait that `--watch` takes, in seconds.
+const LONGEST_WAIT: f64 = 7.0 * 24.0 * 3600.0;
+
+fn parse_patience(text: &str) -> Result<Duration> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_WAIT => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(Error::usage(format!("--watch: `{text}` is not a number of seconds above 0, such as 60"))),
     }
 }
 
@@ -351,8 +374,11 @@ fn parse_length(text: &str, flag: &str) -> Result<PixelSize> {
         }
     };
     match number.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(PixelSize { value, unit }),
-        _ => Err(Error::usage(format!("{flag}: `{text}` is not a length above 0, such as 0.65um"))),
+        // slices are multiplied by the reciprocal of a pixel
+        Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(PixelSize { value, unit }),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
+        ))),
     }
 }
 
@@ -510,6 +536,16 @@ fn finite(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     }
 }
 
+/// A number of degrees.
+fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
+    match finite(value, flag, default)? {
+        angle if angle.abs() > MAX_ANGLE => {
+            Err(Error::usage(format!("{flag}: {angle:?} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
+        }
+        angle => Ok(angle),
+    }
+}
+
 impl Job {
     /// Types and checks merged flags.
     pub fn new(args: ReconstructArgs) -> Result<Job> {
@@ -573,11 +609,11 @@ impl Job {
         let angles = match &args.angles {
             Some(file) => AngleSource::File(file.clone()),
             None => {
-                let overall = finite(args.overall_angle, "--overall-angle", 180.0)?;
+                let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
                     return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
                 }
-                AngleSource::Even { start: finite(args.start_angle, "--start-angle", 0.0)?, overall }
+                AngleSource::Even { start: degrees(args.start_angle, "--start-angle", 0.0)?, overall }
             }
         };
         let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {
@@ -595,6 +631,14 @@ impl Job {
         }
         let minus_log = !args.no_minus_log && (args.minus_log || has_flats);
         let pixel_size = text(&args.pixel_size).map(|t| parse_length(&t, "--pixel-size")).transpose()?;
+        let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
+        if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
+            return Err(Error::usage(format!(
+                "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
+                 as --output",
+                path.display()
+            )));
+        }
         Ok(Job {
             input,
             minus_log,
@@ -618,7 +662,7 @@ impl Job {
                 "mirror" => Padding::Mirror,
                 _ => Padding::Edge,
             },
-            device: text(&args.device).map(|t| DeviceSelector::parse(&t)).transpose()?.unwrap_or_default(),
+            device: text(&args.device).map(|t| DeviceList::parse(&t)).transpose()?.unwrap_or_default(),
             profile: args.profile.clone(),
             algorithm: parse_algorithm(args.algorithm.as_deref())?,
             interpolation: parse_word(&args.interpolation, "interpolation", "linear")?.parse()?,
@@ -632,8 +676,11 @@ impl Job {
             preview: args.preview.clone(),
             overwrite: args.overwrite,
             dry_run: args.dry_run,
+            watch: text(&args.watch).map(|t| parse_patience(&t)).transpose()?,
+            expect: args.expect,
             memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
             device_memory: text(&args.device_memory).map(|t| parse_size(&t, "--device-memory")).transpose()?,
+            shard,
             progress,
             log: args.log.clone(),
             report: args.report.clone(),

@@ -19,6 +19,9 @@ pub enum Error {
     /// No device, no driver, or a driver that refused.
     #[error("{0}")]
     Device(String),
+    /// A device or host that has too little memory for a chunk; a smaller one may fit.
+    #[error("{0}")]
+    Memory(String),
     /// No kernel that the driver computes rightly is left.
     #[error("{0}")]
     Wrong(String),
@@ -57,7 +60,7 @@ impl Error {
             Error::Unequal(_) => 1,
             Error::Usage(_) | Error::Profile { .. } => 2,
             Error::Input(_) => 3,
-            Error::Device(_) | Error::Wrong(_) | Error::KernelBuild { .. } => 4,
+            Error::Device(_) | Error::Memory(_) | Error::Wrong(_) | Error::KernelBuild { .. } => 4,
             Error::Output(_) => 5,
             Error::Interrupted(_) => 75,
         }

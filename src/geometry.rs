@@ -17,6 +17,7 @@
 //! (see [`Geometry::block_offsets`]).
 
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// How much each projection counts in the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -46,6 +47,58 @@ impl Roi {
     /// Number of pixels.
     pub fn pixels(&self) -> usize {
         self.width * self.height
+    }
+
+    /// First pixel of block (0, 0), and the number of blocks in x and y that cover the rectangle.
+    fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
+        let origin = [self.x / block[0] * block[0], self.y / block[1] * block[1]];
+        let blocks = [
+            (self.x + self.width - origin[0]).div_ceil(block[0]),
+            (self.y + self.height - origin[1]).div_ceil(block[1]),
+        ];
+        (origin, blocks)
+    }
+}
+
+/// What a device works on at a time of a pass of slices, all of it or as much as its memory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Projections: the sums of parts of so many are added up.
+    pub projections: usize,
+    /// Rows of pixels: a slice is computed in bands of so many.
+    pub rows: usize,
+}
+
+/// Projections of a part are a multiple of these, so that what kernels take of them at once is there.
+const PART: usize = 16;
+
+impl Cut {
+    /// Everything at once.
+    pub fn whole(geometry: &Geometry) -> Cut {
+        Cut { projections: geometry.projections(), rows: geometry.roi.height }
+    }
+
+    /// From everything at once to the least, for blocks of `block_rows` rows of pixels; fewer bands before fewer parts,
+    /// because every band needs all parts anew.
+    pub fn candidates(geometry: &Geometry, block_rows: usize) -> impl Iterator<Item = Cut> {
+        let Cut { projections: all, rows } = Cut::whole(geometry);
+        let halved = move |&rows: &usize| (rows > block_rows).then(|| rows.div_ceil(2).next_multiple_of(block_rows));
+        std::iter::successors(Some(rows), halved).flat_map(move |rows| {
+            let part = move |parts| all.div_ceil(parts).next_multiple_of(PART).min(all);
+            (1..=all.div_ceil(PART)).map(move |parts| Cut { projections: part(parts), rows })
+        })
+    }
+
+    /// The parts of a scan, by the numbers of their projections.
+    pub fn parts(self, geometry: &Geometry) -> impl Iterator<Item = Range<usize>> {
+        let all = geometry.projections();
+        (0..all).step_by(self.projections).map(move |first| first..(first + self.projections).min(all))
+    }
+
+    /// The bands of a region.
+    pub fn bands(self, roi: Roi) -> impl Iterator<Item = Roi> {
+        let height = move |top| self.rows.min(roi.height - top);
+        (0..roi.height).step_by(self.rows).map(move |top| Roi { y: roi.y + top, height: height(top), ..roi })
     }
 }
 
@@ -104,13 +157,10 @@ impl Geometry {
         self.angles.len()
     }
 
-    /// The same with its first `count` projections only.
-    pub fn with_first(&self, count: usize) -> Geometry {
-        let mut few = self.clone();
-        few.angles.truncate(count);
-        few.axis.truncate(count);
-        few.weights.truncate(count);
-        few
+    /// The same with some of its projections only; their weights stay as they are.
+    pub fn part(&self, projections: Range<usize>) -> Geometry {
+        let of = |values: &[f64]| values[projections.clone()].to_vec();
+        Geometry { angles: of(&self.angles), axis: of(&self.axis), weights: of(&self.weights), ..*self }
     }
 
     /// `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
@@ -141,18 +191,9 @@ impl Geometry {
         self.axis.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// First pixel of block (0, 0), and the number of blocks in x and y that cover the region of interest.
-    fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
-        let roi = self.roi;
-        let origin = [roi.x / block[0] * block[0], roi.y / block[1] * block[1]];
-        let blocks =
-            [(roi.x + roi.width - origin[0]).div_ceil(block[0]), (roi.y + roi.height - origin[1]).div_ceil(block[1])];
-        (origin, blocks)
-    }
-
-    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::constants`] make.
-    pub fn block_offsets_bytes(&self, block: [usize; 2]) -> u64 {
-        let (_, blocks) = self.block_grid(block);
+    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::constants`] make for a region.
+    pub fn block_offsets_bytes(&self, roi: Roi, block: [usize; 2]) -> u64 {
+        let (_, blocks) = roi.block_grid(block);
         ((blocks[0] + blocks[1] + 2) * self.projections() * std::mem::size_of::<Offset>()) as u64
     }
 
@@ -164,7 +205,7 @@ impl Geometry {
     /// bin 2000 is off by 1e-4). Blocks start at multiples of their sides in the *full* slice, so a region
     /// of interest has bit for bit the pixels of the full slice.
     pub fn block_offsets(&self, block: [usize; 2]) -> BlockOffsets {
-        let (origin, blocks) = self.block_grid(block);
+        let (origin, blocks) = self.roi.block_grid(block);
         let centre = slice_centre(self.size);
         let turns: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
         let mut columns = Vec::with_capacity(blocks[0] * turns.len());

@@ -33,5 +33,6 @@ pub mod plan;
 pub mod preprocess;
 pub mod profile;
 pub mod report;
+pub mod shard;
 pub mod spectrum;
 pub mod tune;

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fbp: {error}");
+            eprintln!("fbp: {}", clipped(&error.to_string()));
             ExitCode::from(error.exit_code())
         }
     }
@@ -58,6 +58,22 @@ fn run(cli: Cli) -> Result<()> {
             print(&String::from_utf8_lossy(&text))
         }
     }
+}
+
+/// A message without the middle of lines that are longer than any of ours: they quote input.
+fn clipped(message: &str) -> String {
+    const HEAD: usize = 3000;
+    const TAIL: usize = 1000;
+    let clip = |line: &str| {
+        let count = line.chars().count();
+        if count <= HEAD + TAIL {
+            return line.to_owned();
+        }
+        let head: String = line.chars().take(HEAD).collect();
+        let tail: String = line.chars().skip(count - TAIL).collect();
+        format!("{head} .. {tail}")
+    };
+    message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
 /// What the first SIGINT or SIGTERM sets; the second ends the program.

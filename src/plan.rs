@@ -1,11 +1,11 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
-use crate::config::{AngleSource, Job};
+use crate::config::{AngleSource, Job, MAX_ANGLE};
 use crate::error::{Error, Result};
-use crate::geometry::{self, Geometry, Roi};
+use crate::geometry::{self, Cut, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
-use crate::profile::facts::DeviceFacts;
+use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{Algorithm, Choice, Offer, Profile, SLICE_MODES, Sampler};
 use std::fmt::Write as _;
 
@@ -29,6 +29,9 @@ pub struct Scan {
     pub geometry: Geometry,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
+    /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
+    /// percentiles) goes by these, so that slices do not depend on how a run is shared.
+    pub whole: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
     /// Things a person should know.
@@ -59,6 +62,8 @@ impl Scan {
         let (angles, weights) = match (&job.angles, &stack.angles) {
             (AngleSource::File(path), Some(values)) => {
                 expect_count(values, &format!("--angles {}", path.display()), "angles")?;
+                let flag = format!("--angles {}", path.display());
+                within(values, MAX_ANGLE, &flag, "degrees")?;
                 let angles = pick(values);
                 let weights = geometry::weights(&angles, job.weights);
                 (angles, weights)
@@ -98,6 +103,7 @@ impl Scan {
         let axis = match &stack.shifts {
             Some(shifts) => {
                 expect_count(shifts, "--center-shifts", "shifts")?;
+                within(shifts, MAX_SHIFT, "--center-shifts", "bins")?;
                 pick(shifts).iter().map(|shift| center + shift).collect()
             }
             None => vec![center; used.len()],
@@ -110,11 +116,26 @@ impl Scan {
                 roi.x, roi.y, roi.width, roi.height
             )));
         }
-        let slices = match job.rows {
+        let whole: Vec<usize> = match job.rows {
             Some(span) => span.within(stack.slices, "--rows", "slices")?,
             None => (0..stack.slices).collect(),
         };
-        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, used, notes })
+        let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
+        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, whole, used, notes })
+    }
+}
+
+/// Largest shift of the axis in bins, either way: no detector is wider.
+const MAX_SHIFT: f64 = (1 << 20) as f64;
+
+/// Checks numbers of a text file, one for each projection.
+fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
+    match values.iter().position(|value| value.abs() > limit) {
+        Some(at) => Err(Error::Input(format!(
+            "{flag}: {:?} of projection {at} is not within -{limit}..{limit} {unit}",
+            values[at]
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -148,6 +169,15 @@ struct Chosen {
     notes: Vec<String>,
 }
 
+/// What is tried to make a plan fit.
+#[derive(Clone, Copy)]
+struct Attempt {
+    /// The kernel is chosen as for a run of so many slices.
+    run_slices: usize,
+    /// Whether a pass may be cut.
+    cut: bool,
+}
+
 /// How a run will be computed on one device.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -156,27 +186,42 @@ pub struct Plan {
     pub spec: KernelSpec,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// Slices that are in flight together; a multiple of the slices per pass.
+    /// Slices that are on the device together; a multiple of the slices per pass.
     pub chunk: usize,
+    /// Chunks that the device holds, 2 where copies and kernels are to overlap.
+    pub sets: usize,
+    /// What of a chunk is on the device at a time.
+    pub cut: Cut,
+    /// Slices that are copied to and from the device at once; the whole chunk where nothing is copied.
+    pub piece: usize,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
-    /// Host memory of the chunks in flight.
+    /// Host memory of the pieces in flight, besides the device's.
     pub host_bytes: u64,
     /// Why something else than the profile's first choice is done.
     pub notes: Vec<String>,
 }
 
-/// Chunks on the host at one time: one being read, one waiting, one computed, one waiting, one written.
-pub const CHUNKS_IN_FLIGHT: u64 = 4;
+/// Pieces on the host at one time in each direction: one being filled, one being emptied.
+pub const PIECES: usize = 2;
 
-/// A chunk is not made larger than this (bytes of input), so that reading, computing and writing overlap.
+/// A piece is not made larger than this many bytes of sinograms or slices.
+const PIECE_TARGET: u64 = 128 << 20;
+
+/// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
 const CHUNK_TARGET: u64 = 256 << 20;
 
+/// A run has at least so many chunks, if they are whole passes, so that reading, computing and writing overlap.
+const CHUNKS: u64 = 8;
+
 impl Plan {
-    /// Plans a run. `host_memory` is the budget of the chunks in bytes; `facts.image_formats` are trusted.
+    /// Plans a run on one device. `host_memory` is the budget of its pieces in bytes, for a processor of everything;
+    /// `facts.image_formats` are trusted.
     ///
-    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. In place of a kernel to
-    /// avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the profile.
+    /// Unless the job asks for a number of slices per pass, it is the largest that memory holds. If it does not hold the
+    /// smallest, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
+    /// kernel to avoid comes the same over a buffer, then, unless the job asks for an algorithm, another family of the
+    /// profile.
     pub fn new(
         job: &Job,
         scan: &Scan,
@@ -185,94 +230,142 @@ impl Plan {
         host_memory: u64,
         avoid: Avoid,
     ) -> Result<Plan> {
-        let mut run_slices = scan.slices.len();
+        let attempt =
+            |run_slices, cut| Plan::attempt(job, scan, choice, facts, host_memory, avoid, Attempt { run_slices, cut });
+        let mut run_slices = scan.whole.len();
         loop {
-            let plan = Plan::for_slices(job, scan, choice, facts, host_memory, avoid, run_slices);
+            let plan = attempt(run_slices, false);
             // as if the run had fewer slices
-            let fewer = match &plan {
-                Ok(plan) if plan.chunk < (plan.spec.slices as usize).min(run_slices) => plan.spec.slices as usize / 2,
-                Err(Error::Device(_)) => run_slices.min(SLICE_MODES[SLICE_MODES.len() - 1] as usize) / 2,
-                _ => 0,
-            };
-            if job.slices_per_pass.is_some() || fewer == 0 || fewer >= run_slices {
-                return plan;
+            let fewer = run_slices.min(SLICE_MODES[SLICE_MODES.len() - 1] as usize) / 2;
+            match plan {
+                Err(Error::Device(_)) if job.slices_per_pass.is_some() || fewer == 0 => {
+                    return attempt(run_slices, true);
+                }
+                Err(Error::Device(_)) => run_slices = fewer,
+                plan => return plan,
             }
-            run_slices = fewer;
         }
     }
 
-    fn for_slices(
+    fn attempt(
         job: &Job,
         scan: &Scan,
         choice: &Choice,
         facts: &DeviceFacts,
         host_memory: u64,
         avoid: Avoid,
-        run_slices: usize,
+        attempt: Attempt,
     ) -> Result<Plan> {
         let profile = &choice.profile;
         let geometry = &scan.geometry;
-        let (bins, projections) = (geometry.bins, geometry.projections());
-        let Chosen { spec, source, notes } = Plan::choose(job, scan, choice, facts, avoid, run_slices)?;
+        let bins = geometry.bins;
+        let Chosen { spec, source, mut notes } = Plan::choose(job, scan, choice, facts, avoid, attempt.run_slices)?;
         let texel = spec.texel;
         let rows = RowFilter::new(&spec, &profile.fft, bins, Some(facts));
         let slices = u64::from(spec.slices);
-        let pairs = projections.div_ceil(2) as u64;
-        let row_bins = (bins + 2 * texel.guard()) as u64;
-        let sinogram = row_bins * projections as u64 * spec.element_bytes() as u64;
-        let offsets = geometry.block_offsets_bytes(source.block);
-        let fixed = vec![
-            Bytes { what: "padded rows", bytes: slices * pairs * rows.pair_bytes(bins) as u64 },
-            Bytes { what: "compound sinogram", bytes: sinogram },
-            Bytes { what: "sinogram image", bytes: if texel.format().is_none() { 0 } else { sinogram } },
-            Bytes { what: "geometry tables", bytes: offsets },
-        ];
-        let in_slice = (bins * projections) as u64 * 4;
-        let out_slice = geometry.roi.pixels() as u64 * 4;
-        let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
-        let fixed_sum: u64 = fixed.iter().map(|b| b.bytes).sum();
-        let smallest = fixed_sum + slices * (in_slice + out_slice);
-        let largest_piece = fixed.iter().map(|b| b.bytes).max().unwrap_or(0);
-        if smallest > budget || largest_piece.max(slices * in_slice.max(out_slice)) > facts.max_allocation {
-            return Err(Error::Device(format!(
-                "{}: {} slices at once need {} of device memory (largest single buffer {}), there are {} (largest \
-                 allocation {}); use fewer --slices-per-pass, a --roi or another --device",
-                facts.name,
-                spec.slices,
-                human(smallest),
-                human(largest_piece.max(slices * in_slice.max(out_slice))),
-                human(budget),
-                human(facts.max_allocation),
-            )));
-        }
-        let of_device = ((budget - fixed_sum) / (in_slice + out_slice))
-            .min(facts.max_allocation / in_slice.max(1))
-            .min(facts.max_allocation / out_slice.max(1));
-        let of_host = host_memory / (CHUNKS_IN_FLIGHT * (in_slice + out_slice)).max(1);
-        let of_target = (CHUNK_TARGET / in_slice.max(1)).max(slices);
+        let run = scan.slices.len() as u64;
+        let row_bytes = ((bins + 2 * texel.guard()) * spec.element_bytes()) as u64;
+        // of a slice
+        let in_part = |cut: Cut| (bins * cut.projections) as u64 * 4;
+        let out_band = |cut: Cut| (geometry.roi.width * cut.rows) as u64 * 4;
+        let (pair_bytes, image) = (rows.pair_bytes(bins) as u64, texel.format().is_some());
+        let buffers = |cut: Cut, slices_there: u64| {
+            let pairs = cut.projections.div_ceil(2) as u64;
+            let sinogram = row_bytes * cut.projections as u64;
+            let tables = cut.bands(geometry.roi).map(|band| geometry.block_offsets_bytes(band, source.block)).sum();
+            vec![
+                Bytes { what: "sinograms", bytes: slices_there * in_part(cut) },
+                Bytes { what: "slices", bytes: slices_there * out_band(cut) },
+                Bytes { what: "padded rows", bytes: slices * pairs * pair_bytes },
+                Bytes { what: "compound sinogram", bytes: sinogram },
+                Bytes { what: "sinogram image", bytes: if image { sinogram } else { 0 } },
+                Bytes { what: "geometry tables", bytes: tables },
+            ]
+        };
+        let sum = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).sum::<u64>();
+        let largest = |buffers: &[Bytes]| buffers.iter().map(|b| b.bytes).max().unwrap_or(0);
+
+        let whole = Cut::whole(geometry);
+        let of_slice = in_part(whole) + out_band(whole);
+        let of_host = host_memory / (PIECES as u64 * of_slice).max(1);
         if of_host < 1 {
             return Err(Error::usage(format!(
-                "--memory: {} do not hold {CHUNKS_IN_FLIGHT} slices in flight of {} each",
+                "--memory: {} do not hold {PIECES} sinograms and {PIECES} slices in flight, {} together",
                 human(host_memory),
-                human(in_slice + out_slice)
+                human(PIECES as u64 * of_slice)
             )));
         }
-        // whole groups, except that a small host may have to go slice by slice
-        let most = of_device.min(of_host).min(of_target).min(scan.slices.len() as u64).max(1);
-        let chunk = if most >= slices { most / slices * slices } else { most };
-        let mut device_bytes = vec![
-            Bytes { what: "sinograms", bytes: chunk * in_slice },
-            Bytes { what: "slices", bytes: chunk * out_slice },
-        ];
-        device_bytes.extend(fixed);
+        // a processor computes in the host's memory, where nothing needs to be copied unless a pass is cut
+        let shared = facts.kind == DeviceKind::Cpu;
+        // of the whole run, so that all shards have the same kernel
+        let pass = slices.min(scan.whole.len() as u64).max(1);
+        let cut_pass = pass.min(of_host);
+        let budget = job.device_memory.unwrap_or(facts.global_memory / 5 * 4);
+        let budget = |cut: Cut| match (shared, cut == whole) {
+            (false, _) => budget,
+            (true, true) => budget.min(host_memory),
+            (true, false) => budget.min(host_memory.saturating_sub(PIECES as u64 * cut_pass * of_slice)),
+        };
+        let least_of = |cut: Cut| buffers(cut, if cut == whole { pass } else { cut_pass });
+        let fits = |&cut: &Cut| sum(&least_of(cut)) <= budget(cut) && largest(&least_of(cut)) <= facts.max_allocation;
+        let cuts = || Cut::candidates(geometry, source.block[1]).take(if attempt.cut { usize::MAX } else { 1 });
+        let Some(cut) = cuts().find(fits) else {
+            let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(whole);
+            return Err(Error::Device(format!(
+                "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
+                 (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
+                 more --memory or another --device",
+                facts.name,
+                spec.slices,
+                least.rows,
+                least.projections,
+                human(sum(&least_of(least))),
+                human(largest(&least_of(least))),
+                human(budget(least)),
+                human(facts.max_allocation),
+            )));
+        };
+        if cut != whole {
+            notes.push(format!(
+                "a pass of {} slices is more than {} of device memory, the largest allocation {}: it is cut",
+                spec.slices,
+                human(budget(whole)),
+                human(facts.max_allocation),
+            ));
+        }
+
+        let whole_passes = |count: u64| count.max(slices) / slices * slices;
+        let wanted = (CHUNK_TARGET / in_part(whole).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
+        let of_allocation = facts.max_allocation / in_part(whole).max(out_band(whole)).max(1);
+        let free = budget(cut).saturating_sub(sum(&buffers(cut, 0)));
+        let chunk_of = |sets: u64| {
+            let of_device = free / (sets * of_slice).max(1);
+            (of_device >= slices).then(|| whole_passes(wanted.min(of_device).min(of_allocation)).min(run).max(1))
+        };
+        let (chunk, sets) = match chunk_of(2) {
+            _ if cut != whole => (cut_pass.min(run).max(1), 1),
+            Some(chunk) if chunk < run => (chunk, 2),
+            _ => (chunk_of(1).unwrap_or(pass).min(run).max(1), 1),
+        };
+        // the first is copied while the second is read
+        let target = PIECE_TARGET / in_part(whole).max(out_band(whole)).max(1);
+        let copied = of_host.min(target.max(1)).min(chunk.div_ceil(2));
+        let (piece, host_pieces) = match (cut == whole, shared) {
+            (false, _) => (chunk, PIECES as u64),
+            (true, true) => (chunk, 0),
+            (true, false) => (copied, PIECES as u64),
+        };
         Ok(Plan {
             profile: profile.clone(),
             profile_reason: choice.reason.clone(),
             spec,
             rows,
             chunk: chunk as usize,
-            device_bytes,
-            host_bytes: CHUNKS_IN_FLIGHT * chunk * (in_slice + out_slice),
+            sets: sets as usize,
+            cut,
+            piece: piece as usize,
+            device_bytes: buffers(cut, sets * chunk),
+            host_bytes: host_pieces * piece * of_slice,
             notes,
         })
     }
@@ -397,6 +490,9 @@ impl Plan {
                 g.bins
             ),
         );
+        if let Some(shard) = job.shard {
+            line("shard", format!("{shard} of {} slices", scan.whole.len()));
+        }
         let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
         line("angles", format!("{first} to {last} degrees"));
         line("centre", format!("{} bins", job.center.unwrap_or(geometry::default_axis(g.bins))));
@@ -410,12 +506,22 @@ impl Plan {
         line(
             "chunks",
             format!(
-                "{} of {} slices, {} slices a pass",
+                "{} of {} slices, {} on the device at a time; {} slices a pass, {} read and written at once",
                 scan.slices.len().div_ceil(self.chunk),
                 self.chunk,
-                self.spec.slices
+                self.sets,
+                self.spec.slices,
+                self.piece
             ),
         );
+        let parts = self.cut.parts(g).count();
+        if parts > 1 {
+            line("projections", format!("{parts} parts of {}, added up", self.cut.projections));
+        }
+        let bands = self.cut.bands(g.roi).count();
+        if bands > 1 {
+            line("bands", format!("{bands} of {} rows of pixels", self.cut.rows));
+        }
         let total: u64 = self.device_bytes.iter().map(|b| b.bytes).sum();
         line("device memory", human(total));
         for b in &self.device_bytes {

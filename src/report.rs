@@ -40,6 +40,11 @@ impl Reporter {
         Ok(Reporter { verbosity, kind, log: log.map(Mutex::new) })
     }
 
+    /// Says nothing to anybody.
+    pub fn silent() -> Self {
+        Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None }
+    }
+
     fn say(&self, level: i8, text: &str) {
         if self.verbosity >= level {
             eprintln!("{text}");

@@ -238,6 +238,39 @@ fn flags_that_make_no_sense() {
 }
 
 #[test]
+fn shards_that_make_no_sense() {
+    let lab = Lab::small();
+    all_fail(
+        &lab,
+        2,
+        &[
+            ("--sinograms sin -o out --shard 3/3", &["--shard", "3/3", "from 0"]),
+            ("--sinograms sin -o out --shard 0/0", &["--shard", "0/0"]),
+            ("--sinograms sin -o out --shard 2", &["--shard", "`2`", "I/N"]),
+            ("--sinograms sin -o out --shard=-1/4", &["--shard", "-1/4", "I/N"]),
+            ("--sinograms sin -o out --shard all", &["--shard", "all", "auto"]),
+            ("--sinograms sin -o out --shard auto", &["--shard auto", "SLURM_ARRAY_TASK_ID", "SLURM_PROCID", "I/N"]),
+            ("--sinograms sin -o out.tif --shard 0/2", &["--shard", "out.tif", "directory", "pattern"]),
+        ],
+    );
+    let args = "reconstruct --sinograms sin -o out --shard auto";
+    let output = lab.command(args).env("SLURM_PROCID", "1").output().unwrap();
+    lab.check_failure(&output, args, 2, &["SLURM_NTASKS"]);
+    // what is there already: slices of the other shards may be, own ones and other files may not
+    lab.ok("reconstruct -q --sinograms sin --shard 1/3 -o shared");
+    lab.ok("reconstruct -q --sinograms sin --shard 1/3 -o shared --overwrite");
+    lab.text("shared/.slice_00000.tif.part-1-1", "of a run that was killed");
+    lab.fails("reconstruct --sinograms sin --shard 1/3 -o shared", 5, &["slice_00001.tif", "exists", "--overwrite"]);
+    lab.fails("reconstruct --sinograms sin --shard 1/3 -o shared/slice_%05i.tif", 5, &["slice_00001.tif", "exists"]);
+    lab.fails("reconstruct --sinograms sin --rows 2 --shard 0/1 -o shared", 5, &["slice_00001.tif", "no slice of"]);
+    lab.ok("reconstruct -q --sinograms sin --shard 2/3 -o shared");
+    lab.text("shared/notes.txt", "of another kind");
+    lab.fails("reconstruct --sinograms sin --shard 0/3 -o shared", 5, &["shared", "notes.txt", "--overwrite"]);
+    lab.ok("reconstruct -q --sinograms sin --shard 0/3 -o shared --overwrite");
+    assert_eq!(lab.files("shared").len(), 4);
+}
+
+#[test]
 fn run_files_and_profiles_with_unknown_keys() {
     let lab = Lab::small();
     let base = "sinograms = \"sin\"\noutput = \"out\"\n";

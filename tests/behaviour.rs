@@ -205,7 +205,7 @@ fn budgets_change_no_byte() {
     lab.write("proj", "p", &scan.sinograms().turned());
     for input in ["--sinograms sin", "--projections proj"] {
         let base = format!("{input} --slices-per-pass 2");
-        for small in ["--memory 50K", "--memory 130K", "--device-memory 120K", "--memory 200K --device-memory 150K"] {
+        for small in ["--memory 70K", "--memory 130K", "--device-memory 120K", "--memory 200K --device-memory 150K"] {
             same_bytes(&lab, &base, &format!("{base} {small}"));
         }
     }
@@ -213,10 +213,124 @@ fn budgets_change_no_byte() {
         let (plan, _) = lab.ok(&format!("reconstruct --sinograms sin --slices-per-pass 2 --dry-run {args}"));
         plan.lines().find(|l| l.starts_with("chunks")).unwrap().to_owned()
     };
-    assert!(chunks("").contains(" 2 of 10 slices"));
-    assert!(chunks("--memory 50K").contains(" 11 of 1 slices"));
-    assert!(chunks("--memory 130K").contains(" 6 of 2 slices"));
-    assert!(!chunks("--device-memory 120K").contains(" 1 of 11"));
+    assert!(chunks("").contains(" 6 of 2 slices, 2 on the device"));
+    assert!(chunks("--memory 50K").contains(" 6 of 2 slices, 1 on the device"));
+    assert!(chunks("--device-memory 50K").contains(" 6 of 2 slices, 1 on the device"));
+}
+
+#[test]
+fn shards_are_cuts_of_the_whole() {
+    let lab = Lab::new();
+    let scan = Scan { slices: 7, ..SMALL };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.write("proj", "p", &scan.sinograms().turned());
+    // the sampled slices of the percentiles and the kernel are those of the whole run
+    for (number, args) in [
+        "--sinograms sin",
+        "--projections proj --rows 1..",
+        "--sinograms sin --dtype u8 --percentile 3,96",
+        "--sinograms sin --memory 150K",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let whole = format!("whole{number}");
+        lab.ok(&format!("reconstruct -q {args} -o {whole}"));
+        let whole = lab.bytes(&whole);
+        for count in [1, 2, 5, 9] {
+            let output = format!("shards{number}-{count}");
+            // in any order: the last one finds what the others left
+            for index in (0..count).rev() {
+                lab.ok(&format!("reconstruct -q {args} --shard {index}/{count} -o {output}"));
+            }
+            assert!(lab.bytes(&output) == whole, "{count} shards of {args}");
+        }
+    }
+}
+
+#[test]
+fn a_shard_says_what_it_is() {
+    let lab = Lab::small();
+    let (plan, _) = lab.ok("reconstruct --sinograms sin --shard 1/2 --dry-run");
+    let line = |name: &str| plan.lines().find(|l| l.starts_with(name)).unwrap().to_owned();
+    assert!(line("shard").ends_with(" 1/2 of 3 slices") && line("slices").contains(" 2 of 32 x 32"), "{plan}");
+    let (_, err) = lab.ok("reconstruct -v --sinograms sin --shard 1/2 -o r/s-%03i.tif --report r.json");
+    assert!(err.contains("1/2 of 3 slices"), "{err}");
+    assert_eq!(lab.files("r"), ["s-001.tif", "s-002.tif"]);
+    let report = json(&lab.read_text("r.json"));
+    assert_eq!(report["shard"], serde_json::json!({ "index": 1, "count": 2 }));
+    lab.ok("reconstruct -q --sinograms sin -o whole --report r.json");
+    assert!(json(&lab.read_text("r.json"))["shard"].is_null());
+    // more shards than slices: some have none, and that is no failure
+    let (_, err) = lab.ok("reconstruct --sinograms sin --shard 0/9 -o none --report none.json");
+    assert!(err.contains("nothing to do") && !lab.path("none").exists(), "{err}");
+    // in a run file
+    lab.text("run.toml", "sinograms = \"sin\"\nshard = \"0/3\"\noutput = \"first\"\n");
+    lab.ok("reconstruct -q --config run.toml");
+    assert_eq!(lab.files("first"), ["slice_00000.tif"]);
+    lab.ok("reconstruct -q --config run.toml --shard 2/3");
+    assert_eq!(lab.files("first"), ["slice_00000.tif", "slice_00002.tif"]);
+}
+
+#[test]
+fn shards_know_their_place_in_slurm() {
+    let lab = Lab::small();
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = lab.command("reconstruct -q --sinograms sin --shard auto --overwrite -o r");
+        command.envs(variables.iter().copied()).assert().success();
+    };
+    lab.ok("reconstruct -q --sinograms sin -o whole");
+    for id in ["10", "12", "14", "16"] {
+        run(&[
+            ("SLURM_ARRAY_TASK_ID", id),
+            ("SLURM_ARRAY_TASK_MIN", "10"),
+            ("SLURM_ARRAY_TASK_MAX", "16"),
+            ("SLURM_ARRAY_TASK_COUNT", "4"),
+            ("SLURM_ARRAY_TASK_STEP", "2"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NTASKS", "1"),
+        ]);
+    }
+    assert_eq!(lab.bytes("r"), lab.bytes("whole"));
+    run(&[("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")]);
+    assert_eq!(lab.bytes("r"), lab.bytes("whole"));
+    // the slices of the other shard are not touched
+    std::fs::remove_dir_all(lab.path("r")).unwrap();
+    run(&[("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")]);
+    assert_eq!(lab.files("r"), ["slice_00001.tif", "slice_00002.tif"]);
+}
+
+#[test]
+fn a_pass_larger_than_device_memory_is_cut() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 61, slices: 5, ..SMALL };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.write("proj", "p", &scan.sinograms().turned());
+    let plain = "--profile default --slices-per-pass 2";
+    for (kernel, memory, least) in [
+        ("--profile cpu", "300K", [2, 1]),
+        ("--profile cpu --interpolation nearest", "220K", [4, 1]),
+        (plain, "80K", [2, 1]),
+        (plain, "60K", [4, 1]),
+        (&format!("{plain} --interpolation nearest"), "45K", [4, 2]),
+        (&format!("{plain} --mode fast"), "60K", [2, 1]),
+        (&format!("{plain} --mode fast --interpolation nearest"), "60K", [2, 1]),
+    ] {
+        for input in ["--sinograms sin", "--projections proj"] {
+            let base = format!("{input} {kernel} --center 22.75 --overwrite");
+            let whole = lab.slices(&base, "whole");
+            let cut = lab.slices(&format!("{base} --device-memory {memory} --report r.json"), "cut");
+            let report = json(&lab.read_text("r.json"));
+            for (what, least) in ["projection_parts", "slice_bands"].into_iter().zip(least) {
+                assert!(report[what].as_u64() >= Some(least), "{base} --device-memory {memory}: {what}");
+            }
+            let far = farthest(&cut, &whole);
+            assert!(far <= 1e-6, "{base} --device-memory {memory}: {far}");
+        }
+    }
+    let (plan, _) = lab.ok(&format!("reconstruct --sinograms sin {plain} --device-memory 60K --dry-run"));
+    assert!(plan.contains("4 parts of 16") && plan.contains("it is cut"), "{plan}");
+    lab.fails("reconstruct --sinograms sin --device-memory 5K -o out", 4, &["5.0 KiB", "--roi", "--device"]);
 }
 
 #[test]

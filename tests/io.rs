@@ -1,7 +1,7 @@
 //! TIFF stacks in and out: made by hand here, so that every layout and every damage is at hand.
 
 use fbp::error::Error;
-use fbp::io::{Dtype, Encoding, SampleType, SliceWriter, Stack, Target, write_image};
+use fbp::io::{Dtype, Encoding, Present, SampleType, SliceWriter, Stack, Target, write_image};
 use half::f16;
 use std::fs;
 use std::io::Cursor;
@@ -716,7 +716,7 @@ fn imagej_stacks_with_one_header() {
 
 fn writer(spec: &Path, indices: &[usize], encoding: Encoding, overwrite: bool) -> fbp::error::Result<SliceWriter> {
     let target = Target::parse(spec.to_str().unwrap())?;
-    SliceWriter::create(target, 3, 2, encoding, indices, overwrite, "fbp test")
+    SliceWriter::create(target, 3, 2, encoding, indices, Present::new(overwrite, None), "fbp test")
 }
 
 fn slice(index: usize) -> Vec<f32> {
@@ -911,7 +911,7 @@ fn places_that_cannot_be_written() {
     output_error(write_image(&file.join("a.tif"), 3, 2, &slice(0), F32, ""), &["cannot write here"]);
     fs::create_dir(dir.path().join("d.tif")).unwrap();
     let target = Target::Single(dir.path().join("d.tif"));
-    output_error(SliceWriter::create(target, 3, 2, F32, &[0], true, ""), &["is a directory"]);
+    output_error(SliceWriter::create(target, 3, 2, F32, &[0], Present::Anything, ""), &["is a directory"]);
 }
 
 #[test]
@@ -982,7 +982,7 @@ fn a_full_disk_is_an_error() {
     }
     let mounted = Mounted(dir.path().to_owned());
     let (image, out) = (vec![1.0; 200 * 200], dir.path().join("out"));
-    let make = |target| SliceWriter::create(target, 200, 200, F32, &[0, 1], false, "").unwrap();
+    let make = |target| SliceWriter::create(target, 200, 200, F32, &[0, 1], Present::Nothing, "").unwrap();
     let mut w = make(Target::Directory(out.clone()));
     w.write(0, &image).unwrap();
     let many = w.write(1, &image);

@@ -7,7 +7,7 @@ mod common;
 use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
 use fbp::device::{DeviceSelector, FoundDevice, enumerate};
 use fbp::fft::HostRows;
-use fbp::geometry::{AngleWeights, Geometry, Roi, weights};
+use fbp::geometry::{AngleWeights, Cut, Geometry, Roi, weights};
 use fbp::kernelgen::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
 use fbp::phantom::{Kind, Phantom};
@@ -103,19 +103,33 @@ fn reconstruct_with(
     scan: &Scan,
     roi: Roi,
     rows: RowFilter,
+    how: (Filter, Padding),
+    sinograms: &[f32],
+) -> Vec<f32> {
+    let whole = Cut { projections: scan.projections(), rows: roi.height };
+    reconstruct_cut(found, spec, scan, (roi, whole), rows, how, sinograms)
+}
+
+/// The same in parts and bands.
+fn reconstruct_cut(
+    found: &FoundDevice,
+    spec: &KernelSpec,
+    scan: &Scan,
+    (roi, cut): (Roi, Cut),
+    rows: RowFilter,
     (filter, padding): (Filter, Padding),
     sinograms: &[f32],
 ) -> Vec<f32> {
     let geometry = geometry(scan, roi);
     let count = sinograms.len() / (scan.bins * scan.projections());
     let length = rows.length;
-    let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count };
+    let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1, cut };
     let session = open(found).unwrap();
     let mut engine = match spec.parameters {
         Parameters::Standard(_) => Engine::new(session, &setup),
         // the transform is not what is tested: the host's is ready at once
         _ => {
-            let rows = scan.projections().div_ceil(2) * spec.slices as usize;
+            let rows = cut.projections.div_ceil(2) * spec.slices as usize;
             Engine::with_transform(session, &setup, Box::new(HostRows::new(length, rows)))
         }
     }
@@ -151,21 +165,35 @@ fn scans() -> Vec<(&'static str, Scan)> {
 
 /// Checks one kernel on some scans; what went wrong.
 fn check(found: &FoundDevice, profile: &Profile, offer: &Offer, scans: &[(&'static str, Scan)]) -> Vec<String> {
+    check_cut(found, profile, offer, scans, None)
+}
+
+/// The same in parts and bands.
+fn check_cut(
+    found: &FoundDevice,
+    profile: &Profile,
+    offer: &Offer,
+    scans: &[(&'static str, Scan)],
+    cut: Option<Cut>,
+) -> Vec<String> {
     let mut failures = Vec::new();
     let slices = offer.slices;
     for (name, scan) in scans {
         let Some(spec) = spec(found, profile, offer, scan) else {
             // no format for it here: the program falls back to the buffer, which is tested, too
             let buffered = Offer { parameters: offer.parameters.clone().with_buffer(), ..offer.clone() };
-            return check(found, profile, &buffered, scans);
+            return check_cut(found, profile, &buffered, scans, cut);
         };
         let bound = margin(&spec);
         // one slice more than a pass: the last pass has empty places
         let count = slices as usize + 1;
         let values = scan.bins * scan.projections();
         let sinograms = noise(count * values, 7 + u64::from(slices));
-        let got = reconstruct(found, &spec, scan, Roi::full(scan.size), Filter::Ramp, Padding::Edge, &sinograms);
         let length = padded_length(scan.bins, &[2, 3, 5, 7]);
+        let rows = RowFilter { length, way: RowWay::Transform };
+        let cut = cut.unwrap_or(Cut { projections: scan.projections(), rows: scan.size });
+        let roi = Roi::full(scan.size);
+        let got = reconstruct_cut(found, &spec, scan, (roi, cut), rows, (Filter::Ramp, Padding::Edge), &sinograms);
         let pixels = scan.size * scan.size;
         // the first, and the last alone in its pass
         for slice in [0, count - 1] {
@@ -389,6 +417,31 @@ fn every_parameter_of_every_family_agrees_with_the_reference() {
 }
 
 #[test]
+fn every_family_adds_up_parts_of_the_projections() {
+    let found = device();
+    let mut failures = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    // 41 projections in 16, 16 and 9; 97 rows of pixels in 40, 40 and 17
+    let cut = Some(Cut { projections: 16, rows: 40 });
+    for (parameters, modes, interpolations) in variants() {
+        let (algorithm, common) = (parameters.algorithm(), parameters.common());
+        if !seen.insert((algorithm.to_string(), common.sampler == Sampler::Image, common.packed_constants)) {
+            continue;
+        }
+        for interpolation in interpolations {
+            let slices = modes[modes.len() - 1];
+            let offer = Offer { interpolation, mode: Mode::Precise, slices, parameters: parameters.clone() };
+            failures.extend(check_cut(&found, &plain(), &offer, &few_scans()[2..], cut));
+        }
+    }
+    for sampler in [Sampler::Buffer, Sampler::Image] {
+        let offer = standard(sampler, Interpolation::Linear, 2, Storage::Half);
+        failures.extend(check_cut(&found, &plain(), &offer, &few_scans()[2..], cut));
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
 fn every_kernel_of_every_shipped_profile_agrees_with_the_reference() {
     let found = device();
     let mut failures = Vec::new();
@@ -473,6 +526,36 @@ fn fused_rows_of_every_length() {
                 let error = relative_rms(&got[slice * 64..(slice + 1) * 64], &want, &slack);
                 assert!(error <= 1e-5, "{rows:?}: {error:.3e}");
             }
+        }
+    }
+}
+
+/// However rows are filtered: a last part of an odd number of them, a pass that is not full.
+#[test]
+fn parts_and_bands_of_every_filter() {
+    let found = device();
+    let scan = Scan::even(53, 23, 53);
+    let offer = standard(Sampler::Buffer, Interpolation::Linear, 2, Storage::Float);
+    let spec = spec(&found, &plain(), &offer, &scan).unwrap();
+    let sinograms = noise(3 * 53 * 23, 3);
+    let ramp = (Filter::Ramp, Padding::Edge);
+    let roi = Roi { x: 3, y: 5, width: 40, height: 41 };
+    for rows in [
+        RowFilter { length: 108, way: RowWay::Transform },
+        RowFilter { length: 128, way: RowWay::Fused { rows: 2, parts: 1 } },
+        RowFilter { length: 108, way: RowWay::Host },
+    ] {
+        let slices = |projections, height| {
+            let cut = Cut { projections, rows: height };
+            reconstruct_cut(&found, &spec, &scan, (roi, cut), rows, ramp, &sinograms)
+        };
+        let whole = slices(23, 41);
+        let exact: Vec<f64> = whole.iter().map(|&v| v.into()).collect();
+        // bands change no bit
+        assert!(slices(23, 16) == whole, "{rows:?}");
+        for (projections, height) in [(16, 41), (8, 7), (2, 20)] {
+            let error = relative_rms(&slices(projections, height), &exact, &vec![0.0; exact.len()]);
+            assert!(error <= 1e-6, "{rows:?} {projections} {height}: {error:.3e}");
         }
     }
 }

@@ -8,7 +8,7 @@ mod common;
 use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
 use fbp::device::{FoundDevice, enumerate};
 use fbp::fft::HostRows;
-use fbp::geometry::{Geometry, Roi};
+use fbp::geometry::{Cut, Geometry, Roi};
 use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
 use fbp::pipeline::{Engine, Setup, open, texel_works};
@@ -116,6 +116,8 @@ fn run(found: &FoundDevice, case: &Case, number: usize) -> Result<(f64, f64), Bo
         padding,
         rows: filter_rows,
         chunk: count,
+        sets: 1,
+        cut: Cut::whole(&geometry),
     };
     let mut engine = Engine::with_transform(open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
     let values = scan.bins * PROJECTIONS;

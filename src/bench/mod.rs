@@ -64,7 +64,8 @@ impl Protocol {
         ]
         .map(|bytes| bytes as u64);
         let largest = buffers.into_iter().max().unwrap_or(0);
-        let total = buffers.iter().sum::<u64>() + self.geometry().block_offsets_bytes(source.block);
+        let geometry = self.geometry();
+        let total = buffers.iter().sum::<u64>() + geometry.block_offsets_bytes(geometry.roi, source.block);
         let budget = facts.global_memory / 5 * 4;
         Ok((largest > facts.max_allocation || total > budget).then(|| {
             format!(

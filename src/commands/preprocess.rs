@@ -3,7 +3,7 @@
 use crate::cli::{PreprocessArgs, ReconstructArgs};
 use crate::config::{Input, Job};
 use crate::error::{Error, Result};
-use crate::io::{Dtype, Encoding, SliceWriter, Stack};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack};
 use crate::pipeline::SOFTWARE;
 use crate::preprocess::Preparation;
 use rayon::prelude::*;
@@ -41,7 +41,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
-    let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, job.overwrite, SOFTWARE)?;
+    let present = Present::new(job.overwrite, None);
+    let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;
     let mut chunk = vec![0f32; rayon::current_num_threads().min(pages) * rows * bins];

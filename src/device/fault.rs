@@ -1,6 +1,9 @@
 //! A fault on purpose, so that tests can see what a broken driver leads to. For tests only.
 
-/// Words of the kernels that go wrong, separated by commas: parts of their names, such as `vector` or `image`.
+/// Faults, separated by commas:
+/// * part of a kernel's name, such as `vector` or `image`: these kernels go wrong;
+/// * `allocation=BYTES`: buffers on a device that are larger cannot be had;
+/// * `lost=D:N`: the device at place D of a run fails after N chunks.
 const VARIABLE: &str = "FBP_TEST_FAULT";
 
 /// What was asked for, if anything.
@@ -17,4 +20,19 @@ pub(super) fn mark() -> String {
 pub(super) fn shift(kernel: &str) -> f64 {
     let hit = asked().is_some_and(|words| words.split(',').any(|word| kernel.split('-').any(|part| part == word)));
     if hit { 3.0 } else { 0.0 }
+}
+
+/// What is behind `NAME=`.
+fn value(name: &str) -> Option<String> {
+    asked()?.split(',').find_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+}
+
+/// Whether a buffer of so many bytes cannot be had.
+pub(super) fn allocation_fails(bytes: usize) -> bool {
+    value("allocation").and_then(|most| most.parse().ok()).is_some_and(|most: usize| bytes > most)
+}
+
+/// Whether the device at a place of the run's list fails now, after `chunks` chunks.
+pub(crate) fn lost(place: usize, chunks: usize) -> bool {
+    value("lost").as_deref() == Some(&format!("{place}:{chunks}"))
 }

@@ -9,6 +9,7 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};
 use std::f64::consts::TAU;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// What a stage is made from.
@@ -18,10 +19,11 @@ pub struct FilterSetup<'a> {
     pub rows: RowFilter,
     pub padding: Padding,
     pub bins: usize,
+    /// Projections at a time.
     pub projections: usize,
     /// One value for each of `rows.length` frequencies, with the transform's `1 / length`.
     pub spectrum: &'a [f32],
-    /// Relative weight of every projection.
+    /// Relative weight of every projection of the scan.
     pub weights: &'a [f32],
 }
 
@@ -77,7 +79,8 @@ struct Kernels {
     interleave: Kernel,
     filter: Filter,
     spectrum: Buffer<f32>,
-    weights: Buffer<f32>,
+    /// Of every part of the scan.
+    weights: Vec<Buffer<f32>>,
     /// Filtered rows: `[slice][pair][stride]`.
     spectra: Buffer<[f32; 2]>,
 }
@@ -146,23 +149,27 @@ impl RowStage {
         Ok(())
     }
 
-    /// Filters the `valid` slices that start at value `first` of `rows` into `sinogram`.
+    /// Filters `projections`, a part of the scan, of the `valid` slices that start at value `first` of `rows` into
+    /// `sinogram`: only they are in `rows`, and only they in `sinogram` afterwards.
     pub fn run(
         &mut self,
         session: &Session,
         rows: &Buffer<f32>,
         first: usize,
         valid: usize,
+        projections: Range<usize>,
         sinogram: &mut SinogramStore,
     ) -> Result<Filtered> {
         self.ready(session, None)?;
+        let part = projections.start / self.shape.projections;
+        let shape = Shape { projections: projections.len(), ..self.shape };
         match &mut self.way {
             Way::Host(filter) => {
-                on_host(session, self.shape, rows, first, valid, sinogram, |rows, out| filter.run(rows, out))
+                on_host(session, shape, rows, first, valid, sinogram, |rows, out| filter.run(projections, rows, out))
             }
             Way::Device(kernels) => {
-                let mut events = kernels.filter(session, self.shape, rows, first, valid)?;
-                events.extend(kernels.store(session, self.shape, &mut self.peak_bits, sinogram)?);
+                let mut events = kernels.filter(session, shape, rows, first, valid)?;
+                events.extend(kernels.store(session, shape, part, &mut self.peak_bits, sinogram)?);
                 Ok(Filtered { events, host: Duration::ZERO })
             }
         }
@@ -173,11 +180,12 @@ impl RowStage {
         let shape = self.shape;
         match &mut self.way {
             Way::Host(filter) => {
-                on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(rows, out))?;
+                let all = 0..shape.projections;
+                on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(all, rows, out))?;
             }
             Way::Device(kernels) => {
                 kernels.pad(session, shape, rows, 0, shape.slices)?;
-                kernels.store(session, shape, &mut self.peak_bits, sinogram)?;
+                kernels.store(session, shape, 0, &mut self.peak_bits, sinogram)?;
             }
         }
         Ok(())
@@ -249,7 +257,11 @@ impl Kernels {
             interleave: session.kernel(&program, "interleave")?,
             filter,
             spectrum: session.constant_buffer(setup.spectrum, "the filter's spectrum")?,
-            weights: session.constant_buffer(setup.weights, "projection weights")?,
+            weights: setup
+                .weights
+                .chunks(shape.projections)
+                .map(|part| session.constant_buffer(part, "projection weights"))
+                .collect::<Result<_>>()?,
             spectra: session.buffer(values, CL_MEM_READ_WRITE, "padded rows")?,
         })
     }
@@ -263,7 +275,7 @@ impl Kernels {
         let ones = [1.0; 2];
         let reference = HostFilter::new(bins, 1, 0, setup.padding, setup.spectrum.to_vec(), ones.to_vec());
         let mut want = vec![0f32; rows.len()];
-        reference.run(&rows, &mut want);
+        reference.run(0..projections, &rows, &mut want);
         let buffer = session.constant_buffer(&rows, "noise")?;
         let out = session.buffer::<[f32; 2]>(bins, CL_MEM_WRITE_ONLY, "filtered noise")?;
         let shape =
@@ -348,14 +360,16 @@ impl Kernels {
         Ok(events)
     }
 
-    /// Rows of `spectra` into the compound sinogram, weighted by projection.
+    /// Rows of `spectra` into the compound sinogram, weighted as the projections of a part are.
     fn store(
         &self,
         session: &Session,
         s: Shape,
+        part: usize,
         peak_bits: &mut Buffer<u32>,
         sinogram: &mut SinogramStore,
     ) -> Result<Vec<Event>> {
+        let weights = &self.weights[part];
         let mut events = Vec::new();
         if s.storage == Storage::Half {
             events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);
@@ -363,7 +377,7 @@ impl Kernels {
                 session
                     .launch(&self.peaks, "measure_peaks")
                     .handle(&self.spectra)?
-                    .handle(&self.weights)?
+                    .handle(weights)?
                     .handle(peak_bits)?
                     .value(s.bins as i32)?
                     .value(s.stride() as i32)?
@@ -376,7 +390,7 @@ impl Kernels {
             session
                 .launch(&self.interleave, "interleave")
                 .handle(&self.spectra)?
-                .handle(&self.weights)?
+                .handle(weights)?
                 .handle(peak_bits)?
                 .handle(&sinogram.buffer)?
                 .value(s.bins as i32)?

@@ -8,6 +8,7 @@ use crate::kernelgen::KernelSource;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::ops::Range;
 
 /// More multiprocessors than any device has.
 const COUNTERS: usize = 1024;
@@ -27,17 +28,19 @@ pub struct BackProjector {
     roi: [i32; 4],
     bins: i32,
     projections: i32,
+    /// `pi / P` of the whole scan.
+    unit: f32,
     global: [usize; 2],
     local: [usize; 2],
 }
 
 impl BackProjector {
-    /// Builds the kernel for a geometry.
-    pub fn new(session: &Session, source: &KernelSource, geometry: &Geometry) -> Result<Self> {
+    /// Builds the kernel for some projections of a scan, whose compound sinogram then holds these alone.
+    pub fn new(session: &Session, source: &KernelSource, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let program = session.build(source)?;
         let shift = fault::shift(&source.name);
-        let axis = geometry.axis.iter().map(|axis| axis + shift).collect();
-        let geometry = &Geometry { axis, ..geometry.clone() };
+        let mut geometry = scan.part(projections);
+        geometry.axis.iter_mut().for_each(|axis| *axis += shift);
         let offsets = geometry.block_offsets(source.block);
         let roi = geometry.roi;
         let mut counters = session.buffer(COUNTERS, CL_MEM_READ_WRITE, "block counters")?;
@@ -60,6 +63,7 @@ impl BackProjector {
             roi: [roi.x, roi.y, roi.width, roi.height].map(|v| v as i32),
             bins: geometry.bins as i32,
             projections: geometry.projections() as i32,
+            unit: (std::f64::consts::PI / scan.projections() as f64) as f32,
             global: [offsets.blocks[0] * source.work_group[0], offsets.blocks[1] * source.work_group[1]],
             local: source.work_group,
         })
@@ -93,7 +97,7 @@ impl BackProjector {
             .value(self.origin)?
             .value(first as u64)?
             .value(valid as i32)?
-            .value((std::f64::consts::PI / f64::from(self.projections)) as f32)?
+            .value(self.unit)?
             .value(self.centre)?
             .run(&self.global, Some(&self.local))
     }

@@ -7,21 +7,28 @@ mod fault;
 mod filter;
 mod images;
 mod launch;
+mod select;
 mod session;
 
+pub(crate) use fault::lost;
 pub use filter::{FilterSetup, Filtered, RowStage};
 pub use launch::BackProjector;
-pub use session::{Resources, Session, SinogramStore, Staging};
+pub use select::{DeviceList, DeviceSelector};
+pub use session::{HostMemory, Resources, Session, SinogramStore};
 
 use crate::error::{Error, Result};
 use crate::profile::architecture;
 use crate::profile::facts::{DeviceFacts, DeviceKind};
 use opencl3::device::{
-    CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, Device, get_device_info,
+    CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
+    CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,
 };
-use opencl3::error_codes::{CL_DEVICE_NOT_FOUND, ClError, DLOPEN_RUNTIME_LOAD_FAILED};
+use opencl3::error_codes::{
+    CL_DEVICE_NOT_FOUND, CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, ClError, DLOPEN_RUNTIME_LOAD_FAILED,
+};
 use opencl3::platform::get_platforms;
-use std::sync::{Mutex, PoisonError};
+use opencl3::types::cl_device_partition_property;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What to install when something of the OpenCL stack is missing.
 pub const INSTALL_HINT: &str = "\
@@ -34,97 +41,66 @@ install an OpenCL driver and loader:
   Intel GPU       intel-opencl-icd
 then check with: fbp devices";
 
-/// A device that was found.
+/// A device that was found, or a part of it.
 #[derive(Clone, Debug)]
 pub struct FoundDevice {
     pub(crate) device: Device,
     pub facts: DeviceFacts,
+    part: Option<Part>,
 }
 
-/// Which device a person asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum DeviceSelector {
-    /// The best GPU, else an accelerator, else a CPU.
-    #[default]
-    Best,
-    /// Position in the list of all devices.
-    Index(usize),
-    /// Platform and device in it.
-    PlatformDevice(usize, usize),
-    Kind(DeviceKind),
-    /// Part of the device's or platform's name, in any case.
-    Name(String),
+/// One of several parts of a device.
+#[derive(Clone, Debug)]
+struct Part {
+    number: usize,
+    of: usize,
+    #[allow(dead_code)] // it keeps the device alive
+    device: Arc<SubDevice>,
 }
 
-impl DeviceSelector {
-    /// Reads `0`, `0:1`, `gpu`, `cpu`, `accelerator` or part of a name.
-    pub fn parse(text: &str) -> Result<Self> {
-        let text = text.trim();
-        if text.is_empty() {
-            return Err(Error::usage(
-                "--device: empty; give an index (0), platform:device (0:1), gpu, cpu or part of a name",
-            ));
+impl FoundDevice {
+    /// Name for people, which tells parts apart.
+    pub fn label(&self) -> String {
+        match &self.part {
+            Some(part) => format!("{} (part {} of {})", self.facts.name, part.number + 1, part.of),
+            None => self.facts.name.clone(),
         }
-        if let Ok(index) = text.parse() {
-            return Ok(DeviceSelector::Index(index));
-        }
-        if let Some((platform, device)) = text.split_once(':')
-            && let (Ok(platform), Ok(device)) = (platform.parse(), device.parse())
-        {
-            return Ok(DeviceSelector::PlatformDevice(platform, device));
-        }
-        Ok(match text {
-            "gpu" => DeviceSelector::Kind(DeviceKind::Gpu),
-            "cpu" => DeviceSelector::Kind(DeviceKind::Cpu),
-            "accelerator" => DeviceSelector::Kind(DeviceKind::Accelerator),
-            name => DeviceSelector::Name(name.to_owned()),
-        })
     }
 
-    /// The device of `facts` (in listing order) that this selects, as an index.
-    ///
-    /// # Errors
-    /// A device error that lists what there is.
-    pub fn select(&self, facts: &[&DeviceFacts]) -> Result<usize> {
-        let strength = |f: &DeviceFacts| u64::from(f.compute_units) * u64::from(f.clock_mhz.max(1));
-        let strongest = |kind: DeviceKind| {
-            facts
-                .iter()
-                .enumerate()
-                .filter(|(_, f)| f.kind == kind)
-                .max_by(|a, b| strength(a.1).cmp(&strength(b.1)).then(b.0.cmp(&a.0)))
-                .map(|(index, _)| index)
+    /// The device cut into `count` equal parts, each a device of its own.
+    fn parts(&self, count: usize) -> Result<Vec<FoundDevice>> {
+        let name = &self.facts.name;
+        let units = self.facts.compute_units as usize / count;
+        if units == 0 {
+            let all = self.facts.compute_units;
+            return Err(Error::usage(format!(
+                "--device: {name} has {all} compute units, not enough for {count} parts"
+            )));
+        }
+        let wish = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
+        let devices = self
+            .device
+            .create_sub_devices(&wish)
+            .map_err(|e| cl_error(&format!("cutting the device in {count} parts"), name, e))?;
+        let mut facts = self.facts.clone();
+        facts.compute_units = units as u32;
+        let part = |(number, device): (usize, SubDevice)| FoundDevice {
+            device: Device::new(device.id()),
+            facts: facts.clone(),
+            part: Some(Part { number, of: count, device: Arc::new(device) }),
         };
-        let found = match self {
-            DeviceSelector::Best => strongest(DeviceKind::Gpu)
-                .or_else(|| strongest(DeviceKind::Accelerator))
-                .or_else(|| strongest(DeviceKind::Cpu)),
-            DeviceSelector::Index(index) => Some(*index).filter(|i| *i < facts.len()),
-            DeviceSelector::PlatformDevice(platform, device) => {
-                facts.iter().position(|f| f.platform_index == *platform && f.device_index == *device)
-            }
-            DeviceSelector::Kind(kind) => strongest(*kind),
-            DeviceSelector::Name(part) => {
-                let part = part.to_lowercase();
-                let named = |f: &&DeviceFacts| f.name.to_lowercase().contains(&part);
-                let on_platform = |f: &&DeviceFacts| f.platform.to_lowercase().contains(&part);
-                facts.iter().position(named).or_else(|| facts.iter().position(on_platform))
-            }
-        };
-        found.ok_or_else(|| {
-            let list: Vec<String> = facts
-                .iter()
-                .enumerate()
-                .map(|(i, f)| format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind))
-                .collect();
-            Error::Device(format!("--device: no device fits {self:?}; there are\n{}", list.join("\n")))
-        })
+        Ok(devices.into_iter().take(count).enumerate().map(part).collect())
     }
 }
 
 /// A message for an OpenCL error: what was tried, on which device, and the code's name.
 pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
-    Error::Device(format!("{device}: {what}: {error} (OpenCL error {})", error.0))
+    let message = format!("{device}: {what}: {error} (OpenCL error {})", error.0);
+    match error.0 {
+        // many drivers allocate when a buffer is used first
+        CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY => Error::Memory(message),
+        _ => Error::Device(message),
+    }
 }
 
 /// Every device of every platform, in the drivers' order.
@@ -156,7 +132,7 @@ pub fn enumerate() -> Result<Vec<FoundDevice>> {
             let device = Device::new(id);
             let facts = read_facts(&device, &platform_name, platform_index, device_index)
                 .map_err(|e| cl_error("reading its properties", &platform_name, e))?;
-            found.push(FoundDevice { device, facts });
+            found.push(FoundDevice { device, facts, part: None });
         }
         platform_names.push(platform_name);
     }
@@ -251,32 +227,6 @@ fn vendor_word(id: u32, vendor: &str, kind: DeviceKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
-
-    #[test]
-    fn selectors() {
-        assert_eq!(DeviceSelector::parse("2").unwrap(), DeviceSelector::Index(2));
-        assert_eq!(DeviceSelector::parse("1:0").unwrap(), DeviceSelector::PlatformDevice(1, 0));
-        assert_eq!(DeviceSelector::parse("cpu").unwrap(), DeviceSelector::Kind(DeviceKind::Cpu));
-        assert_eq!(DeviceSelector::parse("H200").unwrap(), DeviceSelector::Name("H200".into()));
-        assert!(DeviceSelector::parse("  ").is_err());
-
-        let cpu = DeviceFacts { kind: DeviceKind::Cpu, name: "Processor".into(), ..example() };
-        let small = DeviceFacts { compute_units: 2, platform_index: 1, ..example() };
-        let big =
-            DeviceFacts { compute_units: 90, platform_index: 1, device_index: 1, name: "Big".into(), ..example() };
-        let all = [&cpu, &small, &big];
-        let select = |text: &str| DeviceSelector::parse(text).unwrap().select(&all);
-        assert_eq!(DeviceSelector::Best.select(&all).unwrap(), 2);
-        assert_eq!(select("1:0").unwrap(), 1);
-        assert_eq!(select("cpu").unwrap(), 0);
-        assert_eq!(select("proc").unwrap(), 0);
-        assert_eq!(DeviceSelector::Best.select(&[&cpu]).unwrap(), 0);
-        for missing in ["3", "2:0", "accelerator", "nothing like it"] {
-            let message = select(missing).unwrap_err().to_string();
-            assert!(message.contains("Big") && message.contains("1:1"), "{message}");
-        }
-    }
 
     #[test]
     fn vendors() {

@@ -1,33 +1,39 @@
-//! A context and a queue on one device, and the few things that everything else does with them.
+//! A context and its queues on one device, and the few things that everything else does with them.
 
-use super::{FoundDevice, cl_error, images};
+use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
 use crate::kernelgen::{KernelSource, Texel};
 use crate::profile::facts::{DeviceFacts, DeviceKind, ImageFormat};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
+use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{
     Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image,
 };
 use opencl3::program::Program;
-use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_map_flags, cl_mem_flags};
-use rayon::prelude::*;
+use opencl3::types::{CL_BLOCKING, cl_map_flags, cl_mem_flags};
 use serde::Serialize;
+use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Programs that a session keeps: those of the check before a run are the run's.
 const KEPT_PROGRAMS: usize = 4;
 
-/// A context and an in-order queue on one device.
+/// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {
     pub facts: DeviceFacts,
     /// The programs built last, with text and options.
     programs: Mutex<Vec<([String; 2], Arc<Program>)>>,
+    /// Kernels, and what has to wait for them.
     pub(crate) queue: CommandQueue,
+    uploads: CommandQueue,
+    downloads: CommandQueue,
     pub(crate) context: Context,
+    #[allow(dead_code)] // a part of a device must outlive its context
+    device: FoundDevice,
 }
 
 impl Session {
@@ -37,9 +43,19 @@ impl Session {
         let context = Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?;
         // the 1.x call works on every platform version
         #[allow(deprecated)]
-        let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
-            .map_err(|e| cl_error("creating a command queue", name, e))?;
-        Ok(Session { facts: found.facts.clone(), programs: Mutex::default(), queue, context })
+        let queue = || {
+            CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
+                .map_err(|e| cl_error("creating a command queue", name, e))
+        };
+        Ok(Session {
+            facts: found.facts.clone(),
+            programs: Mutex::default(),
+            queue: queue()?,
+            uploads: queue()?,
+            downloads: queue()?,
+            context,
+            device: found.clone(),
+        })
     }
 
     /// The device's name, for messages.
@@ -103,16 +119,19 @@ impl Session {
     /// A buffer of `count` values; `what` names it in messages.
     pub fn buffer<T>(&self, count: usize, flags: cl_mem_flags, what: &str) -> Result<Buffer<T>> {
         let bytes = count.max(1) * std::mem::size_of::<T>();
+        let failed = |e: ClError| {
+            let device = self.device_name();
+            let advice = "give a smaller --device-memory to work in smaller chunks";
+            Error::Memory(format!(
+                "{device}: allocating {bytes} bytes for {what}: {e} (OpenCL error {}); {advice}",
+                e.0
+            ))
+        };
+        if fault::allocation_fails(bytes) {
+            return Err(failed(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
+        }
         // SAFETY: no host memory is handed over.
-        unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(|e| {
-            cl_error(
-                &format!(
-                    "allocating {bytes} bytes for {what} (give a smaller --device-memory to work in smaller chunks)"
-                ),
-                self.device_name(),
-                e,
-            )
-        })
+        unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)
     }
 
     /// A buffer that holds `data` and is only read.
@@ -167,77 +186,61 @@ impl Session {
         Ok(result)
     }
 
-    /// Memory that the device copies from and to at full speed, in two halves, for pieces of `most` values and less;
-    /// `None` where the device is a processor, which copies nothing.
-    pub fn staging(&self, most: usize) -> Result<Option<Staging>> {
-        if self.facts.kind == DeviceKind::Cpu {
-            return Ok(None);
+    /// Whether the device computes in the host's memory, so that nothing needs to be copied.
+    pub fn shares_memory(&self) -> bool {
+        self.facts.kind == DeviceKind::Cpu
+    }
+
+    /// Memory of the host for `count` values, that the device copies from and to at full speed where there is such memory.
+    pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
+        let pinned =
+            || self.map(self.buffer(count, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?, count, "copies");
+        pinned().or_else(|_| HostMemory::plain(count))
+    }
+
+    /// The first `count` values of a buffer as memory of the host, once the device is done with them.
+    pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
+        let count = count.max(1);
+        let mut place = ptr::null_mut();
+        let flags = CL_MAP_READ | CL_MAP_WRITE;
+        // SAFETY: the driver checks the size against the buffer's; it stays mapped for as long as the result lives.
+        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut place, &[]) }
+            .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
+        let place = place.cast::<f32>();
+        if place.is_null() || !place.is_aligned() {
+            return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
-        let room = most.clamp(1, STAGED);
-        let half = || -> Result<Half> {
-            let buffer = self.buffer(room, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?;
-            let mut place = ptr::null_mut();
-            let flags = CL_MAP_READ | CL_MAP_WRITE;
-            // SAFETY: all of the buffer; it stays mapped for as long as it lives.
-            unsafe { self.queue.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, room * 4, &mut place, &[]) }
-                .map_err(|e| cl_error("mapping memory for copies", self.device_name(), e))?;
-            Ok(Half { place: place.cast(), room, buffer })
-        };
-        Ok(Some(Staging { halves: [half()?, half()?] }))
+        Ok(HostMemory(Place::Mapped { place, count, buffer }))
     }
 
-    /// As [`write`](Self::write), by way of staging memory.
-    pub fn upload(&self, buffer: &mut Buffer<f32>, data: &[f32], staging: &mut Staging, what: &str) -> Result<()> {
-        let failed = |e| cl_error(&format!("uploading {what}"), self.device_name(), e);
-        let mut pending: [Option<Event>; 2] = [None, None];
-        let room = staging.halves[0].room;
-        let copied = data.chunks(room).enumerate().try_for_each(|(number, piece)| {
-            if let Some(event) = pending[number % 2].take() {
-                event.wait().map_err(failed)?;
+    /// Gives a mapped buffer back to the device.
+    pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
+        let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
+        match memory.0 {
+            Place::Mapped { place, buffer, .. } => {
+                // SAFETY: `place` is what the driver mapped, and nobody has it any more.
+                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), place.cast(), &[]) }.map_err(failed)?;
+                self.uploads.finish().map_err(failed)?;
+                Ok(buffer)
             }
-            let half = staging.halves[number % 2].values(piece.len());
-            copy(half, piece);
-            let offset = number * room * 4;
-            // SAFETY: the half is not touched before the event is over; the driver checks the size against the buffer's.
-            let event = unsafe { self.queue.enqueue_write_buffer(buffer, CL_NON_BLOCKING, offset, half, &[]) };
-            pending[number % 2] = Some(event.map_err(failed)?);
-            self.queue.flush().map_err(failed)
-        });
-        self.finish().and(copied)
+            Place::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
+        }
     }
 
-    /// As [`read`](Self::read), by way of staging memory.
-    pub fn download(&self, buffer: &Buffer<f32>, data: &mut [f32], staging: &mut Staging, what: &str) -> Result<()> {
-        let failed = |e| cl_error(&format!("downloading {what}"), self.device_name(), e);
-        let room = staging.halves[0].room;
-        let start = |staging: &mut Staging, number: usize, count: usize| {
-            let half = staging.halves[number % 2].values(count);
-            // SAFETY: as for uploads.
-            let event =
-                unsafe { self.queue.enqueue_read_buffer(buffer, CL_NON_BLOCKING, number * room * 4, half, &[]) };
-            let event = event.map_err(failed)?;
-            self.queue.flush().map_err(failed)?;
-            Ok(event)
-        };
-        let counts: Vec<usize> = data.chunks(room).map(<[f32]>::len).collect();
-        let mut copies = || -> Result<()> {
-            let mut pending: [Option<Event>; 2] = [None, None];
-            for (number, &count) in counts.iter().enumerate().take(2) {
-                pending[number] = Some(start(staging, number, count)?);
-            }
-            for (number, piece) in data.chunks_mut(room).enumerate() {
-                if let Some(event) = pending[number % 2].take() {
-                    event.wait().map_err(failed)?;
-                }
-                copy(piece, staging.halves[number % 2].values(piece.len()));
-                if let Some(&count) = counts.get(number + 2) {
-                    pending[number % 2] = Some(start(staging, number + 2, count)?);
-                }
-            }
-            Ok(())
-        };
-        let copied = copies();
-        self.finish().and(copied)
+    /// Copies values into a buffer from value `first` on and waits; the queue for uploads is its own.
+    pub fn upload(&self, buffer: &mut Buffer<f32>, first: usize, data: &[f32], what: &str) -> Result<()> {
+        // SAFETY: blocking, and the driver checks offset and size against the buffer's.
+        unsafe { self.uploads.enqueue_write_buffer(buffer, CL_BLOCKING, first * 4, data, &[]) }
+            .map(drop)
+            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
+    }
+
+    /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
+    pub fn download(&self, buffer: &Buffer<f32>, first: usize, data: &mut [f32], what: &str) -> Result<()> {
+        // SAFETY: blocking, and the driver checks offset and size against the buffer's.
+        unsafe { self.downloads.enqueue_read_buffer(buffer, CL_BLOCKING, first * 4, data, &[]) }
+            .map(drop)
+            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
     /// Starts a launch of a kernel.
@@ -261,34 +264,57 @@ impl Session {
     }
 }
 
-/// Most values of one half of staging memory.
-const STAGED: usize = 16 << 20;
+/// Values that the host can read and write, see [`Session::host_memory`] and [`Session::map`].
+pub struct HostMemory(Place);
 
-/// See [`Session::staging`].
-pub struct Staging {
-    halves: [Half; 2],
+enum Place {
+    Plain(Vec<f32>),
+    /// A buffer that is mapped for as long as it is here.
+    Mapped {
+        place: *mut f32,
+        count: usize,
+        buffer: Buffer<f32>,
+    },
 }
 
-/// A buffer that is mapped for as long as it lives.
-struct Half {
-    place: *mut f32,
-    room: usize,
-    #[allow(dead_code)] // it keeps `place` alive
-    buffer: Buffer<f32>,
-}
+// SAFETY: the mapped values belong to this object alone, whatever thread has it.
+unsafe impl Send for HostMemory {}
 
-impl Half {
-    /// The first `count` values, at most all.
-    fn values(&mut self, count: usize) -> &mut [f32] {
-        // SAFETY: `room` floats are mapped there, and this is the only way to them.
-        unsafe { std::slice::from_raw_parts_mut(self.place, count.min(self.room)) }
+impl HostMemory {
+    /// Ordinary memory, all zeros.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when there is not so much.
+    pub fn plain(count: usize) -> Result<Self> {
+        let mut values = Vec::new();
+        values.try_reserve_exact(count).map_err(|_| {
+            Error::Memory(format!("there is no memory for {} bytes on the host; give a smaller --memory", 4 * count))
+        })?;
+        values.resize(count, 0.0);
+        Ok(HostMemory(Place::Plain(values)))
     }
 }
 
-/// Copies values on all processors.
-fn copy(to: &mut [f32], from: &[f32]) {
-    const PIECE: usize = 1 << 18;
-    to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
+impl Deref for HostMemory {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match &self.0 {
+            Place::Plain(values) => values,
+            // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
+            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
+        }
+    }
+}
+
+impl DerefMut for HostMemory {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        match &mut self.0 {
+            Place::Plain(values) => values,
+            // SAFETY: `count` floats are mapped there, and this is the only way to them.
+            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
+        }
+    }
 }
 
 /// What a built kernel takes of the device, as far as the driver tells.

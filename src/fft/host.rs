@@ -9,6 +9,7 @@ use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use rayon::prelude::*;
 use rustfft::{Fft, FftPlanner, num_complex::Complex};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Downloads the rows, transforms them on all processors, and uploads them again.
@@ -93,9 +94,9 @@ impl HostFilter {
         }
     }
 
-    /// Filters the slices that `rows` has; the others of the sinogram become 0.
-    pub fn run(&self, rows: &[f32], sinogram: &mut [f32]) {
-        self.interleave(rows, sinogram, |values, scratch| {
+    /// Filters some projections of the slices that `rows` has; the other slices of the sinogram become 0.
+    pub fn run(&self, projections: Range<usize>, rows: &[f32], sinogram: &mut [f32]) {
+        self.interleave(projections, rows, sinogram, |values, scratch| {
             self.forward.process_with_scratch(values, scratch);
             values.iter_mut().zip(&self.spectrum).for_each(|(value, factor)| *value *= *factor);
             self.backward.process_with_scratch(values, scratch);
@@ -103,18 +104,20 @@ impl HostFilter {
     }
 
     /// Stores the rows as they are.
-    pub fn store(&self, rows: &[f32], sinogram: &mut [f32]) {
-        self.interleave(rows, sinogram, |_, _| {});
+    pub fn store(&self, projections: Range<usize>, rows: &[f32], sinogram: &mut [f32]) {
+        self.interleave(projections, rows, sinogram, |_, _| {});
     }
 
     fn interleave(
         &self,
+        projections: Range<usize>,
         rows: &[f32],
         sinogram: &mut [f32],
         filter: impl Fn(&mut [Complex<f32>], &mut [Complex<f32>]) + Sync,
     ) {
         let (bins, slices, length) = (self.bins, self.slices, self.spectrum.len());
-        let projections = self.weights.len();
+        let all_weights = &self.weights[projections];
+        let projections = all_weights.len();
         let valid = rows.len() / (projections * bins).max(1);
         let width = (bins + 2 * self.guard) * slices;
         let zero = Complex::new(0.0, 0.0);
@@ -125,7 +128,7 @@ impl HostFilter {
             fresh,
             |(values, scratch, waiting), (pair, out)| {
                 let first = 2 * pair;
-                let weights = [self.weights[first], self.weights.get(first + 1).copied().unwrap_or(0.0)];
+                let weights = [all_weights[first], all_weights.get(first + 1).copied().unwrap_or(0.0)];
                 let edge = self.guard * slices;
                 for row in out.chunks_mut(width) {
                     row[..edge].fill(0.0);

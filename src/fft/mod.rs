@@ -13,7 +13,7 @@ use opencl3::memory::Buffer;
 use std::f32::consts::TAU;
 
 /// A plan for in-place, unscaled complex transforms of all rows of a buffer.
-pub trait RowTransform {
+pub trait RowTransform: Send {
     /// To frequencies.
     fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
     /// And back; a round trip multiplies by the row's length.

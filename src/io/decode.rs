@@ -22,6 +22,8 @@ const MAX_SIDE: u64 = 1 << 20;
 const MAX_PIXELS: u64 = 1 << 31;
 /// No compression of the TIFF family turns one byte into more than this (LZW: 4096 for 12 bits).
 const MAX_RATIO: u64 = 4096;
+/// Bytes that one compressed strip or tile may hold; it is decompressed in one piece.
+const MAX_STRIP: u64 = 1 << 30;
 /// Bytes of one positioned read.
 const PIECE: usize = 1 << 20;
 
@@ -300,6 +302,18 @@ impl Reader<'_> {
                         "{name} {i} holds {count} bytes, which cannot decompress to {whole}; the file is damaged"
                     ));
                 }
+                _ if whole > MAX_STRIP => {
+                    return Err(format!(
+                        "{name} {i} decompresses to {whole} bytes, more than the {MAX_STRIP} that can be read in one \
+                         piece; save it with more {name}s"
+                    ));
+                }
+                // what does not compress grows by half at most
+                _ if count > 2 * whole + PIECE as u64 => {
+                    return Err(format!(
+                        "{name} {i} holds {count} bytes for {whole} decompressed ones; the file is damaged"
+                    ));
+                }
                 _ => count,
             };
             let end = offset.checked_add(used);
@@ -311,6 +325,14 @@ impl Reader<'_> {
                 ));
             }
             tiles.push((offset, used));
+        }
+        let apart = |tiles: &[(u64, u64)]| tiles.windows(2).all(|t| t[0].0 + t[0].1 <= t[1].0);
+        if !apart(&tiles) {
+            let mut ordered = tiles.clone();
+            ordered.sort_unstable();
+            if !apart(&ordered) {
+                return Err(format!("is damaged: some of its {name}s are at the same place of the file"));
+            }
         }
         let mut tile_height = tile_height;
         if compression == 1 && !tiled && tiles.windows(2).all(|t| t[0].0 + t[0].1 == t[1].0) {
@@ -439,7 +461,9 @@ impl Page {
         file.read_exact_at(&mut small[start..], offset).map_err(|e| format!("cannot be read: {e}"))?;
         if self.compression == 7 {
             let size = jpeg_size(&small[start..]);
-            if size.is_none_or(|(w, h, channels)| w != self.tile_width || h < rows || channels != 1) {
+            // a part of a block may follow the last row
+            let heights = rows..=self.tile_height.next_multiple_of(16);
+            if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
                 return Err("holds JPEG data of another size than its header says; the file is damaged".into());
             }
         }

@@ -1,4 +1,4 @@
-//! TIFF files in and out.
+//! TIFF files in and out, and text files in.
 //!
 //! [`Stack`] reads a directory, a glob or one file as a sequence of pages of one size;
 //! [`SliceWriter`] writes slices so that a file that has its final name is complete.
@@ -7,9 +7,13 @@ mod convert;
 mod decode;
 mod order;
 mod stack;
+mod text;
+mod watch;
 mod write;
 
 pub use convert::SampleType;
 pub use order::natural;
 pub use stack::Stack;
-pub use write::{Dtype, Encoding, SliceWriter, Target, write_image};
+pub use text::read_text;
+pub use watch::{Watch, wait};
+pub use write::{Dtype, Encoding, Present, SliceWriter, Target, write_image};

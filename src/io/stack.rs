@@ -10,8 +10,14 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// So many files stay open; more are opened for each read, because systems limit open files.
-const KEEP_OPEN: usize = 64;
+/// Files that a run may open besides the stack's.
+const OTHER_FILES: u64 = 256;
+
+/// Whether so many files may stay open; else each is opened for every read. Asks the system for more than its usual limit.
+fn may_stay_open(files: usize) -> bool {
+    let wanted = files as u64 + OTHER_FILES;
+    rlimit::increase_nofile_limit(wanted).is_ok_and(|limit| limit >= wanted)
+}
 
 /// Pages of one size and sample type, in natural order of the file names.
 ///
@@ -42,7 +48,7 @@ impl Stack {
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         let mut notes = Vec::new();
         let files = find(spec, flag, &mut notes)?;
-        let keep = files.len() <= KEEP_OPEN;
+        let keep = may_stay_open(files.len());
         let opened: Vec<Result<_>> = files.par_iter().map(|path| open_file(path, flag, keep)).collect();
         let (mut states, mut pages) = (Vec::new(), Vec::new());
         for (index, result) in opened.into_iter().enumerate() {
@@ -196,7 +202,7 @@ fn open_file(path: &Path, flag: &str, keep: bool) -> Result<Opened> {
 }
 
 /// The files that `spec` means, in natural order.
-fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+pub(super) fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let path = Path::new(spec);
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_directory(path, flag, notes),

@@ -5,6 +5,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -157,6 +158,28 @@ impl Target {
     }
 }
 
+/// What the place of the slices may hold before they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Present<'a> {
+    /// Nothing; beside the files of a pattern there may be others.
+    Nothing,
+    /// Slices with these numbers, which other jobs write; the writer's own ones may be among the numbers, not the files.
+    Slices(&'a [usize]),
+    /// Anything: files of the same names are replaced, others stay.
+    Anything,
+}
+
+impl<'a> Present<'a> {
+    /// What `--overwrite` allows, and otherwise the slices of a run that several jobs share.
+    pub fn new(overwrite: bool, shared: Option<&'a [usize]>) -> Self {
+        match (overwrite, shared) {
+            (true, _) => Present::Anything,
+            (false, Some(slices)) => Present::Slices(slices),
+            (false, None) => Present::Nothing,
+        }
+    }
+}
+
 /// Writes slices one by one. A file that has its final name is complete.
 ///
 /// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves nothing.
@@ -188,9 +211,8 @@ impl SliceWriter {
     /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
     /// makes directories and checks that they can be written to. `software` goes into each page.
     ///
-    /// Without `overwrite`, a directory must hold no file (hidden ones aside), and the files of a
-    /// pattern or the single file must not exist. With it, the files of `indices` are replaced as
-    /// they are written and others stay.
+    /// A directory must hold no file but hidden ones and those that `present` allows; the files of a
+    /// pattern or the single file must not exist, unless it allows anything.
     ///
     /// # Errors
     /// [`Error::Output`] when something is there already or the place cannot be written to;
@@ -201,7 +223,7 @@ impl SliceWriter {
         height: usize,
         encoding: Encoding,
         indices: &[usize],
-        overwrite: bool,
+        present: Present,
         software: &str,
     ) -> Result<SliceWriter> {
         encoding.checked_range()?;
@@ -215,16 +237,8 @@ impl SliceWriter {
         fs::create_dir_all(&directory).map_err(|e| {
             Error::output(&directory, format!("cannot make this directory: {e}; choose another --output"))
         })?;
-        let there = if overwrite { None } else { occupied(&target, indices)? };
-        if let Some(there) = there {
-            let what = match &target {
-                Target::Directory(_) => {
-                    format!("the directory is not empty (it holds {})", there.display())
-                }
-                _ => "exists already".into(),
-            };
-            let path = if matches!(target, Target::Directory(_)) { &directory } else { &there };
-            return Err(Error::output(path, format!("{what}; add --overwrite or choose another --output")));
+        if let Some((path, what)) = occupied(&target, indices, present)? {
+            return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
         let single = match &target {
             Target::Single(path) => {
@@ -253,7 +267,7 @@ impl SliceWriter {
             width,
             height,
             encoding,
-            overwrite,
+            overwrite: present == Present::Anything,
             software: software.to_owned(),
             indices: indices.to_vec(),
             written: vec![false; indices.len()],
@@ -402,21 +416,31 @@ pub fn write_image(
     Ok(())
 }
 
-/// A file of the output that is there already.
-fn occupied(target: &Target, indices: &[usize]) -> Result<Option<PathBuf>> {
-    let Target::Directory(directory) = target else {
-        let one = [0];
-        let indices = if matches!(target, Target::Single(_)) { &one } else { indices };
-        return Ok(indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok()));
+/// What of the output is in the way: its path, and what is wrong with it.
+fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Option<(PathBuf, String)>> {
+    let others = match present {
+        Present::Anything => return Ok(None),
+        Present::Slices(others) => others,
+        Present::Nothing => &[],
     };
-    let cannot = |e| Error::output(directory, format!("cannot be listed: {e}"));
-    for entry in fs::read_dir(directory).map_err(cannot)? {
-        let name = entry.map_err(cannot)?.file_name();
-        if !name.to_string_lossy().starts_with('.') {
-            return Ok(Some(name.into()));
+    if let Target::Directory(directory) = target {
+        let others: HashSet<_> = others.iter().map(|&i| target.path_of(i)).collect();
+        let cannot = |e| Error::output(directory, format!("cannot be listed: {e}"));
+        for entry in fs::read_dir(directory).map_err(cannot)? {
+            let path = entry.map_err(cannot)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if !name.starts_with('.') && !others.contains(&path) {
+                let what = match present {
+                    Present::Slices(_) => format!("the directory holds {name}, which is no slice of this run"),
+                    _ => format!("the directory is not empty (it holds {name})"),
+                };
+                return Ok(Some((directory.clone(), what)));
+            }
         }
     }
-    Ok(None)
+    let indices = if matches!(target, Target::Single(_)) { &[0] } else { indices };
+    let there = indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok());
+    Ok(there.map(|path| (path, "exists already".to_owned())))
 }
 
 /// True when the pages do not fit a classic TIFF.

@@ -208,6 +208,8 @@ pub struct KernelSpec {
     pub lanes: u32,
     /// Local memory is filled by the copy engine.
     pub bulk_copies: bool,
+    /// Sums are added to what the slices hold of other projections.
+    pub accumulate: bool,
     pub build: Build,
     /// Compiler option that limits registers, if there is one and the profile asks.
     pub register_option: Option<String>,
@@ -297,11 +299,17 @@ impl KernelSpec {
             same_centre: problem.same_axis && matches!(&parameters, Parameters::Texture(p) if p.same_centre),
             lanes: hardware.lanes(),
             bulk_copies: tensor && hardware.bulk_copies && own_compiler,
+            accumulate: false,
             build: profile.build.clone(),
             register_option: hardware.register_option(common.occupancy).filter(|_| own_compiler),
             parameters: parameters.without_assembly(hardware.assembly && own_compiler, &matrix),
             matrix,
         }
+    }
+
+    /// The same kernel, whose sums are added to what the slices hold of other projections.
+    pub fn accumulating(&self) -> Self {
+        KernelSpec { accumulate: true, ..self.clone() }
     }
 
     /// Short name for messages and reports.
@@ -366,6 +374,9 @@ impl KernelSpec {
                 Constants::Global => "__global const",
             },
         )?;
+        if self.accumulate {
+            defines.switch("ACCUMULATE", true)?;
+        }
         // the file that reads the sinogram
         let reader = match self.texel {
             Texel::Buffer => {

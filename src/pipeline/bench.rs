@@ -125,6 +125,7 @@ impl Bench {
         };
         let (session, noise) = (&self.session, &self.checkers[0].rows);
         let (passes, count) = (self.protocol.passes, spec.slices as usize);
+        let projections = self.protocol.projections;
         let key = generate_filter(spec, Padding::Edge, rows)?.key;
         let same = |f: &&Timed| (&f.key, f.texel, f.rows) == (&key, spec.texel, rows);
         if let Some(known) = self.filters.iter().find(same) {
@@ -139,7 +140,7 @@ impl Bench {
                 self.notes.extend(filter.note.take());
                 Some(steady_median(passes, || {
                     let start = Instant::now();
-                    let filtered = filter.run(session, noise, 0, count, &mut sinogram)?;
+                    let filtered = filter.run(session, noise, 0, count, 0..projections, &mut sinogram)?;
                     session.finish()?;
                     Ok(device_seconds(&filtered.events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
                 })?)

@@ -51,8 +51,7 @@ impl Checker {
         let mut filter = RowStage::new(session, setup)?;
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
         filter.store_rows(session, &self.rows, &mut sinogram)?;
-        let told = told.map(|few| geometry.with_first(few));
-        let projector = BackProjector::new(session, &spec.generate()?, told.as_ref().unwrap_or(geometry))?;
+        let projector = BackProjector::new(session, &spec.generate()?, geometry, 0..told.unwrap_or(projections))?;
         Ok(Prepared { filter, sinogram, projector })
     }
 

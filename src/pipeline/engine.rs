@@ -1,14 +1,15 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore, Staging};
+use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
-use crate::geometry::Geometry;
+use crate::geometry::{Cut, Geometry};
 use crate::kernelgen::{KernelSource, KernelSpec, Padding, RowFilter, Texel};
 use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem};
 use serde::Serialize;
+use std::ops::Range;
 use std::time::Instant;
 
 /// Everything that an engine is made from.
@@ -21,8 +22,12 @@ pub struct Setup<'a> {
     pub padding: Padding,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// Slices that are uploaded together.
+    /// Slices that are on the device together.
     pub chunk: usize,
+    /// Chunks that the device has room for.
+    pub sets: usize,
+    /// What of a chunk is on the device at a time.
+    pub cut: Cut,
 }
 
 /// Seconds by stage: of the device's clock, and for copies the host's.
@@ -34,35 +39,70 @@ pub struct DeviceSeconds {
     pub download: f64,
 }
 
-impl std::ops::AddAssign for DeviceSeconds {
-    fn add_assign(&mut self, other: Self) {
-        self.upload += other.upload;
-        self.filter += other.filter;
-        self.back_projection += other.back_projection;
-        self.download += other.download;
+impl std::ops::Add for DeviceSeconds {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        DeviceSeconds {
+            upload: self.upload + other.upload,
+            filter: self.filter + other.filter,
+            back_projection: self.back_projection + other.back_projection,
+            download: self.download + other.download,
+        }
     }
 }
 
 /// A device with built kernels, plans and buffers for one geometry.
 pub struct Engine {
-    session: Session,
-    filter: RowStage,
-    projector: BackProjector,
-    sinogram: SinogramStore,
-    rows: Buffer<f32>,
-    slices: Buffer<f32>,
-    staging: Option<Staging>,
-    group: usize,
-    chunk: usize,
-    in_slice: usize,
-    out_slice: usize,
+    pub(super) session: Session,
+    pub(super) kernels: Kernels,
+    /// What chunks are copied into and from: as many of each as there are to be chunks on the device.
+    pub(super) sets: Vec<Set>,
+    pub(super) shape: Shape,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
     pub resources: Resources,
     /// Why rows are not filtered as planned, if so.
     pub note: Option<String>,
-    pub seconds: DeviceSeconds,
+}
+
+/// Sizes of a chunk, in values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    /// Most slices of a chunk.
+    pub chunk: usize,
+    /// A sinogram.
+    pub in_slice: usize,
+    /// A slice.
+    pub out_slice: usize,
+}
+
+/// Room for a chunk on the device, or for what of it is there at a time.
+pub(super) struct Set {
+    pub rows: Buffer<f32>,
+    pub slices: Buffer<f32>,
+}
+
+/// What computes chunks.
+pub(super) struct Kernels {
+    filter: RowStage,
+    /// All parts of the first band, then those of the next; one if everything is done at once.
+    steps: Vec<Step>,
+    sinogram: SinogramStore,
+    group: usize,
+}
+
+/// Back projection of a part of the scan into a band of the region.
+struct Step {
+    projections: Range<usize>,
+    /// Values of that part of a sinogram.
+    rows: Range<usize>,
+    /// Values of that band of a slice.
+    band: Range<usize>,
+    /// Whether the band is complete after it.
+    last: bool,
+    projector: BackProjector,
 }
 
 /// Opens a device, or says why not.
@@ -85,7 +125,7 @@ impl Engine {
         let geometry = setup.geometry;
         let spec = setup.spec;
         let source = spec.generate()?;
-        let (bins, projections) = (geometry.bins, geometry.projections());
+        let (bins, projections, roi, cut) = (geometry.bins, geometry.projections(), geometry.roi, setup.cut);
         let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
         // weights relative to pi / P: exactly 1 when all are the same
         let unit = projections as f64 / std::f64::consts::PI;
@@ -97,81 +137,160 @@ impl Engine {
                 rows: setup.rows,
                 padding: setup.padding,
                 bins,
-                projections,
+                projections: cut.projections,
                 spectrum: &values,
                 weights: &weights,
             },
         )?;
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        let (in_slice, out_slice) = (projections * bins, geometry.roi.pixels());
-        let projector = BackProjector::new(&session, &source, geometry)?;
+        // the first part of a band overwrites what the slices hold, the others add to it
+        let adding = spec.accumulating().generate()?;
+        let mut steps = Vec::new();
+        for band in cut.bands(roi) {
+            let first = (band.y - roi.y) * roi.width;
+            for projections in cut.parts(geometry) {
+                let source = if projections.start == 0 { &source } else { &adding };
+                let scan = Geometry { roi: band, ..geometry.clone() };
+                steps.push(Step {
+                    rows: projections.start * bins..projections.end * bins,
+                    band: first..first + band.pixels(),
+                    last: projections.end == geometry.projections(),
+                    projector: BackProjector::new(&session, source, &scan, projections.clone())?,
+                    projections,
+                });
+            }
+        }
+        let shape = Shape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
+        let set = || -> Result<Set> {
+            let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
+            Ok(Set {
+                rows: session.buffer(rows, CL_MEM_READ_ONLY, "sinograms")?,
+                slices: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?,
+            })
+        };
+        let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
+        let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?;
         Ok(Engine {
-            resources: projector.resources,
-            filter,
-            note,
-            projector,
-            sinogram: SinogramStore::new(&session, spec.texel, bins, projections, spec.element_bytes())?,
-            rows: session.buffer(setup.chunk * in_slice, CL_MEM_READ_ONLY, "sinograms")?,
-            slices: session.buffer(setup.chunk * out_slice, CL_MEM_WRITE_ONLY, "slices")?,
-            staging: session.staging(setup.chunk * in_slice.max(out_slice))?,
-            group: spec.slices as usize,
-            chunk: setup.chunk,
-            in_slice,
-            out_slice,
+            resources: steps.first().map(|step| step.projector.resources).unwrap_or_default(),
+            kernels: Kernels { filter, steps, sinogram, group: spec.slices as usize },
+            sets,
+            shape,
             source,
-            seconds: DeviceSeconds::default(),
+            note,
             session,
         })
+    }
+
+    /// Makes the driver provide what it has promised: many allocate when memory is used first.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when it cannot.
+    pub fn touch(&mut self) -> Result<()> {
+        for Set { rows, slices } in &mut self.sets {
+            for buffer in [rows, slices] {
+                let bytes = buffer.size().unwrap_or(4);
+                self.session.upload(buffer, bytes / 4 - 1, &[0.0], "zeros")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a chunk is on the device as a whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.kernels.steps.len() == 1
     }
 
     /// Reconstructs `[slice][projection][bin]` sinograms into `[slice][y][x]` slices, at most a chunk of them.
     ///
     /// A slice's bits do not depend on the others: groups only share a kernel run.
-    pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<()> {
-        let count = sinograms.len() / self.in_slice;
-        if count > self.chunk || slices.len() != count * self.out_slice {
-            return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {}", self.chunk)));
+    pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<DeviceSeconds> {
+        let Shape { chunk, in_slice, out_slice } = self.shape;
+        let count = sinograms.len() / in_slice;
+        if count > chunk || slices.len() != count * out_slice {
+            return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
         }
-        let start = Instant::now();
-        match &mut self.staging {
-            Some(staging) => self.session.upload(&mut self.rows, sinograms, staging, "sinograms")?,
-            None => drop(self.session.write(&mut self.rows, sinograms, "sinograms")?),
+        let Some(set) = self.sets.first_mut() else {
+            return Err(Error::Device("there is no room for a chunk".into()));
+        };
+        let session = &self.session;
+        let mut seconds = DeviceSeconds::default();
+        let mut uploaded = 0..0;
+        for number in 0..self.kernels.steps.len() {
+            let Step { rows, band, last, .. } = &self.kernels.steps[number];
+            let (rows, band, last) = (rows.clone(), band.clone(), *last);
+            if uploaded != rows {
+                let start = Instant::now();
+                for (place, piece) in places(count, in_slice, rows.clone()) {
+                    session.upload(&mut set.rows, place, &sinograms[piece], "sinograms")?;
+                }
+                seconds.upload += start.elapsed().as_secs_f64();
+                uploaded = rows;
+            }
+            let (filter, back_projection) = self.kernels.step(session, number, &set.rows, &set.slices, count)?;
+            seconds.filter += filter;
+            seconds.back_projection += back_projection;
+            if last {
+                let start = Instant::now();
+                for (place, piece) in places(count, out_slice, band) {
+                    session.download(&set.slices, place, &mut slices[piece], "slices")?;
+                }
+                seconds.download += start.elapsed().as_secs_f64();
+            }
         }
-        let upload = start.elapsed().as_secs_f64();
+        Ok(seconds)
+    }
+}
+
+impl Kernels {
+    /// Filters and back-projects `count` whole slices, waits, and tells the seconds of both.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+    ) -> Result<(f64, f64)> {
+        self.step(session, 0, rows, slices, count)
+    }
+
+    /// Filters a part of the projections of `count` slices and back-projects it into a band of them, waits, and tells the
+    /// seconds of both.
+    fn step(
+        &mut self,
+        session: &Session,
+        number: usize,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+    ) -> Result<(f64, f64)> {
+        let Step { projections, rows: part, band, projector, .. } = &self.steps[number];
         let mut filter = Vec::new();
         let mut host = 0.0;
         let mut back_projection = Vec::new();
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
             let filtered =
-                self.filter.run(&self.session, &self.rows, start * self.in_slice, valid, &mut self.sinogram)?;
+                self.filter.run(session, rows, start * part.len(), valid, projections.clone(), &mut self.sinogram)?;
             filter.extend(filtered.events);
             host += filtered.host.as_secs_f64();
-            back_projection.push(self.projector.run(
-                &self.session,
-                &self.sinogram,
-                self.filter.peaks(),
-                &self.slices,
-                start * self.out_slice,
-                valid,
-            )?);
+            let first = start * band.len();
+            back_projection.push(projector.run(session, &self.sinogram, self.filter.peaks(), slices, first, valid)?);
         }
-        self.session.finish()?;
-        let start = Instant::now();
-        match &mut self.staging {
-            Some(staging) => self.session.download(&self.slices, slices, staging, "slices")?,
-            None => drop(self.session.read(&self.slices, slices, "slices")?),
-        }
-        let download = start.elapsed().as_secs_f64();
-        self.seconds += DeviceSeconds {
-            upload,
-            filter: seconds(&filter) + host,
-            back_projection: seconds(&back_projection),
-            download,
-        };
-        Ok(())
+        session.finish()?;
+        Ok((seconds(&filter) + host, seconds(&back_projection)))
     }
+}
+
+/// `within` of each of `count` slices of `slice` values, as places in memory of the device, where only these lie one
+/// after the other, and values of the host's, where whole slices do.
+fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let whole = within.len() == slice;
+    let length = if whole { count * slice } else { within.len() };
+    (0..if whole { 1 } else { count }).map(move |number| {
+        let first = number * slice + within.start;
+        (number * length, first..first + length)
+    })
 }
 
 /// A filter's spectrum with the `1 / length` of the backward transform.

@@ -1,21 +1,21 @@
 //! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
 
 use super::check::self_test;
+use super::crew::prepare;
 use super::engine::{open, texel_works};
-use super::prepare;
 use crate::cache::{Remembered, Verdicts};
 use crate::config::Job;
-use crate::device::Session;
+use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result, first_error};
 use crate::kernelgen::KernelSource;
 use crate::known::KnownFailures;
 use crate::margins::margin;
-use crate::plan::{Avoid, Plan, Refused, Scan, available_memory};
+use crate::plan::{Avoid, Plan, Refused, Scan};
 use crate::report::Reporter;
 use serde::Serialize;
 use std::time::Instant;
 
-/// The device that a job runs on, with a plan whose kernel is right there.
+/// An open device with a plan whose kernel is right there.
 pub(super) struct Prepared {
     pub session: Session,
     pub plan: Plan,
@@ -47,16 +47,23 @@ impl std::fmt::Display for SelfTest {
     }
 }
 
-/// Opens the job's device and plans: without image formats that do not work and kernels that are wrong.
-pub(super) fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Prepared> {
-    let (mut found, mut plan) = prepare(job, scan, reporter)?;
+/// Opens a device and plans: without image formats that do not work and kernels that are wrong. `host` is the memory that
+/// the plan may use there, in bytes.
+pub(super) fn open_device(
+    job: &Job,
+    scan: &Scan,
+    found: &FoundDevice,
+    host: u64,
+    reporter: &Reporter,
+) -> Result<Prepared> {
+    let mut found = found.clone();
+    let mut plan = prepare(job, scan, &found, host, reporter)?;
     let mut session = open(&found)?;
     let choice = crate::profile::Choice {
         profile: plan.profile.clone(),
         reason: plan.profile_reason.clone(),
         notes: Vec::new(),
     };
-    let host = job.memory.unwrap_or_else(|| available_memory() / 2);
     let known = KnownFailures::built_in()?;
     let mut cache = Verdicts::load(&found.facts);
     let mut refused = Vec::new();
@@ -73,7 +80,7 @@ pub(super) fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result
             break SelfTest::Skipped;
         } else {
             let source = plan.spec.generate()?;
-            match check(&session, &plan, &source, job, cache.as_mut(), reporter) {
+            match check(&session, &plan, &source, job, cache.as_mut(), reporter)? {
                 Ok(right) => break right,
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
@@ -92,6 +99,9 @@ pub(super) fn open_device(job: &Job, scan: &Scan, reporter: &Reporter) -> Result
 }
 
 /// Checks the plan's kernel, unless it is known to be right; else what is wrong.
+///
+/// # Errors
+/// [`Error::Memory`], which says nothing of the kernel.
 fn check(
     session: &Session,
     plan: &Plan,
@@ -99,10 +109,10 @@ fn check(
     job: &Job,
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
-) -> Result<SelfTest, String> {
+) -> Result<Result<SelfTest, String>> {
     let margin = margin(&plan.spec).relative_rms;
     if let Some(error) = cache.as_ref().and_then(|cache| cache.right(&source.key, margin)) {
-        return Ok(SelfTest::Right { error, margin, seconds: None });
+        return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
     }
     let start = Instant::now();
     let checked = self_test(session, &plan.spec, plan.rows, job.padding);
@@ -116,6 +126,7 @@ fn check(
             let why = format!("wrong on this device: error {:.1e} (margin {margin:.0e})", checked.error);
             ("wrong", Some(checked.error), Err(why))
         }
+        Err(error @ Error::Memory(_)) => return Err(error),
         Err(error) => {
             reporter.detail(&format!("self-test: {error}"));
             ("failed", None, Err(brief(&error)))
@@ -127,7 +138,7 @@ fn check(
             reporter.note(&unwritable(cache, &error));
         }
     }
-    outcome
+    Ok(outcome)
 }
 
 /// What people are told when verdicts cannot be kept.

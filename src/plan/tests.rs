@@ -43,7 +43,7 @@ fn chunks_are_whole_passes_within_both_budgets() {
 
 #[test]
 fn what_cannot_fit_is_said() {
-    let message = plan(&job(|a| a.device_memory = Some("1M".into())), &example(), 1 << 30).unwrap_err();
+    let message = plan(&job(|a| a.device_memory = Some("50K".into())), &example(), 1 << 30).unwrap_err();
     assert_eq!(message.exit_code(), 4);
     assert!(message.to_string().contains("--slices-per-pass"), "{message}");
     let message = plan(&job(|_| {}), &example(), 1 << 10).unwrap_err();
@@ -51,6 +51,36 @@ fn what_cannot_fit_is_said() {
     assert!(message.to_string().contains("--memory"), "{message}");
     let small = DeviceFacts { max_work_group: 128, ..example() };
     assert_eq!(plan(&job(|_| {}), &small, 1 << 30).unwrap_err().exit_code(), 4);
+}
+
+#[test]
+fn a_pass_is_cut_only_if_no_smaller_one_fits() {
+    let cut = |device: &str, facts: &DeviceFacts| {
+        let job = job(|a| a.device_memory = Some(device.into()));
+        let plan = plan(&job, facts, 8 << 30).unwrap();
+        let total: u64 = plan.device_bytes.iter().map(|b| b.bytes).sum();
+        assert!(total <= job.device_memory.unwrap(), "{device} {total}");
+        assert!(plan.device_bytes.iter().all(|b| b.bytes <= facts.max_allocation), "{:?}", plan.device_bytes);
+        let scan = Scan::new(&job, &stack()).unwrap();
+        let text = plan.describe(&job, &scan, facts);
+        assert_eq!(text.contains("added up"), plan.cut.projections < 180, "{text}");
+        assert_eq!(text.contains("rows of pixels"), plan.cut.rows < 256, "{text}");
+        assert_eq!(plan.notes.len(), usize::from(plan.cut != Cut { projections: 180, rows: 256 }), "{:?}", plan.notes);
+        (plan.spec.slices, plan.cut.projections, plan.cut.rows)
+    };
+    let facts = example();
+    assert_eq!(cut("40M", &facts), (4, 180, 256));
+    assert_eq!(cut("1500K", &facts), (1, 180, 256));
+    assert_eq!(cut("1M", &facts), (1, 96, 256));
+    assert_eq!(cut("400K", &facts), (1, 16, 256));
+    assert_eq!(cut("300K", &facts), (1, 16, 128));
+    // a slice is 256 KiB
+    assert_eq!(cut("4M", &DeviceFacts { max_allocation: 200 << 10, ..example() }), (1, 96, 128));
+    // a pass that was asked for is cut as it is
+    let asked = job(|a| (a.device_memory, a.slices_per_pass) = (Some("2M".into()), Some("4".into())));
+    let plan = plan(&asked, &facts, 8 << 30).unwrap();
+    assert_eq!((plan.spec.slices, plan.chunk % 4), (4, 0));
+    assert!(plan.cut.projections < 180);
 }
 
 #[test]
@@ -114,19 +144,50 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
     let scan = Scan::new(&job(|_| {}), &stack()).unwrap();
     let cpu = ProfileStore::built_in().unwrap().named("cpu").unwrap();
     let choice = Choice { profile: cpu, reason: "test".into(), notes: Vec::new() };
-    let slices = |device_memory: &str, per_pass: Option<&str>, host: u64| {
+    let slices_on = |facts: &DeviceFacts, device_memory: &str, per_pass: Option<&str>, host: u64| {
         let job = job(|a| {
             a.device_memory = Some(device_memory.into());
             a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
-        Plan::new(&job, &scan, &choice, &example(), host, nothing(&known())).map(|plan| plan.spec.slices)
+        Plan::new(&job, &scan, &choice, facts, host, nothing(&known())).map(|plan| plan.spec.slices)
     };
+    let slices =
+        |device_memory: &str, per_pass: Option<&str>, host| slices_on(&example(), device_memory, per_pass, host);
     assert_eq!(slices("1GiB", None, 8 << 30).unwrap(), 64);
     assert_eq!(slices("35MiB", None, 8 << 30).unwrap(), 32);
-    assert_eq!(slices("1GiB", None, 40 << 20).unwrap(), 16);
-    assert!(slices("35MiB", Some("64"), 8 << 30).is_err());
+    // a processor's memory is the host's
+    let processor = DeviceFacts { kind: facts::DeviceKind::Cpu, ..example() };
+    assert_eq!(slices("1GiB", None, 30 << 20).unwrap(), 64);
+    assert_eq!(slices_on(&processor, "1GiB", None, 15 << 20).unwrap(), 16);
+    // as asked, in parts of the projections
+    assert_eq!(slices("35MiB", Some("64"), 8 << 30).unwrap(), 64);
     assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
+}
+
+#[test]
+fn a_shard_has_the_kernel_of_the_whole_run() {
+    let facts = DeviceFacts { max_work_group: 1024, ..example() };
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
+    let planned = |device_memory: &str, change: fn(&mut ReconstructArgs)| {
+        let job = job(|a| {
+            change(a);
+            a.device_memory = Some(device_memory.into());
+        });
+        let scan = Scan::new(&job, &stack()).unwrap();
+        let plan = Plan::new(&job, &scan, &choice, &facts, 8 << 30, nothing(&known())).unwrap();
+        (scan.slices, plan.spec.parameters.algorithm(), plan.spec.slices)
+    };
+    let share: Vec<usize> = (90..100).collect();
+    let rows = |a: &mut ReconstructArgs| a.rows = Some("90..".into());
+    let shard = |a: &mut ReconstructArgs| a.shard = Some("9/10".into());
+    // ten slices by themselves are below a limit of the profile
+    assert_eq!(planned("1G", rows), (share.clone(), Algorithm::Alu, 4));
+    assert_eq!(planned("1G", shard), (share.clone(), Algorithm::Tensor, 32));
+    // little memory lowers both alike
+    let (_, algorithm, slices) = planned("15M", |_| {});
+    assert!(slices < 32, "{slices}");
+    assert_eq!(planned("15M", shard), (share, algorithm, slices));
 }
 
 #[test]

@@ -157,7 +157,7 @@ pub fn tuned_directory() -> Option<PathBuf> {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+    let text = crate::io::read_text(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
     Profile::parse(&text, &name)
 }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use assert_cmd::Command;
-use fbp::io::{Dtype, Encoding, SliceWriter, Stack, Target, write_image};
+use fbp::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, write_image};
 use fbp::phantom::{Kind, Phantom};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,8 @@ impl Lab {
         let indices: Vec<usize> = (0..stack.pages.len()).collect();
         let height = stack.pages[0].len() / stack.width;
         let target = Target::Single(self.path(file));
-        let mut writer = SliceWriter::create(target, stack.width, height, F32, &indices, false, "test").unwrap();
+        let mut writer =
+            SliceWriter::create(target, stack.width, height, F32, &indices, Present::Nothing, "test").unwrap();
         for (index, page) in stack.pages.iter().enumerate() {
             writer.write(index, page).unwrap();
         }
@@ -179,6 +180,10 @@ impl Lab {
             .env("FBP_CACHE_DIR", self.path("cache"))
             .env_remove("FBP_PROFILE_PATH")
             .env_remove("FBP_TEST_FAULT")
+            // the tests may run in a job of Slurm themselves
+            .env_remove("SLURM_ARRAY_TASK_ID")
+            .env_remove("SLURM_PROCID")
+            .env_remove("SLURM_JOB_ID")
             .timeout(Duration::from_secs(120));
         command
     }

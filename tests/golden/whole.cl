@@ -21,6 +21,7 @@
  *   CONSTANTS     address space of the per-projection constants
  *   PACKED        1 the constants of a projection are one float4, 0 four arrays
  *   UNROLL        unroll hint of the projection loop; 1 leaves it to the compiler
+ *   ACCUMULATE    1 sums are added to what the slices hold of other projections; only defined then
  *
  * Layouts
  *   compound sinogram  [projection][bin][slice]   one element holds a bin of all SLICES slices
@@ -49,6 +50,9 @@
 #endif
 #ifndef UNROLL
 #define UNROLL 1
+#endif
+#ifndef ACCUMULATE
+#define ACCUMULATE 0
 #endif
 
 /* A plain inline function has no body where a compiler chooses to call it. */
@@ -138,6 +142,13 @@ typedef struct {
     float unit;                    /* pi / P */
 } output_t;
 
+/* Stores a value of a slice. */
+#if ACCUMULATE
+#define STORE(place, value) place += value
+#else
+#define STORE(place, value) place = value
+#endif
+
 #if SLICES <= 16
 /* Stores the sums of pixel (x, y) of the full slice, if it is in the region. */
 HELPER void store_pixel(output_t out, values_t sum, int x, int y)
@@ -149,7 +160,7 @@ HELPER void store_pixel(output_t out, values_t sum, int x, int y)
     const ulong at = (ulong)y * out.roi.z + x, plane = (ulong)out.roi.z * out.roi.w;
 #define STORE_SLICE(s, member) \
     if (s < out.valid) \
-        out.slices[s * plane + at] = sum member * (out.unit / half_range_factor(out.peaks[s]));
+        STORE(out.slices[s * plane + at], sum member * (out.unit / half_range_factor(out.peaks[s])));
     EACH_SLICE(STORE_SLICE)
 #undef STORE_SLICE
 }

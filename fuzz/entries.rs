@@ -1,0 +1,109 @@
+//! Where text and bytes of strangers come in: the fuzz targets and `tests/hostile.rs` feed these. Whatever the input, the
+//! outcome is a result or an error, never a panic, and memory stays within bounds.
+
+use fbp::cli::ReconstructArgs;
+use fbp::config::{self, Job};
+use fbp::error::{Error, Result};
+use fbp::geometry::{self, AngleWeights};
+use fbp::io::{Stack, Target};
+use fbp::kernelgen::{KernelSpec, Problem};
+use fbp::plan::{Scan, StackShape};
+use fbp::profile::Profile;
+use std::io::Write;
+use tempfile::NamedTempFile;
+
+/// Values that are read from one page at most.
+const VALUES: usize = 1 << 20;
+
+fn file(data: &[u8]) -> Result<NamedTempFile> {
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}"));
+    let mut file = NamedTempFile::new().map_err(failed)?;
+    file.write_all(data).map_err(failed)?;
+    Ok(file)
+}
+
+fn text(data: &[u8]) -> Result<&str> {
+    std::str::from_utf8(data).map_err(|e| Error::Input(format!("not text: {e}")))
+}
+
+/// A TIFF: its headers, and the first and last rows of the first pages.
+pub fn tiff(data: &[u8]) -> Result<()> {
+    let file = file(data)?;
+    let stack = Stack::open(&file.path().to_string_lossy(), "--sinograms")?;
+    let rows = (VALUES / stack.width()).min(stack.height());
+    let mut values = vec![0f32; rows * stack.width()];
+    for page in 0..stack.len().min(4) {
+        stack.read_rows(page, 0..rows, &mut values)?;
+        stack.read_rows(page, stack.height() - rows..stack.height(), &mut values)?;
+    }
+    Ok(())
+}
+
+/// A profile: everything that `fbp profiles check` looks at, and the kernels that it leads to.
+pub fn profile(data: &[u8]) -> Result<()> {
+    let profile = Profile::parse(text(data)?, "fuzz")?;
+    for offer in profile.offers() {
+        for texel in offer.texels() {
+            for problem in
+                [Problem { projections: 1, same_axis: true }, Problem { projections: 9999, same_axis: false }]
+            {
+                KernelSpec::new(&offer, &profile, texel, problem, None).generate()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A run file, as far as it goes without data: typed, checked, joined with a stack, and saved again.
+pub fn run(data: &[u8]) -> Result<()> {
+    let file = file(data)?;
+    let flags = ReconstructArgs { config: Some(file.path().to_owned()), dry_run: true, ..Default::default() };
+    let job = Job::new(config::merge(flags)?)?;
+    let even: Vec<f64> = (0..9).map(f64::from).collect();
+    let stack = StackShape { slices: 64, projections: 9, bins: 512, angles: Some(even.clone()), shifts: Some(even) };
+    let scan = Scan::new(&job, &stack)?;
+    finite(&scan.geometry.weights);
+    finite(&scan.geometry.axis);
+    assert!(scan.slices.iter().all(|slice| scan.whole.contains(slice)));
+    let saved = config::run_file(&job.resolved)?;
+    std::fs::write(file.path(), &saved).map_err(|e| Error::output(file.path(), e.to_string()))?;
+    let again = config::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;
+    assert_eq!(config::run_file(&again)?, saved, "a saved run is another one");
+    Ok(())
+}
+
+/// A file of angles.
+pub fn angles(data: &[u8]) -> Result<()> {
+    let angles = geometry::parse_numbers(text(data)?, "--angles")?;
+    let stack = StackShape { slices: 1, projections: angles.len(), bins: 16, angles: Some(angles), shifts: None };
+    for weights in [AngleWeights::Spacing, AngleWeights::Uniform] {
+        let args = ReconstructArgs {
+            sinograms: Some("s".into()),
+            angles: Some("a.txt".into()),
+            dry_run: true,
+            ..Default::default()
+        };
+        let scan = Scan::new(&Job { weights, ..Job::new(args)? }, &stack)?;
+        finite(&scan.geometry.weights);
+        let sum: f64 = scan.geometry.weights.iter().sum();
+        assert!((sum - std::f64::consts::PI).abs() < 1e-6, "weights sum to {sum}");
+    }
+    Ok(())
+}
+
+/// A word for `--output`: slices get paths of their own in its directory.
+pub fn output(data: &[u8]) -> Result<()> {
+    let target = Target::parse(text(data)?)?;
+    let paths = [0, 1, 99_999, 100_000, usize::MAX].map(|slice| target.path_of(slice));
+    if !matches!(target, Target::Single(_)) {
+        for (at, path) in paths.iter().enumerate() {
+            assert_eq!(path.parent(), Some(target.directory()), "{path:?}");
+            assert!(!paths[..at].contains(path), "two slices in {path:?}");
+        }
+    }
+    Ok(())
+}
+
+fn finite(values: &[f64]) {
+    assert!(values.iter().all(|value| value.is_finite()), "{values:?}");
+}

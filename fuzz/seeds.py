@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Writes the seeds of fuzz/corpus: small valid inputs that lead a fuzzer into every branch.
+
+    python3 fuzz/seeds.py
+"""
+
+import struct
+import zlib
+from pathlib import Path
+
+CORPUS = Path(__file__).parent / "corpus"
+# 8 x 8 grey pixels of the value 100
+JPEG = bytes.fromhex(
+    "ffd8ffdb004300020101010101020101010202020202040302020202050404030406050606060506060607090806070907060608"
+    "0b08090a0a0a0a0a06080b0c0b0a0c090a0a0affc0000b080008000801011100ffc4001400010000000000000000000000000000"
+    "0007ffc40014100100000000000000000000000000000000ffda0008010100003f000f7fffd9"
+)
+# sample format, bytes
+U8, U16, I32, F16, F32, F64 = (1, 1), (1, 2), (2, 4), (3, 2), (3, 4), (3, 8)
+
+
+def lzw(data):
+    """Codes of 9 bits that never grow: the table is cleared before it has 512 entries."""
+    codes = []
+    for start in range(0, len(data), 200):
+        codes += [256, *data[start : start + 200]]
+    bits = "".join(f"{code:09b}" for code in [*codes, 257])
+    bits += "0" * (-len(bits) % 8)
+    return int(bits, 2).to_bytes(len(bits) // 8, "big")
+
+
+def packbits(data):
+    chunks = [data[at : at + 128] for at in range(0, len(data), 128)]
+    return b"".join(bytes([len(chunk) - 1]) + chunk for chunk in chunks)
+
+
+SQUEEZE = {1: bytes, 5: lzw, 7: lambda _: JPEG, 8: zlib.compress, 32773: packbits, 32946: zlib.compress}
+
+
+def tiff(order="<", big=False, sample=F32, compression=1, predictor=1, tile=None, rows=4, pages=1, size=(8, 8), text=b""):
+    """Pages of a ramp, data before directories; what is not a strip of `rows` rows is a tile."""
+    width, height = size
+    kind, step = sample
+    word = "Q" if big else "I"
+    out = bytearray((b"II" if order == "<" else b"MM") + struct.pack(order + "H", 43 if big else 42))
+    out += struct.pack(order + ("HHQ" if big else "I"), *((8, 0, 0) if big else (0,)))
+    link = len(out) - struct.calcsize(word)
+    for page in range(pages):
+        down, across = (tile or rows), (tile or width)
+        blocks = -(-height // down) * -(-width // across)
+        places = []
+        for block in range(blocks):
+            lines = down if tile else min(down, height - block * down)
+            values = bytes((page + block + i // step) % 251 for i in range(lines * across * step))
+            data = SQUEEZE[compression](values)
+            places.append((len(out), len(data)))
+            out += data
+        entries = [
+            (256, 3, [width]), (257, 3, [height]), (258, 3, [8 * step]), (259, 3, [compression]), (262, 3, [1]),
+            (277, 3, [1]), (317, 3, [predictor]), (339, 3, [kind]),
+        ]
+        offsets, counts = [place[0] for place in places], [place[1] for place in places]
+        if tile:
+            entries += [(322, 3, [tile]), (323, 3, [tile]), (324, 4, offsets), (325, 4, counts)]
+        else:
+            entries += [(273, 4, offsets), (278, 3, [rows]), (279, 4, counts)]
+        if text:
+            entries.append((270, 2, list(text + b"\0")))
+        tables = []
+        for tag, number, values in sorted(entries):
+            data = struct.pack(order + str(len(values)) + {2: "B", 3: "H", 4: "I"}[number], *values)
+            room = struct.calcsize(word)
+            if len(data) > room:
+                at = len(out)
+                out += data
+                data = struct.pack(order + word, at)
+            tables.append(struct.pack(order + "HH" + word, tag, number, len(values)) + data.ljust(room, b"\0"))
+        struct.pack_into(order + word, out, link, len(out))
+        out += struct.pack(order + ("Q" if big else "H"), len(tables)) + b"".join(tables)
+        link = len(out)
+        out += struct.pack(order + word, 0)
+    return bytes(out)
+
+
+def imagej():
+    text = b"ImageJ=1.11a\nimages=3\n"
+    data = tiff(sample=U8, rows=8, text=text)
+    # the data come first here; what follows the header are the other images
+    return data + bytes(128)
+
+
+def profile(algorithm, slices, kernel, head=""):
+    auto = "".join(
+        f"""
+[[auto]]
+interpolation = "{interpolation}"
+mode = "{mode}"
+algorithm = "{algorithm}"
+slices = {slices}
+"""
+        for interpolation in ("linear", "nearest")
+        for mode in ("precise", "fast")
+    )
+    return f"""schema = 1
+name = "seed"
+title = "a seed"
+source = "chosen"
+{head}{auto}
+[[kernel]]
+interpolation = ["linear", "nearest"]
+mode = ["precise", "fast"]
+slices = [{slices}]
+[kernel.{algorithm}]
+{kernel}
+""".encode()
+
+
+SEEDS = {
+    "tiff": {
+        "plain.tif": tiff(),
+        "big-endian.tif": tiff(order=">", sample=U16),
+        "bigtiff.tif": tiff(big=True, sample=I32),
+        "pages.tif": tiff(pages=3, sample=U8),
+        "tiles.tif": tiff(tile=16, size=(20, 18), sample=U16),
+        "half.tif": tiff(sample=F16),
+        "double.tif": tiff(sample=F64, order=">"),
+        "lzw.tif": tiff(compression=5, sample=U16),
+        "deflate.tif": tiff(compression=8, predictor=3),
+        "deflate-tiles.tif": tiff(compression=32946, predictor=2, tile=16, sample=U16, size=(20, 18)),
+        "packbits.tif": tiff(compression=32773, sample=U8, rows=8),
+        "jpeg.tif": tiff(compression=7, sample=U8, rows=8),
+        "imagej.tif": imagej(),
+    },
+    "profile": {
+        "standard.toml": profile(
+            "standard",
+            4,
+            'work-group = [16, 16]\nz-order = true\ncommon = { sampler = "image", storage = "float" }',
+            '[match]\nvendor = ["example"]\n[build]\nmad = true\nrelaxed-math = false\n[fft]\nradices = [2, 3, 5, 7]\n',
+        ),
+        "alu.toml": profile(
+            "alu",
+            2,
+            'common = { sampler = "buffer", unroll = 2, occupancy = 50 }\narea = 32\nitems = 128\n'
+            'cached-projections = 8\nrow-items = 16',
+            "[hardware]\nregisters-at-full-occupancy = 32\nmax-registers = 255\n",
+        ),
+        "vector.toml": profile("vector", 16, "tile = 16\ncolumns = 4\ntogether = 8"),
+    },
+    "run": {
+        "numbers.toml": b"""sinograms = "s"
+output = "out/r-%05i.tif"
+angles = "a.txt"
+center-shifts = "c.txt"
+center = 7.25
+rows = "1..=5:2"
+roi = [1, 2, 3, 4]
+exclude = "3,5..7"
+size = 24
+pixel-size = "0.65um"
+mask = 0.9
+dtype = "u8"
+percentile = [1, 99]
+slices-per-pass = 4
+memory = "8G"
+device-memory = "1.5GiB"
+shard = "1/3"
+""",
+        "words.toml": b"""projections = "p/*.tif"
+flats = "f"
+darks = "d"
+flats2 = "g"
+field-mode = "median"
+no-minus-log = true
+start-angle = -3.5
+overall-angle = 360
+angle-weights = "uniform"
+filter = "butterworth"
+filter-cutoff = 0.7
+padding = "mirror"
+device = "0:1"
+profile = "cpu"
+algorithm = "vector"
+interpolation = "nearest"
+mode = "fast"
+range = "-1,4"
+dtype = "u16"
+progress = "json"
+report = "r.json"
+output = "out"
+overwrite = true
+""",
+    },
+    "angles": {
+        "angles.txt": b"# degrees\n0\n 22.5 # half\n45\n\n67.5\n9e1\n-1.125e2\n180\n180.0000001\n",
+        "same.txt": b"0\n0\n180\n360\n",
+    },
+    "output": {
+        "directory": b"out/slices",
+        "pattern": b"out/r-%05i.tif",
+        "digits": b"../%dx.tiff",
+        "single": b"/tmp/out.tif",
+    },
+}
+
+for target, seeds in SEEDS.items():
+    for name, data in seeds.items():
+        path = CORPUS / target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

@@ -1,0 +1,18 @@
+//! Text files: run files, profiles, angles.
+
+use std::fs::File;
+use std::io::{Error, Read, Result};
+use std::path::Path;
+
+/// Bytes that a text file may have; some million angles.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// The text of a file; one that is larger than text is, or has no end, is an error and not kept.
+pub fn read_text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_TEXT + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_TEXT {
+        return Err(Error::other(format!("holds more than {} MiB; expected a text file", MAX_TEXT >> 20)));
+    }
+    Ok(text)
+}

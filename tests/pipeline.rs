@@ -1,0 +1,198 @@
+//! Devices side by side, devices that fail, memory that is short: the slices stay the same, byte for byte.
+//!
+//! A processor cut in two is two devices of one kind. `FBP_TEST_FAULT` takes one away, or its memory.
+
+mod cli;
+
+use cli::{Lab, SMALL, Scan, assert_calm, text};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const WIDE: Scan = Scan { width: 48, projections: 30, slices: 23, overall: 180.0 };
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("sin", "s", &WIDE.sinograms());
+    lab.write("proj", "p", &WIDE.sinograms().turned());
+    lab
+}
+
+/// A run with a fault: bytes of the output, what was said, and the report.
+fn run(lab: &Lab, fault: &str, args: &str) -> (Vec<(String, Vec<u8>)>, String, Value) {
+    let args = format!("reconstruct {args} --overwrite --report report.json");
+    let output = lab.command(&args).env("FBP_TEST_FAULT", fault).output().unwrap();
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{fault}: {args}\n{err}");
+    assert_calm(&err, &args);
+    let bytes = match lab.path("r").is_dir() {
+        true => lab.bytes("r"),
+        false => vec![("r.tif".into(), std::fs::read(lab.path("r.tif")).unwrap())],
+    };
+    (bytes, err, serde_json::from_str(&lab.read_text("report.json")).unwrap())
+}
+
+fn slices_of(report: &Value) -> Vec<u64> {
+    report["devices"].as_array().unwrap().iter().map(|d| d["slices"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn two_devices_give_the_bytes_of_one() {
+    let lab = lab();
+    for args in [
+        "--sinograms sin --output r --slices-per-pass 2",
+        "--projections proj --output r --slices-per-pass 2 --mode fast",
+        "--sinograms sin --output r --dtype u8 --percentile 1,99 --slices-per-pass 4 --memory 4M",
+    ] {
+        let (one, _, report) = run(&lab, "", &format!("{args} --device cpu"));
+        assert_eq!(slices_of(&report), [23]);
+        let (two, err, report) = run(&lab, "", &format!("{args} --device cpu/2"));
+        assert_eq!(slices_of(&report).iter().sum::<u64>(), 23);
+        assert_eq!(slices_of(&report).len(), 2);
+        assert!(err.contains("(part 1 of 2)") && err.contains("on 2 devices"), "{err}");
+        assert!(one == two, "{args}");
+    }
+}
+
+#[test]
+fn one_file_holds_its_slices_in_order_whatever_device_made_them() {
+    let lab = lab();
+    let args = "--sinograms sin --output r.tif --slices-per-pass 1";
+    let (one, ..) = run(&lab, "", &format!("{args} --device cpu"));
+    for (fault, more) in [("", ""), ("", "--memory 600K"), ("lost=0:1", ""), ("lost=1:0", "--memory 600K")] {
+        let (two, ..) = run(&lab, fault, &format!("{args} --device cpu/2 {more}"));
+        assert!(one == two, "{fault} {more}");
+    }
+}
+
+#[test]
+fn another_device_does_what_a_lost_one_had() {
+    let lab = lab();
+    let args = "--sinograms sin --output r --slices-per-pass 2";
+    let (whole, ..) = run(&lab, "", &format!("{args} --device cpu"));
+    for fault in ["lost=0:0", "lost=1:0", "lost=0:1"] {
+        let (bytes, err, report) = run(&lab, fault, &format!("{args} --device cpu/2"));
+        assert!(bytes == whole, "{fault}");
+        assert_eq!(slices_of(&report).iter().sum::<u64>(), 23, "{fault}");
+        assert!(err.contains("failed, others do what it had in hand") && err.contains("lost on purpose"), "{err}");
+    }
+    // with nobody left it is an error, and whole slices stay
+    let args = format!("reconstruct {args} --device cpu --overwrite");
+    let output = lab.command(&args).env("FBP_TEST_FAULT", "lost=0:2").output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("lost on purpose"));
+    for (name, bytes) in lab.bytes("r") {
+        assert!(whole.iter().any(|(other, whole)| *other == name && *whole == bytes), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_allocated_is_done_in_smaller_chunks() {
+    let lab = Lab::new();
+    // larger than the check before a run
+    lab.write("sin", "s", &Scan { width: 96, ..WIDE }.sinograms());
+    let args = "--sinograms sin --output r --slices-per-pass 1 --device cpu";
+    let (whole, _, report) = run(&lab, "", args);
+    let chunk = |report: &Value| report["devices"][0]["chunk"].as_u64().unwrap();
+    assert_eq!(chunk(&report), 3);
+    let slice = 96 * 96 * 4;
+    let (bytes, err, report) = run(&lab, &format!("allocation={}", 2 * slice), args);
+    assert!(bytes == whole);
+    assert!(chunk(&report) < 3, "{report}");
+    assert!(err.contains("allocating") && err.contains("trying with"), "{err}");
+    let output = lab
+        .command(&format!("reconstruct {args} --overwrite"))
+        .env("FBP_TEST_FAULT", format!("allocation={}", slice / 2))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--device-memory"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn devices_that_make_no_sense_together() {
+    let lab = lab();
+    let args = "reconstruct --sinograms sin --output out --device";
+    lab.fails(&format!("{args} cpu,cpu"), 2, &["--device", "twice"]);
+    lab.fails(&format!("{args} cpu/0"), 2, &["--device", "0 parts"]);
+    lab.fails(&format!("{args} cpu/4000"), 2, &["--device", "compute units"]);
+    lab.fails(&format!("{args} cpu,nothing-like-it"), 4, &["--device", "nothing-like-it"]);
+}
+
+/// Stages tell how busy they were, and which limits.
+#[test]
+fn a_report_tells_what_limits() {
+    let lab = lab();
+    let (_, err, report) = run(&lab, "", "--sinograms sin --output r -v");
+    let busy = report["busy"].as_object().unwrap();
+    let limit = report["limit"].as_str().unwrap();
+    for stage in ["reading", "uploading", "computing", "downloading", "writing"] {
+        let share = busy[stage].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&share), "{stage}: {share}");
+        assert!(share <= busy[limit].as_f64().unwrap(), "{stage} is busier than {limit}");
+    }
+    assert!(err.contains("busy: reading") && err.contains(&format!("{limit} limits")), "{err}");
+}
+
+/// Bytes of memory that a run had at most.
+fn peak(lab: &Lab, args: &str) -> u64 {
+    run(lab, "", args).2["peak_memory"].as_u64().unwrap()
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_slices() {
+    let lab = Lab::new();
+    let (few, many) = (64usize, 4096);
+    let sinogram = Scan { slices: 1, ..SMALL }.sinograms().pages.remove(0);
+    // links to one file: what is measured is the program
+    lab.page("one.tif", SMALL.width, &sinogram);
+    for (name, count) in [("few", few), ("many", many)] {
+        lab.directory(name);
+        for slice in 0..count {
+            let link: PathBuf = lab.path(format!("{name}/s_{slice:05}.tif"));
+            std::fs::hard_link(lab.path("one.tif"), link).unwrap();
+        }
+    }
+    let args = "--device cpu --size 128 --slices-per-pass 1 --output r.tif --sinograms";
+    peak(&lab, &format!("{args} few"));
+    let few = peak(&lab, &format!("{args} few"));
+    let large = peak(&lab, &format!("{args} many"));
+    let small = peak(&lab, &format!("{args} many --memory 8M"));
+    // 4096 slices are 256 MiB; a chunk of 512 twice in each direction 72 MiB
+    assert!(small < few + (16 << 20), "{few} {small}");
+    assert!(large < few + (128 << 20), "{few} {large}");
+}
+
+#[test]
+fn files_that_are_still_arriving_are_awaited() {
+    let lab = lab();
+    let (whole, ..) = run(&lab, "", "--sinograms sin --output r");
+    // in wrong order, one of them in two halves
+    lab.directory("late");
+    let (from, to) = (lab.path("sin"), lab.path("late"));
+    let arriving = std::thread::spawn(move || {
+        for slice in (0..23).rev() {
+            let name = format!("s_{slice:04}.tif");
+            let bytes = std::fs::read(from.join(&name)).unwrap();
+            std::fs::write(to.join(&name), &bytes[..bytes.len() / 2]).unwrap();
+            std::thread::sleep(Duration::from_millis(60));
+            std::fs::write(to.join(&name), &bytes).unwrap();
+        }
+    });
+    let (bytes, err, _) = run(&lab, "", "--sinograms late --watch 20 --expect 23 --output r -v");
+    arriving.join().unwrap();
+    assert!(bytes == whole);
+    assert!(err.contains("of 23 files are there"), "{err}");
+    // without a number, what is there when nothing comes any more
+    let (bytes, ..) = run(&lab, "", "--sinograms late --watch 0.5 --output r");
+    assert!(bytes == whole);
+    let args = "reconstruct --sinograms late --output out --watch";
+    lab.fails(&format!("{args} 0.5 --expect 24"), 3, &["--sinograms", "23 of 24 pages", "--watch"]);
+    lab.fails("reconstruct --sinograms none --output out --watch 0.3", 3, &["none", "does not exist"]);
+    lab.fails(&format!("{args} 0"), 2, &["--watch", "seconds"]);
+    // as many projections as angles
+    let angles: Vec<f64> = (0..31).map(f64::from).collect();
+    lab.numbers("angles.txt", &angles);
+    let args = "reconstruct --projections proj --angles angles.txt --output out --watch 0.5";
+    lab.fails(args, 3, &["--projections", "30 of 31 pages"]);
+}
