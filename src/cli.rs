@@ -50,6 +50,9 @@ With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pi
     /// Search the fastest right parameters of the kernels on a device, and write them as a profile
     #[command(after_help = EXIT_CODES)]
     Tune(TuneArgs),
+    /// Write what reconstruct would make of sinograms or projections before the filter; needs no device
+    #[command(after_help = EXIT_CODES)]
+    Preprocess(Box<PreprocessArgs>),
     /// Write analytic sinograms or projections of a phantom
     Phantom(PhantomArgs),
     /// Compare slices with reference slices
@@ -96,9 +99,10 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Flags of `fbp reconstruct`, and keys of a run file. What is not given is `None` or `false`.
+/// Flags of `fbp reconstruct`, and keys of a run file, of which `config` refuses unknown ones. What is not given is `None`
+/// or `false`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct ReconstructArgs {
     /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
@@ -177,6 +181,10 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "LENGTH", help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pixel_size: Option<Text>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub steps: StepArgs,
 
     /// ramp, shepp-logan, cosine, hamming, hann, parzen, butterworth or none [default: ramp]
     #[arg(long, value_name = "NAME", help_heading = "Filtering")]
@@ -317,6 +325,101 @@ pub struct ReconstructArgs {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// Flags about what is done to the data before the filter, and keys of a run file.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct StepArgs {
+    /// Factor on the dark fields, when they have another exposure time [default: 1]
+    #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dark_scale: Option<f64>,
+    /// Divide by the air in so many bins at both ends of each row, or in a region of each projection, in pixels
+    #[arg(long, value_name = "LEFT,RIGHT|X,Y,W,H", help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize_air: Option<Text>,
+    /// Replace pixels brighter than the median of SIZE x SIZE pixels by more than THRESHOLD counts; ',both': or darker
+    #[arg(long, value_name = "SIZE,THRESHOLD", help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remove_outliers: Option<Text>,
+    /// Take stripes out: sorting, filtering, fitting, large, dead, all, wavelet, titarenko, mean; several in order
+    #[arg(long, value_name = "METHOD[:KEY=VALUE,...]", help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    pub stripes: Vec<Text>,
+    /// Phase filter, for --projections; needs the four flags below and --pixel-size
+    #[arg(long, value_name = "NAME", value_parser = ["paganin"], help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// Energy of the photons in keV
+    #[arg(long, value_name = "E", allow_hyphen_values = true, help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_kev: Option<f64>,
+    /// From the sample to the detector, with its unit, such as 50mm
+    #[arg(long, value_name = "LENGTH", help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Text>,
+    /// Decrement of the refractive index over absorption index of the material
+    #[arg(long, value_name = "R", allow_hyphen_values = true, help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta_beta: Option<f64>,
+    /// Sharpen after --phase: Gaussian in pixels, and how much of the difference to it is added
+    #[arg(long, value_name = "SIGMA,AMOUNT", help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsharp: Option<Text>,
+}
+
+/// One text, or a list of them.
+fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        Many(Vec<Text>),
+        One(Text),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::Many(texts) => texts,
+        OneOrMany::One(text) => vec![text],
+    })
+}
+
+#[derive(Args, Debug)]
+pub struct PreprocessArgs {
+    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
+    #[arg(long, value_name = "PATH", required_unless_present = "projections", conflicts_with = "projections")]
+    pub sinograms: Option<String>,
+    /// Directory, glob or multi-page TIFF; one projection a file or page
+    #[arg(long, value_name = "PATH")]
+    pub projections: Option<String>,
+    /// Flat fields (beam without sample), for --projections
+    #[arg(long, value_name = "PATH")]
+    pub flats: Option<String>,
+    /// Flat fields taken after the scan; every projection gets its share of both
+    #[arg(long, value_name = "PATH")]
+    pub flats2: Option<String>,
+    /// Dark fields (no beam), for --projections
+    #[arg(long, value_name = "PATH")]
+    pub darks: Option<String>,
+    /// How several flats or darks become one [default: mean]
+    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"])]
+    pub field_mode: Option<String>,
+    /// Take -log of the transmission [default: on with --flats]
+    #[arg(long, overrides_with = "no_minus_log")]
+    pub minus_log: bool,
+    /// Do not take -log
+    #[arg(long)]
+    pub no_minus_log: bool,
+    /// Size of a pixel with its unit, such as 0.65um, for --phase
+    #[arg(long, value_name = "LENGTH")]
+    pub pixel_size: Option<Text>,
+    #[command(flatten)]
+    pub steps: StepArgs,
+    /// Directory (slice_00000.tif ...), pattern such as out/p-%05i.tif, or one multi-page file such as out.tif; f32
+    #[arg(long, short, value_name = "PATH")]
+    pub output: String,
+    /// Write into an output that is not empty, replacing files of the same name
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,13 +1,16 @@
-//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, tune, phantom, compare, info.
+//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, tune, preprocess,
+//! phantom, compare, info.
 
 mod bench;
 mod doctor;
 mod model;
+mod preprocess;
 mod tune;
 
 pub use bench::bench;
 pub use doctor::doctor;
 pub use model::model;
+pub use preprocess::preprocess;
 pub use tune::tune;
 
 use crate::cli::{CompareArgs, DevicesArgs, InfoArgs, KernelArgs, PhantomArgs, ProfilesAction};

@@ -2,12 +2,13 @@
 //!
 //! Precedence: a flag wins over the run file, that over the default. A run file's keys are the flags' names.
 
-use crate::cli::{ReconstructArgs, Text};
+use crate::cli::{ReconstructArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
 use crate::io::{Dtype, Target, read_text};
 use crate::kernelgen::Padding;
+use crate::preprocess::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Unsharp};
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
 use crate::shard::Shard;
 use crate::spectrum::Filter;
@@ -21,6 +22,8 @@ pub const MAX_ANGLE: f64 = 1e9;
 
 /// Largest side of a slice.
 const MAX_SIZE: usize = 1 << 16;
+/// Largest length of a phase filter in pixels.
+const MAX_PHASE_LENGTH: f64 = 1000.0;
 
 /// A run, typed and checked.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub struct Job {
     pub roi: Option<Roi>,
     pub size: Option<usize>,
     pub pixel_size: Option<PixelSize>,
+    /// What is done to the data before the filter, beside fields and -log.
+    pub preprocess: Steps,
     pub filter: Filter,
     pub cutoff: f64,
     pub padding: Padding,
@@ -347,23 +352,162 @@ fn parse_roi(text: &str) -> Result<Roi> {
     }
 }
 
-fn parse_pixel_size(text: &str) -> Result<PixelSize> {
+/// Units of length, and how many metres they are.
+const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
+
+impl PixelSize {
+    /// The size in metres, if its unit was given.
+    pub fn metres(&self) -> Option<f64> {
+        UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)
+    }
+}
+
+/// A length above 0 with its unit.
+fn parse_length(text: &str, flag: &str) -> Result<PixelSize> {
     let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = match unit.trim() {
         "" => "length unit".to_owned(),
-        unit @ ("nm" | "um" | "µm" | "mm" | "cm" | "m") => unit.to_owned(),
+        unit if UNITS.iter().any(|(name, _)| *name == unit) => unit.to_owned(),
         other => {
-            return Err(Error::usage(format!("--pixel-size: unknown unit `{other}`; use nm, um, mm, cm or m")));
+            return Err(Error::usage(format!("{flag}: unknown unit `{other}`; use nm, um, mm, cm or m")));
         }
     };
     match number.trim().parse::<f64>() {
-        // slices are multiplied by its reciprocal
+        // slices are multiplied by the reciprocal of a pixel
         Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(PixelSize { value, unit }),
         _ => Err(Error::usage(format!(
-            "--pixel-size: `{text}` is not a length above 0 that a pixel can have, such as 0.65um"
+            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
         ))),
     }
+}
+
+/// A number above 0 that a flag must have.
+fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
+    match value {
+        Some(value) if value.is_finite() && value > 0.0 => Ok(value),
+        Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0"))),
+        None => Err(Error::usage(format!("--phase: needs {flag}, too: {what}"))),
+    }
+}
+
+/// The steps before the filter, with what they need; `transmissions` says that the data are some before -log.
+fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmissions: bool) -> Result<Steps> {
+    let given = &args.steps;
+    if args.projections.is_none() {
+        for (flag, is_given) in
+            [("--remove-outliers", given.remove_outliers.is_some()), ("--phase", given.phase.is_some())]
+        {
+            if is_given {
+                return Err(Error::usage(format!("{flag}: works on whole projections; give --projections")));
+            }
+        }
+    }
+    if given.dark_scale.is_some() && args.darks.is_none() {
+        return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
+    }
+    if given.normalize_air.is_some() && !transmissions {
+        return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
+    }
+    Ok(Steps {
+        dark_scale: match given.dark_scale {
+            Some(scale) if !(0.0..=1e6).contains(&scale) => {
+                return Err(Error::usage(format!("--dark-scale: {scale} is not a factor, 0 to 1e6")));
+            }
+            scale => scale.map(|scale| scale as f32),
+        },
+        outliers: given.remove_outliers.as_ref().map(|text| parse_outliers(&text.0)).transpose()?,
+        air: given.normalize_air.as_ref().map(|text| parse_air(&text.0, args.projections.is_some())).transpose()?,
+        phase: parse_phase(given, pixel_size)?,
+        stripes: given.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?.concat(),
+    })
+}
+
+fn parse_outliers(text: &str) -> Result<Outliers> {
+    let (numbers, both) = match text.trim().strip_suffix("both").and_then(|rest| rest.trim_end().strip_suffix(',')) {
+        Some(numbers) => (numbers, true),
+        None => (text, false),
+    };
+    let (size, threshold) = numbers.split_once(',').unwrap_or_default();
+    match (size.trim().parse(), threshold.trim().parse::<f32>()) {
+        (Ok(size), Ok(threshold))
+            if (3..=LARGEST_NEIGHBOURHOOD).contains(&size)
+                && size % 2 == 1
+                && threshold.is_finite()
+                && threshold >= 0.0 =>
+        {
+            Ok(Outliers::new(size, threshold, both))
+        }
+        _ => Err(Error::usage(format!(
+            "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both: an odd number of pixels, 3 to \
+             {LARGEST_NEIGHBOURHOOD}, and counts from 0 on"
+        ))),
+    }
+}
+
+fn parse_air(text: &str, projections: bool) -> Result<Air> {
+    let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
+        Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
+            true => Ok(Air::Region(Roi { x, y, width, height })),
+            false => Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections")),
+        },
+        _ => Err(Error::usage(format!(
+            "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
+        ))),
+    }
+}
+
+fn parse_phase(given: &StepArgs, pixel_size: Option<&PixelSize>) -> Result<Option<Paganin>> {
+    let Some(name) = &given.phase else {
+        for (flag, is_given) in [
+            ("--energy-kev", given.energy_kev.is_some()),
+            ("--distance", given.distance.is_some()),
+            ("--delta-beta", given.delta_beta.is_some()),
+            ("--unsharp", given.unsharp.is_some()),
+        ] {
+            if is_given {
+                return Err(Error::usage(format!("{flag}: belongs to --phase paganin, which is missing")));
+            }
+        }
+        return Ok(None);
+    };
+    allowed(name, "phase")?;
+    let energy = positive(given.energy_kev, "--energy-kev", "an energy in keV")?;
+    let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
+    let Some(distance) = &given.distance else {
+        return Err(Error::usage("--phase: needs --distance, too: from sample to detector, such as 50mm"));
+    };
+    let Some(distance) = parse_length(&distance.0, "--distance")?.metres() else {
+        return Err(Error::usage(format!("--distance: `{}` has no unit; write it like 50mm or 0.05m", distance.0)));
+    };
+    let Some(pixel) = pixel_size.and_then(PixelSize::metres) else {
+        return Err(Error::usage("--phase: needs --pixel-size with its unit, too, such as 0.65um"));
+    };
+    let mut paganin = Paganin::new(energy, distance, pixel, ratio);
+    if !(0.0..=MAX_PHASE_LENGTH).contains(&paganin.length) {
+        return Err(Error::usage(format!(
+            "--phase: energy, distance, pixel size and ratio make a filter {:.3e} pixels wide, more than \
+             {MAX_PHASE_LENGTH}; check their units",
+            paganin.length
+        )));
+    }
+    if let Some(text) = &given.unsharp {
+        let parts: Option<Vec<f64>> = text.0.split(',').map(|part| part.trim().parse().ok()).collect();
+        paganin.unsharp = match parts.as_deref() {
+            Some(&[sigma, amount]) if sigma > 0.0 && sigma <= 1000.0 && (0.0..=1000.0).contains(&amount) => {
+                Some(Unsharp { sigma, amount })
+            }
+            _ => {
+                return Err(Error::usage(format!(
+                    "--unsharp: `{}` is not SIGMA,AMOUNT: pixels above 0 and a factor from 0 on, both up to 1000",
+                    text.0
+                )));
+            }
+        };
+    }
+    Ok(Some(paganin))
 }
 
 /// `auto` or one of the slice modes.
@@ -485,6 +629,8 @@ impl Job {
                 "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
             ));
         }
+        let minus_log = !args.no_minus_log && (args.minus_log || has_flats);
+        let pixel_size = text(&args.pixel_size).map(|t| parse_length(&t, "--pixel-size")).transpose()?;
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
         if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
             return Err(Error::usage(format!(
@@ -495,7 +641,8 @@ impl Job {
         }
         Ok(Job {
             input,
-            minus_log: if args.no_minus_log { false } else { args.minus_log || has_flats },
+            minus_log,
+            preprocess: parse_steps(&args, pixel_size.as_ref(), minus_log || has_flats)?,
             angles,
             exclude: text(&args.exclude).map(|t| Ranges::parse(&t, "--exclude")).transpose()?.unwrap_or_default(),
             weights: match parse_word(&args.angle_weights, "angle-weights", "spacing")?.as_str() {
@@ -507,7 +654,7 @@ impl Job {
             rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
             roi: text(&args.roi).map(|t| parse_roi(&t)).transpose()?,
             size: args.size,
-            pixel_size: text(&args.pixel_size).map(|t| parse_pixel_size(&t)).transpose()?,
+            pixel_size,
             filter: args.filter.as_deref().unwrap_or("ramp").parse()?,
             cutoff,
             padding: match parse_word(&args.padding, "padding", "edge")?.as_str() {
@@ -667,10 +814,129 @@ mod tests {
     }
 
     #[test]
-    fn pixel_sizes_have_units() {
-        assert_eq!(parse_pixel_size("0.65um").unwrap(), PixelSize { value: 0.65, unit: "um".into() });
-        assert_eq!(parse_pixel_size("1e-3 mm").unwrap(), PixelSize { value: 1e-3, unit: "mm".into() });
-        assert_eq!(parse_pixel_size("2").unwrap().value, 2.0);
+    fn lengths_have_units() {
+        let parse = |text| parse_length(text, "--pixel-size");
+        assert_eq!(parse("0.65um").unwrap(), PixelSize { value: 0.65, unit: "um".into() });
+        assert_eq!(parse("1e-3 mm").unwrap(), PixelSize { value: 1e-3, unit: "mm".into() });
+        assert_eq!(parse("2").unwrap().value, 2.0);
+        assert_eq!((parse("5cm").unwrap().metres(), parse("2").unwrap().metres()), (Some(0.05), None));
+    }
+
+    fn prepared(steps: StepArgs) -> ReconstructArgs {
+        ReconstructArgs {
+            sinograms: None,
+            projections: Some("p".into()),
+            flats: Some("f".into()),
+            darks: Some("d".into()),
+            pixel_size: Some("1um".into()),
+            steps,
+            ..args()
+        }
+    }
+
+    fn paganin() -> StepArgs {
+        StepArgs {
+            phase: Some("paganin".into()),
+            energy_kev: Some(20.0),
+            distance: Some("10cm".into()),
+            delta_beta: Some(1000.0),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn steps_are_read() {
+        let steps = StepArgs {
+            dark_scale: Some(0.5),
+            normalize_air: Some("10,0".into()),
+            remove_outliers: Some("5, 300,both".into()),
+            stripes: vec!["dead,wavelet:level=4,sigma=1.5".into(), "sorting".into()],
+            unsharp: Some("1.5,2".into()),
+            ..paganin()
+        };
+        let steps = Job::new(prepared(steps)).unwrap().preprocess;
+        assert_eq!(steps.dark_scale, Some(0.5));
+        assert_eq!(steps.air, Some(Air::Sides(10, 0)));
+        assert_eq!(steps.outliers, Some(Outliers::new(5, 300.0, true)));
+        assert_eq!(
+            steps.stripes,
+            [
+                Stripes::Dead { snr: 3.0, size: 51 },
+                Stripes::Wavelet { moments: 5, level: Some(4), sigma: 1.5 },
+                Stripes::Sorting { size: 21 }
+            ]
+        );
+        let phase = steps.phase.unwrap();
+        assert!((phase.length - 22.21).abs() < 0.01);
+        assert_eq!(phase.unsharp, Some(Unsharp { sigma: 1.5, amount: 2.0 }));
+    }
+
+    #[test]
+    fn wrong_steps_name_their_flag() {
+        let none = StepArgs::default;
+        for (steps, words) in [
+            (StepArgs { dark_scale: Some(-1.0), ..none() }, "--dark-scale"),
+            (StepArgs { dark_scale: Some(f64::NAN), ..none() }, "--dark-scale"),
+            (StepArgs { normalize_air: Some("0,0".into()), ..none() }, "--normalize-air"),
+            (StepArgs { normalize_air: Some("1,2,3".into()), ..none() }, "--normalize-air"),
+            (StepArgs { normalize_air: Some("1,2,0,3".into()), ..none() }, "--normalize-air"),
+            (StepArgs { remove_outliers: Some("4,100".into()), ..none() }, "--remove-outliers"),
+            (StepArgs { remove_outliers: Some("3".into()), ..none() }, "--remove-outliers"),
+            (StepArgs { remove_outliers: Some("3,nan".into()), ..none() }, "--remove-outliers"),
+            (StepArgs { stripes: vec!["rings".into()], ..none() }, "--stripes: `rings` is not one of sorting"),
+            (StepArgs { stripes: vec!["".into()], ..none() }, "--stripes"),
+            (StepArgs { stripes: vec!["sorting:size=4".into()], ..none() }, "size=4: expected an odd number"),
+            (StepArgs { stripes: vec!["sorting:size=5,size=7".into()], ..none() }, "twice"),
+            (StepArgs { stripes: vec!["sorting:5".into()], ..none() }, "key=value"),
+            (
+                StepArgs { stripes: vec!["mean:size=5".into()], ..none() },
+                "unknown parameter `size`; there are sigma, blocks",
+            ),
+            (StepArgs { stripes: vec!["wavelet:wavelet=sym4".into()], ..none() }, "db1 to db10"),
+            (StepArgs { stripes: vec!["large:drop=1".into()], ..none() }, "0 to 0.8"),
+            (StepArgs { stripes: vec!["titarenko:alpha=nan".into()], ..none() }, "alpha=nan"),
+            (StepArgs { phase: Some("tie".into()), ..paganin() }, "phase"),
+            (StepArgs { energy_kev: None, ..paganin() }, "--energy-kev"),
+            (StepArgs { energy_kev: Some(0.0), ..paganin() }, "--energy-kev"),
+            (StepArgs { distance: None, ..paganin() }, "--distance"),
+            (StepArgs { distance: Some("10".into()), ..paganin() }, "has no unit"),
+            (StepArgs { distance: Some("10km".into()), ..paganin() }, "unknown unit"),
+            (StepArgs { distance: Some("1000m".into()), ..paganin() }, "check their units"),
+            (StepArgs { delta_beta: Some(-3.0), ..paganin() }, "--delta-beta"),
+            (StepArgs { unsharp: Some("0,1".into()), ..paganin() }, "--unsharp"),
+            (StepArgs { phase: None, ..paganin() }, "belongs to --phase"),
+        ] {
+            let text = message(prepared(steps));
+            assert!(text.contains(words), "{text}");
+        }
+        let sinograms = |steps| ReconstructArgs { steps, ..args() };
+        assert!(message(sinograms(paganin())).contains("--phase"));
+        let outliers = StepArgs { remove_outliers: Some("3,100".into()), ..none() };
+        assert!(message(sinograms(outliers)).contains("--remove-outliers"));
+        let air = StepArgs { normalize_air: Some("3,4".into()), ..none() };
+        assert!(message(sinograms(air.clone())).contains("needs --flats or --minus-log"));
+        assert!(Job::new(ReconstructArgs { minus_log: true, ..sinograms(air) }).is_ok());
+        assert!(
+            message(ReconstructArgs { pixel_size: Some("2".into()), ..prepared(paganin()) }).contains("--pixel-size")
+        );
+    }
+
+    #[test]
+    fn steps_in_run_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.toml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            merge(ReconstructArgs { config: Some(path.clone()), output: Some("r".into()), ..Default::default() })
+        };
+        let merged = read("sinograms = \"a\"\nstripes = \"dead,sorting:size=31\"\nenergy-kev = 20\n").unwrap();
+        assert_eq!(merged.steps.stripes, ["dead,sorting:size=31".into()]);
+        assert_eq!(merged.steps.energy_kev, Some(20.0));
+        let merged = read("sinograms = \"a\"\nstripes = [\"dead\", \"mean\"]\n").unwrap();
+        assert_eq!(Job::new(merged.clone()).unwrap().preprocess.stripes.len(), 2);
+        let again = read(&run_file(&merged).unwrap()).unwrap();
+        assert_eq!(again, merged);
+        assert!(read("stripe = \"dead\"").unwrap_err().to_string().contains("`stripes`"));
     }
 
     #[test]

@@ -44,6 +44,7 @@ fn run(cli: Cli) -> Result<()> {
             print(&text)?;
             verdict
         }
+        Command::Preprocess(args) => print(&commands::preprocess(&args)?),
         Command::Phantom(args) => print(&commands::phantom(&args)?),
         Command::Compare(args) => {
             let (text, verdict) = commands::compare(&args)?;

@@ -1,263 +1,329 @@
-//! From detector counts to line integrals: flat and dark fields, -log.
+//! What is done to the data before reconstruction, on the host, while it is read.
+//!
+//! Rows of a projection go through these steps, each only if it is asked for:
+//!
+//! 1. [`Outliers`]: zingers and hot pixels, on counts; also out of the fields' frames.
+//! 2. [`Fields`]: counts become transmissions.
+//! 3. [`Air`]: the beam's changes from projection to projection.
+//! 4. [`Paganin`]: the phase filter, on transmissions.
+//! 5. -log.
+//!
+//! Then the sinogram: 6. [`Stripes`], in the order given. [`Preparation`] is all of it, ready to be called by a reader.
 
-use crate::error::{Error, Result};
+mod air;
+mod fields;
+mod outliers;
+mod phase;
+pub mod stripes;
+
+pub use air::Air;
+pub use fields::{Clamped, ClampedCounts, Combine, Correction, Fields, SMALLEST_TRANSMISSION};
+pub use outliers::{LARGEST as LARGEST_NEIGHBOURHOOD, Outliers};
+pub use phase::{Paganin, PaganinFilter, Unsharp};
+pub use stripes::Stripes;
+
+use crate::config::{Input, Job};
+use crate::error::Result;
 use crate::io::Stack;
-use crate::plan::{available_memory, human};
 use rayon::prelude::*;
-use serde::Serialize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Smallest transmission that -log is taken of; values at or below 0 become this (-log of it is 13.8).
-pub const SMALLEST_TRANSMISSION: f32 = 1e-6;
-
-/// Values that had to be replaced so that no slice is spoilt, counted.
-#[derive(Debug, Default)]
-pub struct Clamped {
-    /// Transmissions at or below 0, clamped to [`SMALLEST_TRANSMISSION`].
-    pub non_positive: AtomicU64,
-    /// Pixels whose flat field is not above the dark field, taken as transmission 1.
-    pub dead: AtomicU64,
-    /// Values that were NaN or infinite, taken as no attenuation.
-    pub non_finite: AtomicU64,
+/// The steps beside fields and -log, as they were asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// Factor on the dark field.
+    pub dark_scale: Option<f32>,
+    pub outliers: Option<Outliers>,
+    pub air: Option<Air>,
+    pub phase: Option<Paganin>,
+    /// One after the other.
+    pub stripes: Vec<Stripes>,
 }
 
-/// [`Clamped`] as plain numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ClampedCounts {
-    pub non_positive: u64,
-    pub dead: u64,
-    pub non_finite: u64,
+/// [`Steps`], fields and -log made ready for data of one size.
+pub struct Preparation {
+    pub correction: Correction,
+    /// Pixels that were outliers.
+    pub outliers: AtomicU64,
+    steps: Steps,
+    phase: Option<PaganinFilter>,
+    /// Transmission of the air region of every projection.
+    air: Vec<f64>,
+    bins: usize,
 }
 
-impl Clamped {
-    /// The counts so far.
-    pub fn counts(&self) -> ClampedCounts {
-        ClampedCounts {
-            non_positive: self.non_positive.load(Relaxed),
-            dead: self.dead.load(Relaxed),
-            non_finite: self.non_finite.load(Relaxed),
-        }
-    }
-
-    /// Starts counting again.
-    pub fn reset(&self) {
-        for counter in [&self.non_positive, &self.dead, &self.non_finite] {
-            counter.store(0, Relaxed);
-        }
-    }
-
-    fn add(&self, counts: ClampedCounts) {
-        self.non_positive.fetch_add(counts.non_positive, Relaxed);
-        self.dead.fetch_add(counts.dead, Relaxed);
-        self.non_finite.fetch_add(counts.non_finite, Relaxed);
-    }
-}
-
-impl ClampedCounts {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.non_positive + self.dead + self.non_finite
-    }
-}
-
-/// Flat and dark fields of a detector, `height * width` values each, row-major.
-pub struct Fields {
-    width: usize,
-    flat: Vec<f32>,
-    flat2: Option<Vec<f32>>,
-    dark: Vec<f32>,
-}
-
-/// Rows that are averaged together.
-const BAND: usize = 16;
-
-impl Fields {
-    /// Reads and combines the fields; they must have the projections' size. Without darks the dark level is 0.
-    pub fn read(
-        flats: &str,
-        flats2: Option<&str>,
-        darks: Option<&str>,
-        median: bool,
-        projections: &Stack,
-    ) -> Result<Fields> {
-        let field = |path: &str, flag: &str| -> Result<Vec<f32>> {
-            let stack = Stack::open(path, flag)?;
-            if (stack.width(), stack.height()) != (projections.width(), projections.height()) {
-                return Err(Error::Input(format!(
-                    "{flag} {path}: fields are {}x{}, the projections {}x{}; they must be of one size",
-                    stack.width(),
-                    stack.height(),
-                    projections.width(),
-                    projections.height()
-                )));
+impl Preparation {
+    /// All that a run asks for: reads the fields, and the air region of all projections. `stack` is the run's input; at
+    /// most `most_rows` rows of a projection are wanted at once.
+    ///
+    /// # Errors
+    /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections.
+    pub fn open(job: &Job, stack: &Stack, most_rows: usize) -> Result<Preparation> {
+        let steps = job.preprocess.clone();
+        let fields = match &job.input {
+            Input::Projections { flats: Some(flats), flats2, darks, median, .. } => {
+                let how = Combine { median: *median, outliers: steps.outliers.clone() };
+                let fields = Fields::read(flats, flats2.as_deref(), darks.as_deref(), how, stack)?;
+                Some(fields.with_dark_scale(steps.dark_scale.unwrap_or(1.0)))
             }
-            combine(&stack, median)
+            _ => None,
         };
-        // a header of a few bytes can claim any size
-        let needed = 4 * (2 + u64::from(flats2.is_some())) * (projections.width() * projections.height()) as u64;
-        let free = available_memory();
-        if needed > free {
-            return Err(Error::Input(format!(
-                "--flats {flats}: fields of {}x{} need {} of memory, {} are free",
-                projections.width(),
-                projections.height(),
-                human(needed),
-                human(free)
-            )));
-        }
-        let flat = field(flats, "--flats")?;
-        Ok(Fields {
-            width: projections.width(),
-            flat2: flats2.map(|path| field(path, "--flats2")).transpose()?,
-            dark: match darks {
-                Some(path) => field(path, "--darks")?,
-                None => vec![0.0; flat.len()],
-            },
-            flat,
-        })
+        let correction = Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() };
+        let mut preparation = Preparation::new(correction, steps, stack.width(), most_rows);
+        preparation.measure_air(stack)?;
+        Ok(preparation)
     }
 
-    /// Transmission of detector row `row` in place; `progress` in 0..=1 is the projection's place between the flats
-    /// before and after the scan.
-    fn correct(&self, values: &mut [f32], row: usize, progress: f32, counts: &mut ClampedCounts) {
-        let at = row * self.width..(row + 1) * self.width;
-        let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
-        let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at]);
-        for (i, value) in values.iter_mut().enumerate() {
-            let beam = flat[i] + progress * (flat2[i] - flat[i]) - dark[i];
-            *value = if beam > 0.0 {
-                (*value - dark[i]) / beam
-            } else {
-                counts.dead += 1;
-                1.0
-            };
-        }
+    /// For rows of `bins`, of which at most `most_rows` of a projection are wanted at once.
+    pub fn new(correction: Correction, steps: Steps, bins: usize, most_rows: usize) -> Preparation {
+        let phase = steps.phase.map(|paganin| PaganinFilter::new(&paganin, most_rows, bins));
+        Preparation { correction, outliers: AtomicU64::new(0), steps, phase, air: Vec::new(), bins }
     }
-}
 
-/// Mean or median over all pages, pixel by pixel.
-fn combine(stack: &Stack, median: bool) -> Result<Vec<f32>> {
-    let (width, height, frames) = (stack.width(), stack.height(), stack.len());
-    let mut field = vec![0f32; width * height];
-    field.par_chunks_mut(BAND * width).enumerate().try_for_each(|(band, out)| -> Result<()> {
-        let rows = band * BAND..(band * BAND + out.len() / width);
-        let mut frame_rows = vec![0f32; frames * out.len()];
-        for (frame, rows_out) in frame_rows.chunks_mut(out.len()).enumerate() {
-            stack.read_rows(frame, rows.clone(), rows_out)?;
-        }
-        let mut column = vec![0f32; frames];
-        for (pixel, value) in out.iter_mut().enumerate() {
-            for (frame, v) in column.iter_mut().enumerate() {
-                *v = frame_rows[frame * (rows.len() * width) + pixel];
-            }
-            *value = if median {
-                median_of(&mut column)
-            } else {
-                (column.iter().map(|v| f64::from(*v)).sum::<f64>() / frames as f64) as f32
+    /// Reads the air region of all projections, if there is one. Needed before [`projection`](Self::projection).
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections, and those of reading.
+    pub fn measure_air(&mut self, projections: &Stack) -> Result<()> {
+        let Some(air) = self.steps.air else { return Ok(()) };
+        air.check(self.bins, projections.height())?;
+        if let Air::Region(roi) = air {
+            let wanted = roi.y..roi.y + roi.height;
+            let read = widened(&wanted, self.outlier_halo(), projections.height());
+            let region = |p: usize| -> Result<f64> {
+                let mut rows = vec![0f32; read.len() * self.bins];
+                projections.read_rows(p, read.clone(), &mut rows)?;
+                let keep = wanted.start - read.start..wanted.end - read.start;
+                if let Some(outliers) = &self.steps.outliers {
+                    outliers.apply(&mut rows, self.bins, keep.clone(), &(0..0));
+                }
+                let mut values = Vec::with_capacity(roi.width * roi.height);
+                for (row, line) in wanted.clone().zip(rows.chunks_mut(self.bins).skip(keep.start)) {
+                    self.correction.transmission(line, row, p, projections.len());
+                    values.extend_from_slice(&line[roi.x..roi.x + roi.width]);
+                }
+                // without light there the projection stays as it is
+                Ok(air::mean(&values).filter(|level| *level > 0.0).unwrap_or(1.0))
             };
+            self.air = (0..projections.len()).into_par_iter().map(region).collect::<Result<_>>()?;
         }
         Ok(())
-    })?;
-    Ok(field)
-}
+    }
 
-fn median_of(values: &mut [f32]) -> f32 {
-    values.sort_unstable_by(f32::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
-}
+    /// Rows of a projection above and below those wanted that must be read, too, unless it ends before; see [`widened`].
+    pub fn halo(&self) -> usize {
+        self.outlier_halo() + self.phase.as_ref().map_or(0, PaganinFilter::halo)
+    }
 
-/// What is done to every row on its way into a sinogram.
-pub struct Correction {
-    pub fields: Option<Fields>,
-    pub minus_log: bool,
-    pub clamped: Clamped,
-}
+    fn outlier_halo(&self) -> usize {
+        self.steps.outliers.as_ref().map_or(0, Outliers::halo)
+    }
 
-impl Correction {
-    /// Corrects one detector row (`row` of projection number `projection` of `projections`) in place.
+    /// Corrects rows of projection number `projection` of `projections` in place. `values` holds its rows `read`,
+    /// `[row][bin]`; of these only `wanted` are of use afterwards. They are finite; what had to be replaced in them is
+    /// counted.
     ///
-    /// The result is finite whatever the input; what had to be replaced is counted.
-    pub fn apply(&self, values: &mut [f32], row: usize, projection: usize, projections: usize) {
+    /// Projections may be corrected side by side.
+    pub fn projection(
+        &self,
+        values: &mut [f32],
+        read: Range<usize>,
+        wanted: Range<usize>,
+        projection: usize,
+        projections: usize,
+    ) {
+        let bins = self.bins;
+        let within = |rows: &Range<usize>| rows.start - read.start..rows.end - read.start;
+        // what the steps after the outliers need
+        let needed = widened(&wanted, self.phase.as_ref().map_or(0, PaganinFilter::halo), read.end);
+        let needed = needed.start.max(read.start)..needed.end;
+        if let Some(outliers) = &self.steps.outliers {
+            let count = outliers.apply(values, bins, within(&needed), &within(&wanted));
+            self.outliers.fetch_add(count, Relaxed);
+        }
         let mut counts = ClampedCounts::default();
-        if let Some(fields) = &self.fields {
-            let last = projections.saturating_sub(1).max(1);
-            fields.correct(values, row, projection as f32 / last as f32, &mut counts);
-        }
-        for value in values.iter_mut() {
-            if !value.is_finite() {
-                counts.non_finite += 1;
-                *value = if self.minus_log { 1.0 } else { 0.0 };
+        let rows = within(&needed);
+        for (row, line) in needed.clone().zip(values[rows.start * bins..rows.end * bins].chunks_mut(bins)) {
+            let replaced = self.correction.transmission(line, row, projection, projections);
+            if wanted.contains(&row) {
+                counts += replaced;
             }
-            if self.minus_log {
-                if *value <= 0.0 {
-                    counts.non_positive += 1;
-                    *value = SMALLEST_TRANSMISSION;
+            match self.steps.air {
+                Some(Air::Sides(left, right)) => air::normalize_sides(line, left, right),
+                Some(Air::Region(_)) => {
+                    let level = self.air.get(projection).copied().unwrap_or(1.0);
+                    line.iter_mut().for_each(|value| *value = (f64::from(*value) / level) as f32);
                 }
-                *value = -value.max(SMALLEST_TRANSMISSION).ln();
+                None => {}
             }
         }
-        if counts.total() > 0 {
-            self.clamped.add(counts);
+        if let Some(phase) = &self.phase {
+            phase.apply(&mut values[rows.start * bins..rows.end * bins], needed, wanted.clone());
+        }
+        let rows = within(&wanted);
+        counts.non_positive = self.correction.logarithm(&mut values[rows.start * bins..rows.end * bins]);
+        self.correction.count(counts);
+    }
+
+    /// Takes stripes out of a sinogram `[projection][bin]` of corrected rows in place.
+    ///
+    /// Sinograms may be taken side by side; each needs [`memory`](Self::memory).
+    pub fn sinogram(&self, values: &mut [f32]) {
+        for stripes in &self.steps.stripes {
+            stripes.remove(values, values.len() / self.bins, self.bins);
         }
     }
+
+    /// Bytes that [`sinogram`](Self::sinogram) needs beside a sinogram of so many projections, about.
+    pub fn memory(&self, projections: usize) -> usize {
+        self.steps.stripes.iter().map(|s| s.memory(projections, self.bins)).max().unwrap_or(0)
+    }
+}
+
+/// `rows` and up to `halo` more on both sides, within `0..height`.
+pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> {
+    rows.start.saturating_sub(halo)..rows.end.saturating_add(halo).min(height)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Roi;
+    use crate::io::{Dtype, Encoding, write_image};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use std::path::Path;
 
-    fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Fields {
-        Fields { width: flat.len(), flat: flat.to_vec(), flat2: flat2.map(<[f32]>::to_vec), dark: dark.to_vec() }
+    const BINS: usize = 60;
+    const ROWS: usize = 90;
+    const COUNT: usize = 3;
+
+    fn write(directory: &Path, name: &str, frames: &[Vec<f32>]) -> Stack {
+        let directory = directory.join(name);
+        std::fs::create_dir(&directory).unwrap();
+        let encoding = Encoding { dtype: Dtype::F32, range: None };
+        for (i, frame) in frames.iter().enumerate() {
+            write_image(&directory.join(format!("f_{i}.tif")), BINS, ROWS, frame, encoding, "test").unwrap();
+        }
+        Stack::open(directory.to_str().unwrap(), "--projections").unwrap()
+    }
+
+    /// A sample in the middle, a beam that fades from projection to projection, and zingers.
+    fn scan(directory: &Path) -> Stack {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let frames: Vec<Vec<f32>> = (0..COUNT)
+            .map(|p| {
+                let beam = 1000.0 * (1.0 - 0.2 * p as f32);
+                let pixel = |i: usize| {
+                    let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
+                    100.0 + beam * if inside { 0.3 } else { 1.0 } + rng.random_range(-5.0..5.0)
+                };
+                let mut frame: Vec<f32> = (0..ROWS * BINS).map(pixel).collect();
+                for _ in 0..40 {
+                    frame[rng.random_range(0..ROWS * BINS)] = 60000.0;
+                }
+                frame
+            })
+            .collect();
+        write(directory, "projections", &frames)
+    }
+
+    fn preparation(directory: &Path, projections: &Stack, steps: Steps, most_rows: usize) -> Preparation {
+        let fields = |name: &str, level: f32| {
+            let path = directory.join(name);
+            if !path.exists() {
+                write(directory, name, &[vec![level; ROWS * BINS]]);
+            }
+            path.to_str().unwrap().to_owned()
+        };
+        let (flats, darks) = (fields("flats", 1100.0), fields("darks", 50.0));
+        let read = Fields::read(&flats, None, Some(&darks), false, projections).unwrap();
+        let correction =
+            Correction { fields: Some(read.with_dark_scale(2.0)), minus_log: true, clamped: Clamped::default() };
+        let mut preparation = Preparation::new(correction, steps, BINS, most_rows);
+        preparation.measure_air(projections).unwrap();
+        preparation
+    }
+
+    fn steps() -> Steps {
+        Steps {
+            outliers: Some(Outliers::new(3, 300.0, false)),
+            air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
+            phase: Some(Paganin { length: 1.5, unsharp: None }),
+            ..Default::default()
+        }
+    }
+
+    fn whole(projections: &Stack, preparation: &Preparation, p: usize) -> Vec<f32> {
+        let mut values = vec![0f32; ROWS * BINS];
+        projections.read_rows(p, 0..ROWS, &mut values).unwrap();
+        preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT);
+        values
     }
 
     #[test]
-    fn transmission_and_log() {
-        let correction = Correction {
-            fields: Some(fields(&[110.0, 210.0], None, &[10.0, 10.0])),
-            minus_log: true,
-            clamped: Clamped::default(),
-        };
-        let mut row = [60.0, 110.0];
-        correction.apply(&mut row, 0, 0, 1);
-        assert!(row.iter().all(|v| (v - 2f32.ln()).abs() < 1e-6));
-        assert_eq!(correction.clamped.counts(), ClampedCounts::default());
-    }
-
-    #[test]
-    fn two_flat_sets_are_interpolated() {
-        let correction = Correction {
-            fields: Some(fields(&[100.0], Some(&[200.0]), &[0.0])),
-            minus_log: false,
-            clamped: Clamped::default(),
-        };
-        for (projection, expected) in [(0, 1.0), (2, 100.0 / 150.0), (4, 0.5)] {
-            let mut row = [100.0];
-            correction.apply(&mut row, 0, projection, 5);
-            assert!((row[0] - expected).abs() < 1e-6, "{projection}");
+    fn counts_become_line_integrals() {
+        let directory = tempfile::tempdir().unwrap();
+        let projections = scan(directory.path());
+        for air in [Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 }), Air::Sides(8, 8)] {
+            let steps = Steps { phase: None, air: Some(air), ..steps() };
+            let preparation = preparation(directory.path(), &projections, steps, ROWS);
+            for p in 0..COUNT {
+                let values = whole(&projections, &preparation, p);
+                for (i, value) in values.iter().enumerate() {
+                    let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
+                    let expected = if inside { -(0.3f32.ln()) } else { 0.0 };
+                    // corners of the sample are outliers of nothing but themselves
+                    assert!((value - expected).abs() < 0.04, "{p}: {value} at {},{}", i % BINS, i / BINS);
+                }
+            }
+            assert!(preparation.outliers.load(Relaxed) > 100);
+            assert_eq!(preparation.correction.clamped.counts(), ClampedCounts::default());
         }
     }
 
     #[test]
-    fn nothing_but_numbers_comes_out() {
-        let correction = Correction {
-            fields: Some(fields(&[10.0, 5.0, 100.0, 100.0, 100.0], None, &[10.0, 10.0, 10.0, 10.0, 10.0])),
-            minus_log: true,
-            clamped: Clamped::default(),
-        };
-        let mut row = [50.0, 50.0, 10.0, 5.0, f32::NAN];
-        correction.apply(&mut row, 0, 0, 1);
-        assert!(row.iter().all(|v| v.is_finite()));
-        assert_eq!((row[0], row[1], row[4]), (0.0, 0.0, 0.0));
-        assert!((row[2] - 13.8155).abs() < 1e-3 && row[2] == row[3]);
-        let counts = correction.clamped.counts();
-        assert_eq!((counts.dead, counts.non_positive, counts.non_finite), (2, 2, 1));
-        assert_eq!(counts.total(), 5);
+    fn bands_equal_whole_projections() {
+        let directory = tempfile::tempdir().unwrap();
+        let projections = scan(directory.path());
+        let all = preparation(directory.path(), &projections, steps(), ROWS);
+        let bands = preparation(directory.path(), &projections, steps(), 8);
+        let expected: Vec<Vec<f32>> = (0..COUNT).map(|p| whole(&projections, &all, p)).collect();
+        for (p, expected) in expected.iter().enumerate() {
+            for first in (0..ROWS).step_by(8) {
+                let wanted = first..(first + 8).min(ROWS);
+                let read = widened(&wanted, bands.halo(), ROWS);
+                let mut values = vec![0f32; read.len() * BINS];
+                projections.read_rows(p, read.clone(), &mut values).unwrap();
+                bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT);
+                let found = &values[(wanted.start - read.start) * BINS..(wanted.end - read.start) * BINS];
+                for (a, b) in found.iter().zip(&expected[wanted.start * BINS..]) {
+                    assert!((a - b).abs() < 3e-5, "{a} and {b} in projection {p}, rows {wanted:?}");
+                }
+            }
+        }
+        // what is read twice is counted once
+        assert_eq!(all.outliers.load(Relaxed), bands.outliers.load(Relaxed));
     }
 
     #[test]
-    fn medians() {
-        assert_eq!(median_of(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median_of(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+    fn outliers_leave_the_fields_frames() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut frame = vec![100f32; ROWS * BINS];
+        for place in [0, 15 * BINS + 7, 16 * BINS + 30, ROWS * BINS - 1] {
+            frame[place] = 9000.0;
+        }
+        let projections = write(directory.path(), "projections", &[vec![50.0; ROWS * BINS]]);
+        write(directory.path(), "flats", &[frame]);
+        let flats = directory.path().join("flats");
+        let how = Combine { median: false, outliers: Some(Outliers::new(3, 100.0, false)) };
+        let fields = Fields::read(flats.to_str().unwrap(), None, None, how, &projections).unwrap();
+        let correction = Correction { fields: Some(fields), minus_log: false, clamped: Clamped::default() };
+        for row in 0..ROWS {
+            let mut values = vec![50.0; BINS];
+            correction.apply(&mut values, row, 0, 1);
+            assert!(values.iter().all(|v| *v == 0.5), "row {row}");
+        }
     }
 }

@@ -1,0 +1,248 @@
+//! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
+
+use std::ops::Range;
+
+/// Pixels that are sorted side by side.
+const LANES: usize = 16;
+/// Largest neighbourhood.
+pub const LARGEST: usize = 15;
+
+/// A threshold median on detector counts.
+///
+/// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` becomes
+/// that median; with `both`, one that differs by more. Beyond the frame its outermost pixels are mirrored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outliers {
+    size: usize,
+    threshold: f32,
+    both: bool,
+    /// Pairs of places to be brought into order, one after the other, until the middle place holds the median.
+    network: Vec<(usize, usize)>,
+}
+
+impl Outliers {
+    /// `size` is odd, 3 to [`LARGEST`]; `threshold` is in counts.
+    pub fn new(size: usize, threshold: f32, both: bool) -> Self {
+        Outliers { size, threshold, both, network: median_network(size * size) }
+    }
+
+    /// Rows above and below a row that its result depends on.
+    pub fn halo(&self) -> usize {
+        self.size / 2
+    }
+
+    /// Takes outliers out of the rows `keep` of `values`, `[row][pixel]` with rows of `width`; other rows stay. Returns
+    /// how many pixels of the rows `counted` were replaced.
+    ///
+    /// `values` either has [`halo`](Self::halo) rows more on both sides of `keep`, or ends where the frame does.
+    pub fn apply(&self, values: &mut [f32], width: usize, keep: Range<usize>, counted: &Range<usize>) -> u64 {
+        let (reach, rows) = (self.size / 2, values.len() / width);
+        // the rows that are needed, each with mirrored pixels beside it
+        let stride = (width + LANES).next_multiple_of(LANES) + 2 * reach;
+        let mut padded = vec![0f32; (keep.len() + 2 * reach) * stride];
+        for (y, row) in padded.chunks_mut(stride).enumerate() {
+            let from = mirrored((keep.start + y) as isize - reach as isize, rows) * width;
+            let from = &values[from..from + width];
+            row[reach..reach + width].copy_from_slice(from);
+            for x in 1..=reach {
+                row[reach - x] = from[mirrored(-(x as isize), width)];
+                row[reach + width + x - 1] = from[mirrored((width + x) as isize - 1, width)];
+            }
+        }
+        let mut places = vec![[0f32; LANES]; self.size * self.size];
+        let mut replaced = 0;
+        for y in keep.clone() {
+            let row = &mut values[y * width..(y + 1) * width];
+            for (block, pixels) in row.chunks_mut(LANES).enumerate() {
+                let at = |place: usize| {
+                    let at = (y - keep.start + place / self.size) * stride + block * LANES + place % self.size;
+                    &padded[at..at + LANES]
+                };
+                if !self.suspicious(at) {
+                    continue;
+                }
+                for (place, lanes) in places.iter_mut().enumerate() {
+                    lanes.copy_from_slice(at(place));
+                }
+                let medians = self.medians(&mut places);
+                for (pixel, median) in pixels.iter_mut().zip(medians) {
+                    let excess = *pixel - median;
+                    if excess > self.threshold || (self.both && -excess > self.threshold) {
+                        *pixel = median;
+                        replaced += u64::from(counted.contains(&y));
+                    }
+                }
+            }
+        }
+        replaced
+    }
+
+    /// Whether one of the pixels in the middle place may be an outlier.
+    ///
+    /// Of `2 m + 1` values `m + 1` are at most the median. A bright outlier is none of them, so one is among the `m` places
+    /// before it: it is brighter than the darkest of those by more than the threshold. Dark ones likewise.
+    fn suspicious<'a>(&self, at: impl Fn(usize) -> &'a [f32]) -> bool {
+        let middle = self.size * self.size / 2;
+        let (mut darkest, mut brightest) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
+        for place in 0..middle {
+            for ((low, high), &value) in darkest.iter_mut().zip(&mut brightest).zip(at(place)) {
+                *low = if value < *low { value } else { *low };
+                *high = if value > *high { value } else { *high };
+            }
+        }
+        let beyond = |(i, value): (usize, &f32)| {
+            (value - darkest[i] > self.threshold) | (self.both & (brightest[i] - value > self.threshold))
+        };
+        at(middle).iter().enumerate().map(beyond).fold(false, |any, one| any | one)
+    }
+
+    fn medians(&self, places: &mut [[f32; LANES]]) -> [f32; LANES] {
+        for &(a, b) in &self.network {
+            let (low, high) = places.split_at_mut(b);
+            for (low, high) in low[a].iter_mut().zip(&mut high[0]) {
+                // written so that a NaN is moved, not copied
+                let ordered = *low < *high;
+                (*low, *high) = if ordered { (*low, *high) } else { (*high, *low) };
+            }
+        }
+        places[places.len() / 2]
+    }
+}
+
+/// A place beyond either end of `0..length`, mirrored back with the outermost value twice.
+pub(super) fn mirrored(place: isize, length: usize) -> usize {
+    let length = length as isize;
+    let folded = place.rem_euclid(2 * length);
+    folded.min(2 * length - 1 - folded) as usize
+}
+
+/// Batcher's odd-even merge sort of `n` places (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), less the
+/// comparisons that do not matter for the middle place.
+fn median_network(n: usize) -> Vec<(usize, usize)> {
+    let mut network = Vec::new();
+    let mut p = 1;
+    while p < n {
+        let mut k = p;
+        while k > 0 {
+            for j in (k % p..n.saturating_sub(k)).step_by(2 * k) {
+                for i in j..(j + k).min(n - k) {
+                    if i / (2 * p) == (i + k) / (2 * p) {
+                        network.push((i, i + k));
+                    }
+                }
+            }
+            k /= 2;
+        }
+        p *= 2;
+    }
+    let mut matters = vec![false; n];
+    matters[n / 2] = true;
+    let mut kept: Vec<_> = network
+        .into_iter()
+        .rev()
+        .filter(|&(a, b)| {
+            let used = matters[a] || matters[b];
+            (matters[a], matters[b]) = (matters[a] || used, matters[b] || used);
+            used
+        })
+        .collect();
+    kept.reverse();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    fn reference(frame: &[f32], width: usize, size: usize, threshold: f64, both: bool) -> Vec<f32> {
+        let height = frame.len() / width;
+        let fold = |i: i64, n: i64| {
+            if i < 0 {
+                -1 - i
+            } else if i >= n {
+                2 * n - 1 - i
+            } else {
+                i
+            }
+        };
+        let mut out = frame.to_vec();
+        for y in 0..height as i64 {
+            for x in 0..width as i64 {
+                let r = size as i64 / 2;
+                let mut all: Vec<f64> = Vec::new();
+                for dy in -r..=r {
+                    for dx in -r..=r {
+                        let at = fold(y + dy, height as i64) * width as i64 + fold(x + dx, width as i64);
+                        all.push(f64::from(frame[at as usize]));
+                    }
+                }
+                all.sort_by(f64::total_cmp);
+                let median = all[all.len() / 2];
+                let at = (y * width as i64 + x) as usize;
+                let excess = f64::from(frame[at]) - median;
+                if excess > threshold || both && -excess > threshold {
+                    out[at] = median as f32;
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn equals_medians_by_sorting() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        for (width, height, size, both) in [(37, 21, 3, false), (16, 9, 5, true), (50, 12, 7, false), (9, 8, 7, true)] {
+            let frame: Vec<f32> = (0..width * height).map(|_| rng.random_range(0.0..100.0)).collect();
+            let expected = reference(&frame, width, size, 20.0, both);
+            let mut values = frame.clone();
+            let count = Outliers::new(size, 20.0, both).apply(&mut values, width, 0..height, &(0..height));
+            assert_eq!(values, expected, "{width}x{height}, {size}");
+            assert_eq!(count as usize, frame.iter().zip(&expected).filter(|(a, b)| a != b).count());
+        }
+    }
+
+    #[test]
+    fn rows_of_a_frame_are_those_of_the_whole() {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        let (width, height, outliers) = (33, 20, Outliers::new(5, 10.0, true));
+        let frame: Vec<f32> = (0..width * height).map(|_| rng.random_range(0.0..100.0)).collect();
+        let mut whole = frame.clone();
+        outliers.apply(&mut whole, width, 0..height, &(0..0));
+        for wanted in [0..4, 7..9, 16..20] {
+            let read = super::super::widened(&wanted, outliers.halo(), height);
+            let mut part = frame[read.start * width..read.end * width].to_vec();
+            let keep = wanted.start - read.start..wanted.end - read.start;
+            outliers.apply(&mut part, width, keep.clone(), &keep);
+            assert_eq!(part[keep.start * width..keep.end * width], whole[wanted.start * width..wanted.end * width]);
+        }
+    }
+
+    #[test]
+    fn zingers_go_and_noise_stays() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let (width, height) = (128, 64);
+        let clean: Vec<f32> = (0..width * height).map(|_| 1000.0 + rng.random_range(-30.0..30.0)).collect();
+        let mut frame = clean.clone();
+        for _ in 0..60 {
+            frame[rng.random_range(0..width * height)] += 5000.0;
+        }
+        let error = |values: &[f32]| values.iter().zip(&clean).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+        let before = error(&frame);
+        let outliers = Outliers::new(3, 200.0, false);
+        outliers.apply(&mut frame, width, 0..height, &(0..0));
+        assert!(error(&frame) < 1e-3 * before, "{} of {before}", error(&frame));
+        let mut untouched = clean.clone();
+        assert_eq!(outliers.apply(&mut untouched, width, 0..height, &(0..height)), 0);
+        assert_eq!(untouched, clean);
+    }
+
+    #[test]
+    fn a_nan_stays_where_it_is() {
+        let mut frame = vec![5f32; 7 * 7];
+        frame[24] = f32::NAN;
+        Outliers::new(3, 1.0, true).apply(&mut frame, 7, 0..7, &(0..7));
+        assert!(frame.iter().enumerate().all(|(i, v)| if i == 24 { v.is_nan() } else { *v == 5.0 }));
+    }
+}

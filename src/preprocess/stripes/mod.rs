@@ -1,0 +1,235 @@
+//! Stripes of sinograms, which become rings in slices.
+//!
+//! Every method works on one sinogram of line integrals, `[projection][bin]`, in place and on one thread; sinograms are
+//! taken side by side by the caller. The same sinogram always gives the same result, whatever is computed beside it.
+
+mod columns;
+mod profile;
+mod vo;
+mod wavelet;
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Error, Result};
+use profile::Smooth;
+use std::str::FromStr;
+
+/// Most projections or bins that a sinogram is continued by.
+const PAD: usize = 150;
+
+/// A method with its parameters. Sizes are odd numbers of bins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stripes {
+    /// Narrow stripes that run through: Vo et al. 2018, algorithm 3.
+    Sorting { size: usize },
+    /// The same for low frequencies along the columns: Vo et al. 2018, algorithm 2.
+    Filtering { sigma: f64, size: usize },
+    /// Stripes that change slowly: polynomials in the columns, made smooth across bins; after Vo et al. 2018,
+    /// algorithm 1.
+    Fitting { order: usize, sigma: f64, blocks: usize },
+    /// Wide stripes: Vo et al. 2018, algorithm 5.
+    Large { snr: f64, size: usize, drop: f64 },
+    /// Bins that do not respond, or fluctuate: Vo et al. 2018, algorithm 6, without what it leaves to algorithm 5.
+    Dead { snr: f64, size: usize },
+    /// Dead, large and sorting, one after the other.
+    All { snr: f64, large: usize, small: usize, drop: f64 },
+    /// Muench et al. 2009, with the Daubechies wavelet of so many vanishing moments.
+    Wavelet { moments: usize, level: Option<usize>, sigma: f64 },
+    /// Titarenko et al. 2010.
+    Titarenko { alpha: f64, blocks: usize },
+    /// The columns' mean minus its smooth part.
+    Mean { sigma: f64, blocks: usize },
+}
+
+/// Names of the methods.
+const NAMES: [&str; 9] = ["sorting", "filtering", "fitting", "large", "dead", "all", "wavelet", "titarenko", "mean"];
+
+impl Stripes {
+    /// Reads methods with their parameters, in order, such as `dead,wavelet:level=4,sigma=2`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for what is no method or parameter, or a value that makes no sense.
+    pub fn parse_list(text: &str) -> Result<Vec<Stripes>> {
+        let mut methods: Vec<String> = Vec::new();
+        for part in text.split(',') {
+            match methods.last_mut() {
+                // `key=value` belongs to the method before
+                Some(last) if part.contains('=') && !part.contains(':') => {
+                    *last += if last.contains(':') { "," } else { ":" };
+                    *last += part;
+                }
+                _ => methods.push(part.to_owned()),
+            }
+        }
+        methods.iter().map(|text| text.parse()).collect()
+    }
+
+    /// Takes stripes out of a sinogram of line integrals in place. What comes out is finite: values that are not, before
+    /// or after, become 0.
+    pub fn remove(&self, sinogram: &mut [f32], projections: usize, bins: usize) {
+        debug_assert_eq!(sinogram.len(), projections * bins);
+        if sinogram.is_empty() {
+            return;
+        }
+        finite(sinogram);
+        match *self {
+            Stripes::Sorting { size } => vo::sorting(sinogram, bins, size),
+            Stripes::Filtering { sigma, size } => vo::filtering(sinogram, bins, sigma, size),
+            Stripes::Fitting { order, sigma, blocks } => {
+                profile::remove(sinogram, bins, order, blocks, Smooth::Gaussian(sigma));
+            }
+            Stripes::Large { snr, size, drop } => vo::large(sinogram, bins, snr, size, drop),
+            Stripes::Dead { snr, size } => vo::dead(sinogram, bins, snr, size),
+            Stripes::All { snr, large, small, drop } => {
+                vo::dead(sinogram, bins, snr, large);
+                vo::large(sinogram, bins, snr, large, drop);
+                vo::sorting(sinogram, bins, small);
+            }
+            Stripes::Wavelet { moments, level, sigma } => wavelet::remove(sinogram, bins, moments, level, sigma),
+            Stripes::Titarenko { alpha, blocks } => {
+                profile::remove(sinogram, bins, 0, blocks, Smooth::Regularised(alpha));
+            }
+            Stripes::Mean { sigma, blocks } => profile::remove(sinogram, bins, 0, blocks, Smooth::Gaussian(sigma)),
+        }
+        finite(sinogram);
+    }
+
+    /// Bytes that [`remove`](Self::remove) needs beside the sinogram, about.
+    pub fn memory(&self, projections: usize, bins: usize) -> usize {
+        let pad = 2 * PAD.min(projections.min(bins) / 10);
+        match self {
+            Stripes::Sorting { .. } => 8 * projections * bins,
+            Stripes::Filtering { .. } | Stripes::Large { .. } | Stripes::All { .. } => 12 * projections * bins,
+            Stripes::Wavelet { .. } => 12 * (projections + pad) * (bins + pad),
+            Stripes::Fitting { order, .. } => 8 * (order + 1) * (projections + bins),
+            Stripes::Dead { .. } | Stripes::Titarenko { .. } | Stripes::Mean { .. } => 64 * (projections + bins),
+        }
+    }
+}
+
+fn finite(values: &mut [f32]) {
+    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
+}
+
+/// Parameters as they were written; what was asked for is taken away.
+struct Given<'a> {
+    method: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Given<'a> {
+    fn new(text: &'a str) -> Result<Self> {
+        let (method, list) = text.split_once(':').unwrap_or((text, ""));
+        let mut parameters: Vec<(&str, &str)> = Vec::new();
+        for part in list.split(',').filter(|_| text.contains(':')) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(Error::usage(format!("--stripes {method}: `{part}` is not key=value")));
+            };
+            if parameters.iter().any(|(other, _)| *other == key.trim()) {
+                return Err(Error::usage(format!("--stripes {method}: {} is given twice", key.trim())));
+            }
+            parameters.push((key.trim(), value.trim()));
+        }
+        Ok(Given { method: method.trim(), parameters, known: Vec::new() })
+    }
+
+    /// A parameter, if it was given and `right`; what is right is said in words.
+    fn take<T: FromStr>(&mut self, key: &'static str, right: impl Fn(&T) -> bool, words: &str) -> Result<Option<T>> {
+        self.known.push(key);
+        let Some(place) = self.parameters.iter().position(|(given, _)| *given == key) else {
+            return Ok(None);
+        };
+        let (_, text) = self.parameters.remove(place);
+        text.parse()
+            .ok()
+            .filter(right)
+            .map(Some)
+            .ok_or_else(|| Error::usage(format!("--stripes {}: {key}={text}: expected {words}", self.method)))
+    }
+
+    fn size(&mut self, key: &'static str, default: usize) -> Result<usize> {
+        let right = |size: &usize| (3..=1001).contains(size) && size % 2 == 1;
+        Ok(self.take(key, right, "an odd number of bins, 3 to 1001")?.unwrap_or(default))
+    }
+
+    fn positive(&mut self, key: &'static str, most: f64, default: f64) -> Result<f64> {
+        let right = |value: &f64| *value > 0.0 && *value <= most;
+        Ok(self.take(key, right, &format!("a number above 0 and up to {most}"))?.unwrap_or(default))
+    }
+
+    fn blocks(&mut self) -> Result<usize> {
+        Ok(self.take("blocks", |n| (1..=1000).contains(n), "a number of blocks, 1 to 1000")?.unwrap_or(1))
+    }
+
+    fn drop(&mut self) -> Result<f64> {
+        let right = |share: &f64| (0.0..=0.8).contains(share);
+        Ok(self.take("drop", right, "a share of projections, 0 to 0.8")?.unwrap_or(0.1))
+    }
+
+    /// Nothing may be left.
+    fn end(self) -> Result<()> {
+        match self.parameters.first() {
+            None => Ok(()),
+            Some((key, _)) => Err(Error::usage(format!(
+                "--stripes {}: unknown parameter `{key}`; there are {}",
+                self.method,
+                self.known.join(", ")
+            ))),
+        }
+    }
+}
+
+impl FromStr for Stripes {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut given = Given::new(text)?;
+        let method = match given.method {
+            "sorting" => Stripes::Sorting { size: given.size("size", 21)? },
+            "filtering" => {
+                Stripes::Filtering { sigma: given.positive("sigma", 1000.0, 3.0)?, size: given.size("size", 21)? }
+            }
+            "fitting" => Stripes::Fitting {
+                order: given.take("order", |n| *n <= 10, "a degree, 0 to 10")?.unwrap_or(2),
+                sigma: given.positive("sigma", 1000.0, 15.0)?,
+                blocks: given.blocks()?,
+            },
+            "large" => Stripes::Large {
+                snr: given.positive("snr", 1000.0, 3.0)?,
+                size: given.size("size", 51)?,
+                drop: given.drop()?,
+            },
+            "dead" => Stripes::Dead { snr: given.positive("snr", 1000.0, 3.0)?, size: given.size("size", 51)? },
+            "all" => Stripes::All {
+                snr: given.positive("snr", 1000.0, 3.0)?,
+                large: given.size("large", 51)?,
+                small: given.size("small", 21)?,
+                drop: given.drop()?,
+            },
+            "wavelet" => {
+                let name = given.take("wavelet", |name: &String| moments(name).is_some(), "db1 to db10")?;
+                Stripes::Wavelet {
+                    moments: name.as_deref().and_then(moments).unwrap_or(5),
+                    level: given.take("level", |n| (1..=16).contains(n), "a number of halvings, 1 to 16")?,
+                    sigma: given.positive("sigma", 1000.0, 2.0)?,
+                }
+            }
+            "titarenko" => {
+                Stripes::Titarenko { alpha: given.positive("alpha", 1000.0, 0.01)?, blocks: given.blocks()? }
+            }
+            "mean" => Stripes::Mean { sigma: given.positive("sigma", 1000.0, 15.0)?, blocks: given.blocks()? },
+            other => {
+                return Err(Error::usage(format!("--stripes: `{other}` is not one of {}", NAMES.join(", "))));
+            }
+        };
+        given.end()?;
+        Ok(method)
+    }
+}
+
+/// Vanishing moments of the wavelet `db1` to `db10`.
+fn moments(name: &str) -> Option<usize> {
+    name.strip_prefix("db")?.parse().ok().filter(|n| (1..=10).contains(n))
+}

@@ -1,0 +1,120 @@
+//! Stripes as a profile over the bins that is the same in every projection of a block, or changes slowly.
+
+use super::columns::gaussian;
+
+/// What the profile is compared with to tell stripes from the object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Smooth {
+    /// Itself under a Gaussian of this standard deviation in bins.
+    Gaussian(f64),
+    /// The profile with the smallest differences between neighbours, if departing from the data costs this much.
+    Regularised(f64),
+}
+
+impl Smooth {
+    /// What is to be added to a profile.
+    fn correction(self, profile: &[f64]) -> Vec<f64> {
+        match self {
+            Smooth::Gaussian(sigma) => gaussian(profile, sigma).iter().zip(profile).map(|(s, p)| s - p).collect(),
+            Smooth::Regularised(alpha) => regularised(profile, alpha),
+        }
+    }
+}
+
+/// Adds to `sinogram`, `[projection][bin]`, what makes its columns' polynomials of degree `order` over the projections of
+/// each of `blocks` blocks smooth across bins.
+pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, smooth: Smooth) {
+    let projections = sinogram.len() / bins;
+    let blocks = blocks.clamp(1, projections.max(1));
+    let mut rest = sinogram;
+    for block in 0..blocks {
+        let count = (block + 1) * projections / blocks - block * projections / blocks;
+        let (rows, after) = rest.split_at_mut(count * bins);
+        rest = after;
+        let corrections: Vec<(Vec<f64>, Vec<f64>)> = polynomials(count, order)
+            .into_iter()
+            .map(|polynomial| {
+                let mut profile = vec![0f64; bins];
+                for (row, factor) in rows.chunks(bins).zip(&polynomial) {
+                    profile.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * f64::from(*value));
+                }
+                let correction = smooth.correction(&profile);
+                (polynomial, correction)
+            })
+            .collect();
+        let mut change = vec![0f64; bins];
+        for (p, row) in rows.chunks_mut(bins).enumerate() {
+            change.fill(0.0);
+            for (polynomial, correction) in &corrections {
+                change.iter_mut().zip(correction).for_each(|(sum, value)| *sum += polynomial[p] * value);
+            }
+            row.iter_mut().zip(&change).for_each(|(value, change)| *value = (f64::from(*value) + change) as f32);
+        }
+    }
+}
+
+/// Orthonormal polynomials of degrees 0 to `order` on `count` points, as far as so few points tell them apart.
+fn polynomials(count: usize, order: usize) -> Vec<Vec<f64>> {
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    for degree in 0..=order.min(count.saturating_sub(1)) {
+        let x = |i: usize| (2 * i) as f64 / (count - 1).max(1) as f64 - 1.0;
+        // the last one times x, less what the others have of it; twice, against rounding
+        let mut next: Vec<f64> = match basis.last() {
+            Some(last) => last.iter().enumerate().map(|(i, value)| x(i) * value).collect(),
+            None => vec![1.0; count],
+        };
+        for other in basis.iter().chain(&basis) {
+            let share: f64 = other.iter().zip(&next).map(|(a, b)| a * b).sum();
+            next.iter_mut().zip(other).for_each(|(value, other)| *value -= share * other);
+        }
+        let norm = next.iter().map(|v| v * v).sum::<f64>().sqrt();
+        debug_assert!(norm > 0.0, "degree {degree} of {count} points");
+        next.iter_mut().for_each(|value| *value /= norm);
+        basis.push(next);
+    }
+    basis
+}
+
+/// The stripes `q` that minimise `|D (m + q)|^2 + alpha |q|^2` for a profile `m` and the differences `D` of neighbours:
+/// `(D^T D + alpha) q = -D^T D m`, three diagonals.
+///
+/// S. Titarenko, P. J. Withers, A. Yagola, *An analytical formula for ring artefact suppression in X-ray tomography*,
+/// Applied Mathematics Letters 23 (2010) 1489, who write the inverse in closed form.
+fn regularised(profile: &[f64], alpha: f64) -> Vec<f64> {
+    let n = profile.len();
+    let neighbours = |i: usize| f64::from(u8::from(i > 0) + u8::from(i + 1 < n));
+    let mut q = vec![0f64; n];
+    // forwards: the diagonal and the right side without what is below
+    let mut above = vec![0f64; n];
+    for i in 0..n {
+        let left = if i > 0 { profile[i - 1] - profile[i] } else { 0.0 };
+        let right = if i + 1 < n { profile[i + 1] - profile[i] } else { 0.0 };
+        let (before, carried) = if i > 0 { (q[i - 1], above[i - 1]) } else { (0.0, 0.0) };
+        let diagonal = neighbours(i) + alpha - carried;
+        above[i] = 1.0 / diagonal;
+        q[i] = (left + right + before) / diagonal;
+    }
+    for i in (0..n.saturating_sub(1)).rev() {
+        q[i] += above[i] * q[i + 1];
+    }
+    q
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_are_orthonormal() {
+        for (count, order) in [(1, 3), (2, 5), (40, 4), (900, 8)] {
+            let basis = polynomials(count, order);
+            assert_eq!(basis.len(), (order + 1).min(count));
+            for (i, a) in basis.iter().enumerate() {
+                for (j, b) in basis.iter().enumerate() {
+                    let product: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+                    assert!((product - f64::from(u8::from(i == j))).abs() < 1e-12, "{count}: {i}, {j}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! Every method against a plain version in `f64` that shares no code with it but the table of wavelets, and what it does
+//! to planted stripes and to clean data.
+
+use super::*;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use std::f64::consts::PI;
+
+type Image = Vec<Vec<f64>>;
+
+mod plain {
+    use super::*;
+
+    pub fn fold(i: i64, n: usize) -> usize {
+        let n = n as i64;
+        let mut i = i;
+        while i < 0 || i >= n {
+            i = if i < 0 { -1 - i } else { 2 * n - 1 - i };
+        }
+        i as usize
+    }
+
+    pub fn median(row: &[f64], size: usize) -> Vec<f64> {
+        let half = (size / 2) as i64;
+        (0..row.len() as i64)
+            .map(|x| {
+                let mut near: Vec<f64> = (x - half..=x + half).map(|i| row[fold(i, row.len())]).collect();
+                near.sort_by(f64::total_cmp);
+                near[size / 2]
+            })
+            .collect()
+    }
+
+    pub fn turned(image: &Image) -> Image {
+        (0..image[0].len()).map(|b| image.iter().map(|row| row[b]).collect()).collect()
+    }
+
+    fn ranks(image: &Image) -> (Image, Vec<Vec<usize>>) {
+        let (mut columns, mut orders) = (Vec::new(), Vec::new());
+        for column in turned(image) {
+            let mut order: Vec<usize> = (0..column.len()).collect();
+            order.sort_by(|a, b| column[*a].total_cmp(&column[*b]));
+            columns.push(order.iter().map(|i| column[*i]).collect());
+            orders.push(order);
+        }
+        (turned(&columns), orders)
+    }
+
+    fn unsort(image: &Image, orders: &[Vec<usize>]) -> Image {
+        let mut out = turned(image);
+        for (column, order) in out.iter_mut().zip(orders) {
+            let sorted = column.clone();
+            order.iter().zip(sorted).for_each(|(place, value)| column[*place] = value);
+        }
+        turned(&out)
+    }
+
+    pub fn sorting(image: &Image, size: usize) -> Image {
+        let (sorted, orders) = ranks(image);
+        unsort(&sorted.iter().map(|row| median(row, size)).collect(), &orders)
+    }
+
+    /// Gaussian in frequency, by the sums that define the transform.
+    pub fn low_pass(column: &[f64], sigma: f64) -> Vec<f64> {
+        let n = column.len();
+        let angle = |i: usize, k: usize| 2.0 * PI * (i * k % n) as f64 / n as f64;
+        let mut out = vec![0.0; n];
+        for k in 0..n {
+            let re: f64 = column.iter().enumerate().map(|(i, v)| v * angle(i, k).cos()).sum();
+            let im: f64 = column.iter().enumerate().map(|(i, v)| v * angle(i, k).sin()).sum();
+            let factor = (-(k.min(n - k) as f64 / sigma).powi(2) / 2.0).exp() / n as f64;
+            for (i, v) in out.iter_mut().enumerate() {
+                *v += factor * (re * angle(i, k).cos() + im * angle(i, k).sin());
+            }
+        }
+        out
+    }
+
+    pub fn filtering(image: &Image, sigma: f64, size: usize) -> Image {
+        let count = image.len();
+        let pad = (count / 10).min(150);
+        let smooth: Image = turned(image)
+            .iter()
+            .map(|column| {
+                let reflected = |i: i64| {
+                    column[if i < 0 {
+                        -i
+                    } else if i >= count as i64 {
+                        2 * count as i64 - 2 - i
+                    } else {
+                        i
+                    } as usize]
+                };
+                let long: Vec<f64> = (-(pad as i64)..(count + pad) as i64).map(reflected).collect();
+                low_pass(&long, sigma)[pad..pad + count].to_vec()
+            })
+            .collect();
+        let smooth = turned(&smooth);
+        let made = sorting(&smooth, size);
+        combine(image, &smooth, &made, |v, low, new| v - low + new)
+    }
+
+    pub fn combine(a: &Image, b: &Image, c: &Image, f: impl Fn(f64, f64, f64) -> f64) -> Image {
+        a.iter()
+            .zip(b)
+            .zip(c)
+            .map(|((a, b), c)| a.iter().zip(b).zip(c).map(|((a, b), c)| f(*a, *b, *c)).collect())
+            .collect()
+    }
+
+    fn outstanding(list: &[f64], snr: f64) -> Vec<bool> {
+        let mut sorted = list.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = list.len();
+        let used: Vec<(f64, f64)> = (n / 4..n - n / 4 - 1).map(|i| (i as f64, sorted[i])).collect();
+        let m = used.len() as f64;
+        let (sx, sy): (f64, f64) = (used.iter().map(|p| p.0).sum(), used.iter().map(|p| p.1).sum());
+        let (sxx, sxy): (f64, f64) = (used.iter().map(|p| p.0 * p.0).sum(), used.iter().map(|p| p.0 * p.1).sum());
+        let slope = (m * sxy - sx * sy) / (m * sxx - sx * sx);
+        let start = (sy - slope * sx) / m;
+        let end = start + slope * (n - 1) as f64;
+        let noise = (end - start).abs().max(1e-5);
+        let set: Vec<bool> = list
+            .iter()
+            .map(|v| {
+                (sorted[n - 1] - end) / noise >= snr && *v > end + noise * snr / 2.0
+                    || (start - sorted[0]) / noise >= snr && *v <= start - noise * snr / 2.0
+            })
+            .collect();
+        (0..n).map(|i| (i.saturating_sub(1)..=(i + 1).min(n - 1)).any(|j| set[j])).collect()
+    }
+
+    fn column_means(image: &[Vec<f64>]) -> Vec<f64> {
+        (0..image[0].len()).map(|b| image.iter().map(|row| row[b]).sum::<f64>() / image.len() as f64).collect()
+    }
+
+    pub fn large(image: &Image, snr: f64, size: usize, drop: f64) -> Image {
+        let (sorted, orders) = ranks(image);
+        let smooth: Image = sorted.iter().map(|row| median(row, size)).collect();
+        let dropped = (0.5 * drop * image.len() as f64) as usize;
+        let kept = dropped..image.len() - dropped;
+        let (own, near) = (column_means(&sorted[kept.clone()]), column_means(&smooth[kept]));
+        let typical = near.iter().map(|v| v.abs()).sum::<f64>() / near.len() as f64;
+        let air = |b: usize| near[b].abs() <= 0.01 * typical || own[b] / near[b] <= 0.01;
+        let factors: Vec<f64> = (0..own.len()).map(|b| if air(b) { 1.0 } else { own[b] / near[b] }).collect();
+        let corrected = |v: f64, b: usize| if air(b) { v + near[b] - own[b] } else { v / factors[b] };
+        let odd = outstanding(&factors, snr);
+        let smooth = unsort(&smooth, &orders);
+        image
+            .iter()
+            .zip(&smooth)
+            .map(|(row, s)| (0..row.len()).map(|b| if odd[b] { s[b] } else { corrected(row[b], b) }).collect())
+            .collect()
+    }
+
+    pub fn dead(image: &Image, snr: f64, size: usize) -> Image {
+        let count = image.len();
+        let changes: Vec<f64> = turned(image)
+            .iter()
+            .map(|column| {
+                (0..count as i64)
+                    .map(|p| {
+                        let mean = (p - 5..p + 5).map(|i| column[fold(i, count)]).sum::<f64>() / 10.0;
+                        (column[p as usize] - mean).abs()
+                    })
+                    .sum()
+            })
+            .collect();
+        let usual = median(&changes, size);
+        let factors: Vec<f64> = changes.iter().zip(&usual).map(|(c, u)| c / u).collect();
+        let bins = changes.len();
+        let odd: Vec<bool> =
+            outstanding(&factors, snr).iter().enumerate().map(|(b, o)| *o && b >= 2 && b < bins - 2).collect();
+        image
+            .iter()
+            .map(|row| {
+                (0..bins)
+                    .map(|b| {
+                        if !odd[b] {
+                            return row[b];
+                        }
+                        let left = (0..b).rev().find(|i| !odd[*i]).unwrap();
+                        let right = (b..bins).find(|i| !odd[*i]).unwrap();
+                        row[left] + (row[right] - row[left]) * (b - left) as f64 / (right - left) as f64
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Solves `a x = b` by elimination.
+    fn solve(mut a: Image, mut b: Vec<f64>) -> Vec<f64> {
+        let n = b.len();
+        for i in 0..n {
+            let pivot = (i..n).max_by(|j, k| a[*j][i].abs().total_cmp(&a[*k][i].abs())).unwrap();
+            a.swap(i, pivot);
+            b.swap(i, pivot);
+            for j in i + 1..n {
+                let f = a[j][i] / a[i][i];
+                let upper = a[i].clone();
+                a[j].iter_mut().zip(upper).for_each(|(v, u)| *v -= f * u);
+                b[j] -= f * b[i];
+            }
+        }
+        for i in (0..n).rev() {
+            b[i] = (b[i] - (i + 1..n).map(|j| a[i][j] * b[j]).sum::<f64>()) / a[i][i];
+        }
+        b
+    }
+
+    fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
+        let reach = (4.0 * sigma + 0.5) as i64;
+        let weight = |d: i64| (-(d as f64).powi(2) / (2.0 * sigma * sigma)).exp();
+        let total: f64 = (-reach..=reach).map(weight).sum();
+        (0..profile.len() as i64)
+            .map(|x| (-reach..=reach).map(|d| weight(d) * profile[fold(x + d, profile.len())]).sum::<f64>() / total)
+            .collect()
+    }
+
+    /// Least squares with powers of the projection's number, and the fit smoothed row by row.
+    pub fn fitting(image: &Image, order: usize, sigma: f64) -> Image {
+        let count = image.len();
+        let x = |p: usize| 2.0 * p as f64 / (count - 1) as f64 - 1.0;
+        let power = |p: usize, k: usize| x(p).powi(k as i32);
+        let fit: Image = turned(image)
+            .iter()
+            .map(|column| {
+                let n = order + 1;
+                let a = (0..n)
+                    .map(|i| (0..n).map(|j| (0..count).map(|p| power(p, i) * power(p, j)).sum()).collect())
+                    .collect();
+                let b = (0..n).map(|i| (0..count).map(|p| power(p, i) * column[p]).sum()).collect();
+                let c = solve(a, b);
+                (0..count).map(|p| (0..n).map(|k| c[k] * power(p, k)).sum()).collect()
+            })
+            .collect();
+        let fit = turned(&fit);
+        let smooth = fit.iter().map(|row| gaussian(row, sigma)).collect();
+        combine(image, &fit, &smooth, |v, fit, smooth| v - fit + smooth)
+    }
+
+    pub fn titarenko(image: &Image, alpha: f64, blocks: usize) -> Image {
+        let (count, bins) = (image.len(), image[0].len());
+        let mut out = Vec::new();
+        for block in 0..blocks {
+            let rows = &image[block * count / blocks..(block + 1) * count / blocks];
+            let mean = column_means(rows);
+            // D^T D from D
+            let d: Image = (0..bins - 1)
+                .map(|i| (0..bins).map(|j| if j == i { -1.0 } else { f64::from(u8::from(j == i + 1)) }).collect())
+                .collect();
+            let dtd: Image =
+                (0..bins).map(|i| (0..bins).map(|j| d.iter().map(|row| row[i] * row[j]).sum()).collect()).collect();
+            let right = dtd.iter().map(|row| -row.iter().zip(&mean).map(|(a, b)| a * b).sum::<f64>()).collect();
+            let mut left = dtd.clone();
+            (0..bins).for_each(|i| left[i][i] += alpha);
+            let q = solve(left, right);
+            out.extend(rows.iter().map(|row| row.iter().zip(&q).map(|(v, q)| v + q).collect::<Vec<_>>()));
+        }
+        out
+    }
+
+    fn analyse(line: &[f64], filter: &[f64]) -> Vec<f64> {
+        let taps = filter.len();
+        // convolution, every second value
+        (0..(line.len() + taps - 1) / 2)
+            .map(|k| (0..taps).map(|j| filter[j] * line[fold((2 * k + 1) as i64 - j as i64, line.len())]).sum())
+            .collect()
+    }
+
+    fn synthesise(low: &[f64], high: &[f64], filters: [&[f64]; 2], count: usize) -> Vec<f64> {
+        let taps = filters[0].len();
+        let mut long = vec![0.0; 2 * low.len() + taps];
+        for (coefficients, filter) in [low, high].into_iter().zip(filters) {
+            for (k, c) in coefficients.iter().enumerate() {
+                filter.iter().enumerate().for_each(|(j, f)| long[2 * k + j] += c * f);
+            }
+        }
+        long[taps - 2..taps - 2 + count].to_vec()
+    }
+
+    /// All coefficients, damped where they hold stripes, and all of them back.
+    pub fn wavelet(image: &Image, moments: usize, level: usize, sigma: f64) -> Image {
+        let (rows, bins) = (image.len(), image[0].len());
+        let pad = (rows.min(bins) / 10).min(150);
+        let means = column_means(image);
+        let wide = |row: &Vec<f64>| -> Vec<f64> {
+            (0..bins + 2 * pad).map(|x| row[x.saturating_sub(pad).min(bins - 1)]).collect()
+        };
+        let ends = std::iter::repeat_n(&means, pad);
+        let padded: Image = ends.clone().chain(image).chain(ends).map(wide).collect();
+
+        let rec_low = wavelet::DAUBECHIES[moments - 1];
+        let taps = rec_low.len();
+        let rec_high: Vec<f64> =
+            (0..taps).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 } * rec_low[taps - 1 - i]).collect();
+        let dec_low: Vec<f64> = rec_low.iter().rev().copied().collect();
+        let dec_high: Vec<f64> = rec_high.iter().rev().copied().collect();
+
+        fn down(image: &Image, level: usize, sigma: f64, dec: [&[f64]; 2], rec: [&[f64]; 2]) -> Image {
+            if level == 0 {
+                return image.clone();
+            }
+            let (rows, columns) = (image.len(), image[0].len());
+            let along = |image: &Image, f: &[f64]| -> Image { image.iter().map(|row| analyse(row, f)).collect() };
+            let down_rows = |image: &Image, f: &[f64]| turned(&along(&turned(image), f));
+            let (low, high) = (along(image, dec[0]), along(image, dec[1]));
+            let bands = [down_rows(&low, dec[0]), down_rows(&low, dec[1]), down_rows(&high, dec[1])];
+            let stripes = down_rows(&high, dec[0]);
+            let smooth: Image = turned(&stripes).iter().map(|column| low_pass(column, sigma)).collect();
+            let damped = combine(&stripes, &turned(&smooth), &stripes, |v, low, _| v - low);
+            let coarse = down(&bands[0], level - 1, sigma, dec, rec);
+            let up_rows = |low: &Image, high: &Image| {
+                let columns: Image =
+                    turned(low).iter().zip(&turned(high)).map(|(low, high)| synthesise(low, high, rec, rows)).collect();
+                turned(&columns)
+            };
+            let (low, high) = (up_rows(&coarse, &bands[1]), up_rows(&damped, &bands[2]));
+            low.iter().zip(&high).map(|(low, high)| synthesise(low, high, rec, columns)).collect()
+        }
+        let back = down(&padded, level, sigma, [&dec_low, &dec_high], [rec_low, &rec_high]);
+        back[pad..pad + rows].iter().map(|row| row[pad..pad + bins].to_vec()).collect()
+    }
+}
+
+/// A sinogram of ellipses, `[projection][bin]`, line integrals up to 2.
+fn object(projections: usize, bins: usize) -> Vec<f32> {
+    let r = bins as f64 / 2.0;
+    // density, semi-axes, centre
+    let ellipses = [(1.0, 0.8, 0.6, 0.02, -0.05), (-0.5, 0.2, 0.3, 0.3, 0.1), (0.8, 0.1, 0.15, -0.35, 0.2)];
+    let mut out = Vec::new();
+    for p in 0..projections {
+        let (sin, cos) = (PI * p as f64 / projections as f64).sin_cos();
+        for b in 0..bins {
+            let t = (b as f64 + 0.5 - r) / r;
+            let sum: f64 = ellipses
+                .iter()
+                .map(|(density, a, c, x, y)| {
+                    let s2 = (a * cos).powi(2) + (c * sin).powi(2);
+                    let h = t - x * cos - y * sin;
+                    if h * h < s2 { 2.0 * density * a * c * (s2 - h * h).sqrt() / s2 } else { 0.0 }
+                })
+                .sum();
+            out.push(sum as f32);
+        }
+    }
+    out
+}
+
+const NOISE: f32 = 0.01;
+
+fn noisy(projections: usize, bins: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    let normal = Normal::new(0.0, NOISE).unwrap();
+    object(projections, bins).into_iter().map(|v| v + normal.sample(rng)).collect()
+}
+
+fn rms(a: &[f32], b: &[f32]) -> f64 {
+    (a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>() / a.len() as f64).sqrt()
+}
+
+/// Stripes in the words of the command line.
+fn method(text: &str) -> Stripes {
+    text.parse().unwrap()
+}
+
+/// What a detector does to its bins.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// Every tenth bin has an offset.
+    Narrow,
+    /// Offsets that grow along the scan.
+    Drift,
+    /// Seven bins side by side see a line integral that is a fifth larger.
+    Wide,
+    /// Three bins say always the same.
+    Dead,
+    Every,
+}
+
+fn planted(clean: &[f32], bins: usize, fault: Fault, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    let projections = clean.len() / bins;
+    let offsets: Vec<f32> = (0..bins).map(|b| if b % 10 == 4 { rng.random_range(-0.15..0.15) } else { 0.0 }).collect();
+    let mut out = clean.to_vec();
+    for (p, row) in out.chunks_mut(bins).enumerate() {
+        let progress = p as f32 / projections as f32;
+        for (b, value) in row.iter_mut().enumerate() {
+            let wide = if (bins / 3..bins / 3 + 7).contains(&b) { 1.2 } else { 1.0 };
+            let dead = bins / 2..bins / 2 + 3;
+            match fault {
+                Fault::Narrow => *value += offsets[b],
+                Fault::Drift => *value += 2.0 * progress * offsets[b],
+                Fault::Wide => *value *= wide,
+                Fault::Dead if dead.contains(&b) => *value = 0.5,
+                Fault::Dead => {}
+                Fault::Every if dead.contains(&b) => *value = 0.5,
+                Fault::Every => *value = *value * wide + offsets[b],
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn methods_equal_their_plain_versions() {
+    let (projections, bins) = (61, 150);
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let clean = noisy(projections, bins, &mut rng);
+    let every = planted(&clean, bins, Fault::Every, &mut rng);
+    // the order of a dead column's low frequencies is that of rounding
+    let narrow = planted(&clean, bins, Fault::Narrow, &mut rng);
+    type Plain = fn(&Image) -> Image;
+    let cases: [(&str, Plain); 13] = [
+        ("sorting:size=7", |i| plain::sorting(i, 7)),
+        ("sorting:size=99", |i| plain::sorting(i, 99)),
+        ("filtering:sigma=3,size=7", |i| plain::filtering(i, 3.0, 7)),
+        ("filtering:sigma=40,size=5", |i| plain::filtering(i, 40.0, 5)),
+        ("large:snr=3,size=21", |i| plain::large(i, 3.0, 21, 0.1)),
+        ("dead:snr=1,size=21", |i| plain::dead(i, 1.0, 21)),
+        ("all:snr=1,large=21,small=5", |i| plain::sorting(&plain::large(&plain::dead(i, 1.0, 21), 1.0, 21, 0.1), 5)),
+        ("fitting:order=2,sigma=4", |i| plain::fitting(i, 2, 4.0)),
+        ("mean:sigma=4", |i| plain::fitting(i, 0, 4.0)),
+        ("titarenko:alpha=0.01", |i| plain::titarenko(i, 0.01, 1)),
+        ("titarenko:alpha=0.3,blocks=4", |i| plain::titarenko(i, 0.3, 4)),
+        ("wavelet:level=1,sigma=2", |i| plain::wavelet(i, 5, 1, 2.0)),
+        ("wavelet:wavelet=db3,level=1,sigma=1.5", |i| plain::wavelet(i, 3, 1, 1.5)),
+    ];
+    for (text, reference) in cases {
+        let values = if text.starts_with("filtering") { &narrow } else { &every };
+        let image: Image = values.chunks(bins).map(|row| row.iter().map(|v| f64::from(*v)).collect()).collect();
+        let mut found = values.clone();
+        method(text).remove(&mut found, projections, bins);
+        let expected: Vec<f32> = reference(&image).concat().iter().map(|v| *v as f32).collect();
+        let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 2e-5, "{text}: {worst}");
+        assert!(rms(&found, values) > 1e-3, "{text} did something");
+    }
+}
+
+#[test]
+fn wavelets_of_several_levels_equal_the_plain_version() {
+    let (projections, bins) = (83, 120);
+    let mut rng = ChaCha8Rng::seed_from_u64(12);
+    let values = planted(&noisy(projections, bins, &mut rng), bins, Fault::Every, &mut rng);
+    let image: Image = values.chunks(bins).map(|row| row.iter().map(|v| f64::from(*v)).collect()).collect();
+    let mut found = values.clone();
+    method("wavelet:sigma=2").remove(&mut found, projections, bins);
+    // 83 + 2 * 8 projections: 99 / 16, so two halvings
+    let expected: Vec<f32> = plain::wavelet(&image, 5, 2, 2.0).concat().iter().map(|v| *v as f32).collect();
+    let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(worst < 2e-5, "{worst}");
+}
+
+/// A method, the fault it is for, and what it may do to data without stripes, as a share of the largest line integral.
+/// Of the stripes' error at most half may be left.
+const BEHAVIOUR: &[(&str, Fault, f64)] = &[
+    ("sorting", Fault::Narrow, 0.01),
+    ("filtering", Fault::Narrow, 0.01),
+    ("fitting:sigma=3", Fault::Drift, 0.01),
+    ("large", Fault::Wide, 0.01),
+    ("dead", Fault::Dead, 0.01),
+    ("all", Fault::Every, 0.01),
+    ("wavelet", Fault::Narrow, 0.01),
+    ("titarenko:alpha=0.3", Fault::Narrow, 0.01),
+    ("mean:sigma=3", Fault::Narrow, 0.01),
+];
+
+#[test]
+fn stripes_are_halved_at_least_and_clean_data_stay() {
+    let (projections, bins) = (180, 256);
+    for (text, fault, allowed) in BEHAVIOUR {
+        let mut rng = ChaCha8Rng::seed_from_u64(13);
+        let clean = noisy(projections, bins, &mut rng);
+        let striped = planted(&clean, bins, *fault, &mut rng);
+        let before = rms(&striped, &clean);
+        let mut after = striped.clone();
+        method(text).remove(&mut after, projections, bins);
+        let left = rms(&after, &clean) / before;
+        let mut untouched = clean.clone();
+        method(text).remove(&mut untouched, projections, bins);
+        let largest = f64::from(clean.iter().copied().fold(0.0, f32::max));
+        let harm = rms(&untouched, &clean) / largest;
+        println!("{text}, {fault:?}: {:.0} % left, harm {harm:.5}", 100.0 * left);
+        assert!(left < 0.5, "{text}, {fault:?}: {left} of the error is left");
+        assert!(harm < *allowed, "{text}: {harm} of harm");
+    }
+}
+
+#[test]
+fn nothing_but_numbers_comes_out() {
+    let every = ["sorting", "filtering", "fitting", "large", "dead", "all", "wavelet", "titarenko", "mean"];
+    let mut rng = ChaCha8Rng::seed_from_u64(14);
+    for text in every {
+        for (projections, bins) in [(0, 5), (1, 1), (1, 40), (40, 1), (2, 2), (3, 5), (9, 300), (60, 33)] {
+            let count = projections * bins;
+            let with_holes = (0..count).map(|i| if i % 7 == 3 { f32::NAN } else { rng.random() }).collect();
+            let huge = (0..count).map(|i| if i % 5 == 1 { f32::MAX } else { -f32::MAX }).collect();
+            let noise = (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();
+            for values in [vec![0.0; count], vec![1.0; count], noise, with_holes, huge] {
+                let mut found: Vec<f32> = values.clone();
+                method(text).remove(&mut found, projections, bins);
+                assert!(found.iter().all(|v| v.is_finite()), "{text}, {projections}x{bins}");
+                let mut again: Vec<f32> = values;
+                method(text).remove(&mut again, projections, bins);
+                assert_eq!(found, again, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_name_is_a_method() {
+    for name in NAMES {
+        assert!(name.parse::<Stripes>().is_ok(), "{name}");
+        assert!(Stripes::parse_list(&format!("{name},dead:snr=2,size=5")).unwrap().len() == 2);
+    }
+}

@@ -1,0 +1,163 @@
+//! Stripes by N. T. Vo, R. C. Atwood and M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
+//! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
+
+use super::columns::{low_frequencies, running_median, sorted};
+
+/// Smallest share of the noise in a factor that is told from none.
+const SMALLEST_NOISE: f64 = 1e-5;
+/// Columns whose mean is below this share of the usual one are air.
+const FAINT: f64 = 0.01;
+/// Projections that a column is smoothed over to see whether it lives.
+const ALIVE: usize = 10;
+
+/// Every row under a running median of `size` bins.
+fn smooth_rows(values: &mut [f32], bins: usize, size: usize) {
+    let (mut window, mut smooth) = (Vec::new(), vec![0f32; bins]);
+    for row in values.chunks_mut(bins) {
+        running_median(row, size, &mut window, &mut smooth);
+        row.copy_from_slice(&smooth);
+    }
+}
+
+/// Algorithm 3: columns are sorted, so that a stripe stands out in every row, and rows smoothed.
+pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
+    sorted(sinogram, bins, |ranks| smooth_rows(ranks, bins, size));
+}
+
+/// Algorithm 2: the same for low frequencies of the columns alone. `sigma` is in periods over the column, which is
+/// mirrored at its ends by a tenth, at most [`super::PAD`] projections.
+pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
+    let projections = sinogram.len() / bins;
+    let pad = super::PAD.min(projections / 10);
+    // the outermost projection stands once
+    let lines: Vec<usize> =
+        (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
+    let mut smooth = low_frequencies(sinogram, bins, &lines, pad..pad + projections, sigma);
+    sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value -= low);
+    sorting(&mut smooth, bins, size);
+    sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value += low);
+}
+
+/// Algorithm 5: columns are divided by what sets them apart from their neighbours over all projections, and those that
+/// differ too much are replaced by what sorting makes of them. `drop` is the share of projections, the brightest and the
+/// darkest, that do not count.
+///
+/// A column of air has no factor that could be trusted; it is shifted instead, which the paper does not do.
+pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
+    let projections = sinogram.len() / bins;
+    let dropped = (0.5 * drop * projections as f64) as usize;
+    let counted = dropped * bins..(projections - dropped) * bins;
+    let (mut own, mut near) = (Vec::new(), Vec::new());
+    let mut smooth = sinogram.to_vec();
+    sorted(&mut smooth, bins, |ranks| {
+        own = column_means(&ranks[counted.clone()], bins);
+        smooth_rows(ranks, bins, size);
+        near = column_means(&ranks[counted], bins);
+    });
+    let faint = FAINT * near.iter().map(|mean| mean.abs()).sum::<f64>() / bins as f64;
+    let trusted = |bin: usize| near[bin].abs() > faint && own[bin] / near[bin] > FAINT;
+    let factors: Vec<f64> = (0..bins).map(|bin| if trusted(bin) { own[bin] / near[bin] } else { 1.0 }).collect();
+    let shifts: Vec<f64> = (0..bins).map(|bin| if trusted(bin) { 0.0 } else { near[bin] - own[bin] }).collect();
+    let odd = dilated(&outstanding(&factors, snr));
+    for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
+        for (bin, value) in row.iter_mut().enumerate() {
+            *value = if odd[bin] { smooth[bin] } else { (f64::from(*value) / factors[bin] + shifts[bin]) as f32 };
+        }
+    }
+}
+
+/// Algorithm 6: columns that hardly change from projection to projection, or that change much more than their
+/// neighbours, are replaced by the line between the columns at both sides. Nothing happens when a third of them are.
+pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
+    let changes: Vec<f32> = changes(sinogram, bins).into_iter().map(|v| v as f32).collect();
+    let mut usual = vec![0f32; bins];
+    running_median(&changes, size, &mut Vec::new(), &mut usual);
+    let mean = usual.iter().map(|v| f64::from(*v)).sum::<f64>() / bins as f64;
+    let factors: Vec<f64> = changes
+        .iter()
+        .zip(&usual)
+        .map(|(own, usual)| if *usual > 0.0 { f64::from(*own) / f64::from(*usual) } else { f64::from(*own) / mean })
+        .map(|factor| if factor.is_finite() { factor } else { 1.0 })
+        .collect();
+    let mut odd = dilated(&outstanding(&factors, snr));
+    let edge = bins.min(2);
+    odd[..edge].fill(false);
+    odd[bins - edge..].fill(false);
+    if 3 * odd.iter().filter(|odd| **odd).count() >= bins {
+        return;
+    }
+    let mut end = 0;
+    while let Some(start) = (end..bins).find(|bin| odd[*bin]) {
+        end = (start..bins).find(|bin| !odd[*bin]).unwrap_or(bins);
+        for row in sinogram.chunks_mut(bins) {
+            let (left, right) = (row[start - 1], row[end]);
+            for (step, value) in row[start..end].iter_mut().enumerate() {
+                let share = (step + 1) as f32 / (end - start + 1) as f32;
+                *value = left + share * (right - left);
+            }
+        }
+    }
+}
+
+/// The mean of each column.
+fn column_means(values: &[f32], bins: usize) -> Vec<f64> {
+    let mut sums = vec![0f64; bins];
+    for row in values.chunks(bins) {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let rows = (values.len() / bins).max(1) as f64;
+    sums.iter().map(|sum| sum / rows).collect()
+}
+
+/// For each column, the sum of absolute differences to its mean over [`ALIVE`] projections around each, mirrored.
+fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
+    let projections = sinogram.len() / bins;
+    let row = |p: isize| &sinogram[crate::preprocess::outliers::mirrored(p, projections) * bins..][..bins];
+    let (before, after) = (ALIVE as isize / 2, ALIVE as isize - ALIVE as isize / 2);
+    let mut window = vec![0f64; bins];
+    for p in -before..after {
+        window.iter_mut().zip(row(p)).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let mut changes = vec![0f64; bins];
+    for p in 0..projections as isize {
+        let (now, gone, come) = (row(p), row(p - before), row(p + after));
+        for (bin, sum) in window.iter_mut().enumerate() {
+            changes[bin] += (f64::from(now[bin]) - *sum / ALIVE as f64).abs();
+            *sum += f64::from(come[bin]) - f64::from(gone[bin]);
+        }
+    }
+    changes
+}
+
+/// Algorithm 4: which factors stand out. The middle half of the sorted factors makes a line; what lies outside of what the
+/// line says at its ends, by half of `snr` times its rise, stands out, if the extreme does by all of it.
+fn outstanding(factors: &[f64], snr: f64) -> Vec<bool> {
+    let count = factors.len();
+    let mut sorted = factors.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let quarter = count / 4;
+    let Some(middle) = sorted.get(quarter..(count - quarter).saturating_sub(1)).filter(|middle| middle.len() > 1)
+    else {
+        return vec![false; count];
+    };
+    let mean_x = quarter as f64 + (middle.len() - 1) as f64 / 2.0;
+    let mean_y = middle.iter().sum::<f64>() / middle.len() as f64;
+    let (mut xy, mut xx) = (0.0, 0.0);
+    for (i, y) in middle.iter().enumerate() {
+        let x = (quarter + i) as f64 - mean_x;
+        xy += x * (y - mean_y);
+        xx += x * x;
+    }
+    let low = mean_y - xy / xx * mean_x;
+    let high = low + xy / xx * (count - 1) as f64;
+    let noise = (high - low).abs().max(SMALLEST_NOISE);
+    let above = (sorted[count - 1] - high) / noise >= snr;
+    let below = (low - sorted[0]) / noise >= snr;
+    factors.iter().map(|f| above && *f > high + 0.5 * noise * snr || below && *f <= low - 0.5 * noise * snr).collect()
+}
+
+/// What is set, and what is beside it.
+fn dilated(set: &[bool]) -> Vec<bool> {
+    let at = |bin: usize| set.get(bin).copied().unwrap_or(false);
+    (0..set.len()).map(|bin| at(bin) || at(bin + 1) || bin > 0 && at(bin - 1)).collect()
+}

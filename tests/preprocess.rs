@@ -1,0 +1,67 @@
+//! `fbp preprocess`: what comes out as files, and what is refused.
+
+mod cli;
+
+use cli::{Lab, Pages, Scan};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn rms(a: &Pages, b: &Pages) -> f64 {
+    let pairs = || a.pages.iter().flatten().zip(b.pages.iter().flatten());
+    (pairs().map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>() / pairs().count() as f64).sqrt()
+}
+
+#[test]
+fn stripes_leave_sinograms() {
+    let lab = Lab::new();
+    let clean = Scan { width: 96, projections: 90, slices: 3, overall: 180.0 }.sinograms();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut striped = clean.clone();
+    for page in &mut striped.pages {
+        for bin in (5..96).step_by(9) {
+            let offset = rng.random_range(5.0..9.0) * if bin % 2 == 0 { 1.0 } else { -1.0 };
+            page.iter_mut().skip(bin).step_by(96).for_each(|value| *value += offset);
+        }
+    }
+    lab.write("s", "s", &striped);
+    let (out, _) = lab.ok("preprocess --sinograms s --stripes sorting:size=7 --output sorted");
+    assert!(out.starts_with("3 sinograms of 96x90, "), "{out}");
+    assert!(rms(&lab.read("sorted"), &clean) < 0.5 * rms(&striped, &clean));
+
+    // several methods are one after the other, however they are written
+    lab.ok("preprocess --sinograms s --stripes mean:sigma=4,blocks=2,titarenko --output one");
+    lab.ok("preprocess --sinograms s --stripes mean:sigma=4,blocks=2 --stripes titarenko --output two");
+    assert_eq!(lab.read("one"), lab.read("two"));
+}
+
+#[test]
+fn zingers_leave_projections() {
+    let lab = Lab::new();
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut frame = |beam: f32| -> Vec<f32> { (0..40 * 24).map(|_| beam + rng.random_range(-3.0..3.0)).collect() };
+    let (mut projections, flat) = (vec![frame(500.0), frame(500.0)], frame(1000.0));
+    projections[0][40 * 7 + 9] = 65535.0;
+    lab.write("p", "p", &Pages { width: 40, pages: projections });
+    lab.write("f", "f", &Pages { width: 40, pages: vec![flat] });
+    let (out, _) = lab.ok("preprocess --projections p --flats f --remove-outliers 3,100 --output clean");
+    assert!(out.contains(" 1 outliers replaced"), "{out}");
+    assert!(lab.read("clean").pages.iter().flatten().all(|v| (v - std::f32::consts::LN_2).abs() < 0.02));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let lab = Lab::small();
+    for (flags, code, words) in [
+        ("--sinograms sin --stripes rings", 2, "--stripes: `rings`"),
+        ("--sinograms sin --remove-outliers 3,10", 2, "--remove-outliers"),
+        ("--sinograms sin --unsharp 1,2", 2, "--phase"),
+        ("--sinograms sin --minus-log --normalize-air 20,20", 2, "--normalize-air: 20 and 20 bins do not fit"),
+        ("--projections proj --stripes sorting", 2, "--stripes: works on sinograms"),
+        ("--projections proj --phase paganin", 2, "--energy-kev"),
+        ("--sinograms nothing", 3, "nothing"),
+    ] {
+        lab.fails(&format!("preprocess {flags} --output out"), code, &[words]);
+    }
+    lab.ok("preprocess --sinograms sin --output there");
+    lab.fails("preprocess --sinograms sin --output there", 5, &["--overwrite"]);
+}
