@@ -65,3 +65,55 @@ fn what_makes_no_sense_is_refused() {
     lab.ok("preprocess --sinograms sin --output there");
     lab.fails("preprocess --sinograms sin --output there", 5, &["--overwrite"]);
 }
+
+/// What `fbp preprocess` writes is what `fbp reconstruct` works on.
+#[test]
+fn a_reconstruction_takes_the_same_steps() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 40, slices: 5, overall: 180.0 };
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut striped = scan.sinograms();
+    for page in &mut striped.pages {
+        page.iter_mut().skip(11).step_by(48).for_each(|value| *value += 3.0);
+    }
+    lab.write("s", "s", &striped);
+    lab.ok("preprocess --sinograms s --stripes sorting:size=7 --output s-clean");
+    let clean = lab.slices("--sinograms s-clean", "r1");
+    assert_eq!(lab.slices("--sinograms s --stripes sorting:size=7", "r2"), clean);
+    assert_ne!(lab.slices("--sinograms s", "r3"), clean);
+
+    // counts behind a flat field with zingers
+    let most = striped.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let counts = scan.sinograms().turned().map(|line| 1000.0 * (-line / most).exp());
+    let mut zingers = counts.clone();
+    zingers.pages.iter_mut().for_each(|page| page[rng.random_range(50..150)] = 6e4);
+    lab.write("p", "p", &zingers);
+    lab.write("f", "f", &Pages { width: 48, pages: vec![vec![1000.0; 48 * 5]] });
+    let steps = "--flats f --remove-outliers 3,500 --normalize-air 4,4";
+    lab.ok(&format!("preprocess --projections p {steps} --output p-clean"));
+    let clean = lab.slices("--projections p-clean", "r4");
+    assert_eq!(lab.slices(&format!("--projections p {steps}"), "r5"), clean);
+    let (_, err) = lab.ok(&format!("reconstruct --projections p {steps} --output r6 --report r.json"));
+    assert!(err.contains("40 outliers were replaced"), "{err}");
+    assert!(lab.read_text("r.json").contains("\"outliers\": 40"));
+}
+
+/// A filter across rows sees the same rows whatever a run is cut into.
+#[test]
+fn the_phase_filter_does_not_depend_on_chunks() {
+    let lab = Lab::new();
+    let scan = Scan { width: 40, projections: 24, slices: 45, overall: 180.0 };
+    let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    lab.write("p", "p", &scan.sinograms().turned().map(|line| (-line / most).exp()));
+    let args = "--projections p --minus-log --phase paganin --energy-kev 20 --distance 50mm --pixel-size 1um --delta-beta 100";
+    let whole = lab.slices(args, "whole");
+    let chunks = lab.slices(&format!("{args} --device-memory 300K"), "chunks");
+    assert!(chunks == whole, "chunks");
+    let part = lab.slices(&format!("{args} --rows 14..19"), "part");
+    assert!(part.pages == whole.pages[14..19], "rows");
+    // and is close to the filter of whole projections
+    lab.ok(&format!("preprocess {args} --output filtered"));
+    let filtered = lab.slices("--projections filtered --pixel-size 1um", "r");
+    let plain = lab.slices("--projections p --minus-log --pixel-size 1um", "plain");
+    assert!(rms(&filtered, &whole) < 1e-3 * rms(&plain, &whole));
+}

@@ -25,7 +25,7 @@ use source::{Finish, Source};
 use stages::{Done, Run, stages};
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 use summary::Summary;
 
@@ -64,7 +64,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         let range = percentile_range(&source, &mut members[0].engine, &finish, low, high)?;
         reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
         writer = writer.with_range(range)?;
-        source.correction.clamped.reset();
+        source.preparation.reset();
     }
 
     let single = matches!(job.output, Some(Target::Single(_)));
@@ -84,11 +84,12 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     progress.finish();
     let done = outcome?;
     // the preview reads a sinogram once more, which must not count
-    let clamped = source.correction.clamped.counts();
+    let clamped = source.preparation.correction.clamped.counts();
+    let outliers = source.preparation.outliers.load(Relaxed);
     if let Some(path) = &job.preview {
         preview(path, &source, &done)?;
     }
-    let summary = Summary::new(job, scan, &members, &done, start.elapsed().as_secs_f64(), clamped);
+    let summary = Summary::new(job, scan, &members, &done, start.elapsed().as_secs_f64(), (clamped, outliers));
     summary.tell(&reporter);
     job.report.as_deref().map_or(Ok(()), |path| summary.write(path))
 }

@@ -5,19 +5,29 @@ use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
 use crate::io::{Stack, Watch, read_text, wait};
 use crate::plan::{Scan, StackShape};
-use crate::preprocess::{Clamped, Correction, Fields};
+use crate::preprocess::{Preparation, widened};
 use crate::report::Reporter;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Least and most rows of a projection that a filter across rows takes at once: few are mostly borders, many are much
+/// memory.
+const LEAST_BLOCK: usize = 16;
+const MOST_BLOCK: usize = 128;
 
 /// The stack, its correction and the scan that it holds.
 pub(super) struct Source {
     pub stack: Stack,
-    pub correction: Correction,
+    pub preparation: Preparation,
     sinograms: bool,
     pub scan: Scan,
+    /// Rows of projections that are filtered together, if they are filtered across rows.
+    block: Option<usize>,
+    /// The block that was filtered last: its rows, and their sinograms.
+    filtered: Mutex<(Vec<usize>, Vec<f32>)>,
 }
 
 impl Source {
@@ -54,21 +64,13 @@ impl Source {
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
         }
-        let fields = match &job.input {
-            Input::Projections { flats: Some(flats), flats2, darks, median, .. } => {
-                if darks.is_none() {
-                    reporter.note("note: no --darks, the dark level is taken as 0");
-                }
-                Some(Fields::read(flats, flats2.as_deref(), darks.as_deref(), *median, &stack)?)
-            }
-            _ => None,
-        };
-        Ok(Source {
-            stack,
-            correction: Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() },
-            sinograms,
-            scan,
-        })
+        if let Input::Projections { flats: Some(_), darks: None, .. } = &job.input {
+            reporter.note("note: no --darks, the dark level is taken as 0");
+        }
+        // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
+        let block = job.preprocess.phase.map(|paganin| paganin.halo().clamp(LEAST_BLOCK, MOST_BLOCK));
+        let preparation = Preparation::open(job, &stack, block.unwrap_or(1))?;
+        Ok(Source { stack, preparation, sinograms, scan, block, filtered: Mutex::default() })
     }
 
     /// Values of one sinogram.
@@ -104,34 +106,61 @@ impl Source {
                 }
             }
             for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                self.correction.apply(row, slice, p, total);
+                self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total);
             }
+            self.preparation.sinogram(sinogram);
             Ok(())
         })
     }
 
-    /// Each projection's rows are read at once and go from there to their sinograms.
     fn read_projections(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+        match self.block {
+            None => self.turn_projections(which, out)?,
+            Some(block) => {
+                // slices in order: most are in the block that was filtered last
+                let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+                for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
+                    let first = slice / block * block;
+                    let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
+                    if filtered.0 != rows {
+                        filtered.0.clear();
+                        filtered.1.resize(rows.len() * self.sinogram_len(), 0.0);
+                        self.turn_projections(&rows, &mut filtered.1)?;
+                        filtered.0 = rows;
+                    }
+                    let at = (slice - first) * self.sinogram_len();
+                    sinogram.copy_from_slice(&filtered.1[at..at + self.sinogram_len()]);
+                }
+            }
+        }
+        out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| self.preparation.sinogram(sinogram));
+        Ok(())
+    }
+
+    /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
+    fn turn_projections(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
         let (bins, used, total) = (self.scan.geometry.bins, &self.scan.used, self.stack.len());
+        let (halo, height) = (self.preparation.halo(), self.stack.height());
         let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
         for sinogram in out.chunks_mut(self.sinogram_len()) {
             for (rows, row) in rows_of.iter_mut().zip(sinogram.chunks_mut(bins)) {
                 rows.push(row);
             }
         }
-        let span = span_of(which);
+        // rows next to each other together, others one by one
+        let spans = match span_of(which) {
+            span if span.len() == which.len() => vec![span],
+            _ => which.iter().map(|&z| z..z + 1).collect(),
+        };
         rows_of.into_par_iter().zip(used).try_for_each_init(Vec::new, |band, (rows, &p)| -> Result<()> {
-            band.resize(which.len() * bins, 0.0);
-            if span.len() == which.len() {
-                self.stack.read_rows(p, span.clone(), band)?;
-            } else {
-                for (row, &z) in band.chunks_mut(bins).zip(which) {
-                    self.stack.read_rows(p, z..z + 1, row)?;
-                }
-            }
-            for ((row, band), &z) in rows.into_iter().zip(band.chunks_mut(bins)).zip(which) {
-                self.correction.apply(band, z, p, total);
-                row.copy_from_slice(band);
+            let mut rows = rows.into_iter();
+            for span in &spans {
+                let read = widened(span, halo, height);
+                band.resize(read.len() * bins, 0.0);
+                self.stack.read_rows(p, read.clone(), band)?;
+                self.preparation.projection(band, read.clone(), span.clone(), p, total);
+                let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
+                wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
             }
             Ok(())
         })

@@ -28,6 +28,8 @@ pub(super) struct Summary<'a> {
     /// Until the first slice was read.
     pub start: f64,
     pub clamped: ClampedCounts,
+    /// Pixels that were replaced as outliers.
+    pub outliers: u64,
 }
 
 impl<'a> Summary<'a> {
@@ -37,12 +39,23 @@ impl<'a> Summary<'a> {
         members: &'a [Member],
         done: &'a Done,
         seconds: f64,
-        clamped: ClampedCounts,
+        (clamped, outliers): (ClampedCounts, u64),
     ) -> Self {
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
         let slices = scan.slices.len();
         let geometry = &scan.geometry;
-        Summary { job, members, done, geometry, slices, updates, seconds, start: seconds - done.seconds, clamped }
+        Summary {
+            job,
+            members,
+            done,
+            geometry,
+            slices,
+            updates,
+            seconds,
+            start: seconds - done.seconds,
+            clamped,
+            outliers,
+        }
     }
 
     /// Seconds of all devices.
@@ -90,6 +103,9 @@ impl<'a> Summary<'a> {
                 c.dead,
                 c.non_finite
             ));
+        }
+        if self.outliers > 0 {
+            reporter.note(&format!("note: {} outliers were replaced", self.outliers));
         }
         if self.done.clipped > 0 {
             let what = match self.job.dtype {
@@ -169,6 +185,7 @@ impl<'a> Summary<'a> {
             "peak_memory": peak_memory(),
             "clamped": self.clamped.total(),
             "clamped_by_reason": self.clamped,
+            "outliers": self.outliers,
             "clipped": self.done.clipped,
             "notes": first.plan.notes,
         });

@@ -166,6 +166,12 @@ impl Preparation {
         self.correction.count(counts);
     }
 
+    /// Starts counting again what is replaced.
+    pub fn reset(&self) {
+        self.correction.clamped.reset();
+        self.outliers.store(0, Relaxed);
+    }
+
     /// Takes stripes out of a sinogram `[projection][bin]` of corrected rows in place.
     ///
     /// Sinograms may be taken side by side; each needs [`memory`](Self::memory).
