@@ -105,7 +105,8 @@ fn the_phase_filter_does_not_depend_on_chunks() {
     let scan = Scan { width: 40, projections: 24, slices: 45, overall: 180.0 };
     let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
     lab.write("p", "p", &scan.sinograms().turned().map(|line| (-line / most).exp()));
-    let args = "--projections p --minus-log --phase paganin --energy-kev 20 --distance 50mm --pixel-size 1um --delta-beta 100";
+    let args =
+        "--projections p --minus-log --phase paganin --energy-kev 20 --distance 50mm --pixel-size 1um --delta-beta 100";
     let whole = lab.slices(args, "whole");
     let chunks = lab.slices(&format!("{args} --device-memory 300K"), "chunks");
     assert!(chunks == whole, "chunks");

@@ -229,6 +229,8 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         };
         let write_again = free_slices.clone();
         let down = scope.spawn(move || {
+            // nothing is delivered after this thread
+            let _presence = Presence(work, place);
             if shared {
                 return take_over(session, shape, reconstructed, deliver);
             }
@@ -338,7 +340,6 @@ fn hand_over(session: &Session, fed: Receiver<Piece>, out: Sender<Chunk>) -> Res
 }
 
 /// Chunk after chunk, each into the next `room` that is free; the seconds of filtering and of back projection.
-#[allow(clippy::too_many_arguments)]
 fn compute(
     session: &Session,
     kernels: &mut Kernels,
