@@ -8,7 +8,7 @@ use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::known::KnownFailures;
 use crate::model;
-use crate::plan::{Avoid, Plan, Scan, available_memory, human};
+use crate::plan::{Avoid, PIECES, Plan, Scan, available_memory, human};
 use crate::profile::ProfileStore;
 use crate::profile::facts::DeviceFacts;
 use crate::report::Reporter;
@@ -32,7 +32,12 @@ impl Member {
             let (_, gu_per_s) = model::bound(&self.plan.spec, rates, &self.facts)?;
             Some(gu_per_s * 1e9 * scan.slices.len() as f64 / Plan::updates(scan))
         };
-        Pace { chunk: self.plan.chunk, pass: self.plan.spec.slices as usize, rate: measured.or_else(bound) }
+        Pace {
+            chunk: self.plan.chunk,
+            pass: self.plan.spec.slices as usize,
+            room: if self.engine.is_whole() { self.plan.sets } else { PIECES },
+            rate: measured.or_else(bound),
+        }
     }
 }
 

@@ -205,7 +205,6 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
             let _ = rows_back.send(rows);
             let _ = room_back.send(slices);
         }
-        work.ready(place);
     }
     let (to_compute, uploaded) = unbounded();
     let (to_download, reconstructed) = unbounded();
@@ -269,7 +268,6 @@ fn device_in_parts(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         // the receivers are here
         let _ = free_sinograms.send(engine.session.host_memory(chunk * in_slice)?);
         let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
-        work.ready(place);
     }
     drop(slices_back);
     let mut busy = DeviceSeconds::default();

@@ -12,6 +12,8 @@ pub(super) struct Pace {
     pub chunk: usize,
     /// Slices of a kernel run; a chunk is a multiple of it where that is possible.
     pub pass: usize,
+    /// Chunks that there is room for at first.
+    pub room: usize,
     /// Slices a second as far as they can be foretold.
     pub rate: Option<f64>,
 }
@@ -57,11 +59,11 @@ impl Worker {
 }
 
 impl Work {
-    /// `slices` slices for some devices, none of which has room yet.
+    /// `slices` slices for some devices.
     pub fn new(slices: usize, paces: &[Pace], window: Option<usize>) -> Self {
         let devices = paces
             .iter()
-            .map(|&pace| Worker { pace, room: 0, given: Vec::new(), alive: true, first: None, done: 0 })
+            .map(|&pace| Worker { pace, room: pace.room, given: Vec::new(), alive: true, first: None, done: 0 })
             .collect();
         Work {
             state: Mutex::new(State { todo: std::iter::once(0..slices).collect(), devices }),
@@ -138,7 +140,7 @@ impl Work {
 }
 
 impl State {
-    /// The first slices that are left, for the device with the most room for them.
+    /// The first slices that are left, for the device that has least to do and did least.
     fn hand_out(&mut self, window: usize) -> Option<(usize, Range<usize>)> {
         let first = self.todo.front()?.start;
         let oldest = self.devices.iter().flat_map(|d| &d.given).map(|given| given.start).fold(first, usize::min);
@@ -150,7 +152,7 @@ impl State {
         let alive = self.devices.iter().filter(|d| d.alive).count();
         let mut with_room: Vec<usize> = (0..self.devices.len()).filter(|&d| self.devices[d].room > 0).collect();
         with_room.retain(|&d| self.devices[d].alive);
-        with_room.sort_by_key(|&d| (self.devices[d].in_hand(), d));
+        with_room.sort_by_key(|&d| (self.devices[d].in_hand(), self.devices[d].done, d));
         for device in with_room {
             let Pace { chunk, pass, .. } = self.devices[device].pace;
             // smaller ones towards the end, so that all devices end together
@@ -192,13 +194,12 @@ mod tests {
     use super::*;
 
     fn pace(chunk: usize, rate: Option<f64>) -> Pace {
-        Pace { chunk, pass: 1, rate }
+        Pace { chunk, pass: 1, room: 1, rate }
     }
 
     /// All that is handed out while `device` has room and does it at once.
     fn drain(work: &Work, device: usize) -> Vec<usize> {
         let mut all = Vec::new();
-        work.ready(device);
         while let Some((who, range)) = work.next() {
             assert_eq!(who, device);
             work.done(who, range.clone());
@@ -210,15 +211,14 @@ mod tests {
 
     #[test]
     fn one_device_takes_whole_chunks_in_order() {
-        let work = Work::new(10, &[pace(4, None)], None);
-        work.ready(0);
-        work.ready(0);
+        let work = Work::new(10, &[Pace { room: 2, ..pace(4, None) }], None);
         assert_eq!(work.next(), Some((0, 0..4)));
         assert_eq!(work.next(), Some((0, 4..8)));
         work.done(0, 0..2);
         work.done(0, 2..4);
         work.done(0, 4..8);
         assert!(!work.complete());
+        work.ready(0);
         assert_eq!(drain(&work, 0), [8, 9]);
         assert!(work.complete());
         assert_eq!(work.shares(), [10]);
@@ -227,7 +227,6 @@ mod tests {
     #[test]
     fn what_a_lost_device_had_is_done_by_another() {
         let work = Work::new(12, &[pace(3, None), pace(3, None)], None);
-        work.ready(0);
         assert_eq!(work.next(), Some((0, 0..3)));
         work.done(0, 0..1);
         work.leave(0);
@@ -240,7 +239,6 @@ mod tests {
     #[test]
     fn without_devices_nothing_is_awaited() {
         let work = Work::new(5, &[pace(2, None)], None);
-        work.ready(0);
         assert!(work.next().is_some());
         work.leave(0);
         assert_eq!(work.next(), None);
@@ -250,9 +248,7 @@ mod tests {
     #[test]
     fn a_window_keeps_devices_together() {
         let work = Work::new(100, &[pace(10, None), pace(10, None)], Some(15));
-        work.ready(0);
         assert_eq!(work.next(), Some((0, 0..10)));
-        work.ready(1);
         // only five more, as 0 is not done
         assert_eq!(work.next(), Some((1, 10..15)));
         work.done(1, 10..15);
@@ -264,16 +260,12 @@ mod tests {
     #[test]
     fn a_slow_device_takes_nothing_that_it_would_be_waited_for() {
         let work = Work::new(100, &[pace(10, Some(100.0)), pace(10, Some(1.0))], None);
-        work.ready(1);
-        work.ready(0);
         // the fast one needs a second for everything; the slow one does one slice in it
         let (device, range) = work.next().unwrap();
         assert_eq!((device, range.len()), (0, 10));
         assert_eq!(work.next(), Some((1, 10..11)));
         // and it is not asked for the last ones
         let work = Work::new(100, &[pace(100, Some(100.0)), Pace { pass: 2, ..pace(10, Some(1.0)) }], None);
-        work.ready(1);
-        work.ready(0);
         assert_eq!(work.next(), Some((0, 0..25)));
         work.ready(0);
         assert_eq!(work.next(), Some((0, 25..44)));
@@ -282,8 +274,6 @@ mod tests {
     #[test]
     fn devices_end_together() {
         let work = Work::new(20, &[pace(16, None), pace(16, None)], None);
-        work.ready(0);
-        work.ready(1);
         assert_eq!(work.next(), Some((0, 0..5)));
         assert_eq!(work.next(), Some((1, 5..9)));
     }
