@@ -2,12 +2,14 @@
 
 use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
-use fbp::error::{Error, Result};
+use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::{commands, config, pipeline};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::flag;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
@@ -75,17 +77,14 @@ fn clipped(message: &str) -> String {
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
-/// What the first SIGINT or SIGTERM sets; the second ends the program.
+/// What the first signal sets that asks for an end; the second ends the program at once, which leaves temporary files only.
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
     let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = cancelled.clone();
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            // asked twice: stop at once; finished slices are whole, temporary names are ignored
-            std::process::exit(75);
-        }
-    })
-    .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
+        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), cancelled.clone())
+            .and_then(|_| flag::register(signal, cancelled.clone()))
+            .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+    }
     Ok(cancelled)
 }
 

@@ -797,7 +797,9 @@ fn tags_of_a_slice() {
     let mut decoder = tiff::decoder::Decoder::new(fs::File::open(&files[0]).unwrap()).unwrap();
     decoder.next_image().unwrap();
     assert_eq!(decoder.get_tag_ascii_string(Tag::Software).unwrap(), "fbp test");
-    assert_eq!(decoder.get_tag_ascii_string(Tag::ImageDescription).unwrap(), "slice 6");
+    let bytes: Vec<u8> = slice(6).iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let description = format!("{{\"slice\":6,\"crc32\":\"{:08x}\"}}", crc32fast::hash(&bytes));
+    assert_eq!(decoder.get_tag_ascii_string(Tag::ImageDescription).unwrap(), description);
     assert_eq!(decoder.get_tag_u16_vec(Tag::Unknown(297)).unwrap(), [1, 2]);
     assert_eq!(decoder.get_tag_u32(Tag::RowsPerStrip).unwrap(), 2);
     write_image(&dir.path().join("y.tif"), 3, 2, &slice(0), F32, "Grüße\n").unwrap();

@@ -1,5 +1,6 @@
 //! Where sinograms come from, and what is done to slices before they are written.
 
+use super::record::digest;
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
@@ -69,6 +70,12 @@ impl Source {
             sinograms,
             scan,
         })
+    }
+
+    /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
+    pub fn fingerprint(&self) -> String {
+        let fields = self.correction.fields.as_ref().map_or("", |fields| &fields.fingerprint);
+        digest([&self.stack.fingerprint(), fields])
     }
 
     /// Values of one sinogram.
