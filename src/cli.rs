@@ -13,7 +13,7 @@ Exit codes:
   3   input: missing, corrupt or inconsistent files
   4   device or driver
   5   output: disk full, permission, not empty
-  75  interrupted after a clean stop";
+  75  interrupted after a clean stop, run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
