@@ -4,12 +4,11 @@ use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
 use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::{commands, config, pipeline};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::flag;
+use nix::sys::signal::{SigSet, Signal};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
@@ -78,13 +77,21 @@ fn clipped(message: &str) -> String {
 }
 
 /// What the first signal sets that asks for an end; the second ends the program at once, which leaves temporary files only.
+///
+/// Signals are blocked and waited for, as drivers put handlers of their own in place of ours.
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
+    // all threads that are made from here on inherit it
+    signals.thread_block().map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
     let cancelled = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
-        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), cancelled.clone())
-            .and_then(|_| flag::register(signal, cancelled.clone()))
-            .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
-    }
+    let flag = cancelled.clone();
+    std::thread::spawn(move || {
+        while signals.wait().is_ok() {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED.into());
+            }
+        }
+    });
     Ok(cancelled)
 }
 

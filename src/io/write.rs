@@ -580,8 +580,12 @@ impl Temporary {
         if !overwrite && self.end.exists() {
             return Err(Error::output(&self.end, "exists by now; is another run writing to the same --output?"));
         }
-        fs::rename(&self.path, &self.end)
-            .map_err(|e| Error::output(&self.end, format!("cannot be given its name: {e}")))?;
+        fs::rename(&self.path, &self.end).map_err(|e| {
+            Error::output(
+                &self.end,
+                format!("cannot be given its name: {e}; is the directory there, and may it be written to?"),
+            )
+        })?;
         Ok(self.end.clone()) // dropping removes the old name, which is gone
     }
 }
