@@ -1,6 +1,7 @@
 //! The command line, as a declaration. Nothing here knows the rest of the crate.
 
 use clap::{ArgAction, Args, Parser, Subcommand};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ Exit codes:
   3   input: missing, corrupt or inconsistent files
   4   device or driver
   5   output: disk full, permission, not empty
-  75  interrupted after a clean stop";
+  75  interrupted after a clean stop, run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -268,6 +269,10 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Output")]
     #[serde(skip_serializing_if = "is_false")]
     pub overwrite: bool,
+    /// Keep the slices that are there, whole and of this very run; do the others
+    #[arg(long, conflicts_with = "overwrite", help_heading = "Output")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub resume: bool,
 
     /// Run file (TOML) with any of these flags as keys; flags win
     #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
@@ -321,6 +326,10 @@ pub struct ReconstructArgs {
     #[arg(long, short, conflicts_with = "verbose", help_heading = "Running")]
     #[serde(skip)]
     pub quiet: bool,
+    /// What the record of a run says beside the run
+    #[arg(skip)]
+    #[serde(skip_serializing)]
+    pub facts: IgnoredAny,
 }
 
 fn is_false(value: &bool) -> bool {

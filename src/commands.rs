@@ -19,7 +19,7 @@ use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
-use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, read_text, write_image};
+use crate::io::{Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, read_text, write_image};
 use crate::kernelgen::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,
@@ -471,11 +471,12 @@ pub fn info(args: &InfoArgs) -> Result<String> {
             }
         }
     }
+    let description = described(&stack.files()[0]).filter(|_| stack.len() == 1);
     if args.json {
         return Ok(format!(
             "{:#}\n",
             json!({
-                "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
+                "slice": description, "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
                 "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
                 "notes": stack.notes(),
             })
@@ -493,6 +494,11 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         stack.len(),
         stack.len()
     );
+    if let Some(Description { slice, stamp: Some(stamp), .. }) = description {
+        text += &format!("slice {slice} of run {}, axis at bin {}", stamp.run, stamp.center);
+        text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();
+        text.push('\n');
+    }
     for note in stack.notes() {
         text += &format!("note: {note}\n");
     }

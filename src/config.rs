@@ -59,6 +59,8 @@ pub struct Job {
     pub mask: Option<f64>,
     pub preview: Option<PathBuf>,
     pub overwrite: bool,
+    /// Slices of this very run that are there are kept.
+    pub resume: bool,
     pub dry_run: bool,
     /// Wait for files until nothing has come for so long.
     pub watch: Option<Duration>,
@@ -211,6 +213,9 @@ impl Ranges {
     }
 }
 
+/// The table of a run's record that is not about what to do, but about what was done.
+pub const FACTS: &str = "facts";
+
 /// Merges flags over the run file that `--config` names, if any.
 pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
@@ -259,6 +264,8 @@ const CONTRADICTIONS: &[(&str, &str)] = &[
     ("no-self-test", "self-test"),
     ("range", "percentile"),
     ("percentile", "range"),
+    ("overwrite", "resume"),
+    ("resume", "overwrite"),
 ];
 
 /// Keys that a run file may have: the long flags, less those about the run file itself.
@@ -280,7 +287,7 @@ fn known_keys() -> Vec<String> {
 fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
     let known = known_keys();
     for key in table.keys() {
-        if !known.contains(key) {
+        if key != FACTS && !known.contains(key) {
             let nearest = known
                 .iter()
                 // nothing like a flag is that long
@@ -639,6 +646,16 @@ impl Job {
                 path.display()
             )));
         }
+        if args.resume && args.overwrite {
+            return Err(Error::usage("--resume keeps slices and --overwrite replaces them: give one of them"));
+        }
+        if let (true, Some(Target::Single(path))) = (args.resume, &output) {
+            return Err(Error::usage(format!(
+                "--resume: {} is one file, which is there as a whole or not at all; leave --resume out, or name a directory \
+                 or a pattern such as out/r-%05i.tif as --output",
+                path.display()
+            )));
+        }
         Ok(Job {
             input,
             minus_log,
@@ -675,6 +692,7 @@ impl Job {
             mask: args.mask,
             preview: args.preview.clone(),
             overwrite: args.overwrite,
+            resume: args.resume,
             dry_run: args.dry_run,
             watch: text(&args.watch).map(|t| parse_patience(&t)).transpose()?,
             expect: args.expect,

@@ -43,6 +43,9 @@ pub enum Error {
     Unequal(String),
 }
 
+/// The exit code of a run that a signal stopped.
+pub const INTERRUPTED: u8 = 75;
+
 /// The line of a compiler's log that says most.
 pub fn first_error(log: &str) -> &str {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -62,7 +65,7 @@ impl Error {
             Error::Input(_) => 3,
             Error::Device(_) | Error::Memory(_) | Error::Wrong(_) | Error::KernelBuild { .. } => 4,
             Error::Output(_) => 5,
-            Error::Interrupted(_) => 75,
+            Error::Interrupted(_) => INTERRUPTED,
         }
     }
 

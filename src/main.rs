@@ -2,8 +2,9 @@
 
 use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
-use fbp::error::{Error, Result};
+use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::{commands, config, pipeline};
+use nix::sys::signal::{SigSet, Signal};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -76,17 +77,22 @@ fn clipped(message: &str) -> String {
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
-/// What the first SIGINT or SIGTERM sets; the second ends the program.
+/// What the first signal sets that asks for an end; the second ends the program at once, which leaves temporary files only.
+///
+/// Signals are blocked and waited for, as drivers put handlers of their own in place of ours.
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
+    let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
+    // all threads that are made from here on inherit it
+    signals.thread_block().map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            // asked twice: stop at once; finished slices are whole, temporary names are ignored
-            std::process::exit(75);
+    std::thread::spawn(move || {
+        while signals.wait().is_ok() {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED.into());
+            }
         }
-    })
-    .map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+    });
     Ok(cancelled)
 }
 

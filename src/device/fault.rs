@@ -13,7 +13,8 @@ pub(super) fn asked() -> Option<String> {
 
 /// What a driver's version gets appended, so that no fault is taken for the driver's own.
 pub(super) fn mark() -> String {
-    asked().map(|words| format!(" with {VARIABLE}={words}")).unwrap_or_default()
+    let wrong = |words: &String| words.split(',').any(|word| !word.contains('='));
+    asked().filter(wrong).map(|words| format!(" with {VARIABLE}={words}")).unwrap_or_default()
 }
 
 /// Bins by which the kernel of this name finds its positions wrong.

@@ -5,15 +5,19 @@
 
 mod convert;
 mod decode;
+mod lock;
 mod order;
 mod stack;
+mod stamp;
 mod text;
 mod watch;
 mod write;
 
 pub use convert::SampleType;
+pub use lock::{Hold, Lock};
 pub use order::natural;
 pub use stack::Stack;
+pub use stamp::{Description, Found, Stamp, described, examine};
 pub use text::read_text;
 pub use watch::{Watch, wait};
-pub use write::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+pub use write::{Dtype, Encoding, Present, SliceWriter, Target, write_image, write_text};

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files that a run may open besides the stack's.
@@ -19,6 +20,21 @@ fn may_stay_open(files: usize) -> bool {
     rlimit::increase_nofile_limit(wanted).is_ok_and(|limit| limit >= wanted)
 }
 
+/// What tells whether a file has been written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    bytes: u64,
+    /// Seconds and nanoseconds of the last change.
+    changed: (i64, i64),
+}
+
+impl FileState {
+    fn of(file: &File) -> std::io::Result<FileState> {
+        let meta = file.metadata()?;
+        Ok(FileState { bytes: meta.len(), changed: (meta.mtime(), meta.mtime_nsec()) })
+    }
+}
+
 /// Pages of one size and sample type, in natural order of the file names.
 ///
 /// Opening reads headers alone; [`Stack::read_rows`] may be called from many threads at once.
@@ -27,8 +43,8 @@ fn may_stay_open(files: usize) -> bool {
 pub struct Stack {
     flag: String,
     files: Vec<PathBuf>,
-    /// Size of each file in bytes when its header was read, and its handle when it stays open.
-    states: Vec<(u64, Option<File>)>,
+    /// What each file was when its header was read, and its handle when it stays open.
+    states: Vec<(FileState, Option<File>)>,
     /// Index of the file, number of the page in it, and its layout.
     pages: Vec<(usize, usize, Page)>,
     width: usize,
@@ -52,8 +68,8 @@ impl Stack {
         let opened: Vec<Result<_>> = files.par_iter().map(|path| open_file(path, flag, keep)).collect();
         let (mut states, mut pages) = (Vec::new(), Vec::new());
         for (index, result) in opened.into_iter().enumerate() {
-            let (length, handle, found) = result?;
-            states.push((length, handle));
+            let (state, handle, found) = result?;
+            states.push((state, handle));
             pages.extend(found.into_iter().enumerate().map(|(number, page)| (index, number, page)));
         }
         let Some((_, _, first)) = pages.first() else {
@@ -135,6 +151,17 @@ impl Stack {
         if other(page + 1) || *number > 0 { format!("{name} page {number}") } else { name }
     }
 
+    /// What tells this stack from another without reading it: a line for every file with its name, size and time of the
+    /// last change, and one with the shape.
+    pub fn fingerprint(&self) -> String {
+        let shape = format!("{} pages of {}x{}, {}\n", self.len(), self.width, self.height, self.sample);
+        let file = |(path, (state, _)): (&PathBuf, &(FileState, _))| {
+            let (seconds, nanoseconds) = state.changed;
+            format!("{:?} {} {seconds}.{nanoseconds:09}\n", file_name(path), state.bytes)
+        };
+        shape + &self.files.iter().zip(&self.states).map(file).collect::<String>()
+    }
+
     /// What a person should know about the files: ignored ones, numbers left out.
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -161,7 +188,7 @@ impl Stack {
             )));
         }
         let path = &self.files[*file];
-        let (length, handle) = &self.states[*file];
+        let (before, handle) = &self.states[*file];
         let opened;
         let file = match handle {
             Some(file) => file,
@@ -170,12 +197,17 @@ impl Stack {
                 &opened
             }
         };
-        let now = file.metadata().map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?.len();
-        if now > *length {
-            let message = format!("had {length} bytes and has {now} now; is something writing to it?");
+        let done = layout.read_rows(file, rows, out);
+        // behind the read, so that nothing can come between
+        let now = FileState::of(file).map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?;
+        if now != *before {
+            let message = match now.bytes == before.bytes {
+                true => "was written to since this run began".to_owned(),
+                false => format!("had {} bytes and has {} now", before.bytes, now.bytes),
+            };
+            let message = format!("{message}; is something writing to it? Run again when it is complete");
             return Err(bad(&self.flag, path, message));
         }
-        let done = layout.read_rows(file, rows, out);
         done.map_err(|e| bad(&self.flag, path, format!("page {number}: {e}")))
     }
 }
@@ -188,20 +220,20 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Opens a file and tells its size in bytes.
-fn open_plain(path: &Path, flag: &str) -> Result<(File, u64)> {
+/// Opens a file and tells what it is now.
+fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
     let cannot = |e| bad(flag, path, format!("cannot be read: {e}"));
     let file = File::open(path).map_err(cannot)?;
-    let length = file.metadata().map_err(cannot)?.len();
-    Ok((file, length))
+    let state = FileState::of(&file).map_err(cannot)?;
+    Ok((file, state))
 }
 
-type Opened = (u64, Option<File>, Vec<Page>);
+type Opened = (FileState, Option<File>, Vec<Page>);
 
 fn open_file(path: &Path, flag: &str, keep: bool) -> Result<Opened> {
-    let (file, length) = open_plain(path, flag)?;
-    let pages = read_pages(&file, length).map_err(|e| bad(flag, path, e))?;
-    Ok((length, keep.then_some(file), pages))
+    let (file, state) = open_plain(path, flag)?;
+    let pages = read_pages(&file, state.bytes).map_err(|e| bad(flag, path, e))?;
+    Ok((state, keep.then_some(file), pages))
 }
 
 /// The files that `spec` means, in natural order.

@@ -1,5 +1,6 @@
 //! Slices as TIFF files: complete under their final name, or not there.
 
+use super::stamp::{Description, Stamp, digits, fraction};
 use crate::error::{Error, Result};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -13,11 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tiff::encoder::colortype::{ColorType, Gray8, Gray16, Gray32Float};
 use tiff::encoder::{TiffEncoder, TiffKind, TiffKindBig, TiffKindStandard, TiffValue};
-use tiff::tags::{PhotometricInterpretation, SampleFormat, Tag};
+use tiff::tags::{PhotometricInterpretation, ResolutionUnit, SampleFormat, Tag};
 use tiff::{TiffError, TiffResult};
 
 /// A classic TIFF holds less than this; what is larger becomes BigTIFF.
 const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
+/// A name that is never given, to see whether a directory can be written to.
+const WRITE_TEST: &str = "fbp-write-test";
 /// Bytes of one strip, about.
 const STRIP: usize = 256 << 10;
 
@@ -150,6 +153,74 @@ impl Target {
         }
     }
 
+    /// The file beside the slices that says how they were made: `fbp-run.toml` in a directory, else named like the output.
+    pub fn record(&self) -> PathBuf {
+        let name = match self {
+            Target::Directory(_) => "fbp".into(),
+            Target::Pattern { prefix, .. } => prefix.trim_end_matches(['-', '_', '.']).to_owned(),
+            Target::Single(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        let name = if name.is_empty() { "fbp" } else { &name };
+        self.directory().join(format!("{name}-run.toml"))
+    }
+
+    /// The hidden file whose lock says that a run writes here.
+    pub fn lock(&self) -> PathBuf {
+        match self {
+            Target::Directory(directory) => directory.join(".fbp-lock"),
+            _ => self.record().with_file_name(format!(".{}.fbp-lock", self.stem())),
+        }
+    }
+
+    /// The name of files, less the number.
+    fn stem(&self) -> String {
+        match self {
+            Target::Directory(_) => "slice_.tif".into(),
+            Target::Pattern { prefix, suffix, .. } => format!("{prefix}{suffix}"),
+            Target::Single(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Makes the directory that the files go to.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be made.
+    pub fn make_directory(&self) -> Result<()> {
+        let directory = self.directory();
+        fs::create_dir_all(directory)
+            .map_err(|e| Error::output(directory, format!("cannot make this directory: {e}; choose another --output")))
+    }
+
+    /// Removes the temporary files that runs into this output left when they were killed. Only for who knows that no other
+    /// run writes here.
+    pub fn sweep(&self) {
+        for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
+            if self.is_temporary(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_file(entry.path()); // it is hidden, and the next run tries again
+            }
+        }
+    }
+
+    /// Whether a file of this name in the directory is one of this output that has not got its name.
+    fn is_temporary(&self, name: &str) -> bool {
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let Some((name, tail)) = name.strip_prefix('.').and_then(|name| name.rsplit_once(".part-")) else {
+            return false;
+        };
+        let (prefix, suffix) = match self {
+            Target::Directory(_) => ("slice_", ".tif"),
+            Target::Pattern { prefix, suffix, .. } => (prefix.as_str(), suffix.as_str()),
+            Target::Single(_) => ("", ""),
+        };
+        let slice = || name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(number);
+        let ours = match self {
+            Target::Single(_) => name == self.stem(),
+            _ => slice() || name == WRITE_TEST,
+        };
+        let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);
+        tail.split_once('-').is_some_and(|(process, count)| number(process) && number(count)) && (ours || is_record())
+    }
+
     /// The directory that the files go to.
     pub fn directory(&self) -> &Path {
         match self {
@@ -191,6 +262,7 @@ pub struct SliceWriter {
     encoding: Encoding,
     overwrite: bool,
     software: String,
+    stamp: Option<Stamp>,
     indices: Vec<usize>,
     written: Vec<bool>,
     clamped: u64,
@@ -235,9 +307,7 @@ impl SliceWriter {
             return Err(Error::usage(format!("slices of {width}x{height} pixels cannot be written")));
         }
         let directory = target.directory().to_owned();
-        fs::create_dir_all(&directory).map_err(|e| {
-            Error::output(&directory, format!("cannot make this directory: {e}; choose another --output"))
-        })?;
+        target.make_directory()?;
         if let Some((path, what)) = occupied(&target, indices, present)? {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
@@ -259,7 +329,7 @@ impl SliceWriter {
                 Some(Single { encoder, temporary })
             }
             _ => {
-                drop(Temporary::create(&directory.join("fbp-write-test"))?);
+                drop(Temporary::create(&directory.join(WRITE_TEST))?);
                 None
             }
         };
@@ -270,6 +340,7 @@ impl SliceWriter {
             encoding,
             overwrite: present == Present::Anything,
             software: software.to_owned(),
+            stamp: None,
             indices: indices.to_vec(),
             written: vec![false; indices.len()],
             clamped: 0,
@@ -285,6 +356,18 @@ impl SliceWriter {
         self.encoding.range = Some(range);
         self.encoding.checked_range()?;
         Ok(self)
+    }
+
+    /// The same output whose slices say what run they are of.
+    pub fn stamped(self, stamp: Stamp) -> SliceWriter {
+        SliceWriter { stamp: Some(stamp), ..self }
+    }
+
+    /// Takes slices that have files already as written; others are not announced.
+    pub fn keep(&mut self, kept: &[usize]) {
+        for (index, written) in self.indices.iter().zip(&mut self.written) {
+            *written |= kept.binary_search(index).is_ok();
+        }
     }
 
     /// Writes slice `index`, row-major, `width * height` values. A directory or pattern takes
@@ -361,7 +444,7 @@ impl SliceWriter {
             data,
             encoding: self.encoding,
             software: &self.software,
-            slice: Some(index),
+            slice: Some((index, self.stamp.as_ref())),
             number,
         }
     }
@@ -417,6 +500,17 @@ pub fn write_image(
     Ok(())
 }
 
+/// Writes a text, replacing what is there; the file appears complete or not at all.
+///
+/// # Errors
+/// [`Error::Output`] when it cannot be written.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    let (temporary, mut file) = Temporary::create(path)?;
+    file.write_all(text.as_bytes()).map_err(|e| failed(path, &TiffError::IoError(e)))?;
+    temporary.rename(true)?;
+    Ok(())
+}
+
 /// What of the output is in the way: its path, and what is wrong with it.
 fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Option<(PathBuf, String)>> {
     let others = match present {
@@ -430,7 +524,7 @@ fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Opti
         for entry in fs::read_dir(directory).map_err(cannot)? {
             let path = entry.map_err(cannot)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if !name.starts_with('.') && !others.contains(&path) {
+            if !name.starts_with('.') && !others.contains(&path) && path != target.record() {
                 let what = match present {
                     Present::Slices(_) => format!("the directory holds {name}, which is no slice of this run"),
                     _ => format!("the directory is not empty (it holds {name})"),
@@ -487,8 +581,12 @@ impl Temporary {
         if !overwrite && self.end.exists() {
             return Err(Error::output(&self.end, "exists by now; is another run writing to the same --output?"));
         }
-        fs::rename(&self.path, &self.end)
-            .map_err(|e| Error::output(&self.end, format!("cannot be given its name: {e}")))?;
+        fs::rename(&self.path, &self.end).map_err(|e| {
+            Error::output(
+                &self.end,
+                format!("cannot be given its name: {e}; is the directory there, and may it be written to?"),
+            )
+        })?;
         Ok(self.end.clone()) // dropping removes the old name, which is gone
     }
 }
@@ -521,7 +619,8 @@ struct Page<'a> {
     data: &'a [f32],
     encoding: Encoding,
     software: &'a str,
-    slice: Option<usize>,
+    /// Number of the slice, and what its run says.
+    slice: Option<(usize, Option<&'a Stamp>)>,
     /// Number of the page and of all pages.
     number: Option<(usize, usize)>,
 }
@@ -568,13 +667,21 @@ impl Page<'_> {
         let mut image = encoder.new_image::<C>(u32::try_from(self.width)?, u32::try_from(self.height)?)?;
         let rows = (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height);
         image.rows_per_strip(u32::try_from(rows)?)?;
+        let mut crc = crc32fast::Hasher::new();
         for strip in self.data.chunks(rows * self.width) {
-            image.write_strip(&convert(strip))?;
+            let samples = convert(strip);
+            crc.update(&samples.data());
+            image.write_strip(&samples)?;
         }
         let ascii: String = self.software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         image.encoder().write_tag(Tag::Software, ascii.as_str())?;
-        if let Some(slice) = self.slice {
-            image.encoder().write_tag(Tag::ImageDescription, format!("slice {slice}").as_str())?;
+        if let Some((slice, stamp)) = self.slice {
+            let description = Description { slice, crc32: digits(crc), stamp: stamp.cloned() };
+            let text = serde_json::to_string(&description).map_err(std::io::Error::from)?;
+            image.encoder().write_tag(Tag::ImageDescription, text.as_str())?;
+            if let Some(resolution) = stamp.and_then(|stamp| fraction(stamp.per_centimetre?)) {
+                image.resolution(ResolutionUnit::Centimeter, resolution);
+            }
         }
         if let Some((page, pages)) = self.number {
             // PageNumber has 16 bits a value

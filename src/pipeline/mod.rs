@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod crew;
 mod engine;
+mod record;
 mod selftest;
 mod source;
 mod stages;
@@ -19,8 +20,10 @@ use crate::config::{Job, Scaling, run_file};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Encoding, Present, SliceWriter, Target};
 use crate::picture::{Panel, write_preview};
+use crate::plan::Scan;
 use crate::report::Reporter;
 use crew::{chosen, host_budget, muster, prepare};
+use record::{Claim, Identity, Record, known_range, middle, stamp};
 use source::{Finish, Source};
 use stages::{Done, Run, stages};
 use std::collections::HashSet;
@@ -38,7 +41,7 @@ pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
 pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
     let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
-    let source = Source::open(job, &reporter, cancelled)?;
+    let mut source = Source::open(job, &reporter, cancelled)?;
     let scan = &source.scan;
     if let Some(path) = &job.save_config {
         let text = run_file(&job.resolved)?;
@@ -56,55 +59,86 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         reporter.note(&format!("nothing to do: there are {} slices for the {} shards", scan.whole.len(), shard.count));
         return Ok(());
     }
+    let target = job.output.as_ref().ok_or_else(|| Error::usage("--output: missing"))?;
     // an output that cannot be written is found before the device is bothered
-    let mut writer = create_writer(job, &source)?;
+    check_paths(&source, target)?;
+    let mut claim = Claim::take(job, target, &reporter)?;
+    let mut writer = create_writer(job, &source.scan, target)?;
     let mut members = muster(job, scan, &reporter)?;
     let finish = Finish::new(job, scan);
+    let mut identity = Identity::new(job, &source, &members);
+    let mut range = None;
     if let (Dtype::U8 | Dtype::U16, Scaling::Percentile(low, high)) = (job.dtype, job.scaling) {
-        let range = percentile_range(&source, &mut members[0].engine, &finish, low, high)?;
-        reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
-        writer = writer.with_range(range)?;
+        let found = match known_range(target, &identity) {
+            Some(range) => range,
+            None => percentile_range(&source, &mut members[0].engine, &finish, low, high)?,
+        };
+        reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", found.0, found.1));
+        writer = writer.with_range(found)?;
         source.preparation.reset();
+        identity = identity.with_range(found);
+        range = Some(found);
     }
-
-    let single = matches!(job.output, Some(Target::Single(_)));
-    let slice_bytes = scan.geometry.roi.pixels() as u64 * 4;
-    let run = Run {
-        job,
-        source: &source,
-        finish: &finish,
-        reporter: &reporter,
-        cancelled,
-        // one file is written in order: what comes early waits in a part of the memory
-        window: single.then(|| (host_budget(job) / 4 / slice_bytes.max(1)) as usize),
-    };
-    let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
-    let mut progress = reporter.progress(scan.slices.len(), updates);
-    let outcome = stages(run, &mut members, writer, &mut |n| progress.advance(n));
-    progress.finish();
-    let done = outcome?;
+    let key = identity.key();
+    let mut writer = writer.stamped(stamp(job, &source, &key));
+    let record = Record::begin(job, &source, &members, &mut claim, &identity, range)?;
+    let middle = middle(&scan.slices);
+    let mut kept = Vec::new();
+    let outcome = (|| {
+        if job.resume {
+            kept = record::kept(job, &source, target, &key, &reporter, cancelled)?;
+            writer.keep(&kept);
+            source.scan.slices.retain(|slice| kept.binary_search(slice).is_err());
+        }
+        let scan = &source.scan;
+        let single = matches!(target, Target::Single(_));
+        let slice_bytes = scan.geometry.roi.pixels() as u64 * 4;
+        let run = Run {
+            job,
+            source: &source,
+            finish: &finish,
+            reporter: &reporter,
+            cancelled,
+            // one file is written in order: what comes early waits in a part of the memory
+            window: single.then(|| (host_budget(job) / 4 / slice_bytes.max(1)) as usize),
+            target,
+            middle,
+        };
+        let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
+        let mut progress = reporter.progress(scan.slices.len(), updates);
+        let outcome = stages(run, &mut members, writer, &mut |n| progress.advance(n));
+        progress.finish();
+        outcome
+    })();
     // the preview reads a sinogram once more, which must not count
     let clamped = source.preparation.correction.clamped.counts();
     let outliers = source.preparation.outliers.load(Relaxed);
+    let told = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), clamped);
+    // what went wrong first says more than a record that cannot be written
+    let done = outcome?;
+    told?;
     if let Some(path) = &job.preview {
-        preview(path, &source, &done)?;
+        preview(path, &source, middle, &done)?;
     }
-    let summary = Summary::new(job, scan, &members, &done, start.elapsed().as_secs_f64(), (clamped, outliers));
+    let summary = Summary::new(job, &source.scan, &members, &done, start.elapsed().as_secs_f64(), (clamped, outliers));
     summary.tell(&reporter);
     job.report.as_deref().map_or(Ok(()), |path| summary.write(path))
 }
 
-/// Checks every path that the job writes to.
-fn create_writer(job: &Job, source: &Source) -> Result<SliceWriter> {
-    let scan = &source.scan;
-    let target = job.output.clone().ok_or_else(|| Error::usage("--output: missing"))?;
+/// Refuses to write where the input is.
+fn check_paths(source: &Source, target: &Target) -> Result<()> {
     let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
-    for &slice in &scan.whole {
+    for &slice in &source.scan.whole {
         let path = target.path_of(slice);
         if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
             return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
         }
     }
+    Ok(())
+}
+
+/// Checks every path that the job writes to.
+fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
     let range = match (job.dtype, job.scaling) {
         (Dtype::F32 | Dtype::F16, _) => None,
         (_, Scaling::Fixed(low, high)) => Some((low, high)),
@@ -114,12 +148,12 @@ fn create_writer(job: &Job, source: &Source) -> Result<SliceWriter> {
     let roi = scan.geometry.roi;
     let encoding = Encoding { dtype: job.dtype, range };
     let writer = SliceWriter::create(
-        target,
+        target.clone(),
         roi.width,
         roi.height,
         encoding,
         &scan.slices,
-        Present::new(job.overwrite, job.shard.map(|_| scan.whole.as_slice())),
+        Present::new(job.overwrite || job.resume, job.shard.map(|_| scan.whole.as_slice())),
         SOFTWARE,
     )?;
     // their directories may be the one just made
@@ -157,9 +191,8 @@ fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: 
     Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
 }
 
-fn preview(path: &Path, source: &Source, done: &Done) -> Result<()> {
+fn preview(path: &Path, source: &Source, middle: usize, done: &Done) -> Result<()> {
     let scan = &source.scan;
-    let middle = scan.slices[scan.slices.len() / 2];
     let sinogram = source.read(&[middle])?;
     let roi = scan.geometry.roi;
     write_preview(

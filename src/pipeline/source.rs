@@ -1,5 +1,6 @@
 //! Where sinograms come from, and what is done to slices before they are written.
 
+use super::record::digest;
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
@@ -71,6 +72,12 @@ impl Source {
         let block = job.preprocess.phase.map(|paganin| paganin.halo().clamp(LEAST_BLOCK, MOST_BLOCK));
         let preparation = Preparation::open(job, &stack, block.unwrap_or(1))?;
         Ok(Source { stack, preparation, sinograms, scan, block, filtered: Mutex::default() })
+    }
+
+    /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
+    pub fn fingerprint(&self) -> String {
+        let fields = self.preparation.correction.fields.as_ref().map_or("", |fields| &fields.fingerprint);
+        digest([&self.stack.fingerprint(), fields])
     }
 
     /// Values of one sinogram.

@@ -7,12 +7,13 @@
 
 use super::crew::{Member, crashed};
 use super::engine::{DeviceSeconds, Engine, Kernels, Set, Shape};
+use super::record::interrupted;
 use super::source::{Finish, Source};
 use super::work::Work;
 use crate::config::{Job, pieces};
 use crate::device::{HostMemory, Session, lost};
 use crate::error::{Error, Result};
-use crate::io::SliceWriter;
+use crate::io::{SliceWriter, Target};
 use crate::plan::PIECES;
 use crate::report::Reporter;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -35,6 +36,9 @@ pub(super) struct Run<'a> {
     pub cancelled: &'a AtomicBool,
     /// Slices that may be held back until others before them are done; `None` where their order does not matter.
     pub window: Option<usize>,
+    pub target: &'a Target,
+    /// The slice that a preview shows.
+    pub middle: usize,
 }
 
 /// What the stages hand back.
@@ -153,9 +157,7 @@ fn read(run: Run, work: &Work, ports: Vec<Port>) -> Result<f64> {
         let port = &ports[device];
         for part in pieces(chunk.len(), port.piece) {
             if run.cancelled.load(Relaxed) {
-                return Err(Error::Interrupted(
-                    "interrupted: every slice that is there is whole; run again with --overwrite to do them all".into(),
-                ));
+                return Err(interrupted(run.target));
             }
             let which = chunk.start + part.start..chunk.start + part.end;
             let Ok(mut values) = port.free.recv() else { break };
@@ -421,15 +423,16 @@ fn write(
 ) -> Result<Done> {
     let scan = &run.source.scan;
     let pixels = scan.geometry.roi.pixels();
-    let middle = scan.slices.len() / 2;
     let mut kept = Vec::new();
     let mut busy = 0.0;
     let mut written = 0;
     let mut put = |which: Range<usize>, values: &[f32]| -> Result<()> {
         let slices: Vec<_> = which.clone().map(|at| scan.slices[at]).zip(values.chunks(pixels)).collect();
         writer.write_all(&slices)?;
-        if which.contains(&middle) && run.job.preview.is_some() {
-            kept = slices[middle - which.start].1.to_vec();
+        if let Some((_, values)) = slices.iter().find(|(slice, _)| *slice == run.middle)
+            && run.job.preview.is_some()
+        {
+            kept = values.to_vec();
         }
         written += which.len();
         advance(which.len());

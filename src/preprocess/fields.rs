@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::io::Stack;
 use crate::plan::{available_memory, human};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Smallest transmission that -log is taken of; values at or below 0 become this (-log of it is 13.8).
@@ -23,7 +23,7 @@ pub struct Clamped {
 }
 
 /// [`Clamped`] as plain numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClampedCounts {
     pub non_positive: u64,
     pub dead: u64,
@@ -75,6 +75,8 @@ pub struct Fields {
     flat: Vec<f32>,
     flat2: Option<Vec<f32>>,
     dark: Vec<f32>,
+    /// What tells the files that they are from.
+    pub fingerprint: String,
 }
 
 /// Rows that are averaged together.
@@ -105,8 +107,10 @@ impl Fields {
         projections: &Stack,
     ) -> Result<Fields> {
         let how = how.into();
-        let field = |path: &str, flag: &str| -> Result<Vec<f32>> {
+        let mut fingerprint = String::new();
+        let mut field = |path: &str, flag: &str| -> Result<Vec<f32>> {
             let stack = Stack::open(path, flag)?;
+            fingerprint += &format!("{flag}: {}", stack.fingerprint());
             if (stack.width(), stack.height()) != (projections.width(), projections.height()) {
                 return Err(Error::Input(format!(
                     "{flag} {path}: fields are {}x{}, the projections {}x{}; they must be of one size",
@@ -131,15 +135,12 @@ impl Fields {
             )));
         }
         let flat = field(flats, "--flats")?;
-        Ok(Fields {
-            width: projections.width(),
-            flat2: flats2.map(|path| field(path, "--flats2")).transpose()?,
-            dark: match darks {
-                Some(path) => field(path, "--darks")?,
-                None => vec![0.0; flat.len()],
-            },
-            flat,
-        })
+        let flat2 = flats2.map(|path| field(path, "--flats2")).transpose()?;
+        let dark = match darks {
+            Some(path) => field(path, "--darks")?,
+            None => vec![0.0; flat.len()],
+        };
+        Ok(Fields { width: projections.width(), flat, flat2, dark, fingerprint })
     }
 
     /// The same with a dark level that is `scale` times as high: for darks of another exposure time.
@@ -263,7 +264,8 @@ mod tests {
     use super::*;
 
     fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Fields {
-        Fields { width: flat.len(), flat: flat.to_vec(), flat2: flat2.map(<[f32]>::to_vec), dark: dark.to_vec() }
+        let flat2 = flat2.map(<[f32]>::to_vec);
+        Fields { width: flat.len(), flat: flat.to_vec(), flat2, dark: dark.to_vec(), fingerprint: String::new() }
     }
 
     #[test]

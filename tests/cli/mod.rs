@@ -149,12 +149,12 @@ impl Lab {
         Pages { width, pages: (0..stack.len()).map(page).collect() }
     }
 
-    /// Names of all files below a directory that are not hidden, sorted.
+    /// Names of all files below a directory that are neither hidden nor the record of a run, sorted.
     pub fn files(&self, directory: &str) -> Vec<String> {
         let mut names: Vec<String> = list(&self.path(directory))
             .iter()
             .map(|p| p.file_name().unwrap().to_string_lossy().into_owned())
-            .filter(|name| !name.starts_with('.'))
+            .filter(|name| !name.starts_with('.') && !name.ends_with("-run.toml"))
             .collect();
         names.sort();
         names

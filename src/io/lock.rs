@@ -1,0 +1,204 @@
+//! Who may write to an output: advisory locks on hidden files beside it.
+//!
+//! A lock goes with its process, however that ends; the file is removed by the last that holds it. What stands in the file
+//! tells others who that is.
+
+use crate::error::{Error, Result};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Who shares a lock at its start holds it alone for a moment; the others wait for so long.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Most bytes of a file's text that are looked at.
+const LONGEST: u64 = 1 << 20;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A lock that is held, and let go when it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    file: File,
+    /// False where the file system knows no locks.
+    works: bool,
+}
+
+/// Who asks for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// One that wants the output for itself.
+    Alone,
+    /// One of several that share an output.
+    Shared,
+}
+
+impl Lock {
+    /// Takes the lock of an output; `owner` is what others are told.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when another holds it, in a way that does not go with `hold`, or the file cannot be written.
+    pub fn take(path: &Path, hold: Hold, owner: &str) -> Result<Lock> {
+        let started = Instant::now();
+        loop {
+            let mut lock = Lock::open(path)?;
+            // alone first: what stands in the file is then of nobody who is still there
+            let taken = match lock.attempt(FlockOperation::NonBlockingLockExclusive)? {
+                true => {
+                    lock.tell(owner)?;
+                    hold == Hold::Alone || lock.attempt(FlockOperation::NonBlockingLockShared)?
+                }
+                false => hold == Hold::Shared && lock.attempt(FlockOperation::NonBlockingLockShared)?,
+            };
+            if taken && lock.is_current() {
+                return Ok(lock);
+            }
+            let over = match hold {
+                // the file was removed by who held it; the next one is another
+                Hold::Alone => !taken,
+                Hold::Shared => started.elapsed() > PATIENCE,
+            };
+            if over {
+                let other = lock.owner();
+                let who = if other.is_empty() { "another run" } else { other.as_str() };
+                let why = format!(
+                    "--output: {who} is writing here; wait until it has ended, stop it, or choose another --output"
+                );
+                lock.works = false; // nothing to let go
+                return Err(Error::output(path.parent().unwrap_or(path), why));
+            }
+            lock.works = false;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits for a lock that is held for moments only.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when the file cannot be written.
+    pub fn wait(path: &Path) -> Result<Lock> {
+        loop {
+            let mut lock = Lock::open(path)?;
+            lock.attempt(FlockOperation::LockExclusive)?;
+            if lock.is_current() {
+                return Ok(lock);
+            }
+            lock.works = false;
+        }
+    }
+
+    fn open(path: &Path) -> Result<Lock> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|e| {
+            Error::output(
+                path.parent().unwrap_or(path),
+                format!("cannot write here ({}): {e}; choose another --output", path.display()),
+            )
+        })?;
+        Ok(Lock { path: path.to_owned(), file, works: true })
+    }
+
+    /// Whether it was had. Where locks are not known, everybody has everything.
+    fn attempt(&mut self, operation: FlockOperation) -> Result<bool> {
+        loop {
+            match flock(&self.file, operation) {
+                Ok(()) => return Ok(true),
+                Err(Errno::WOULDBLOCK) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    self.works = false;
+                    return Ok(true);
+                }
+                Err(e) => return Err(Error::output(&self.path, format!("cannot be locked: {e}"))),
+            }
+        }
+    }
+
+    /// Whether others who open the path get the same file.
+    fn is_current(&self) -> bool {
+        let here = self.file.metadata().map(|meta| (meta.dev(), meta.ino()));
+        let there = fs::metadata(&self.path).map(|meta| (meta.dev(), meta.ino()));
+        !self.works || matches!((here, there), (Ok(here), Ok(there)) if here == there)
+    }
+
+    /// Whether the file system knows locks; without them nobody is kept away.
+    pub fn works(&self) -> bool {
+        self.works
+    }
+
+    /// Begins the text of the file anew.
+    fn tell(&mut self, owner: &str) -> Result<()> {
+        let cannot = |e| Error::output(&self.path, format!("cannot be written: {e}"));
+        self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}")).map_err(cannot)
+    }
+
+    /// Adds a line to the text of the file.
+    pub fn add(&mut self, line: &str) -> Result<()> {
+        writeln!(self.file, "{line}").map_err(|e| Error::output(&self.path, format!("cannot be written: {e}")))
+    }
+
+    /// The lines of the file; none when they cannot be read.
+    pub fn lines(&mut self) -> Vec<String> {
+        let mut text = Vec::new();
+        let read = self.file.rewind().and_then(|()| Read::take(&self.file, LONGEST).read_to_end(&mut text));
+        read.map(|_| String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()).unwrap_or_default()
+    }
+
+    fn owner(&mut self) -> String {
+        self.lines().join(", ")
+    }
+
+    /// Whether nobody else shares the lock; if so, nobody does from now on.
+    pub fn is_last(&mut self) -> bool {
+        self.works && matches!(self.attempt(FlockOperation::NonBlockingLockExclusive), Ok(true)) && self.works
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.is_last() {
+            let _ = fs::remove_file(&self.path); // an empty file is left, which is in nobody's way
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_alone_or_several_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".lock");
+        let alone = Lock::take(&path, Hold::Alone, "the first").unwrap();
+        for hold in [Hold::Alone, Hold::Shared] {
+            let error = Lock::take(&path, hold, "other").unwrap_err();
+            assert!(error.to_string().contains("the first is writing here"), "{error}");
+            assert_eq!(error.exit_code(), 5);
+        }
+        drop(alone);
+        assert!(!path.exists());
+        let mut one = Lock::take(&path, Hold::Shared, "one").unwrap();
+        let mut two = Lock::take(&path, Hold::Shared, "two").unwrap();
+        two.add("more").unwrap();
+        assert_eq!(one.lines(), ["one", "more"]);
+        let error = Lock::take(&path, Hold::Alone, "other").unwrap_err();
+        assert!(error.to_string().contains("one, more"), "{error}");
+        assert!(!one.is_last());
+        drop(two);
+        assert!(one.is_last());
+        drop(one);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_the_dead_left_is_no_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".lock");
+        fs::write(&path, "somebody\n").unwrap();
+        let mut lock = Lock::take(&path, Hold::Shared, "me").unwrap();
+        assert_eq!(lock.lines(), ["me"]);
+    }
+}

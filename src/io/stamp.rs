@@ -1,0 +1,109 @@
+//! What a slice says of itself, in its TIFF tags, and whether a file still is what was written.
+
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
+use std::path::Path;
+use tiff::TiffError;
+use tiff::decoder::{Decoder, Limits};
+use tiff::encoder::Rational;
+use tiff::tags::Tag;
+
+/// What all slices of a run have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Key of the run: equal keys, equal bytes.
+    pub run: String,
+    /// Rotation axis in bins, without the shifts of projections.
+    pub center: f64,
+    /// Side of a pixel, with its unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pixel_size: Option<String>,
+    /// Pixels of a centimetre, where the unit is known.
+    #[serde(skip)]
+    pub per_centimetre: Option<f64>,
+}
+
+/// The tag `ImageDescription` of a slice, as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// Number of the slice.
+    pub slice: usize,
+    /// CRC-32 of the samples, in hexadecimal digits.
+    pub crc32: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<Stamp>,
+}
+
+/// What is under a slice's name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// A file with all of its samples.
+    Whole(Description),
+    /// A TIFF that does not say what it is.
+    Unknown,
+    Missing,
+    /// A file that ends early, is no TIFF, or has other samples than were written.
+    Torn,
+    /// A file that the system does not let be read, and why.
+    Unreadable(String),
+}
+
+/// A checksum as [`Description`] has it.
+pub(super) fn digits(crc: crc32fast::Hasher) -> String {
+    format!("{:08x}", crc.finalize())
+}
+
+/// The description of a file's first page, if it has one of ours; errors are of the file.
+pub fn described(path: &Path) -> Option<Description> {
+    description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
+}
+
+fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<Description> {
+    serde_json::from_str(&decoder.get_tag_ascii_string(Tag::ImageDescription).ok()?).ok()
+}
+
+/// Reads a slice's file to its end and compares it with its checksum.
+pub fn examine(path: &Path) -> Found {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Found::Missing,
+        Err(e) => return Found::Unreadable(e.to_string()),
+    };
+    let read = || -> Result<Found, TiffError> {
+        let mut decoder = Decoder::new(BufReader::new(file))?.with_limits(Limits::unlimited());
+        let Some(description) = description(&mut decoder) else { return Ok(Found::Unknown) };
+        let mut crc = crc32fast::Hasher::new();
+        for strip in 0..decoder.strip_count()? {
+            crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
+        }
+        Ok(if digits(crc) == description.crc32 { Found::Whole(description) } else { Found::Torn })
+    };
+    match read() {
+        Ok(found) => found,
+        Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => Found::Unreadable(e.to_string()),
+        Err(_) => Found::Torn,
+    }
+}
+
+/// A number above 0 as a fraction of two of 32 bits.
+pub(super) fn fraction(value: f64) -> Option<Rational> {
+    let d = [1_000_000, 10_000, 100, 1].into_iter().find(|&d| value * f64::from(d) < f64::from(u32::MAX))?;
+    let n = (value * f64::from(d)).round() as u32;
+    (n > 0).then_some(Rational { n, d })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions() {
+        let of = |value| fraction(value).map(|f| (f.n, f.d));
+        assert_eq!(of(1e4 / 0.65), Some((153846154, 10_000)));
+        assert_eq!(of(2.0), Some((2_000_000, 1_000_000)));
+        assert_eq!(of(1e9), Some((1_000_000_000, 1)));
+        assert_eq!(of(1e12), None);
+        assert_eq!(of(1e-9), None);
+    }
+}

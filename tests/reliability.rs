@@ -1,0 +1,407 @@
+//! Runs that are stopped, that go wrong, or that meet others: what is there is whole, and `--resume` ends with the bytes of
+//! a run that nothing happened to. docs/reliability.md has the table.
+
+mod cli;
+
+use cli::{Lab, SMALL, Scan, assert_calm, text};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const TALL: Scan = Scan { width: 32, projections: 16, slices: 40, overall: 180.0 };
+const RUN: &str = "reconstruct --sinograms sin --device cpu --slices-per-pass 1";
+
+type Files = Vec<(String, Vec<u8>)>;
+
+/// A scan in `sin`, and the bytes of its slices.
+fn lab() -> (Lab, Files) {
+    let lab = Lab::new();
+    lab.write("sin", "s", &TALL.sinograms());
+    lab.ok(&format!("{RUN} --output whole"));
+    let whole = lab.bytes("whole");
+    assert_eq!(whole.len(), TALL.slices);
+    (lab, whole)
+}
+
+fn resume(lab: &Lab, args: &str) -> String {
+    lab.ok(&format!("{RUN} --resume {args}")).1
+}
+
+/// The run with a fault to its failure.
+fn broken(lab: &Lab, fault: &str, args: &str, code: i32) -> String {
+    let output = lab.command(&format!("{RUN} {args}")).env("FBP_TEST_FAULT", fault).output().unwrap();
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{err}");
+    assert_calm(&err, args);
+    err
+}
+
+/// Every file under a slice's name is one of the whole run; how many there are.
+fn check_partial(lab: &Lab, whole: &Files) -> usize {
+    let there = lab.bytes("r");
+    for (name, bytes) in &there {
+        assert!(whole.iter().any(|(n, b)| n == name && b == bytes), "{name} is torn");
+    }
+    there.len()
+}
+
+/// Names of hidden files.
+fn hidden(lab: &Lab, directory: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(lab.path(directory)).unwrap().map(|e| e.unwrap().path());
+    entries.filter(|p| p.file_name().unwrap().to_string_lossy().starts_with('.')).collect()
+}
+
+/// The program in the background.
+fn start(lab: &Lab, args: &str) -> Child {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("fbp"));
+    command.args(args.split_whitespace()).current_dir(lab.path("")).env("FBP_CACHE_DIR", lab.path("cache"));
+    command
+        .env("XDG_CONFIG_HOME", lab.path("no-configuration"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !there() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn signal(child: &Child, signal: &str) {
+    let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn only_whole_slices_of_the_same_run_are_kept() {
+    let (lab, whole) = lab();
+    lab.ok(&format!("{RUN} --output r"));
+    let slice = |number: usize| lab.path(format!("r/slice_{number:05}.tif"));
+    fs::remove_file(slice(1)).unwrap();
+    OpenOptions::new().write(true).open(slice(2)).unwrap().set_len(3000).unwrap();
+    // of the right length, with other samples
+    let mut bytes = fs::read(slice(3)).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(slice(3), bytes).unwrap();
+    fs::write(slice(4), "").unwrap();
+    fs::copy(slice(6), slice(5)).unwrap();
+    lab.page("r/slice_00007.tif", 32, &[0.0; 32 * 32]);
+    let before = fs::metadata(slice(0)).unwrap().modified().unwrap();
+    let err = resume(&lab, "--output r");
+    assert!(err.contains("34 of 40 slices are kept; done now: 1 missing, 3 torn, 2 of another run"), "{err}");
+    assert!(lab.bytes("r") == whole);
+    assert_eq!(fs::metadata(slice(0)).unwrap().modified().unwrap(), before);
+    assert!(resume(&lab, "--output r").contains("40 of 40 slices are kept; nothing is left to do"));
+    // what a preview shows is computed
+    let err = resume(&lab, "--output r --preview p.png --report report.json");
+    assert!(err.contains("39 of 40 slices are kept; done now: 1 for --preview"), "{err}");
+    assert!(lab.path("p.png").is_file());
+}
+
+#[test]
+fn another_key_keeps_nothing() {
+    let (lab, _) = lab();
+    lab.ok(&format!("{RUN} --output r"));
+    // each of these differs from the one before, too
+    for args in [
+        "--center 15.25",
+        "--filter hann",
+        "--dtype f16",
+        "--mask",
+        "--pixel-size 2um",
+        "--padding zero",
+        "--exclude 3",
+    ] {
+        let err = resume(&lab, &format!("--output r {args}"));
+        assert!(err.contains("0 of 40 slices are kept; done now: 40 of another run"), "{args}: {err}");
+        let fresh = format!("fresh-{}", args.split_whitespace().next().unwrap().trim_matches('-'));
+        lab.ok(&format!("{RUN} --output {fresh} {args}"));
+        assert!(lab.bytes("r") == lab.bytes(&fresh), "{args}");
+    }
+    // the same values, written again
+    lab.write("sin", "s", &TALL.sinograms());
+    let err = resume(&lab, "--output r --exclude 3");
+    assert!(err.contains("0 of 40"), "{err}");
+}
+
+#[test]
+fn resume_says_where_it_makes_no_sense() {
+    let (lab, _) = lab();
+    lab.fails(&format!("{RUN} --output out.tif --resume"), 2, &["--resume", "out.tif", "pattern"]);
+    lab.fails(&format!("{RUN} --output out --resume --overwrite"), 2, &["--resume", "--overwrite"]);
+    lab.text("run.toml", "resume = true\noverwrite = true\n");
+    lab.fails(&format!("{RUN} --output out --config run.toml"), 2, &["--resume", "--overwrite"]);
+    // a flag wins over the file
+    lab.text("run.toml", "overwrite = true\n");
+    lab.ok(&format!("{RUN} --output whole --config run.toml --resume"));
+}
+
+#[test]
+fn percentiles_are_those_of_the_first_run() {
+    let (lab, _) = lab();
+    let args = "--dtype u16 --percentile 1,99";
+    lab.ok(&format!("{RUN} {args} --output whole --overwrite"));
+    broken(&lab, "lost=0:3", &format!("{args} --output r"), 4);
+    let facts: toml::Table = lab.read_text("r/fbp-run.toml").parse().unwrap();
+    assert!(facts["facts"]["range"].as_array().unwrap().len() == 2);
+    let err = resume(&lab, &format!("{args} --output r"));
+    assert!(!err.contains(" 0 of 40"), "{err}");
+    assert!(lab.bytes("r") == lab.bytes("whole"));
+}
+
+#[test]
+fn a_record_does_the_run_again() {
+    let (lab, _) = lab();
+    for (output, record) in [("r", "r/fbp-run.toml"), ("p/x-%03i.tif", "p/x-run.toml"), ("one.tif", "one-run.toml")] {
+        let args = "--dtype u8 --rows 3..30:3 --filter hann --roi 4,4,20,22 --pixel-size 0.65um --exclude 2";
+        lab.ok(&format!("{RUN} {args} --output {output}"));
+        let again = format!("again/{output}");
+        lab.directory("again");
+        lab.ok(&format!("reconstruct --config {record} --output {again}"));
+        match output {
+            "one.tif" => assert!(fs::read(lab.path(output)).unwrap() == fs::read(lab.path(again)).unwrap()),
+            "r" => assert!(lab.bytes("r") == lab.bytes("again/r")),
+            _ => assert!(lab.bytes("p") == lab.bytes("again/p")),
+        }
+        let record: toml::Table = lab.read_text(record).parse().unwrap();
+        let facts = record["facts"].as_table().unwrap();
+        let job = &facts["jobs"][0];
+        assert_eq!(job["state"].as_str(), Some("done"));
+        assert_eq!(job["slices"].as_integer(), Some(9));
+        assert_eq!(facts["run"].as_str().unwrap().len(), 32);
+    }
+}
+
+#[test]
+fn a_slice_tells_where_it_is_from() {
+    let (lab, _) = lab();
+    lab.ok(&format!("{RUN} --center 15.25 --pixel-size 0.65um --output r"));
+    let record: toml::Table = lab.read_text("r/fbp-run.toml").parse().unwrap();
+    let run = record["facts"]["run"].as_str().unwrap();
+    let (out, _) = lab.ok("info r/slice_00007.tif");
+    for word in ["slice 7", run, "15.25", "0.65 um"] {
+        assert!(out.contains(word), "{word}: {out}");
+    }
+    let (out, _) = lab.ok("info --json r/slice_00007.tif");
+    let info: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&info["slice"]["slice"], &info["slice"]["run"]), (&7.into(), &run.into()));
+    let file = fs::File::open(lab.path("r/slice_00007.tif")).unwrap();
+    let mut decoder = tiff::decoder::Decoder::new(file).unwrap();
+    assert_eq!(decoder.get_tag_u32(tiff::tags::Tag::ResolutionUnit).unwrap(), 3);
+    let value = decoder.get_tag(tiff::tags::Tag::XResolution).unwrap();
+    assert!(format!("{value:?}").contains("Rational(153846154, 10000)"), "{value:?}");
+}
+
+#[test]
+fn bytes_do_not_depend_on_how_a_run_is_divided() {
+    let (lab, whole) = lab();
+    for (name, args) in
+        [("again", ""), ("parts", "--device cpu/2"), ("small", "--memory 300K"), ("smaller", "--device-memory 200K")]
+    {
+        lab.ok(&format!("{RUN} {args} --output {name}")
+            .replace("--device cpu --slices-per-pass 1 --device", "--slices-per-pass 1 --device"));
+        assert!(lab.bytes(name) == whole, "{name}");
+    }
+    for count in [1, 2, 5] {
+        let output = format!("shards-{count}");
+        // the last first
+        for index in (0..count).rev() {
+            lab.ok(&format!("{RUN} --output {output} --shard {index}/{count}"));
+        }
+        assert!(lab.bytes(&output) == whole, "{count} shards");
+        let record: toml::Table = lab.read_text(&format!("{output}/fbp-run.toml")).parse().unwrap();
+        assert_eq!(record["facts"]["jobs"].as_array().unwrap().len(), count);
+        assert_eq!(hidden(&lab, &output), [] as [PathBuf; 0]);
+    }
+}
+
+#[test]
+fn shards_of_different_runs_do_not_mix() {
+    let (lab, _) = lab();
+    lab.ok(&format!("{RUN} --output r --shard 0/2"));
+    let output = lab.run(&format!("{RUN} --output r --shard 1/2 --filter hann"));
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{err}");
+    assert!(err.contains("fbp-run.toml") && err.contains("not the same are filter"), "{err}");
+    assert_eq!(lab.files("r").len(), 20);
+}
+
+#[test]
+fn two_runs_do_not_write_into_one_output() {
+    let (lab, whole) = lab();
+    lab.directory("r");
+    // whoever has the lock is a run
+    let owner = fbp::io::Lock::take(&lab.path("r/.fbp-lock"), fbp::io::Hold::Alone, "process 1 on elsewhere").unwrap();
+    for args in ["", "--resume", "--overwrite", "--shard 0/2"] {
+        let output = lab.run(&format!("{RUN} --output r {args}"));
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{args}: {err}");
+        assert!(err.contains("process 1 on elsewhere is writing here") && err.contains("--output"), "{err}");
+        assert_eq!(lab.files("r"), [] as [String; 0]);
+    }
+    drop(owner);
+    // shards of one run may, those of another not
+    let path = lab.path("r/.fbp-lock");
+    let mut shard = fbp::io::Lock::take(&path, fbp::io::Hold::Shared, "process 2 on elsewhere").unwrap();
+    shard.add("run 0123 of process 2 on elsewhere").unwrap();
+    let output = lab.run(&format!("{RUN} --output r --shard 0/2 --overwrite"));
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{err}");
+    assert!(err.contains("run 0123 of process 2 on elsewhere is writing here"), "{err}");
+    drop(shard);
+    lab.ok(&format!("{RUN} --output r"));
+    assert!(lab.bytes("r") == whole);
+}
+
+#[test]
+fn signals_stop_a_run_that_can_be_resumed() {
+    let (lab, whole) = lab();
+    for name in ["-INT", "-TERM", "-USR1"] {
+        lab.directory("r");
+        let many = Scan { slices: 3000, ..SMALL };
+        let sinogram = SMALL.sinograms().pages.remove(0);
+        lab.page("one.tif", SMALL.width, &sinogram);
+        lab.directory("many");
+        for slice in 0..many.slices {
+            let link = lab.path(format!("many/s_{slice:05}.tif"));
+            if !link.exists() {
+                fs::hard_link(lab.path("one.tif"), link).unwrap();
+            }
+        }
+        let args = "reconstruct --sinograms many --device cpu --slices-per-pass 1 --memory 1M --output r";
+        let child = start(&lab, args);
+        wait_for("no slice came", || lab.path("r/slice_00000.tif").exists());
+        signal(&child, name);
+        let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+        let err = text(&stderr);
+        assert_eq!(status.code(), Some(75), "{name}: {err}");
+        assert!(err.contains("run again with --resume"), "{err}");
+        let first = lab.files("r").len();
+        assert!(first > 0 && first < many.slices, "{first}");
+        assert_eq!(hidden(&lab, "r"), [] as [PathBuf; 0]);
+        let (_, err) = lab.ok(&format!("{args} --resume"));
+        assert!(err.contains(&format!("{first} of 3000 slices are kept")), "{err}");
+        assert_eq!(lab.files("r").len(), many.slices);
+        fs::remove_dir_all(lab.path("r")).unwrap();
+    }
+    assert_eq!(whole.len(), TALL.slices);
+}
+
+#[test]
+fn leftovers_of_killed_runs_go() {
+    let (lab, whole) = lab();
+    lab.directory("r");
+    for name in [".slice_00003.tif.part-99-1", ".fbp-run.toml.part-99-2", ".fbp-write-test.part-99-0", ".fbp-lock"] {
+        lab.text(&format!("r/{name}"), "left");
+    }
+    // not of this output
+    for name in [".other.tif.part-99-1", ".slice_3.tif.part-a-1"] {
+        lab.text(&format!("r/{name}"), "somebody's");
+    }
+    lab.ok(&format!("{RUN} --output r"));
+    assert_eq!(hidden(&lab, "r").len(), 2, "{:?}", hidden(&lab, "r"));
+    assert!(lab.bytes("r") == whole);
+}
+
+#[test]
+fn a_lost_device_leaves_whole_slices() {
+    let (lab, whole) = lab();
+    let err = broken(&lab, "lost=0:5", "--output r --memory 300K", 4);
+    assert!(err.contains("lost on purpose"), "{err}");
+    let kept = check_partial(&lab, &whole);
+    assert!(kept > 0 && kept < 40, "{kept}");
+    let record: toml::Table = lab.read_text("r/fbp-run.toml").parse().unwrap();
+    assert!(record["facts"]["jobs"][0]["state"].as_str().unwrap().contains("lost on purpose"));
+    let err = resume(&lab, "--output r");
+    assert!(err.contains(&format!("{kept} of 40")), "{err}");
+    assert!(lab.bytes("r") == whole);
+}
+
+/// A limit on the size of files stands for a full disk.
+#[test]
+fn a_full_disk_leaves_whole_slices() {
+    let (lab, _) = lab();
+    // slices of 4.6 MiB and files of 4 MiB, enough for what drivers keep in files
+    let run = format!("{RUN} --size 1100");
+    lab.ok(&format!("{run} --rows 0..4 --output all"));
+    let whole = lab.bytes("all");
+    lab.ok(&format!("{run} --rows 0..2 --output r"));
+    for (output, more) in [("r", "--resume"), ("one.tif", "")] {
+        let script = format!("trap '' XFSZ; ulimit -f 8192; exec \"$0\" {run} --rows 0..4 --output {output} {more}");
+        let program = assert_cmd::cargo::cargo_bin("fbp");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, program.to_str().unwrap()]).current_dir(lab.path(""));
+        let Output { status, stderr, .. } = command.env("FBP_CACHE_DIR", lab.path("cache")).output().unwrap();
+        let err = text(&stderr);
+        assert_eq!(status.code(), Some(5), "{err}");
+        assert!(err.contains(output) && err.contains("cannot be written") && err.contains("make room"), "{err}");
+        assert_calm(&err, output);
+    }
+    assert!(!lab.path("one.tif").exists());
+    assert_eq!(hidden(&lab, "r"), [] as [PathBuf; 0]);
+    assert_eq!(check_partial(&lab, &whole), 2);
+    let (_, err) = lab.ok(&format!("{run} --rows 0..4 --output r --resume"));
+    assert!(err.contains("2 of 4 slices are kept"), "{err}");
+    assert!(lab.bytes("r") == whole);
+}
+
+/// A directory that is not there any more is as one that may not be written to, for the superuser, too.
+#[test]
+fn an_output_that_goes_away_is_an_error() {
+    let (lab, _) = lab();
+    let many = "reconstruct --sinograms sin --device cpu --slices-per-pass 1 --size 512 --memory 12M --output r";
+    let child = start(&lab, many);
+    wait_for("no slice came", || lab.path("r/slice_00000.tif").exists());
+    let superuser = rustix::process::getuid().is_root();
+    match superuser {
+        true => fs::rename(lab.path("r"), lab.path("away")).unwrap(),
+        false => fs::set_permissions(lab.path("r"), fs::Permissions::from_mode(0o555)).unwrap(),
+    }
+    let output = child.wait_with_output().unwrap();
+    let err = text(&output.stderr);
+    if !superuser {
+        fs::set_permissions(lab.path("r"), fs::Permissions::from_mode(0o755)).unwrap();
+    } else {
+        fs::rename(lab.path("away"), lab.path("r")).unwrap();
+    }
+    assert_eq!(output.status.code(), Some(5), "{err}");
+    assert!(err.contains("cannot write here") || err.contains("is the directory there"), "{err}");
+    lab.ok(&format!("{many} --resume"));
+    assert_eq!(lab.files("r").len(), 40);
+}
+
+#[test]
+fn input_that_changes_or_is_damaged_is_an_error() {
+    let (lab, whole) = lab();
+    let many = "reconstruct --sinograms sin --device cpu --slices-per-pass 1 --size 512 --memory 12M --output r";
+    let last = lab.path("sin/s_0039.tif");
+    let good = fs::read(&last).unwrap();
+    for (change, word) in [(0, "was written to"), (1, "bytes and has")] {
+        let child = start(&lab, many);
+        wait_for("no slice came", || lab.path("r/slice_00000.tif").exists());
+        match change {
+            0 => fs::write(&last, &good).unwrap(),
+            _ => OpenOptions::new().write(true).open(&last).unwrap().set_len(100).unwrap(),
+        }
+        let output = child.wait_with_output().unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{err}");
+        assert!(err.contains("s_0039.tif") && err.contains(word), "{err}");
+        assert!(!lab.files("r").is_empty() && lab.files("r").len() < 40);
+        fs::remove_dir_all(lab.path("r")).unwrap();
+    }
+    fs::write(&last, &good).unwrap();
+    // a file that has lost its name only is read to its end
+    let child = start(&lab, many);
+    wait_for("no slice came", || lab.path("r/slice_00000.tif").exists());
+    fs::remove_file(&last).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(lab.files("r").len(), whole.len());
+}
