@@ -152,7 +152,7 @@ impl Lock {
 
     /// Whether nobody else shares the lock; if so, nobody does from now on.
     pub fn is_last(&mut self) -> bool {
-        self.works && matches!(self.attempt(FlockOperation::NonBlockingLockExclusive), Ok(true)) && self.works
+        matches!(self.attempt(FlockOperation::NonBlockingLockExclusive), Ok(true)) && self.works
     }
 }
 
