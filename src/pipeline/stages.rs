@@ -215,6 +215,8 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         let read_again = free_sinograms.clone();
         let up = scope.spawn(move || {
             if shared {
+                // or the reader would wait for what nobody gives back any more
+                drop(free_sinograms);
                 return hand_over(session, fed, to_compute);
             }
             for _ in 0..PIECES {
@@ -232,6 +234,8 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         let write_again = free_slices.clone();
         let down = scope.spawn(move || {
             if shared {
+                // or the computing stage would, after the writer has failed
+                drop(slices_back);
                 return take_over(session, shape, reconstructed, deliver);
             }
             for _ in 0..PIECES {

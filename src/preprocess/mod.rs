@@ -209,7 +209,13 @@ mod tests {
     use super::*;
 
     fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Fields {
-        Fields { width: flat.len(), flat: flat.to_vec(), flat2: flat2.map(<[f32]>::to_vec), dark: dark.to_vec() }
+        Fields {
+            width: flat.len(),
+            flat: flat.to_vec(),
+            flat2: flat2.map(<[f32]>::to_vec),
+            dark: dark.to_vec(),
+            fingerprint: String::new(),
+        }
     }
 
     #[test]
