@@ -152,7 +152,8 @@ impl Lock {
 
     /// Whether nobody else shares the lock; if so, nobody does from now on.
     pub fn is_last(&mut self) -> bool {
-        matches!(self.attempt(FlockOperation::NonBlockingLockExclusive), Ok(true)) && self.works
+        let had = self.works && self.attempt(FlockOperation::NonBlockingLockExclusive).unwrap_or(false);
+        had && self.works
     }
 }
 

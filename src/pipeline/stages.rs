@@ -214,6 +214,8 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         let read_again = free_sinograms.clone();
         let up = scope.spawn(move || {
             if shared {
+                // or the reader would wait for what nobody gives back any more
+                drop(free_sinograms);
                 return hand_over(session, fed, to_compute);
             }
             for _ in 0..PIECES {
@@ -233,6 +235,8 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
             // nothing is delivered after this thread
             let _presence = Presence(work, place);
             if shared {
+                // or the computing stage would, after the writer has failed
+                drop(slices_back);
                 return take_over(session, shape, reconstructed, deliver);
             }
             for _ in 0..PIECES {
