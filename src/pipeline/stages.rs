@@ -225,8 +225,10 @@ fn device(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         });
         let deliver = |which: Range<usize>, values| {
             let sent = out.send(Slices { device: place, which: which.clone(), values }).is_ok();
-            if sent {
-                work.done(place, which);
+            match sent {
+                true => work.done(place, which),
+                // the writer is gone: nobody waits for this device any more
+                false => work.leave(place),
             }
             sent
         };
