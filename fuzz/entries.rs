@@ -1,5 +1,5 @@
-//! Where text and bytes of strangers come in: the fuzz targets and `tests/hostile.rs` feed these. Whatever the input, the
-//! outcome is a result or an error, never a panic, and memory stays within bounds.
+//! Where text and bytes of strangers come in: the fuzz targets and `tests/hostile.rs` feed these. Whatever the input,
+//! the outcome is a result or an error, never a panic, and memory stays within bounds.
 
 use fbp::cli::ReconstructArgs;
 use fbp::config::{self, Job};
@@ -76,14 +76,17 @@ pub fn run(data: &[u8]) -> Result<()> {
 pub fn angles(data: &[u8]) -> Result<()> {
     let angles = geometry::parse_numbers(text(data)?, "--angles")?;
     let stack = StackShape { slices: 1, projections: angles.len(), bins: 16, angles: Some(angles), shifts: None };
-    for weights in [AngleWeights::Spacing, AngleWeights::Uniform] {
-        let args = ReconstructArgs {
+    thread_local! {
+        static JOB: Result<Job> = Job::new(ReconstructArgs {
             sinograms: Some("s".into()),
             angles: Some("a.txt".into()),
             dry_run: true,
             ..Default::default()
-        };
-        let scan = Scan::new(&Job { weights, ..Job::new(args)? }, &stack)?;
+        });
+    }
+    let job = JOB.with(|job| job.as_ref().cloned().map_err(|e| Error::usage(e.to_string())))?;
+    for weights in [AngleWeights::Spacing, AngleWeights::Uniform] {
+        let scan = Scan::new(&Job { weights, ..job.clone() }, &stack)?;
         finite(&scan.geometry.weights);
         let sum: f64 = scan.geometry.weights.iter().sum();
         assert!((sum - std::f64::consts::PI).abs() < 1e-6, "weights sum to {sum}");

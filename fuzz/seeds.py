@@ -37,7 +37,9 @@ def packbits(data):
 SQUEEZE = {1: bytes, 5: lzw, 7: lambda _: JPEG, 8: zlib.compress, 32773: packbits, 32946: zlib.compress}
 
 
-def tiff(order="<", big=False, sample=F32, compression=1, predictor=1, tile=None, rows=4, pages=1, size=(8, 8), text=b""):
+def tiff(
+    order="<", big=False, sample=F32, compression=1, predictor=1, tile=None, rows=4, pages=1, size=(8, 8), text=b""
+):
     """Pages of a ramp, data before directories; what is not a strip of `rows` rows is a tile."""
     width, height = size
     kind, step = sample

@@ -113,6 +113,8 @@ fn starved(lab: &Lab, args: &str, words: &[&str]) {
     let mut command = assert_cmd::Command::new("sh");
     command.args(["-c", "ulimit -v 1048576; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_fbp")]);
     command.args(args.split_whitespace()).current_dir(lab.path(".")).timeout(SOON);
+    // what threads reserve is not what input takes
+    command.env("RAYON_NUM_THREADS", "2").env("MALLOC_ARENA_MAX", "2");
     let output = command.output().unwrap();
     lab.check_failure(&output, args, 3, words);
     assert!(start.elapsed() < SOON, "{args}: {:?}", start.elapsed());

@@ -162,17 +162,20 @@ impl Stack {
         }
         let path = &self.files[*file];
         let (length, handle) = &self.states[*file];
-        let done = match handle {
-            Some(file) => layout.read_rows(file, rows, out),
+        let opened;
+        let file = match handle {
+            Some(file) => file,
             None => {
-                let (file, now) = open_plain(path, &self.flag)?;
-                if now != *length {
-                    let message = format!("had {length} bytes and has {now} now; is something writing to it?");
-                    return Err(bad(&self.flag, path, message));
-                }
-                layout.read_rows(&file, rows, out)
+                opened = open_plain(path, &self.flag)?.0;
+                &opened
             }
         };
+        let now = file.metadata().map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?.len();
+        if now > *length {
+            let message = format!("had {length} bytes and has {now} now; is something writing to it?");
+            return Err(bad(&self.flag, path, message));
+        }
+        let done = layout.read_rows(file, rows, out);
         done.map_err(|e| bad(&self.flag, path, format!("page {number}: {e}")))
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -531,31 +532,23 @@ impl Page<'_> {
             let (n, w, h) = (self.data.len(), self.width, self.height);
             return Err(Error::output(path, format!("{n} values do not make an image of {w}x{h}")));
         }
-        let (min, max) = self.encoding.checked_range()?;
+        let range = self.encoding.checked_range()?;
         let mut clamped = 0;
-        // to 0..=top, plus a half, so that cutting the fraction off rounds to the nearest
-        let scale = move |v: f32, top: f64| {
-            let (low, high) = (f64::from(min), f64::from(max));
-            (f64::from(v) - low) * (top / (high - low)) + 0.5
-        };
-        let outside = move |v: &&f32| !(min..=max).contains(*v);
         match self.encoding.dtype {
             Dtype::F32 => self.put::<Gray32Float, W, K>(encoder, |v| Cow::Borrowed(v)),
             Dtype::F16 => self.put::<Gray16Float, W, K>(encoder, |v| {
                 let mut half = vec![f16::ZERO; v.len()];
                 half.convert_from_f32_slice(v);
-                clamped += half.iter().zip(v).filter(|(h, v)| h.is_infinite() && v.is_finite()).count() as u64;
-                let bits: &[u16] = half.reinterpret_cast();
-                Cow::Owned(bits.to_vec())
+                clamped += half.iter().zip(v).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite())).sum::<u64>();
+                Cow::Owned(half.reinterpret_into())
             }),
-            // `as` clamps, and makes NaN 0
             Dtype::U16 => self.put::<Gray16, W, K>(encoder, |v| {
-                clamped += v.iter().filter(outside).count() as u64;
-                Cow::Owned(v.iter().map(|&v| scale(v, 65535.0) as u16).collect())
+                clamped += outside(v, range);
+                Cow::Owned(v.iter().map(|&v| nearest(v, range, 65535.0) as u16).collect())
             }),
             Dtype::U8 => self.put::<Gray8, W, K>(encoder, |v| {
-                clamped += v.iter().filter(outside).count() as u64;
-                Cow::Owned(v.iter().map(|&v| scale(v, 255.0) as u8).collect())
+                clamped += outside(v, range);
+                Cow::Owned(v.iter().map(|&v| nearest(v, range, 255.0) as u8).collect())
             }),
         }
         .map_err(|e| failed(path, &e))?;
@@ -591,6 +584,19 @@ impl Page<'_> {
         }
         image.finish()
     }
+}
+
+/// How many values are outside a range; those that are not numbers, too.
+fn outside(values: &[f32], (min, max): (f32, f32)) -> u64 {
+    values.iter().map(|&v| u64::from(!(v >= min && v <= max))).sum()
+}
+
+/// The whole number in `0..=top` that is nearest to a value, where `min` is 0 and `max` is `top`; 0 for what is no number.
+fn nearest(value: f32, (min, max): (f32, f32), top: f64) -> u64 {
+    let (low, high) = (f64::from(min), f64::from(max));
+    let place = (f64::from(value) - low) * (top / (high - low));
+    // from 2^52 on a double has no fraction, so the sum is rounded and its last bits are the number
+    (place.max(0.0).min(top) + (1u64 << 52) as f64).to_bits() & 0xffff
 }
 
 /// 16-bit float, as its bits.

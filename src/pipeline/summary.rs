@@ -109,7 +109,8 @@ impl<'a> Summary<'a> {
         if self.members.len() > 1 {
             for (member, (slices, seconds)) in self.members.iter().zip(&self.done.devices) {
                 let speed = rate(*slices as f64 * self.updates, seconds.back_projection);
-                reporter.note(&format!("{}: {slices} slices, {speed:.2} GU/s", member.label));
+                let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
+                reporter.note(&format!("{}: {slices} slices, {how}", member.label));
             }
         }
         let device = match self.members {
