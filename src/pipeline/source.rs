@@ -17,6 +17,7 @@ pub(super) struct Source {
     pub stack: Stack,
     pub correction: Correction,
     sinograms: bool,
+    shape: StackShape,
     pub scan: Scan,
 }
 
@@ -67,8 +68,15 @@ impl Source {
             stack,
             correction: Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() },
             sinograms,
+            shape,
             scan,
         })
+    }
+
+    /// The same data with the axis of another job.
+    pub fn with_axis_of(self, job: &Job) -> Result<Source> {
+        let scan = Scan::new(job, &self.shape)?;
+        Ok(Source { scan, ..self })
     }
 
     /// Values of one sinogram.

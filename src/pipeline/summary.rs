@@ -1,5 +1,6 @@
 //! How a run went, for people and as JSON.
 
+use super::center::Axis;
 use super::crew::Member;
 use super::engine::DeviceSeconds;
 use super::stages::Done;
@@ -19,6 +20,7 @@ pub(super) struct Summary<'a> {
     pub members: &'a [Member],
     pub done: &'a Done,
     pub geometry: &'a Geometry,
+    pub axis: Axis,
     /// Slices of the run.
     pub slices: usize,
     /// Updates of one slice.
@@ -34,6 +36,7 @@ impl<'a> Summary<'a> {
     pub fn new(
         job: &'a Job,
         scan: &'a Scan,
+        axis: Axis,
         members: &'a [Member],
         done: &'a Done,
         seconds: f64,
@@ -42,7 +45,7 @@ impl<'a> Summary<'a> {
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
         let slices = scan.slices.len();
         let geometry = &scan.geometry;
-        Summary { job, members, done, geometry, slices, updates, seconds, start: seconds - done.seconds, clamped }
+        Summary { job, members, done, geometry, axis, slices, updates, seconds, start: seconds - done.seconds, clamped }
     }
 
     /// Seconds of all devices.
@@ -146,6 +149,7 @@ impl<'a> Summary<'a> {
                 "chunk": member.plan.chunk,
                 "seconds": seconds,
             })).collect::<Vec<_>>(),
+            "center": self.axis,
             "self_test": first.self_test,
             "slices": self.slices,
             "shard": self.job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
