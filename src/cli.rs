@@ -51,6 +51,9 @@ With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pi
     /// Search the fastest right parameters of the kernels on a device, and write them as a profile
     #[command(after_help = EXIT_CODES)]
     Tune(TuneArgs),
+    /// Search the rotation axis, or write trial slices about several
+    #[command(after_help = EXIT_CODES)]
+    Center(Box<CenterArgs>),
     /// Write what reconstruct would make of sinograms or projections before the filter; needs no device
     #[command(after_help = EXIT_CODES)]
     Preprocess(Box<PreprocessArgs>),
@@ -158,8 +161,8 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "SCHEME", value_parser = ["spacing", "uniform"], help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub angle_weights: Option<String>,
-    /// Rotation axis in bins, counted from the centre of bin 0 [default: (bins - 1) / 2]
-    #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Geometry")]
+    /// Rotation axis in bins, counted from the centre of bin 0; auto or auto:METHOD searches it [default: (bins - 1) / 2]
+    #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<Text>,
     /// One shift of the axis in bins a line, for every projection
@@ -428,6 +431,70 @@ pub struct PreprocessArgs {
     pub output: String,
     /// Write into an output that is not empty, replacing files of the same name
     #[arg(long)]
+    pub overwrite: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct CenterArgs {
+    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
+    #[arg(long, value_name = "PATH", required_unless_present = "projections", conflicts_with = "projections")]
+    pub sinograms: Option<String>,
+    /// Directory, glob or multi-page TIFF; one projection a file or page
+    #[arg(long, value_name = "PATH")]
+    pub projections: Option<String>,
+    /// Flat fields (beam without sample), for --projections
+    #[arg(long, value_name = "PATH")]
+    pub flats: Option<String>,
+    /// Flat fields taken after the scan; every projection gets its share of both
+    #[arg(long, value_name = "PATH")]
+    pub flats2: Option<String>,
+    /// Dark fields (no beam), for --projections
+    #[arg(long, value_name = "PATH")]
+    pub darks: Option<String>,
+    /// How several flats or darks become one [default: mean]
+    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"])]
+    pub field_mode: Option<String>,
+    /// Take -log of the transmission [default: on with --flats]
+    #[arg(long, overrides_with = "no_minus_log")]
+    pub minus_log: bool,
+    /// Do not take -log
+    #[arg(long)]
+    pub no_minus_log: bool,
+    /// One angle in degrees a line ('#' starts a comment)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"])]
+    pub angles: Option<PathBuf>,
+    /// Angle in degrees that the projections are spread over, end excluded [default: 180]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true)]
+    pub overall_angle: Option<f64>,
+    /// Angle of the first projection in degrees [default: 0]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true)]
+    pub start_angle: Option<f64>,
+    /// Projections to leave out, such as 3,10..20
+    #[arg(long, value_name = "RANGES")]
+    pub exclude: Option<Text>,
+    /// One shift of the axis in bins a line, for every projection
+    #[arg(long, value_name = "FILE")]
+    pub center_shifts: Option<PathBuf>,
+    /// Rows of the detector to sample: A..B (without B), A..=B or A..B:STEP; --sweep takes the middle one [default: all]
+    #[arg(long, value_name = "RANGE")]
+    pub rows: Option<Text>,
+    /// registration, vo, overlap or sweep [default: two that suit the scan, which must agree]
+    #[arg(long, value_name = "NAME")]
+    pub method: Option<String>,
+    /// Where to look, in bins [default: a quarter of the detector on both sides of its middle; overlap: all of it]
+    #[arg(long, value_name = "LO,HI")]
+    pub search: Option<String>,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Do not search, but write slices about the axes from A to at most B bins, S apart, and a picture of all
+    #[arg(long, value_name = "A..B:S", requires = "output", conflicts_with_all = ["method", "search", "json"])]
+    pub sweep: Option<String>,
+    /// Directory for the slices of --sweep (center_1023.50.tif ...) and their picture, montage.png
+    #[arg(long, short, value_name = "DIR", requires = "sweep")]
+    pub output: Option<PathBuf>,
+    /// Write into a directory that is not empty
+    #[arg(long, requires = "sweep")]
     pub overwrite: bool,
 }
 

@@ -1,13 +1,15 @@
-//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, tune, preprocess,
+//! The commands beside `reconstruct`: devices, profiles, kernel, model, doctor, bench, tune, preprocess, center,
 //! phantom, compare, info.
 
 mod bench;
+mod center;
 mod doctor;
 mod model;
 mod preprocess;
 mod tune;
 
 pub use bench::bench;
+pub use center::center;
 pub use doctor::doctor;
 pub use model::model;
 pub use preprocess::preprocess;

@@ -2,6 +2,7 @@
 //!
 //! Precedence: a flag wins over the run file, that over the default. A run file's keys are the flags' names.
 
+use crate::center::Method;
 use crate::cli::{ReconstructArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
@@ -33,8 +34,7 @@ pub struct Job {
     pub angles: AngleSource,
     pub exclude: Ranges,
     pub weights: AngleWeights,
-    /// Axis in bins; `None` is the middle of the detector.
-    pub center: Option<f64>,
+    pub center: Center,
     pub center_shifts: Option<PathBuf>,
     pub rows: Option<Span>,
     pub roi: Option<Roi>,
@@ -94,6 +94,37 @@ impl Input {
         match self {
             Input::Sinograms(path) => (path, "--sinograms"),
             Input::Projections { path, .. } => (path, "--projections"),
+        }
+    }
+}
+
+/// Where the rotation axis is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Center {
+    /// In the middle of the detector.
+    Middle,
+    /// At this position in bins.
+    At(f64),
+    /// Where the data say, by this method or by those that suit the scan.
+    Search(Option<Method>),
+}
+
+impl Center {
+    fn parse(text: &str) -> Result<Center> {
+        let text = text.trim();
+        if text == "auto" {
+            return Ok(Center::Search(None));
+        }
+        if let Some(method) = text.strip_prefix("auto:") {
+            let method = method.parse().map_err(|e: Error| Error::usage(format!("--center: {e}")))?;
+            return Ok(Center::Search(Some(method)));
+        }
+        match text.parse::<f64>() {
+            Ok(center) if center.is_finite() => Ok(Center::At(center)),
+            _ => Err(Error::usage(format!(
+                "--center: `{text}` is not a finite number of bins, auto or auto:METHOD ({})",
+                Method::ALL.map(Method::name).join(", ")
+            ))),
         }
     }
 }
@@ -341,7 +372,7 @@ fn parse_patience(text: &str) -> Result<Duration> {
 }
 
 /// Two numbers, the first smaller.
-fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
+pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     match parts.as_deref() {
         Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
@@ -563,14 +594,7 @@ impl Job {
             let word = value.clone().unwrap_or_else(|| default.to_owned());
             allowed(&word, flag)
         };
-        let center = match text(&args.center) {
-            None => None,
-            Some(text) => Some(text.trim().parse::<f64>().ok().filter(|c| c.is_finite()).ok_or_else(|| {
-                Error::usage(format!(
-                    "--center: `{text}` is not a finite number of bins; the axis is not searched for in this version"
-                ))
-            })?),
-        };
+        let center = text(&args.center).map_or(Ok(Center::Middle), |t| Center::parse(&t))?;
         let dtype = match parse_word(&args.dtype, "dtype", "f32")?.as_str() {
             "f16" => Dtype::F16,
             "u16" => Dtype::U16,
@@ -778,6 +802,21 @@ mod tests {
         let error = Job::new(args).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{error}");
         error.to_string()
+    }
+
+    #[test]
+    fn centers() {
+        for (text, center) in [
+            ("12.5", Center::At(12.5)),
+            (" auto ", Center::Search(None)),
+            ("auto:vo", Center::Search(Some(Method::Vo))),
+            ("auto:overlap", Center::Search(Some(Method::Overlap))),
+        ] {
+            assert_eq!(Center::parse(text).unwrap(), center);
+        }
+        for wrong in ["", "nan", "inf", "auto:", "auto:eye", "middle"] {
+            assert_eq!(Center::parse(wrong).unwrap_err().exit_code(), 2, "{wrong}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 pub mod bench;
 pub mod cache;
+pub mod center;
 pub mod cli;
 pub mod commands;
 pub mod compare;

@@ -45,6 +45,11 @@ fn run(cli: Cli) -> Result<()> {
             print(&text)?;
             verdict
         }
+        Command::Center(args) => {
+            let (text, verdict) = commands::center(&args)?;
+            print(&text)?;
+            verdict
+        }
         Command::Preprocess(args) => print(&commands::preprocess(&args)?),
         Command::Phantom(args) => print(&commands::phantom(&args)?),
         Command::Compare(args) => {

@@ -38,6 +38,32 @@ const INK: u8 = 230;
 /// finite values; the others are black, and a constant panel is mid-grey. The file appears complete or
 /// not at all: it is written under a temporary name in its directory and renamed.
 pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
+    let lowest = lowest(path, panels)?;
+    write_atomically(path, &draw(panels, lowest, MAX_HEIGHT))
+}
+
+/// No panel of a montage is drawn higher than this many pixels.
+const MONTAGE_HEIGHT: usize = 256;
+
+/// Writes the panels row by row, about as many in a row as there are rows; otherwise as [`write_preview`].
+pub fn write_montage(path: &Path, panels: &[Panel]) -> Result<()> {
+    let lowest = lowest(path, panels)?;
+    let columns = (panels.len() as f64).sqrt().ceil() as usize;
+    let rows: Vec<Canvas> = panels.chunks(columns).map(|row| draw(row, lowest, MONTAGE_HEIGHT)).collect();
+    let width = rows.iter().map(|row| row.width).max().unwrap_or(0);
+    let mut whole = Canvas { width, height: 0, pixels: Vec::new() };
+    for row in &rows {
+        whole.height += row.height;
+        for line in row.pixels.chunks(row.width) {
+            whole.pixels.extend_from_slice(line);
+            whole.pixels.resize(whole.pixels.len() + width - row.width, BACKGROUND);
+        }
+    }
+    write_atomically(path, &whole)
+}
+
+/// The height of the lowest panel, after all have been checked.
+fn lowest(path: &Path, panels: &[Panel]) -> Result<usize> {
     for panel in panels {
         if panel.data.is_empty() || panel.data.len() != panel.width * panel.height {
             return Err(Error::output(
@@ -52,11 +78,8 @@ pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
             ));
         }
     }
-    let Some(lowest) = panels.iter().map(|panel| panel.height).min() else {
-        return Err(Error::output(path, "a preview needs at least one panel"));
-    };
-    let canvas = draw(panels, lowest);
-    write_atomically(path, &canvas)
+    let lowest = panels.iter().map(|panel| panel.height).min();
+    lowest.ok_or_else(|| Error::output(path, "a preview needs at least one panel"))
 }
 
 /// An 8-bit image, rows downwards.
@@ -66,8 +89,8 @@ struct Canvas {
     pixels: Vec<u8>,
 }
 
-fn draw(panels: &[Panel], lowest: usize) -> Canvas {
-    let height = (lowest * (MAX_HEIGHT / lowest).max(1)).min(MAX_HEIGHT);
+fn draw(panels: &[Panel], lowest: usize, highest: usize) -> Canvas {
+    let height = (lowest * (highest / lowest).max(1)).min(highest);
     let widths: Vec<usize> = panels
         .iter()
         .map(|panel| {
@@ -313,6 +336,22 @@ mod tests {
         assert!((10..24).all(|y| at(10, y) == INK && at(11, y) == INK));
         assert_eq!(at(12, 14), BACKGROUND);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn montages_have_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("montage.png");
+        let data = [1.0f32; 16 * 16];
+        let panel = Panel { title: "1023.50", width: 16, height: 16, data: &data };
+        write_montage(&path, &[panel; 5]).unwrap();
+        let (width, height, pixels) = read(&path);
+        assert_eq!((width, height), (10 + 3 * 266, 2 * (34 + 256 + 10)));
+        let at = |x: usize, y: usize| pixels[y * width + x];
+        // three and two panels, nothing in the place of the sixth
+        assert_eq!((at(20, 100), at(20, 400), at(286, 400), at(552, 100)), (128, 128, 128, 128));
+        assert_eq!(at(552, 400), BACKGROUND);
+        assert_eq!(write_montage(&path, &[]).unwrap_err().exit_code(), 5);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
-use crate::config::{AngleSource, Job, MAX_ANGLE};
+use crate::config::{AngleSource, Center, Job, MAX_ANGLE};
 use crate::error::{Error, Result};
 use crate::geometry::{self, Cut, Geometry, Roi};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
@@ -86,16 +86,18 @@ impl Scan {
         let bins = stack.bins;
         let last = bins as f64 - 1.0;
         let center = match job.center {
-            Some(center) if !(0.0..=last).contains(&center) => {
+            Center::At(center) if !(0.0..=last).contains(&center) => {
                 return Err(Error::usage(format!(
                     "--center: {center} is outside the detector; bins are 0..={last} (centre of the first bin is 0)"
                 )));
             }
-            Some(center) => center,
-            None => {
+            Center::At(center) => center,
+            // until it is found
+            Center::Search(_) => geometry::default_axis(bins),
+            Center::Middle => {
                 let middle = geometry::default_axis(bins);
                 notes.push(format!(
-                    "centre {middle} is the middle of the detector, it was not searched; --center sets it"
+                    "centre {middle} is the middle of the detector, it was not searched; --center sets it, --center auto searches it"
                 ));
                 middle
             }
@@ -495,7 +497,8 @@ impl Plan {
         }
         let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
         line("angles", format!("{first} to {last} degrees"));
-        line("centre", format!("{} bins", job.center.unwrap_or(geometry::default_axis(g.bins))));
+        let center = if let Center::At(center) = job.center { center } else { geometry::default_axis(g.bins) };
+        line("centre", format!("{center} bins"));
         line(
             "filter",
             format!(

@@ -41,6 +41,7 @@ fn pure_rooms_know_no_device_room() {
         let pure = [
             "src/bench",
             "src/cache.rs",
+            "src/center",
             "src/doctor.rs",
             "src/known.rs",
             "src/tune",

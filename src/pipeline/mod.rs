@@ -1,6 +1,7 @@
 //! A run: read, correct, upload, filter, back-project, download, write, in chunks, every stage on a thread of its own.
 
 mod bench;
+mod center;
 mod check;
 mod crew;
 mod engine;
@@ -12,11 +13,12 @@ mod summary;
 mod work;
 
 pub use bench::{Bench, Measured, Wish};
+pub use center::{Axis, Sampled, sample};
 pub use check::{Checked, examine_rows};
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 pub use selftest::unwritable;
 
-use crate::config::{Job, Scaling, run_file};
+use crate::config::{Center, Job, Scaling, run_file};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Encoding, Present, SliceWriter, Target};
 use crate::picture::{Panel, write_preview};
@@ -26,6 +28,7 @@ use crew::{chosen, host_budget, muster, prepare};
 use record::{Claim, Identity, Record, known_range, middle, stamp};
 use source::{Finish, Source};
 use stages::{Done, Run, stages};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -42,11 +45,19 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
     let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
     let mut source = Source::open(job, &reporter, cancelled)?;
-    let scan = &source.scan;
     if let Some(path) = &job.save_config {
         let text = run_file(&job.resolved)?;
         std::fs::write(path, text).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
     }
+    let mut axis = Axis::given(job, &source.scan);
+    let mut job = Cow::Borrowed(job);
+    if let Center::Search(method) = job.center {
+        axis = center::find(&source, method)?;
+        reporter.note(&format!("note: {axis}"));
+        job.to_mut().center = Center::At(axis.value);
+        source = source.with_axis_of(&job)?;
+    }
+    let (job, scan) = (&*job, &source.scan);
     if job.dry_run {
         let (devices, host) = chosen(job)?;
         for found in &devices {
@@ -120,7 +131,8 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     if let Some(path) = &job.preview {
         preview(path, &source, middle, &done)?;
     }
-    let summary = Summary::new(job, &source.scan, &members, &done, start.elapsed().as_secs_f64(), (clamped, outliers));
+    let seconds = start.elapsed().as_secs_f64();
+    let summary = Summary::new(job, &source.scan, axis, &members, &done, seconds, (clamped, outliers));
     summary.tell(&reporter);
     job.report.as_deref().map_or(Ok(()), |path| summary.write(path))
 }

@@ -4,7 +4,7 @@ use super::crew::Member;
 use super::source::Source;
 use super::stages::Done;
 use crate::cli::{ReconstructArgs, Text};
-use crate::config::{FACTS, Input, Job, Scaling, run_file};
+use crate::config::{Center, FACTS, Input, Job, Scaling, run_file};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Found, Hold, Lock, Stamp, Target, examine, write_text};
 use crate::preprocess::ClampedCounts;
@@ -120,7 +120,10 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
 
 /// The axis without shifts.
 fn center(job: &Job, source: &Source) -> f64 {
-    job.center.unwrap_or(crate::geometry::default_axis(source.scan.geometry.bins))
+    match job.center {
+        Center::At(axis) => axis,
+        Center::Middle | Center::Search(_) => crate::geometry::default_axis(source.scan.geometry.bins),
+    }
 }
 
 /// The right to write to an output.

@@ -24,6 +24,7 @@ pub(super) struct Source {
     pub stack: Stack,
     pub preparation: Preparation,
     sinograms: bool,
+    shape: StackShape,
     pub scan: Scan,
     /// Rows of projections that are filtered together, if they are filtered across rows.
     block: Option<usize>,
@@ -71,13 +72,19 @@ impl Source {
         // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
         let block = job.preprocess.phase.map(|paganin| paganin.halo().clamp(LEAST_BLOCK, MOST_BLOCK));
         let preparation = Preparation::open(job, &stack, block.unwrap_or(1))?;
-        Ok(Source { stack, preparation, sinograms, scan, block, filtered: Mutex::default() })
+        Ok(Source { stack, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
     /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
     pub fn fingerprint(&self) -> String {
         let fields = self.preparation.correction.fields.as_ref().map_or("", |fields| &fields.fingerprint);
         digest([&self.stack.fingerprint(), fields])
+    }
+
+    /// The same data with the axis of another job.
+    pub fn with_axis_of(self, job: &Job) -> Result<Source> {
+        let scan = Scan::new(job, &self.shape)?;
+        Ok(Source { scan, ..self })
     }
 
     /// Values of one sinogram.

@@ -1,5 +1,6 @@
 //! How a run went, for people and as JSON.
 
+use super::center::Axis;
 use super::crew::Member;
 use super::engine::DeviceSeconds;
 use super::stages::Done;
@@ -19,6 +20,7 @@ pub(super) struct Summary<'a> {
     pub members: &'a [Member],
     pub done: &'a Done,
     pub geometry: &'a Geometry,
+    pub axis: Axis,
     /// Slices of the run.
     pub slices: usize,
     /// Updates of one slice.
@@ -36,6 +38,7 @@ impl<'a> Summary<'a> {
     pub fn new(
         job: &'a Job,
         scan: &'a Scan,
+        axis: Axis,
         members: &'a [Member],
         done: &'a Done,
         seconds: f64,
@@ -49,6 +52,7 @@ impl<'a> Summary<'a> {
             members,
             done,
             geometry,
+            axis,
             slices,
             updates,
             seconds,
@@ -162,6 +166,7 @@ impl<'a> Summary<'a> {
                 "chunk": member.plan.chunk,
                 "seconds": seconds,
             })).collect::<Vec<_>>(),
+            "center": self.axis,
             "self_test": first.self_test,
             "slices": self.slices,
             "shard": self.job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),

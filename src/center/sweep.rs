@@ -1,0 +1,190 @@
+//! Slices about trial axes, by filtered back projection on the host, and how sharp they are.
+//!
+//! The measure is the sum of the negative values (T. Donath, F. Beckmann and A. Schreyer, Automated determination of the center of
+//! rotation in tomography data, J. Opt. Soc. Am. A 23, 1048 (2006), Q_IN): edges that are not where
+//! they belong leave arcs below and above zero. Their other measure, the absolute values, asks for slices that keep their sum,
+//! which a sample at the end of the field of view does not.
+
+use super::curve::{Curve, Minimum, Verdict};
+use super::{AGREEMENT, Sinograms};
+use crate::geometry::{AngleWeights, cos_sin_degrees, default_axis, slice_centre, weights};
+use crate::spectrum::{Filter, padded_length, spectrum};
+use rayon::prelude::*;
+use realfft::RealFftPlanner;
+use realfft::num_complex::Complex;
+use std::borrow::Cow;
+
+/// Widest detector that the whole range is searched on; wider ones are binned for that.
+const COARSE: usize = 128;
+/// Pixels along the side of the grid where a slice is looked at.
+const GRID: usize = 128;
+/// Radii of the circles that are looked at, as shares of half the detector. Near its end arcs come from what is cut off, and
+/// what is left out there may be what tells: the two must agree.
+const RADII: [f64; 2] = [0.85, 1.0];
+/// Most projections that are used.
+const PROJECTIONS: usize = 480;
+
+/// One sinogram, ready to be reconstructed about any axis.
+pub struct Trials {
+    bins: usize,
+    /// Cosine and sine of the angles.
+    turns: Vec<[f32; 2]>,
+    /// Of the projections, in radians.
+    weights: Vec<f32>,
+    rows: Rows,
+}
+
+enum Rows {
+    /// Half a turn: filtered rows, whatever the axis.
+    Filtered(Vec<f32>),
+    /// Whole turns: rows to be faded out beyond the axis, so that what is seen twice counts once.
+    Twice(Vec<f32>),
+}
+
+impl Trials {
+    /// For `[projection][bin]` line integrals of one row at angles in degrees.
+    pub fn new(sinogram: &[f32], bins: usize, angles: &[f64]) -> Trials {
+        let span = angles.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+            - angles.iter().copied().fold(f64::INFINITY, f64::min);
+        Trials::of(sinogram, bins, angles, usize::MAX, span > 300.0)
+    }
+
+    /// With at most so many projections; `twice` says that rows are to be faded out beyond the axis.
+    fn of(sinogram: &[f32], bins: usize, angles: &[f64], most: usize, twice: bool) -> Trials {
+        let stride = angles.len().div_ceil(most.max(1)).max(1);
+        let used: Vec<f64> = angles.iter().copied().step_by(stride).collect();
+        let values: Vec<f32> = sinogram.chunks(bins).step_by(stride).flatten().copied().collect();
+        let rows = match twice {
+            true => Rows::Twice(values),
+            false => Rows::Filtered(filtered(values, bins)),
+        };
+        Trials {
+            bins,
+            turns: used
+                .iter()
+                .map(|angle| cos_sin_degrees(*angle))
+                .map(|(cos, sin)| [cos as f32, sin as f32])
+                .collect(),
+            weights: weights(&used, AngleWeights::Spacing).into_iter().map(|w| w as f32).collect(),
+            rows,
+        }
+    }
+
+    /// Attenuation per pixel at points, in pixels right of and below the axis, which is at bin `center`.
+    fn values(&self, center: f64, points: &[[f32; 2]]) -> Vec<f32> {
+        let rows = self.rows_about(center);
+        let last = (self.bins - 1) as f32;
+        let at = |&[x, y]: &[f32; 2]| {
+            let mut sum = 0f32;
+            for ((row, [cos, sin]), weight) in rows.chunks(self.bins).zip(&self.turns).zip(&self.weights) {
+                let h = center as f32 + x * cos - y * sin;
+                if (0.0..last).contains(&h) {
+                    let (i, w) = (h as usize, h.fract());
+                    sum += weight * (row[i] + w * (row[i + 1] - row[i]));
+                }
+            }
+            sum
+        };
+        points.par_iter().with_min_len(64).map(at).collect()
+    }
+
+    /// The slice of `size` x `size` pixels about the axis.
+    pub fn slice(&self, center: f64, size: usize) -> Vec<f32> {
+        let middle = slice_centre(size) as f32;
+        let point = |i: usize| [(i % size) as f32 - middle, (i / size) as f32 - middle];
+        self.values(center, &(0..size * size).map(point).collect::<Vec<_>>())
+    }
+
+    fn rows_about(&self, center: f64) -> Cow<'_, [f32]> {
+        let rows = match &self.rows {
+            Rows::Filtered(rows) => return Cow::Borrowed(rows),
+            Rows::Twice(rows) => rows,
+        };
+        let side = if center < default_axis(self.bins) { 1.0 } else { -1.0 };
+        let overlap = center.min(self.bins as f64 - 1.0 - center).max(1.0);
+        let fade: Vec<f32> = (0..self.bins)
+            .map(|bin| {
+                let across = (side * (bin as f64 - center) / overlap).clamp(-1.0, 1.0);
+                (1.0 + (std::f64::consts::FRAC_PI_2 * across).sin()) as f32
+            })
+            .collect();
+        let faded = rows.chunks(self.bins).flat_map(|row| row.iter().zip(&fade).map(|(value, share)| value * share));
+        Cow::Owned(filtered(faded.collect(), self.bins))
+    }
+}
+
+/// Ramp-filters rows, continued by their edge values.
+fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
+    let length = padded_length(bins, &[2, 3, 5]);
+    let factors: Vec<f32> =
+        spectrum(Filter::Ramp, 1.0, length).iter().map(|value| (value / length as f64) as f32).collect();
+    let mut planner = RealFftPlanner::<f32>::new();
+    let (forward, backward) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+    let fresh = || (forward.make_input_vec(), forward.make_output_vec());
+    rows.par_chunks_mut(bins).for_each_init(fresh, |(values, frequencies), row| {
+        let (first, last) = (row[0], row[bins - 1]);
+        values[..bins].copy_from_slice(row);
+        let middle = bins + (length - bins) / 2;
+        values[bins..middle].fill(last);
+        values[middle..].fill(first);
+        // lengths are those of the plans, and the first and last frequency of a real row are real
+        if forward.process(values, frequencies).is_ok() {
+            frequencies.iter_mut().zip(&factors).for_each(|(value, factor)| *value *= factor);
+            let end = frequencies.len() - 1;
+            frequencies[0] = Complex::new(frequencies[0].re, 0.0);
+            frequencies[end] = Complex::new(frequencies[end].re, frequencies[end].im * (length % 2) as f32);
+            if backward.process(frequencies, values).is_ok() {
+                row.copy_from_slice(&values[..bins]);
+            }
+        }
+    });
+    rows
+}
+
+/// Searches the axis between two positions in bins, on the middle one of the sampled rows.
+pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> Minimum {
+    let [inner, whole] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
+    let agree = whole.verdict == Verdict::Ok && (inner.at - whole.at).abs() <= AGREEMENT;
+    match inner.verdict {
+        Verdict::Ok if !agree => Minimum { verdict: Verdict::Ambiguous, ..inner },
+        _ => inner,
+    }
+}
+
+/// The same by what is inside a circle of so many bins about the axis.
+fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
+    let factor = sinograms.bins.div_ceil(COARSE);
+    let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
+    let sharpness = |sinograms: &Sinograms, radius: f64| {
+        let row = &sinograms.rows[sinograms.rows.len() / 2];
+        // what is seen twice would blur, not sharpen, where both views are summed: half a turn
+        let used = sinograms.half_turn();
+        let trials =
+            Trials::of(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used], PROJECTIONS, false);
+        let points = grid(radius);
+        move |center: f64| trials.values(center, &points).iter().map(|v| f64::from((-v).max(0.0))).sum::<f64>()
+    };
+    let coarse = sharpness(&sinograms.binned(factor), radius / scale);
+    let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, &coarse);
+    let mut minimum = curve.minimum();
+    minimum.at = minimum.at * scale + shift;
+    if minimum.verdict != Verdict::Flat {
+        let fine = sharpness(sinograms, radius);
+        for (reach, step) in [(scale, 0.25), (0.5, 0.1)] {
+            minimum.at = Curve::sample(minimum.at - reach, minimum.at + reach, step, &fine).vertex();
+        }
+    }
+    minimum
+}
+
+/// Points inside a circle about the axis, at most [`GRID`] along its diameter.
+fn grid(radius: f64) -> Vec<[f32; 2]> {
+    let spacing = (2.0 * radius / GRID as f64).ceil().max(1.0);
+    let half = (radius / spacing) as i32;
+    let line = || (-half..=half).map(|i| f64::from(i) * spacing);
+    line()
+        .flat_map(|y| line().map(move |x| [x, y]))
+        .filter(|[x, y]| x.hypot(*y) < radius - 1.0)
+        .map(|point| point.map(|v| v as f32))
+        .collect()
+}

@@ -1,0 +1,109 @@
+//! The Fourier metric of N. T. Vo, M. Drakopoulos, R. C. Atwood and C. Reinhard, Reliable method for calculating the
+//! center of rotation in parallel-beam tomography, Opt. Express 22, 19078 (2014).
+//!
+//! A sinogram over a whole turn of a sample within a radius `r` of the axis has, but for small tails, no values in its
+//! two-dimensional Fourier transform where `m > 2 pi r u` (`m` periods a turn, `u` periods a bin). Half a turn and its
+//! mirror image about a trial axis make a whole turn; a wrong axis tears it at the two seams, and the tears show there.
+//!
+//! Mirroring a row conjugates its transform, and moving it is a factor. With `A(m, u)` of the half turn, continued by
+//! zeros, the transform of the whole turn about axis `c` is `A(m, u) + (-1)^m z^-2 conj(A(-m, u))`, `z = exp(2 pi i u c)`, so
+//! that a trial needs no transform, and `c` may be any real number.
+
+use super::curve::{Curve, Minimum};
+use super::{Sinograms, Verdict};
+use crate::error::{Error, Result};
+use rustfft::FftPlanner;
+use rustfft::num_complex::Complex;
+
+/// Widest detector that the whole range is searched on; wider ones are binned for that.
+const COARSE: usize = 320;
+/// Most rows of the sample that are used.
+const ROWS: usize = 4;
+/// Degrees that may be missing from half a turn, beside a step.
+const MISSING: f64 = 4.0;
+
+/// Whether the scan covers half a turn.
+pub fn suits(sinograms: &Sinograms) -> bool {
+    sinograms.coverage() + sinograms.step() > 180.0 - MISSING && sinograms.angles.len() >= 8
+}
+
+/// Searches the axis between two positions in bins.
+pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
+    if !suits(sinograms) {
+        return Err(Error::Input(format!(
+            "vo: needs half a turn, and there are {} projections over {:.2} degrees; try the method sweep",
+            sinograms.angles.len(),
+            sinograms.coverage()
+        )));
+    }
+    let factor = sinograms.bins.div_ceil(COARSE);
+    let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
+    let coarse = Metric::new(&sinograms.binned(factor));
+    let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.cost(c));
+    let mut minimum = curve.minimum();
+    if minimum.verdict == Verdict::Flat {
+        minimum.at = minimum.at * scale + shift;
+        return Ok(minimum);
+    }
+    let metric = if factor > 1 { Metric::new(sinograms) } else { coarse };
+    let mut at = minimum.at * scale + shift;
+    for (reach, step) in [(scale, 0.25), (0.5, 0.05)] {
+        at = Curve::sample(at - reach, at + reach, step, |c| metric.cost(c)).vertex();
+    }
+    Ok(Minimum { at, ..minimum })
+}
+
+/// Transforms of half a turn, where a whole one has no values.
+struct Metric {
+    /// Bins of the padded rows.
+    length: f64,
+    /// Of every frequency `u` that is used, for `m` ascending, `A(m, u)` and `(-1)^m conj(A(-m, u))`.
+    columns: Vec<(usize, Vec<[Complex<f32>; 2]>)>,
+}
+
+impl Metric {
+    fn new(sinograms: &Sinograms) -> Metric {
+        let bins = sinograms.bins;
+        let used = sinograms.half_turn();
+        let length = (2 * bins).next_power_of_two();
+        let turn = 2 * used;
+        let mut planner = FftPlanner::new();
+        let (along_row, along_angle) = (planner.plan_fft_forward(length), planner.plan_fft_forward(turn));
+        let radius = bins as f64 / 2.0;
+        // first m beyond the wedge and the tails of the Bessel functions that it is made of
+        let beyond = |u: usize| {
+            let edge = std::f64::consts::TAU * radius * u as f64 / length as f64;
+            (edge + 2.0 * edge.cbrt() + 3.0).ceil() as usize
+        };
+        let highest = (1..length / 2).take_while(|&u| beyond(u) < used).count();
+        let mut columns = Vec::new();
+        for sinogram in sinograms.rows.iter().take(ROWS) {
+            let mut rows = vec![Complex::new(0f32, 0.0); used * length];
+            for (padded, row) in rows.chunks_mut(length).zip(sinogram.chunks(bins)) {
+                padded.iter_mut().zip(row).for_each(|(to, value)| to.re = *value);
+            }
+            along_row.process(&mut rows);
+            for u in 1..=highest {
+                let mut column = vec![Complex::new(0f32, 0.0); turn];
+                column.iter_mut().zip(rows.iter().skip(u).step_by(length)).for_each(|(to, value)| *to = *value);
+                along_angle.process(&mut column);
+                let sign = |m: usize| if m % 2 == 0 { 1.0 } else { -1.0 };
+                let both = (beyond(u)..used).map(|m| [column[m], column[turn - m].conj() * sign(m)]);
+                columns.push((u, both.collect()));
+            }
+        }
+        Metric { length: length as f64, columns }
+    }
+
+    /// Mean absolute value outside of the wedge, for an axis in bins.
+    fn cost(&self, center: f64) -> f64 {
+        let (mut sum, mut count) = (0f64, 0usize);
+        for (u, column) in &self.columns {
+            let (sin, cos) = (-2.0 * std::f64::consts::TAU * *u as f64 * center / self.length).sin_cos();
+            let turn = Complex::new(cos as f32, sin as f32);
+            sum += column.iter().map(|[a, b]| f64::from((a + turn * b).norm_sqr().sqrt())).sum::<f64>();
+            count += column.len();
+        }
+        sum / count.max(1) as f64
+    }
+}

@@ -1,0 +1,119 @@
+//! The rotation axis from a few rows of the input, corrected as for a run.
+
+use super::source::Source;
+use crate::center::{self, Found, Method, Sinograms};
+use crate::config::{Center, Job};
+use crate::error::Result;
+use crate::geometry::default_axis;
+use crate::plan::Scan;
+use crate::report::Reporter;
+use serde::Serialize;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
+/// Rows that are sampled, spread over those of the run,
+const ROWS: usize = 8;
+/// unless their sinograms have more values than this together.
+const VALUES: usize = 1 << 26;
+
+/// The axis of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// Bins.
+    pub value: f64,
+    /// What found it; `None` where it was given.
+    pub method: Option<&'static str>,
+    /// From 0 to 1; `None` where it was given.
+    pub confidence: Option<f64>,
+}
+
+impl Axis {
+    /// As the job has it.
+    pub(super) fn given(job: &Job, scan: &Scan) -> Axis {
+        let value = if let Center::At(value) = job.center { value } else { default_axis(scan.geometry.bins) };
+        Axis { value, method: None, confidence: None }
+    }
+}
+
+impl From<Found> for Axis {
+    fn from(found: Found) -> Axis {
+        Axis { value: found.value, method: Some(found.method.name()), confidence: Some(found.confidence) }
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "centre {:.2} bins", self.value)?;
+        match (self.method, self.confidence) {
+            (Some(method), Some(confidence)) => write!(f, " found by {method}, confidence {confidence:.2}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Corrected sinograms of some rows.
+pub struct Sampled {
+    pub bins: usize,
+    /// Degrees, of every projection.
+    pub angles: Vec<f64>,
+    /// Numbers of the rows.
+    pub rows: Vec<usize>,
+    /// `[projection][bin]` of every row, per-projection shifts of the axis taken out.
+    pub sinograms: Vec<Vec<f32>>,
+}
+
+impl Sampled {
+    /// For a search.
+    pub fn prepared(&self) -> Sinograms {
+        let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
+        Sinograms::new(self.bins, &self.angles, &rows)
+    }
+}
+
+/// Opens the input of a job and reads at most `most` rows, or as many as a search takes.
+pub fn sample(job: &Job, most: Option<usize>) -> Result<Sampled> {
+    let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
+    read(&Source::open(job, &reporter, &AtomicBool::new(false))?, most.unwrap_or(ROWS))
+}
+
+/// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
+pub(super) fn find(source: &Source, method: Option<Method>) -> Result<Axis> {
+    let sinograms = read(source, ROWS)?.prepared();
+    let found = match method {
+        Some(method) => vec![center::search(method, &sinograms, None)?],
+        None => center::auto(&sinograms, None)?,
+    };
+    center::accept(&found).map(Axis::from)
+}
+
+fn read(source: &Source, most: usize) -> Result<Sampled> {
+    let (scan, whole) = (&source.scan, &source.scan.whole);
+    let (bins, axis) = (scan.geometry.bins, &scan.geometry.axis);
+    let count = most.min(VALUES / source.sinogram_len().max(1)).clamp(1, whole.len());
+    let rows: Vec<usize> = (0..count).map(|i| whole[(2 * i + 1) * whole.len() / (2 * count)]).collect();
+    let mut sinograms = Vec::with_capacity(count);
+    for &row in &rows {
+        let mut sinogram = source.read(&[row])?;
+        if !scan.geometry.same_axis() {
+            let middle = axis.iter().sum::<f64>() / axis.len() as f64;
+            for (values, axis) in sinogram.chunks_mut(bins).zip(axis) {
+                shift(values, axis - middle);
+            }
+        }
+        sinograms.push(sinogram);
+    }
+    // what is read again must not count twice
+    source.preparation.reset();
+    Ok(Sampled { bins, angles: scan.geometry.angles.clone(), rows, sinograms })
+}
+
+/// Moves a row by `-by` bins, linearly interpolated, continued by its ends.
+fn shift(row: &mut [f32], by: f64) {
+    let last = row.len() - 1;
+    let old = row.to_vec();
+    for (bin, value) in row.iter_mut().enumerate() {
+        let at = (bin as f64 + by).clamp(0.0, last as f64);
+        let (i, w) = (at as usize, at.fract() as f32);
+        *value = old[i] + w * (old[(i + 1).min(last)] - old[i]);
+    }
+}

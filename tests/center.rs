@@ -1,0 +1,330 @@
+//! The search of the rotation axis: random samples with a known axis, what must be refused, real scans, and the command.
+
+mod cli;
+
+use cli::{Lab, Pages, Scan as Whole};
+use fbp::center::{AGREEMENT, Found, Method, Sinograms, Verdict, accept, auto, search};
+use fbp::geometry::even_angles;
+use fbp::phantom::add_gaussian;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::path::{Path, PathBuf};
+
+/// Centre, half axes, tilt and value of an ellipse, in bins from the axis.
+struct Ellipse {
+    centre: [f64; 2],
+    half: [f64; 2],
+    tilt: f64,
+    value: f64,
+}
+
+impl Ellipse {
+    fn random(rng: &mut ChaCha8Rng, radius: f64) -> Ellipse {
+        let half = [0, 1].map(|_| radius * rng.random_range(0.05..0.4));
+        let distance = (radius - half[0].max(half[1])) * rng.random_range(0.0..1f64).sqrt();
+        let (sin, cos) = rng.random_range(0.0..std::f64::consts::TAU).sin_cos();
+        let centre = [distance * cos, distance * sin];
+        Ellipse { centre, half, tilt: rng.random_range(0.0..3.0), value: rng.random_range(0.2..1.0) }
+    }
+
+    /// Line integral at `s` bins from the axis, `theta` in radians.
+    fn project(&self, theta: f64, s: f64) -> f64 {
+        let t = s - self.centre[0] * theta.cos() + self.centre[1] * theta.sin();
+        let (sin, cos) = (theta + self.tilt).sin_cos();
+        let width = (self.half[0] * cos).powi(2) + (self.half[1] * sin).powi(2);
+        let chord = (width - t * t).max(0.0).sqrt();
+        2.0 * self.value * self.half[0] * self.half[1] * chord / width
+    }
+}
+
+/// A scan of ellipses, bins averaged over their width.
+struct Scan {
+    bins: usize,
+    axis: f64,
+    angles: Vec<f64>,
+    rows: Vec<Vec<f32>>,
+}
+
+impl Scan {
+    /// `noise` is a share of the largest value.
+    fn of(bins: usize, axis: f64, angles: Vec<f64>, rows: &[Vec<Ellipse>], noise: f64, rng: &mut ChaCha8Rng) -> Scan {
+        let value = |sample: &[Ellipse], angle: f64, bin: usize| {
+            let at =
+                |part: f64| sample.iter().map(|e| e.project(angle.to_radians(), bin as f64 + part - axis)).sum::<f64>();
+            ([-0.375, -0.125, 0.125, 0.375].map(at).iter().sum::<f64>() / 4.0) as f32
+        };
+        let row = |sample: &Vec<Ellipse>| {
+            let mut values: Vec<f32> =
+                angles.iter().flat_map(|&angle| (0..bins).map(move |bin| value(sample, angle, bin))).collect();
+            let largest = values.iter().copied().fold(0f32, f32::max);
+            add_gaussian(&mut values, noise * f64::from(largest), rng);
+            values
+        };
+        let rows = rows.iter().map(row).collect();
+        Scan { bins, axis, angles, rows }
+    }
+
+    /// The axis is up to `offset` widths from the middle; the sample reaches to the nearer end of the detector, or of an
+    /// off-centre scan to the farther one.
+    fn random(seed: u64, overall: f64, offset: f64, off_centre: bool) -> Scan {
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let bins = rng.random_range(64..=160usize);
+        let count = (bins as f64 * rng.random_range(0.9..1.8) * (overall / 180.0).round()) as usize;
+        let last = bins as f64 - 1.0;
+        let axis = last / 2.0 + bins as f64 * offset * rng.random_range(-1.0..1.0);
+        let radius = 0.95 * if off_centre { axis.max(last - axis) } else { axis.min(last - axis) };
+        let sample =
+            |rng: &mut ChaCha8Rng| (0..rng.random_range(4..10)).map(|_| Ellipse::random(rng, radius)).collect();
+        let rows: Vec<Vec<Ellipse>> = (0..rng.random_range(1..5)).map(|_| sample(rng)).collect();
+        let angles = even_angles(rng.random_range(-90.0..90.0), overall, count);
+        let noise = rng.random_range(0.0..0.04);
+        Scan::of(bins, axis, angles, &rows, noise, rng)
+    }
+
+    fn sinograms(&self) -> Sinograms {
+        Sinograms::new(self.bins, &self.angles, &self.rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+}
+
+/// Median, largest and number of refusals; prints the row of docs/center.md.
+fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result<Found>) -> (f64, f64, usize) {
+    let mut errors = Vec::new();
+    for scan in scans {
+        match find(scan) {
+            Ok(found) => errors.push((found.value - scan.axis).abs()),
+            Err(error) => println!("axis {:.2}: {error}", scan.axis),
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let (median, worst) = (errors[errors.len() / 2], errors[errors.len() - 1]);
+    let refused = scans.len() - errors.len();
+    println!("{name}: median {median:.3}, worst {worst:.3}, refused {refused} of {}", scans.len());
+    (median, worst, refused)
+}
+
+fn one(method: Method) -> impl Fn(&Scan) -> fbp::error::Result<Found> {
+    move |scan| accept(&[search(method, &scan.sinograms(), None)?])
+}
+
+fn by_itself(scan: &Scan) -> fbp::error::Result<Found> {
+    accept(&auto(&scan.sinograms(), None)?)
+}
+
+#[test]
+fn random_samples() {
+    for (name, overall, most_refused) in [("half turn", 180.0, 2), ("181 degrees", 181.0, 2), ("whole turn", 360.0, 2)]
+    {
+        let scans: Vec<Scan> = (0..30).map(|seed| Scan::random(seed, overall, 0.15, false)).collect();
+        for method in [Method::Registration, Method::Vo] {
+            let (median, worst, _) = errors(&format!("{name}, {method}"), &scans, one(method));
+            assert!(median <= 0.1 && worst <= 0.5);
+        }
+        let (median, worst, refused) = errors(&format!("{name}, auto"), &scans, by_itself);
+        assert!(median <= 0.1 && worst <= 0.5 && refused <= most_refused);
+    }
+}
+
+#[test]
+fn off_centre_whole_turns() {
+    let scans: Vec<Scan> = (0..30).map(|seed| Scan::random(seed, 360.0, 0.42, true)).collect();
+    assert!(scans.iter().any(|s| s.axis < 0.15 * s.bins as f64) && scans.iter().any(|s| s.axis > 0.85 * s.bins as f64));
+    let (median, worst, refused) = errors("off centre, auto", &scans, by_itself);
+    assert!(median <= 0.1 && worst <= 0.5 && refused <= 5);
+}
+
+#[test]
+fn sharp_slices() {
+    let scans: Vec<Scan> = (0..12).map(|seed| Scan::random(seed, 180.0, 0.1, false)).collect();
+    let (median, worst, refused) = errors("half turn, sweep", &scans, one(Method::Sweep));
+    assert!(median <= 0.15 && worst <= 0.5 && refused <= 4);
+}
+
+#[test]
+fn nothing_to_find_is_refused() {
+    let rng = &mut ChaCha8Rng::seed_from_u64(3);
+    let mut noise = vec![0f32; 90 * 80];
+    add_gaussian(&mut noise, 1.0, rng);
+    for (what, row) in [("zeros", vec![0f32; 90 * 80]), ("a constant", vec![2.5; 90 * 80]), ("noise", noise)] {
+        for overall in [180.0, 360.0] {
+            let sinograms = Sinograms::new(80, &even_angles(0.0, overall, 90), &[&row]);
+            let error = accept(&auto(&sinograms, None).unwrap()).unwrap_err();
+            assert_eq!(error.exit_code(), 3, "{what}");
+            assert!(error.to_string().contains("rotation axis: "), "{what}: {error}");
+            for method in [Method::Registration, Method::Vo, Method::Overlap] {
+                let found = search(method, &sinograms, None);
+                assert!(found.is_err() || found.unwrap().verdict != Verdict::Ok, "{method} finds an axis in {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_axis_beyond_the_range_is_refused() {
+    for seed in 0..8 {
+        let scan = Scan::random(seed, 180.0, 0.05, false);
+        for (low, high) in [(scan.axis - 25.0, scan.axis - 4.0), (scan.axis + 4.0, scan.axis + 25.0)] {
+            for method in [Method::Registration, Method::Vo] {
+                let found = search(method, &scan.sinograms(), Some((low, high))).unwrap();
+                assert_ne!(found.verdict, Verdict::Ok, "{method} finds {:.2} in {low:.1}..{high:.1}", found.value);
+            }
+        }
+        let narrow = search(Method::Vo, &scan.sinograms(), Some((scan.axis - 6.0, scan.axis + 6.0))).unwrap();
+        assert!(narrow.verdict == Verdict::Ok && (narrow.value - scan.axis).abs() < 0.3);
+    }
+}
+
+#[test]
+fn round_samples_about_the_axis_have_one() {
+    let rng = &mut ChaCha8Rng::seed_from_u64(5);
+    for (overall, axis) in [(180.0, 47.3), (360.0, 52.8)] {
+        let disc = |radius: f64, value| Ellipse { centre: [0.0; 2], half: [radius; 2], tilt: 0.0, value };
+        let rows = [vec![disc(30.0, 1.0), disc(12.0, 0.5)]];
+        let scan = Scan::of(100, axis, even_angles(0.0, overall, 120), &rows, 0.01, rng);
+        let found = by_itself(&scan).unwrap();
+        assert!((found.value - axis).abs() < 0.1, "{}", found.value);
+    }
+}
+
+#[test]
+fn methods_say_what_they_need() {
+    let rng = &mut ChaCha8Rng::seed_from_u64(7);
+    let rows = [vec![Ellipse::random(rng, 30.0)]];
+    let scan = Scan::of(80, 40.0, even_angles(0.0, 90.0, 60), &rows, 0.0, rng);
+    for method in [Method::Registration, Method::Overlap, Method::Vo] {
+        let error = search(method, &scan.sinograms(), None).unwrap_err();
+        assert!(error.exit_code() == 3 && error.to_string().contains("try the method sweep"), "{error}");
+    }
+    assert!(auto(&scan.sinograms(), None).unwrap_err().to_string().contains("less than half a turn"));
+    for range in [(-1.0, 30.0), (30.0, 80.0), (30.0, 32.0)] {
+        assert_eq!(search(Method::Sweep, &scan.sinograms(), Some(range)).unwrap_err().exit_code(), 2);
+    }
+}
+
+#[test]
+fn methods_that_differ_are_refused_with_both_values() {
+    // the detector was moved after half a turn, of which the first half knows nothing
+    let mut scan = Scan::random(4, 360.0, 0.05, false);
+    let (bins, half) = (scan.bins, scan.angles.len() / 2);
+    for row in &mut scan.rows {
+        row[half * bins..].chunks_mut(bins).for_each(|values| values.rotate_right(6));
+    }
+    let found = auto(&scan.sinograms(), None).unwrap();
+    let error = accept(&found).unwrap_err().to_string();
+    assert!(found.len() == 2 && (found[0].value - found[1].value).abs() > AGREEMENT, "{found:?}");
+    assert!(error.contains("ambiguous") && error.contains(&format!("vo {:.2}", found[1].value)), "{error}");
+}
+
+/// Real scans beside the checkout, where they are.
+fn data() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    if path.is_dir() {
+        return Some(path);
+    }
+    println!("skipped: there is no {}", path.display());
+    None
+}
+
+#[test]
+fn real_scans() {
+    let Some(data) = data() else { return };
+    let lab = Lab::new();
+    for (name, axis) in [("tooth", 295.5), ("tomo77", 39.0)] {
+        let scan = data.join(name);
+        let part = |part: &str| scan.join(part).to_str().unwrap().to_owned();
+        let (out, _) = lab.ok(&format!(
+            "center --projections {} --flats {} --darks {} --angles {} --json",
+            part("proj"),
+            part("flat"),
+            part("dark"),
+            part("angles_deg.txt")
+        ));
+        let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+        println!("{name}: {report}");
+        assert_eq!(report["methods"].as_array().unwrap().len(), 2);
+        assert!((report["center"]["value"].as_f64().unwrap() - axis).abs() <= 0.5, "{name}: {report}");
+    }
+}
+
+#[test]
+fn the_command_and_reconstruct_agree() {
+    let lab = Lab::new();
+    let scan = Whole { width: 64, projections: 90, slices: 6, overall: 180.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    let (table, _) = lab.ok("center --sinograms sin");
+    assert!(table.contains("registration") && table.contains("vo") && table.contains(" ok\n"), "{table}");
+    let (out, _) = lab.ok("center --sinograms sin --method vo --search 20,40 --rows 1..5 --json");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["rows"], serde_json::json!([1, 2, 3, 4]));
+    assert!((report["center"]["value"].as_f64().unwrap() - 31.5).abs() < 0.1, "{report}");
+
+    let (_, notes) = lab.ok("reco --sinograms sin --center auto --report r.json --output all");
+    assert!(notes.contains("bins found by registration"), "{notes}");
+    let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+    let found = &report["center"];
+    assert!(found["method"] == "registration" && found["confidence"].as_f64().unwrap() > 0.5, "{report}");
+    let value = found["value"].as_f64().unwrap();
+    assert!((value - 31.5).abs() < 0.1);
+    // found is as good as given, and the same for all shards
+    lab.ok(&format!("reco --sinograms sin --center {value} --output given"));
+    assert_eq!(lab.read("all"), lab.read("given"));
+    for shard in 0..3 {
+        lab.ok(&format!("reco --sinograms sin --center auto --shard {shard}/3 --output shards"));
+    }
+    assert_eq!(lab.read("all"), lab.read("shards"));
+    lab.fails("reco --sinograms sin --center auto:guess --output no", 2, &["registration, vo, overlap, sweep"]);
+}
+
+#[test]
+fn trial_slices_are_named_by_their_axis() {
+    let lab = Lab::new();
+    let scan = Whole { width: 48, projections: 72, slices: 3, overall: 180.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.ok("center --sinograms sin --sweep 22.5..24.5:0.5 --output trials");
+    let mut names: Vec<String> = std::fs::read_dir(lab.path("trials"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let expected = ["center_22.50.tif", "center_23.00.tif", "center_23.50.tif", "center_24.00.tif", "center_24.50.tif"];
+    assert_eq!(names[..5], expected);
+    assert_eq!(names[5..], ["montage.png"]);
+    // the slice about the true axis is the sample
+    let truth = &scan.truth().pages[1];
+    let error = |name: &str| {
+        let slice = &lab.read(format!("trials/{name}").as_str()).pages[0];
+        slice.iter().zip(truth).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
+    };
+    for other in [expected[0], expected[1], expected[3], expected[4]] {
+        assert!(error(expected[2]) < error(other), "{other}");
+    }
+    lab.fails("center --sinograms sin --sweep 22..24:1 --output trials", 5, &["--overwrite"]);
+    lab.fails("center --sinograms sin --sweep 40..50:1 --output other", 2, &["outside the detector"]);
+    lab.fails("center --sinograms sin --sweep 22:24:1 --output other", 2, &["--sweep"]);
+}
+
+#[test]
+fn the_command_refuses_to_guess() {
+    let lab = Lab::new();
+    lab.write("flat", "s", &Pages { width: 32, pages: vec![vec![1.0; 32 * 40]; 2] });
+    // the table is there all the same
+    let refused = lab.command("center --sinograms flat").output().unwrap();
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(String::from_utf8(refused.stdout).unwrap().contains("registration"));
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("rotation axis: flat") && message.contains("--rows"), "{message}");
+    lab.fails("reco --sinograms flat --center auto --output out", 3, &["rotation axis: flat"]);
+    lab.fails("center --sinograms flat --method guess", 2, &["--method", "overlap"]);
+    lab.fails("center --sinograms flat --search 9", 2, &["--search"]);
+}
+
+#[test]
+fn the_axis_of_whole_turns_near_an_end() {
+    let lab = Lab::new();
+    let scan = Scan::random(11, 360.0, 0.42, true);
+    lab.page("sino.tif", scan.bins, &scan.rows[0]);
+    let start = scan.angles[0];
+    let (out, _) = lab.ok(&format!("center --sinograms sino.tif --overall-angle 360 --start-angle={start} --json"));
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["center"]["method"], "overlap");
+    assert!((report["center"]["value"].as_f64().unwrap() - scan.axis).abs() < 0.3, "{report}");
+}
