@@ -221,6 +221,28 @@ fn bytes_do_not_depend_on_how_a_run_is_divided() {
     }
 }
 
+/// The longer the run, the larger its chunks; its first slices stay what they are.
+#[test]
+fn chunks_of_1_3_7_and_64_slices_give_the_same_bytes() {
+    let (lab, _) = lab();
+    lab.directory("many");
+    for slice in 0..512 {
+        let from = lab.path(format!("sin/s_{:04}.tif", slice % TALL.slices));
+        fs::hard_link(from, lab.path(format!("many/s_{slice:04}.tif"))).unwrap();
+    }
+    let mut first: Option<Files> = None;
+    for (slices, chunk) in [(8, 1), (24, 3), (56, 7), (512, 64)] {
+        let flags = "--device cpu --slices-per-pass 1 --algorithm standard --overwrite --report report.json";
+        lab.ok(&format!("reconstruct --sinograms many --rows 0..{slices} {flags} --output many-{slices}"));
+        let report: serde_json::Value = serde_json::from_str(&lab.read_text("report.json")).unwrap();
+        assert_eq!(report["devices"][0]["chunk"], chunk, "{slices} slices");
+        let bytes = lab.bytes(&format!("many-{slices}"));
+        assert_eq!(bytes.len(), slices);
+        let first = first.get_or_insert_with(|| bytes.clone());
+        assert!(first.iter().all(|file| bytes.contains(file)), "chunks of {chunk}");
+    }
+}
+
 #[test]
 fn shards_of_different_runs_do_not_mix() {
     let (lab, _) = lab();
@@ -349,6 +371,42 @@ fn a_full_disk_leaves_whole_slices() {
     let (_, err) = lab.ok(&format!("{run} --rows 0..4 --output r --resume"));
     assert!(err.contains("2 of 4 slices are kept"), "{err}");
     assert!(lab.bytes("r") == whole);
+}
+
+/// Gives a disk back, whatever happens.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// Disks that are full after a few slices more each, where the system lets tests make some.
+#[test]
+fn a_disk_may_be_full_at_any_point() {
+    let (lab, whole) = lab();
+    lab.directory("r");
+    let mount = |options: &str| {
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", options, "none"]).arg(lab.path("r"));
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    let mut counts = Vec::new();
+    for kib in [16, 40, 90, 150, 220, 300] {
+        if !mount(&format!("size={kib}k")) {
+            eprintln!("skipped: no permission to mount a small disk");
+            return;
+        }
+        let _mounted = Mounted(lab.path("r"));
+        let err = broken(&lab, "", "--output r", 5);
+        assert!(err.contains("No space left"), "{kib} KiB: {err}");
+        counts.push(check_partial(&lab, &whole));
+        assert!(mount("remount,size=4m"), "{kib} KiB");
+        resume(&lab, "--output r");
+        assert!(lab.bytes("r") == whole, "{kib} KiB");
+    }
+    assert!(counts.is_sorted() && counts[5] > counts[1], "{counts:?}");
 }
 
 /// A directory that is not there any more is as one that may not be written to, for the superuser, too.
