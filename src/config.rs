@@ -852,7 +852,7 @@ mod tests {
         assert!(message(ReconstructArgs { output: None, ..args() }).contains("--output"));
         assert!(message(ReconstructArgs { projections: Some("p".into()), ..args() }).contains("one of them"));
         assert!(message(ReconstructArgs { flats: Some("f".into()), ..args() }).contains("--flats"));
-        for bad in ["nan", "inf", "left", "auto"] {
+        for bad in ["nan", "inf", "left", "auto:guess"] {
             assert!(message(ReconstructArgs { center: Some(bad.into()), ..args() }).contains("--center"));
         }
         assert!(message(ReconstructArgs { filter: Some("x".into()), ..args() }).contains("--filter"));
