@@ -1,7 +1,7 @@
 //! Where text and bytes of strangers come in: the fuzz targets and `tests/hostile.rs` feed these. Whatever the input,
 //! the outcome is a result or an error, never a panic, and memory stays within bounds.
 
-use fbp::cli::ReconstructArgs;
+use fbp::cli::{InputArgs, ReconstructArgs, ScanArgs};
 use fbp::config::{self, Job};
 use fbp::error::{Error, Result};
 use fbp::geometry::{self, AngleWeights};
@@ -78,8 +78,8 @@ pub fn angles(data: &[u8]) -> Result<()> {
     let stack = StackShape { slices: 1, projections: angles.len(), bins: 16, angles: Some(angles), shifts: None };
     thread_local! {
         static JOB: Result<Job> = Job::new(ReconstructArgs {
-            sinograms: Some("s".into()),
-            angles: Some("a.txt".into()),
+            input: InputArgs { sinograms: Some("s".into()), ..Default::default() },
+            scan: ScanArgs { angles: Some("a.txt".into()), ..Default::default() },
             dry_run: true,
             ..Default::default()
         });

@@ -108,55 +108,13 @@ impl<'de> Deserialize<'de> for Text {
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ReconstructArgs {
-    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sinograms: Option<String>,
-    /// Directory, glob or multi-page TIFF; one projection a file or page
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub projections: Option<String>,
-    /// Flat fields (beam without sample), for --projections
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flats: Option<String>,
-    /// Flat fields taken after the scan; every projection gets its share of both
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flats2: Option<String>,
-    /// Dark fields (no beam), for --projections
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub darks: Option<String>,
-    /// How several flats or darks become one [default: mean]
-    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"], help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field_mode: Option<String>,
-    /// Take -log of the transmission [default: on with --flats]
-    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "is_false")]
-    pub minus_log: bool,
-    /// Do not take -log
-    #[arg(long, help_heading = "Input (exactly one of the first two)")]
-    #[serde(skip_serializing_if = "is_false")]
-    pub no_minus_log: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub scan: ScanArgs,
 
-    /// One angle in degrees a line ('#' starts a comment)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"], help_heading = "Geometry")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub angles: Option<PathBuf>,
-    /// Angle in degrees that the projections are spread over, end excluded [default: 180]
-    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overall_angle: Option<f64>,
-    /// Angle of the first projection in degrees [default: 0]
-    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_angle: Option<f64>,
-    /// Projections to leave out, such as 3,10..20
-    #[arg(long, value_name = "RANGES", help_heading = "Geometry")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exclude: Option<Text>,
     /// Weight of each projection [default: spacing]
     #[arg(long, value_name = "SCHEME", value_parser = ["spacing", "uniform"], help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,10 +123,6 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<Text>,
-    /// One shift of the axis in bins a line, for every projection
-    #[arg(long, value_name = "FILE", help_heading = "Geometry")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub center_shifts: Option<PathBuf>,
     /// Slices to reconstruct: A..B (without B), A..=B or A..B:STEP
     #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -381,6 +335,70 @@ pub struct StepArgs {
     pub unsharp: Option<Text>,
 }
 
+/// The data, and how counts become line integrals.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct InputArgs {
+    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sinograms: Option<String>,
+    /// Directory, glob or multi-page TIFF; one projection a file or page
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projections: Option<String>,
+    /// Flat fields (beam without sample), for --projections
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flats: Option<String>,
+    /// Flat fields taken after the scan; every projection gets its share of both
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flats2: Option<String>,
+    /// Dark fields (no beam), for --projections
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub darks: Option<String>,
+    /// How several flats or darks become one [default: mean]
+    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"], help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_mode: Option<String>,
+    /// Take -log of the transmission [default: on with --flats]
+    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub minus_log: bool,
+    /// Do not take -log
+    #[arg(long, help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_minus_log: bool,
+}
+
+/// The angle and the axis of every projection.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ScanArgs {
+    /// One angle in degrees a line ('#' starts a comment)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"], help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub angles: Option<PathBuf>,
+    /// Angle in degrees that the projections are spread over, end excluded [default: 180]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overall_angle: Option<f64>,
+    /// Angle of the first projection in degrees [default: 0]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_angle: Option<f64>,
+    /// Projections to leave out, such as 3,10..20
+    #[arg(long, value_name = "RANGES", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<Text>,
+    /// One shift of the axis in bins a line, for every projection
+    #[arg(long, value_name = "FILE", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub center_shifts: Option<PathBuf>,
+}
+
 /// One text, or a list of them.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
     #[derive(Deserialize)]
@@ -397,30 +415,8 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
 
 #[derive(Args, Debug)]
 pub struct PreprocessArgs {
-    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
-    #[arg(long, value_name = "PATH", required_unless_present = "projections", conflicts_with = "projections")]
-    pub sinograms: Option<String>,
-    /// Directory, glob or multi-page TIFF; one projection a file or page
-    #[arg(long, value_name = "PATH")]
-    pub projections: Option<String>,
-    /// Flat fields (beam without sample), for --projections
-    #[arg(long, value_name = "PATH")]
-    pub flats: Option<String>,
-    /// Flat fields taken after the scan; every projection gets its share of both
-    #[arg(long, value_name = "PATH")]
-    pub flats2: Option<String>,
-    /// Dark fields (no beam), for --projections
-    #[arg(long, value_name = "PATH")]
-    pub darks: Option<String>,
-    /// How several flats or darks become one [default: mean]
-    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"])]
-    pub field_mode: Option<String>,
-    /// Take -log of the transmission [default: on with --flats]
-    #[arg(long, overrides_with = "no_minus_log")]
-    pub minus_log: bool,
-    /// Do not take -log
-    #[arg(long)]
-    pub no_minus_log: bool,
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Size of a pixel with its unit, such as 0.65um, for --phase
     #[arg(long, value_name = "LENGTH")]
     pub pixel_size: Option<Text>,
@@ -436,45 +432,10 @@ pub struct PreprocessArgs {
 
 #[derive(Args, Debug)]
 pub struct CenterArgs {
-    /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
-    #[arg(long, value_name = "PATH", required_unless_present = "projections", conflicts_with = "projections")]
-    pub sinograms: Option<String>,
-    /// Directory, glob or multi-page TIFF; one projection a file or page
-    #[arg(long, value_name = "PATH")]
-    pub projections: Option<String>,
-    /// Flat fields (beam without sample), for --projections
-    #[arg(long, value_name = "PATH")]
-    pub flats: Option<String>,
-    /// Flat fields taken after the scan; every projection gets its share of both
-    #[arg(long, value_name = "PATH")]
-    pub flats2: Option<String>,
-    /// Dark fields (no beam), for --projections
-    #[arg(long, value_name = "PATH")]
-    pub darks: Option<String>,
-    /// How several flats or darks become one [default: mean]
-    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"])]
-    pub field_mode: Option<String>,
-    /// Take -log of the transmission [default: on with --flats]
-    #[arg(long, overrides_with = "no_minus_log")]
-    pub minus_log: bool,
-    /// Do not take -log
-    #[arg(long)]
-    pub no_minus_log: bool,
-    /// One angle in degrees a line ('#' starts a comment)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"])]
-    pub angles: Option<PathBuf>,
-    /// Angle in degrees that the projections are spread over, end excluded [default: 180]
-    #[arg(long, value_name = "DEG", allow_hyphen_values = true)]
-    pub overall_angle: Option<f64>,
-    /// Angle of the first projection in degrees [default: 0]
-    #[arg(long, value_name = "DEG", allow_hyphen_values = true)]
-    pub start_angle: Option<f64>,
-    /// Projections to leave out, such as 3,10..20
-    #[arg(long, value_name = "RANGES")]
-    pub exclude: Option<Text>,
-    /// One shift of the axis in bins a line, for every projection
-    #[arg(long, value_name = "FILE")]
-    pub center_shifts: Option<PathBuf>,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub scan: ScanArgs,
     /// Rows of the detector to sample: A..B (without B), A..=B or A..B:STEP; --sweep takes the middle one [default: all]
     #[arg(long, value_name = "RANGE")]
     pub rows: Option<Text>,

@@ -432,7 +432,7 @@ fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
 /// The steps before the filter, with what they need; `transmissions` says that the data are some before -log.
 fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmissions: bool) -> Result<Steps> {
     let given = &args.steps;
-    if args.projections.is_none() {
+    if args.input.projections.is_none() {
         for (flag, is_given) in
             [("--remove-outliers", given.remove_outliers.is_some()), ("--phase", given.phase.is_some())]
         {
@@ -441,7 +441,7 @@ fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmiss
             }
         }
     }
-    if given.dark_scale.is_some() && args.darks.is_none() {
+    if given.dark_scale.is_some() && args.input.darks.is_none() {
         return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
     }
     if given.normalize_air.is_some() && !transmissions {
@@ -455,7 +455,11 @@ fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmiss
             scale => scale.map(|scale| scale as f32),
         },
         outliers: given.remove_outliers.as_ref().map(|text| parse_outliers(&text.0)).transpose()?,
-        air: given.normalize_air.as_ref().map(|text| parse_air(&text.0, args.projections.is_some())).transpose()?,
+        air: given
+            .normalize_air
+            .as_ref()
+            .map(|text| parse_air(&text.0, args.input.projections.is_some()))
+            .transpose()?,
         phase: parse_phase(given, pixel_size)?,
         stripes: given.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?.concat(),
     })
@@ -634,17 +638,17 @@ impl Job {
         {
             return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
         }
-        if args.angles.is_some() && (args.overall_angle.is_some() || args.start_angle.is_some()) {
+        if args.scan.angles.is_some() && (args.scan.overall_angle.is_some() || args.scan.start_angle.is_some()) {
             return Err(Error::usage("--angles stands for --overall-angle and --start-angle: give one or the other"));
         }
-        let angles = match &args.angles {
+        let angles = match &args.scan.angles {
             Some(file) => AngleSource::File(file.clone()),
             None => {
-                let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
+                let overall = degrees(args.scan.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
                     return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
                 }
-                AngleSource::Even { start: degrees(args.start_angle, "--start-angle", 0.0)?, overall }
+                AngleSource::Even { start: degrees(args.scan.start_angle, "--start-angle", 0.0)?, overall }
             }
         };
         let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {
@@ -660,7 +664,7 @@ impl Job {
                 "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
             ));
         }
-        let minus_log = !args.no_minus_log && (args.minus_log || has_flats);
+        let minus_log = !args.input.no_minus_log && (args.input.minus_log || has_flats);
         let pixel_size = text(&args.pixel_size).map(|t| parse_length(&t, "--pixel-size")).transpose()?;
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
         if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
@@ -685,13 +689,13 @@ impl Job {
             minus_log,
             preprocess: parse_steps(&args, pixel_size.as_ref(), minus_log || has_flats)?,
             angles,
-            exclude: text(&args.exclude).map(|t| Ranges::parse(&t, "--exclude")).transpose()?.unwrap_or_default(),
+            exclude: text(&args.scan.exclude).map(|t| Ranges::parse(&t, "--exclude")).transpose()?.unwrap_or_default(),
             weights: match parse_word(&args.angle_weights, "angle-weights", "spacing")?.as_str() {
                 "uniform" => AngleWeights::Uniform,
                 _ => AngleWeights::Spacing,
             },
             center,
-            center_shifts: args.center_shifts.clone(),
+            center_shifts: args.scan.center_shifts.clone(),
             rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
             roi: text(&args.roi).map(|t| parse_roi(&t)).transpose()?,
             size: args.size,
@@ -749,13 +753,15 @@ fn allowed(word: &str, flag: &str) -> Result<String> {
 }
 
 fn input(args: &ReconstructArgs) -> Result<Input> {
-    match (&args.sinograms, &args.projections) {
+    match (&args.input.sinograms, &args.input.projections) {
         (Some(_), Some(_)) => Err(Error::usage("--sinograms and --projections: give one of them")),
         (None, None) => {
             Err(Error::usage("--sinograms or --projections: missing, one of them says what to reconstruct"))
         }
         (Some(path), None) => {
-            for (flag, value) in [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)] {
+            for (flag, value) in
+                [("--flats", &args.input.flats), ("--flats2", &args.input.flats2), ("--darks", &args.input.darks)]
+            {
                 if value.is_some() {
                     return Err(Error::usage(format!(
                         "{flag}: works with --projections; sinograms are taken as already corrected"
@@ -765,8 +771,8 @@ fn input(args: &ReconstructArgs) -> Result<Input> {
             Ok(Input::Sinograms(path.clone()))
         }
         (None, Some(path)) => {
-            if args.flats.is_none() {
-                for (flag, value) in [("--darks", &args.darks), ("--flats2", &args.flats2)] {
+            if args.input.flats.is_none() {
+                for (flag, value) in [("--darks", &args.input.darks), ("--flats2", &args.input.flats2)] {
                     if value.is_some() {
                         return Err(Error::usage(format!(
                             "{flag}: needs --flats, too; without it nothing would be corrected"
@@ -776,10 +782,10 @@ fn input(args: &ReconstructArgs) -> Result<Input> {
             }
             Ok(Input::Projections {
                 path: path.clone(),
-                flats: args.flats.clone(),
-                flats2: args.flats2.clone(),
-                darks: args.darks.clone(),
-                median: allowed(args.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median",
+                flats: args.input.flats.clone(),
+                flats2: args.input.flats2.clone(),
+                darks: args.input.darks.clone(),
+                median: allowed(args.input.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median",
             })
         }
     }
@@ -793,9 +799,14 @@ pub fn pieces(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{InputArgs, ScanArgs};
 
     fn args() -> ReconstructArgs {
-        ReconstructArgs { sinograms: Some("s".into()), output: Some("r".into()), ..Default::default() }
+        ReconstructArgs { input: sinograms(), output: Some("r".into()), ..Default::default() }
+    }
+
+    fn sinograms() -> InputArgs {
+        InputArgs { sinograms: Some("s".into()), ..Default::default() }
     }
 
     fn message(args: ReconstructArgs) -> String {
@@ -848,10 +859,13 @@ mod tests {
 
     #[test]
     fn wrong_values_name_their_flag() {
-        assert!(message(ReconstructArgs { sinograms: None, ..args() }).contains("--sinograms"));
+        assert!(message(ReconstructArgs { input: InputArgs::default(), ..args() }).contains("--sinograms"));
         assert!(message(ReconstructArgs { output: None, ..args() }).contains("--output"));
-        assert!(message(ReconstructArgs { projections: Some("p".into()), ..args() }).contains("one of them"));
-        assert!(message(ReconstructArgs { flats: Some("f".into()), ..args() }).contains("--flats"));
+        let read = |input| message(ReconstructArgs { input, ..args() });
+        assert!(read(InputArgs { projections: Some("p".into()), ..sinograms() }).contains("one of them"));
+        assert!(read(InputArgs { flats: Some("f".into()), ..sinograms() }).contains("--flats"));
+        let darks = InputArgs { projections: Some("p".into()), darks: Some("d".into()), ..Default::default() };
+        assert!(read(darks).contains("needs --flats"));
         for bad in ["nan", "inf", "left", "auto:guess"] {
             assert!(message(ReconstructArgs { center: Some(bad.into()), ..args() }).contains("--center"));
         }
@@ -864,10 +878,8 @@ mod tests {
         assert!(message(ReconstructArgs { percentile: Some("1,101".into()), ..args() }).contains("--percentile"));
         assert!(message(ReconstructArgs { slices_per_pass: Some("3".into()), ..args() }).contains("--slices-per-pass"));
         assert!(message(ReconstructArgs { algorithm: Some("magic".into()), ..args() }).contains("--algorithm"));
-        assert!(message(ReconstructArgs { overall_angle: Some(f64::NAN), ..args() }).contains("--overall-angle"));
-        let darks_alone =
-            ReconstructArgs { sinograms: None, projections: Some("p".into()), darks: Some("d".into()), ..args() };
-        assert!(message(darks_alone).contains("needs --flats"));
+        let scan = ScanArgs { overall_angle: Some(f64::NAN), ..Default::default() };
+        assert!(message(ReconstructArgs { scan, ..args() }).contains("--overall-angle"));
     }
 
     #[test]
@@ -881,10 +893,12 @@ mod tests {
 
     fn prepared(steps: StepArgs) -> ReconstructArgs {
         ReconstructArgs {
-            sinograms: None,
-            projections: Some("p".into()),
-            flats: Some("f".into()),
-            darks: Some("d".into()),
+            input: InputArgs {
+                projections: Some("p".into()),
+                flats: Some("f".into()),
+                darks: Some("d".into()),
+                ..Default::default()
+            },
             pixel_size: Some("1um".into()),
             steps,
             ..args()
@@ -966,13 +980,14 @@ mod tests {
             let text = message(prepared(steps));
             assert!(text.contains(words), "{text}");
         }
-        let sinograms = |steps| ReconstructArgs { steps, ..args() };
-        assert!(message(sinograms(paganin())).contains("--phase"));
+        let with = |steps| ReconstructArgs { steps, ..args() };
+        assert!(message(with(paganin())).contains("--phase"));
         let outliers = StepArgs { remove_outliers: Some("3,100".into()), ..none() };
-        assert!(message(sinograms(outliers)).contains("--remove-outliers"));
+        assert!(message(with(outliers)).contains("--remove-outliers"));
         let air = StepArgs { normalize_air: Some("3,4".into()), ..none() };
-        assert!(message(sinograms(air.clone())).contains("needs --flats or --minus-log"));
-        assert!(Job::new(ReconstructArgs { minus_log: true, ..sinograms(air) }).is_ok());
+        assert!(message(with(air.clone())).contains("needs --flats or --minus-log"));
+        let input = InputArgs { minus_log: true, ..sinograms() };
+        assert!(Job::new(ReconstructArgs { input, ..with(air) }).is_ok());
         assert!(
             message(ReconstructArgs { pixel_size: Some("2".into()), ..prepared(paganin()) }).contains("--pixel-size")
         );
@@ -1005,14 +1020,14 @@ mod tests {
         let flags = ReconstructArgs {
             config: Some(path.clone()),
             filter: Some("parzen".into()),
-            overall_angle: Some(360.0),
+            scan: ScanArgs { overall_angle: Some(360.0), ..Default::default() },
             output: Some("r".into()),
             ..Default::default()
         };
         let merged = merge(flags).unwrap();
         assert_eq!(merged.center, Some("31.5".into()));
         assert_eq!(merged.filter.as_deref(), Some("parzen"));
-        assert_eq!((merged.angles.clone(), merged.overall_angle), (None, Some(360.0)));
+        assert_eq!((merged.scan.angles.clone(), merged.scan.overall_angle), (None, Some(360.0)));
         // what is saved is read back as the same run
         std::fs::write(&path, run_file(&merged).unwrap()).unwrap();
         let again = merge(ReconstructArgs { config: Some(path), ..Default::default() }).unwrap();

@@ -8,7 +8,6 @@ use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::path::{Path, PathBuf};
 
 /// Centre, half axes, tilt and value of an ellipse, in bins from the axis.
 struct Ellipse {
@@ -214,19 +213,9 @@ fn methods_that_differ_are_refused_with_both_values() {
     assert!(error.contains("ambiguous") && error.contains(&format!("vo {:.2}", found[1].value)), "{error}");
 }
 
-/// Real scans beside the checkout, where they are.
-fn data() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    if path.is_dir() {
-        return Some(path);
-    }
-    println!("skipped: there is no {}", path.display());
-    None
-}
-
 #[test]
 fn real_scans() {
-    let Some(data) = data() else { return };
+    let Some(data) = cli::real_scans() else { return };
     let lab = Lab::new();
     for (name, axis) in [("tooth", 295.5), ("tomo77", 39.0)] {
         let scan = data.join(name);

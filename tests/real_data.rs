@@ -1,20 +1,13 @@
 //! Real scans with reference slices by independent programs. The data are not part of the project: the tests look for
 //! `../shared/data` beside the checkout and say so where it is not there.
 
+mod cli;
+
 use assert_cmd::Command;
+use cli::real_scans;
 use fbp::commands::compare_stacks;
 use fbp::io::Stack;
 use std::path::{Path, PathBuf};
-
-/// The data, if they are there.
-fn data() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    if path.is_dir() {
-        return Some(path);
-    }
-    println!("skipped: there is no {}", path.display());
-    None
-}
 
 /// A reference: its file name says row, centre, whether the side is odd, and filter (`row020_c39_odd_hann_skimage.tif`).
 struct Reference {
@@ -74,7 +67,7 @@ fn check(reference: &Reference, [projections, flats, darks]: [&Path; 3], angles:
 
 #[test]
 fn tooth_from_single_files_and_from_multi_page_stacks() {
-    let Some(data) = data() else { return };
+    let Some(data) = real_scans() else { return };
     let tooth = data.join("tooth");
     let angles = tooth.join("angles_deg.txt");
     for reference in references(&tooth.join("ref")) {
@@ -87,7 +80,7 @@ fn tooth_from_single_files_and_from_multi_page_stacks() {
 
 #[test]
 fn porous_particle() {
-    let Some(data) = data() else { return };
+    let Some(data) = real_scans() else { return };
     let scan = data.join("tomo77");
     let angles = scan.join("angles_deg.txt");
     for reference in references(&scan.join("ref")) {

@@ -18,20 +18,9 @@ const FINEST: f64 = 0.01;
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
 pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let job = Job::new(ReconstructArgs {
-        sinograms: args.sinograms.clone(),
-        projections: args.projections.clone(),
-        flats: args.flats.clone(),
-        flats2: args.flats2.clone(),
-        darks: args.darks.clone(),
-        field_mode: args.field_mode.clone(),
-        minus_log: args.minus_log,
-        no_minus_log: args.no_minus_log,
-        angles: args.angles.clone(),
-        overall_angle: args.overall_angle,
-        start_angle: args.start_angle,
-        exclude: args.exclude.clone(),
+        input: args.input.clone(),
+        scan: args.scan.clone(),
         center: Some("auto".into()),
-        center_shifts: args.center_shifts.clone(),
         rows: args.rows.clone(),
         // nothing is reconstructed
         dry_run: true,

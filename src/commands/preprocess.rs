@@ -12,14 +12,7 @@ use std::time::Instant;
 /// Reads, corrects and writes page by page, as many at once as there are threads; a line with sizes and times.
 pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let job = Job::new(ReconstructArgs {
-        sinograms: args.sinograms.clone(),
-        projections: args.projections.clone(),
-        flats: args.flats.clone(),
-        flats2: args.flats2.clone(),
-        darks: args.darks.clone(),
-        field_mode: args.field_mode.clone(),
-        minus_log: args.minus_log,
-        no_minus_log: args.no_minus_log,
+        input: args.input.clone(),
         pixel_size: args.pixel_size.clone(),
         steps: args.steps.clone(),
         output: Some(args.output.clone()),

@@ -20,16 +20,19 @@ pub(super) struct Member {
     pub engine: Engine,
     pub plan: Plan,
     pub self_test: SelfTest,
-    pub facts: DeviceFacts,
 }
 
 impl Member {
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.engine.session.facts
+    }
+
     /// What it takes, and how fast it should be.
     pub fn pace(&self, job: &Job, scan: &Scan) -> Pace {
-        let measured = self.plan.estimate(scan, &self.facts, job).map(|s| scan.slices.len() as f64 / s);
+        let measured = self.plan.estimate(scan, self.facts(), job).map(|s| scan.slices.len() as f64 / s);
         let bound = || {
             let rates = self.plan.profile.throughput.as_ref()?;
-            let (_, gu_per_s) = model::bound(&self.plan.spec, rates, &self.facts)?;
+            let (_, gu_per_s) = model::bound(&self.plan.spec, rates, self.facts())?;
             Some(gu_per_s * 1e9 * scan.slices.len() as f64 / Plan::updates(scan))
         };
         Pace {
@@ -100,7 +103,6 @@ fn enlist(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, reporter: &Rep
     let mut job = job.clone();
     loop {
         let Prepared { session, plan, self_test } = open_device(&job, scan, found, host, reporter)?;
-        let facts = session.facts.clone();
         let setup = Setup {
             spec: &plan.spec,
             geometry: &scan.geometry,
@@ -118,12 +120,12 @@ fn enlist(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, reporter: &Rep
         });
         let why = match built {
             Ok(engine) => {
-                reporter.detail(plan.describe(&job, scan, &facts).trim_end());
+                reporter.detail(plan.describe(&job, scan, &engine.session.facts).trim_end());
                 reporter.detail(&format!("kernel uses     {}", engine.resources));
                 if let Some(note) = &engine.note {
                     reporter.note(&format!("note: {note}"));
                 }
-                return Ok(Member { label: found.label(), engine, plan, self_test, facts });
+                return Ok(Member { label: found.label(), engine, plan, self_test });
             }
             Err(Error::Memory(why)) => why,
             Err(error) => return Err(error),

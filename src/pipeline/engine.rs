@@ -243,20 +243,9 @@ impl Engine {
 }
 
 impl Kernels {
-    /// Filters and back-projects `count` whole slices, waits, and tells the seconds of both.
-    pub fn run(
-        &mut self,
-        session: &Session,
-        rows: &Buffer<f32>,
-        slices: &Buffer<f32>,
-        count: usize,
-    ) -> Result<(f64, f64)> {
-        self.step(session, 0, rows, slices, count)
-    }
-
     /// Filters a part of the projections of `count` slices and back-projects it into a band of them, waits, and tells the
-    /// seconds of both.
-    fn step(
+    /// seconds of both. Chunks that are on the device as a whole have step 0 only.
+    pub fn step(
         &mut self,
         session: &Session,
         number: usize,

@@ -3,7 +3,7 @@
 use super::crew::Member;
 use super::source::Source;
 use super::stages::Done;
-use crate::cli::{ReconstructArgs, Text};
+use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::config::{Center, FACTS, Input, Job, Scaling, run_file};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Found, Hold, Lock, Stamp, Target, examine, write_text};
@@ -54,7 +54,7 @@ impl Identity {
             ("kernel", each(&|m| m.engine.source.key.clone())),
             ("filter-rows", each(&|m| debug(&m.plan.rows))),
             ("parts", each(&|m| m.plan.cut.projections.to_string())),
-            ("device", each(&|m| format!("{}, {}, {}", m.facts.name, m.facts.platform, m.facts.driver))),
+            ("device", each(&|m| format!("{}, {}, {}", m.facts().name, m.facts().platform, m.facts().driver))),
         ];
         if let (Dtype::U8 | Dtype::U16, Scaling::Percentile(low, high)) = (job.dtype, job.scaling) {
             facts.push((
@@ -305,7 +305,7 @@ impl<'a> Record<'a> {
                 .iter()
                 .map(|member| Device {
                     device: member.label.clone(),
-                    driver: member.facts.driver.clone(),
+                    driver: member.facts().driver.clone(),
                     profile: member.plan.profile.name.clone(),
                     kernel: member.engine.source.key.clone(),
                     slices: None,
@@ -397,13 +397,19 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
     let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
     let args = job.resolved.clone();
     Ok(ReconstructArgs {
-        sinograms: spec(&args.sinograms)?,
-        projections: spec(&args.projections)?,
-        flats: spec(&args.flats)?,
-        flats2: spec(&args.flats2)?,
-        darks: spec(&args.darks)?,
-        angles: file(&args.angles)?,
-        center_shifts: file(&args.center_shifts)?,
+        input: InputArgs {
+            sinograms: spec(&args.input.sinograms)?,
+            projections: spec(&args.input.projections)?,
+            flats: spec(&args.input.flats)?,
+            flats2: spec(&args.input.flats2)?,
+            darks: spec(&args.input.darks)?,
+            ..args.input
+        },
+        scan: ScanArgs {
+            angles: file(&args.scan.angles)?,
+            center_shifts: file(&args.scan.center_shifts)?,
+            ..args.scan
+        },
         output: spec(&args.output)?,
         center: Some(Text(format!("{:?}", center(job, source)))),
         preview: None,

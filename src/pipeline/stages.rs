@@ -179,8 +179,9 @@ fn attend(run: Run, engine: &mut Engine, label: &str, line: Line) -> Result<Devi
     let result = if engine.is_whole() { device(engine, line) } else { device_in_parts(engine, line) };
     let work = presence.0;
     drop(presence);
+    // the others may have done it already, and left
     if let Err(error) = &result
-        && work.manned()
+        && (work.manned() || work.complete())
     {
         run.reporter.note(&format!("warning: {label} failed, others do what it had in hand: {error}"));
     }
@@ -361,7 +362,7 @@ fn compute(
             return Err(Error::Device("lost on purpose".into()));
         }
         let Some(slices) = room()? else { break };
-        let seconds = kernels.run(session, &rows, &slices, chunk.len())?;
+        let seconds = kernels.step(session, 0, &rows, &slices, chunk.len())?;
         filter += seconds.0;
         back_projection += seconds.1;
         done(rows)?;

@@ -153,9 +153,9 @@ impl<'a> Summary<'a> {
         let report = json!({
             "run": self.job.resolved,
             "version": env!("CARGO_PKG_VERSION"),
-            "device": first.facts.name,
-            "platform": first.facts.platform,
-            "driver": first.facts.driver,
+            "device": first.facts().name,
+            "platform": first.facts().platform,
+            "driver": first.facts().driver,
             "profile": first.plan.profile.name,
             "profile_reason": first.plan.profile_reason,
             "kernels": self.members.iter().map(kernel).collect::<Vec<_>>(),

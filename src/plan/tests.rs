@@ -1,11 +1,12 @@
 use super::*;
-use crate::cli::ReconstructArgs;
+use crate::cli::{InputArgs, ReconstructArgs};
 use crate::kernelgen::Texel;
 use crate::profile::facts::example;
 use crate::profile::{ProfileStore, facts};
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
-    let mut args = ReconstructArgs { sinograms: Some("s".into()), output: Some("r".into()), ..Default::default() };
+    let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
+    let mut args = ReconstructArgs { input, output: Some("r".into()), ..Default::default() };
     change(&mut args);
     Job::new(args).unwrap()
 }
@@ -107,12 +108,12 @@ fn images_are_used_only_where_they_work_and_fit() {
 fn scans_are_checked() {
     let scan = |change: fn(&mut ReconstructArgs), stack: StackShape| Scan::new(&job(change), &stack);
     assert_eq!(scan(|_| {}, stack()).unwrap().geometry.axis[0], 127.5);
-    let excluded = scan(|a| a.exclude = Some("0,10..20".into()), stack()).unwrap();
+    let excluded = scan(|a| a.scan.exclude = Some("0,10..20".into()), stack()).unwrap();
     assert_eq!((excluded.used.len(), excluded.used[0]), (169, 1));
     let sum: f64 = excluded.geometry.weights.iter().sum();
     assert!((sum - std::f64::consts::PI).abs() < 1e-12);
     for (change, code) in [
-        ((|a| a.exclude = Some("..".into())) as fn(&mut ReconstructArgs), 2),
+        ((|a| a.scan.exclude = Some("..".into())) as fn(&mut ReconstructArgs), 2),
         (|a| a.center = Some("256".into()), 2),
         (|a| a.center = Some("-0.1".into()), 2),
         (|a| a.roi = Some("200,0,57,1".into()), 2),
@@ -123,7 +124,7 @@ fn scans_are_checked() {
     let wrong = StackShape { shifts: Some(vec![0.0; 179]), ..stack() };
     assert_eq!(scan(|_| {}, wrong).unwrap_err().exit_code(), 3);
     let wrong = StackShape { angles: Some(vec![0.0; 181]), ..stack() };
-    let message = scan(|a| a.angles = Some("a.txt".into()), wrong).unwrap_err().to_string();
+    let message = scan(|a| a.scan.angles = Some("a.txt".into()), wrong).unwrap_err().to_string();
     assert!(message.contains("181 angles") && message.contains("180 projections"), "{message}");
 }
 

@@ -243,6 +243,16 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Real scans beside the checkout, where they are; they are no part of the project.
+pub fn real_scans() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    if path.is_dir() {
+        return Some(path);
+    }
+    println!("skipped: there is no {}", path.display());
+    None
+}
+
 /// All files below a directory, hidden ones, too.
 fn list(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
