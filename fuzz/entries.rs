@@ -60,7 +60,14 @@ pub fn run(data: &[u8]) -> Result<()> {
     let flags = ReconstructArgs { config: Some(file.path().to_owned()), dry_run: true, ..Default::default() };
     let job = Job::new(config::merge(flags)?)?;
     let even: Vec<f64> = (0..9).map(f64::from).collect();
-    let stack = StackShape { slices: 64, projections: 9, bins: 512, angles: Some(even.clone()), shifts: Some(even) };
+    let stack = StackShape {
+        slices: 64,
+        projections: 9,
+        bins: 512,
+        binning: 1,
+        angles: Some(even.clone()),
+        shifts: Some(even),
+    };
     let scan = Scan::new(&job, &stack)?;
     finite(&scan.geometry.weights);
     finite(&scan.geometry.axis);
@@ -75,7 +82,8 @@ pub fn run(data: &[u8]) -> Result<()> {
 /// A file of angles.
 pub fn angles(data: &[u8]) -> Result<()> {
     let angles = geometry::parse_numbers(text(data)?, "--angles")?;
-    let stack = StackShape { slices: 1, projections: angles.len(), bins: 16, angles: Some(angles), shifts: None };
+    let stack =
+        StackShape { slices: 1, projections: angles.len(), bins: 16, binning: 1, angles: Some(angles), shifts: None };
     thread_local! {
         static JOB: Result<Job> = Job::new(ReconstructArgs {
             input: InputArgs { sinograms: Some("s".into()), ..Default::default() },

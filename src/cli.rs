@@ -123,6 +123,10 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<Text>,
+    /// A whole turn with the axis near one end of the detector: slices as far as the longer side reaches; needs --center
+    #[arg(long, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub extended_field: bool,
     /// Slices to reconstruct: A..B (without B), A..=B or A..B:STEP
     #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -313,6 +317,10 @@ pub struct StepArgs {
     #[arg(long, value_name = "METHOD[:KEY=VALUE,...]", help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub stripes: Vec<Text>,
+    /// Turn projections back by so many degrees: the axis leans to higher bins further down, at most 10 either way
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Preprocessing")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tilt: Option<f64>,
     /// Phase filter, for --projections; needs the four flags below and --pixel-size
     #[arg(long, value_name = "NAME", value_parser = ["paganin"], help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -371,6 +379,10 @@ pub struct InputArgs {
     #[arg(long, help_heading = "Input (exactly one of the first two)")]
     #[serde(skip_serializing_if = "is_false")]
     pub no_minus_log: bool,
+    /// Means of N x N pixels as pixels; other flags count these, but --center, --center-shifts and --pixel-size [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first two)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binning: Option<usize>,
 }
 
 /// The angle and the axis of every projection.
@@ -389,6 +401,10 @@ pub struct ScanArgs {
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_angle: Option<f64>,
+    /// Projections to use: A..B (without B), A..=B or A..B:STEP [default: all]
+    #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projection_range: Option<Text>,
     /// Projections to leave out, such as 3,10..20
     #[arg(long, value_name = "RANGES", help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -436,6 +452,11 @@ pub struct CenterArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub scan: ScanArgs,
+    /// Size of a pixel with its unit, such as 0.65um, for --phase
+    #[arg(long, value_name = "LENGTH")]
+    pub pixel_size: Option<Text>,
+    #[command(flatten)]
+    pub steps: StepArgs,
     /// Rows of the detector to sample: A..B (without B), A..=B or A..B:STEP; --sweep takes the middle one [default: all]
     #[arg(long, value_name = "RANGE")]
     pub rows: Option<Text>,

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
 use crate::io::{Dtype, Target, read_text};
 use crate::kernelgen::Padding;
-use crate::preprocess::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Unsharp};
+use crate::preprocess::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
 use crate::shard::Shard;
 use crate::spectrum::Filter;
@@ -30,15 +30,22 @@ const MAX_PHASE_LENGTH: f64 = 1000.0;
 #[derive(Clone, Debug)]
 pub struct Job {
     pub input: Input,
+    /// Bins and rows of the detector that are one; everything but the axis counts these.
+    pub binning: usize,
     pub minus_log: bool,
     pub angles: AngleSource,
+    /// Of these `exclude` leaves some out; all of them if none.
+    pub projection_range: Option<Span>,
     pub exclude: Ranges,
     pub weights: AngleWeights,
     pub center: Center,
     pub center_shifts: Option<PathBuf>,
+    /// A whole turn with the axis near one end of the detector is reconstructed as far as it sees.
+    pub extended_field: bool,
     pub rows: Option<Span>,
     pub roi: Option<Roi>,
     pub size: Option<usize>,
+    /// Of a pixel of the slices.
     pub pixel_size: Option<PixelSize>,
     /// What is done to the data before the filter, beside fields and -log.
     pub preprocess: Steps,
@@ -433,9 +440,11 @@ fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
 fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmissions: bool) -> Result<Steps> {
     let given = &args.steps;
     if args.input.projections.is_none() {
-        for (flag, is_given) in
-            [("--remove-outliers", given.remove_outliers.is_some()), ("--phase", given.phase.is_some())]
-        {
+        for (flag, is_given) in [
+            ("--remove-outliers", given.remove_outliers.is_some()),
+            ("--phase", given.phase.is_some()),
+            ("--tilt", given.tilt.is_some()),
+        ] {
             if is_given {
                 return Err(Error::usage(format!("{flag}: works on whole projections; give --projections")));
             }
@@ -460,10 +469,24 @@ fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmiss
             .as_ref()
             .map(|text| parse_air(&text.0, args.input.projections.is_some()))
             .transpose()?,
+        tilt: match given.tilt {
+            Some(degrees) if !(-MAX_TILT..=MAX_TILT).contains(&degrees) => {
+                return Err(Error::usage(format!(
+                    "--tilt: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; turn the projections before"
+                )));
+            }
+            degrees => degrees.filter(|degrees| *degrees != 0.0).map(|degrees| Tilt { degrees }),
+        },
         phase: parse_phase(given, pixel_size)?,
         stripes: given.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?.concat(),
     })
 }
+
+/// Most bins that are one.
+const MAX_BINNING: usize = 64;
+
+/// Largest turn of the detector in degrees, either way.
+const MAX_TILT: f64 = 10.0;
 
 fn parse_outliers(text: &str) -> Result<Outliers> {
     let (numbers, both) = match text.trim().strip_suffix("both").and_then(|rest| rest.trim_end().strip_suffix(',')) {
@@ -665,7 +688,21 @@ impl Job {
             ));
         }
         let minus_log = !args.input.no_minus_log && (args.input.minus_log || has_flats);
-        let pixel_size = text(&args.pixel_size).map(|t| parse_length(&t, "--pixel-size")).transpose()?;
+        let binning = match args.input.binning {
+            Some(binning) if !(1..=MAX_BINNING).contains(&binning) => {
+                return Err(Error::usage(format!("--binning: {binning} is not a number of bins, 1 to {MAX_BINNING}")));
+            }
+            binning => binning.unwrap_or(1),
+        };
+        let mut pixel_size = text(&args.pixel_size).map(|t| parse_length(&t, "--pixel-size")).transpose()?;
+        if let Some(size) = &mut pixel_size {
+            size.value *= binning as f64;
+        }
+        if args.extended_field && args.center.is_none() {
+            return Err(Error::usage(
+                "--extended-field: the axis is not in the middle; needs --center X or --center auto",
+            ));
+        }
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
         if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
             return Err(Error::usage(format!(
@@ -686,9 +723,13 @@ impl Job {
         }
         Ok(Job {
             input,
+            binning,
             minus_log,
             preprocess: parse_steps(&args, pixel_size.as_ref(), minus_log || has_flats)?,
             angles,
+            projection_range: text(&args.scan.projection_range)
+                .map(|t| Span::parse(&t, "--projection-range"))
+                .transpose()?,
             exclude: text(&args.scan.exclude).map(|t| Ranges::parse(&t, "--exclude")).transpose()?.unwrap_or_default(),
             weights: match parse_word(&args.angle_weights, "angle-weights", "spacing")?.as_str() {
                 "uniform" => AngleWeights::Uniform,
@@ -696,6 +737,7 @@ impl Job {
             },
             center,
             center_shifts: args.scan.center_shifts.clone(),
+            extended_field: args.extended_field,
             rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
             roi: text(&args.roi).map(|t| parse_roi(&t)).transpose()?,
             size: args.size,

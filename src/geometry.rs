@@ -16,6 +16,10 @@
 //! Everything here is `f64`; what the kernels receive is rounded once, from numbers that are kept small
 //! (see [`Geometry::block_offsets`]).
 
+mod extended;
+
+pub use extended::{ExtendedField, widest_gap};
+
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -251,24 +255,24 @@ pub fn even_angles(start: f64, overall: f64, count: usize) -> Vec<f64> {
     (0..count).map(|p| start + p as f64 * overall / count as f64).collect()
 }
 
-/// Angles closer than this (degrees, modulo 180) are one angle that its projections share.
+/// Angles closer than this (degrees, modulo the period) are one angle that its projections share.
 const SAME_ANGLE: f64 = 1e-6;
 
 /// The weight of every projection, in radians; they sum to pi.
 ///
-/// With [`AngleWeights::Spacing`] a projection gets half the distance to both neighbours on the circle modulo
-/// 180 degrees, and projections at one angle share its weight; for angles spread evenly over 180 degrees or a
-/// multiple of it this is `pi / P`.
-pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
+/// With [`AngleWeights::Spacing`] a projection gets half the distance to both neighbours on the circle modulo `period`,
+/// and projections at one angle share its weight; for angles spread evenly over a period or a multiple of it this is
+/// `pi / P`. The period is 180 degrees, or 360 where opposite projections do not see the same ([`ExtendedField`]).
+pub fn weights(angles: &[f64], scheme: AngleWeights, period: f64) -> Vec<f64> {
     let pi = std::f64::consts::PI;
     let count = angles.len();
     if scheme == AngleWeights::Uniform {
         return vec![pi / count as f64; count];
     }
-    let mut order: Vec<(f64, usize)> = angles.iter().map(|a| a.rem_euclid(180.0)).zip(0..).collect();
+    let mut order: Vec<(f64, usize)> = angles.iter().map(|a| a.rem_euclid(period)).zip(0..).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
 
-    // groups of projections at one angle; the last may be the first's, across the seam at 180
+    // groups of projections at one angle; the last may be the first's, across the seam at the period
     let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
     for (angle, projection) in order {
         match groups.last_mut() {
@@ -277,7 +281,7 @@ pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
         }
     }
     if groups.len() > 1 {
-        let seam = groups[0].0 + 180.0 - groups[groups.len() - 1].0;
+        let seam = groups[0].0 + period - groups[groups.len() - 1].0;
         if seam < SAME_ANGLE
             && let Some((_, members)) = groups.pop()
         {
@@ -288,10 +292,10 @@ pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
     let mut result = vec![0.0; count];
     let distinct = groups.len();
     for (g, (angle, members)) in groups.iter().enumerate() {
-        let before = groups[(g + distinct - 1) % distinct].0 - if g == 0 { 180.0 } else { 0.0 };
-        let after = groups[(g + 1) % distinct].0 + if g + 1 == distinct { 180.0 } else { 0.0 };
+        let before = groups[(g + distinct - 1) % distinct].0 - if g == 0 { period } else { 0.0 };
+        let after = groups[(g + 1) % distinct].0 + if g + 1 == distinct { period } else { 0.0 };
         debug_assert!(before <= *angle && *angle <= after);
-        let share = (after - before) / 2.0 * pi / 180.0 / members.len() as f64;
+        let share = (after - before) / 2.0 * pi / period / members.len() as f64;
         for &projection in members {
             result[projection] = share;
         }
@@ -299,10 +303,11 @@ pub fn weights(angles: &[f64], scheme: AngleWeights) -> Vec<f64> {
     result
 }
 
-/// Weights of angles made by [`even_angles`]: exactly `pi / P` over any multiple of 180 degrees, by spacing otherwise.
-pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights) -> Vec<f64> {
-    let turns = overall / 180.0;
-    if turns != 0.0 && turns.fract() == 0.0 { weights(angles, AngleWeights::Uniform) } else { weights(angles, scheme) }
+/// Weights of angles made by [`even_angles`]: exactly `pi / P` over any multiple of the period, by spacing otherwise.
+pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights, period: f64) -> Vec<f64> {
+    let periods = overall / period;
+    let even = periods != 0.0 && periods.fract() == 0.0;
+    weights(angles, if even { AngleWeights::Uniform } else { scheme }, period)
 }
 
 /// Numbers of a text file, one a line; `#` starts a comment, empty lines are skipped.
@@ -354,11 +359,11 @@ mod tests {
         for overall in [180.0, 360.0, -180.0, 540.0] {
             for count in [1, 2, 7, 180, 181] {
                 let angles = even_angles(3.0, overall, count);
-                for w in even_weights(&angles, overall, AngleWeights::Spacing) {
+                for w in even_weights(&angles, overall, AngleWeights::Spacing, 180.0) {
                     assert!(close(w, PI / count as f64));
                 }
                 // and the general rule agrees
-                for w in weights(&angles, AngleWeights::Spacing) {
+                for w in weights(&angles, AngleWeights::Spacing, 180.0) {
                     assert!((w - PI / count as f64).abs() < 1e-7, "{overall} {count} {w}");
                 }
             }
@@ -367,20 +372,20 @@ mod tests {
 
     #[test]
     fn uneven_angles_share_the_circle() {
-        let w = weights(&[0.0, 30.0, 90.0], AngleWeights::Spacing);
+        let w = weights(&[0.0, 30.0, 90.0], AngleWeights::Spacing, 180.0);
         let degrees: Vec<f64> = w.iter().map(|w| w.to_degrees()).collect();
         for (got, want) in degrees.iter().zip([60.0, 45.0, 75.0]) {
             assert!((got - want).abs() < 1e-9);
         }
         // the end point included: 0 and 180 are one angle
-        let w = weights(&[0.0, 60.0, 120.0, 180.0], AngleWeights::Spacing);
+        let w = weights(&[0.0, 60.0, 120.0, 180.0], AngleWeights::Spacing, 180.0);
         assert!(close(w[0], PI / 6.0) && close(w[3], PI / 6.0) && close(w[1], PI / 3.0));
     }
 
     proptest! {
         #[test]
         fn no_weight_is_lost_or_negative(angles in prop::collection::vec(-720.0f64..720.0, 1..60)) {
-            let w = weights(&angles, AngleWeights::Spacing);
+            let w = weights(&angles, AngleWeights::Spacing, 180.0);
             prop_assert!(w.iter().all(|w| *w >= 0.0));
             prop_assert!((w.iter().sum::<f64>() - PI).abs() < 1e-9);
         }

@@ -2,7 +2,7 @@
 
 use crate::config::{AngleSource, Center, Job, MAX_ANGLE};
 use crate::error::{Error, Result};
-use crate::geometry::{self, Cut, Geometry, Roi};
+use crate::geometry::{self, Cut, ExtendedField, Geometry, Roi, widest_gap};
 use crate::kernelgen::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
 use crate::profile::facts::{DeviceFacts, DeviceKind};
@@ -16,7 +16,10 @@ pub struct StackShape {
     pub slices: usize,
     /// Projections that the stack holds, before any is left out.
     pub projections: usize,
+    /// Bins of a row, binned.
     pub bins: usize,
+    /// Bins of the detector that are one.
+    pub binning: usize,
     /// Contents of `--angles`, in degrees.
     pub angles: Option<Vec<f64>>,
     /// Contents of `--center-shifts`, in bins.
@@ -26,7 +29,12 @@ pub struct StackShape {
 /// The scan's geometry, the slices to compute and the projections that are used.
 #[derive(Clone, Debug)]
 pub struct Scan {
+    /// Of the rows that are filtered: those of an extended field, if there is one.
     pub geometry: Geometry,
+    /// Axis without shifts as people count it, in bins of the detector.
+    pub center: f64,
+    /// How rows become longer than the detector.
+    pub field: Option<ExtendedField>,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
     /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
@@ -44,10 +52,15 @@ impl Scan {
         let mut notes = Vec::new();
         let count = stack.projections;
         let excluded = job.exclude.marks(count, "--exclude", "projections")?;
-        let used: Vec<usize> = (0..count).filter(|&p| !excluded[p]).collect();
+        let mut used: Vec<usize> = match job.projection_range {
+            Some(span) => span.within(count, "--projection-range", "projections")?,
+            None => (0..count).collect(),
+        };
+        used.retain(|&p| !excluded[p]);
         if used.is_empty() {
             return Err(Error::usage("--exclude: leaves no projection"));
         }
+        let period = if job.extended_field { 360.0 } else { 180.0 };
         let pick = |values: &[f64]| used.iter().map(|&p| values[p]).collect::<Vec<f64>>();
         let expect_count = |values: &[f64], flag: &str, what: &str| {
             if values.len() == count {
@@ -65,16 +78,16 @@ impl Scan {
                 let flag = format!("--angles {}", path.display());
                 within(values, MAX_ANGLE, &flag, "degrees")?;
                 let angles = pick(values);
-                let weights = geometry::weights(&angles, job.weights);
+                let weights = geometry::weights(&angles, job.weights, period);
                 (angles, weights)
             }
             (AngleSource::Even { start, overall }, _) => {
                 let all = geometry::even_angles(*start, *overall, count);
                 let angles = pick(&all);
                 let weights = if used.len() == count {
-                    geometry::even_weights(&angles, *overall, job.weights)
+                    geometry::even_weights(&angles, *overall, job.weights, period)
                 } else {
-                    geometry::weights(&angles, job.weights)
+                    geometry::weights(&angles, job.weights, period)
                 };
                 (angles, weights)
             }
@@ -83,8 +96,10 @@ impl Scan {
             }
         };
 
-        let bins = stack.bins;
-        let last = bins as f64 - 1.0;
+        let (bins, binning) = (stack.bins, stack.binning as f64);
+        let detector = bins as f64 * binning;
+        let last = detector - 1.0;
+        let middle = last / 2.0;
         let center = match job.center {
             Center::At(center) if !(0.0..=last).contains(&center) => {
                 return Err(Error::usage(format!(
@@ -93,23 +108,36 @@ impl Scan {
             }
             Center::At(center) => center,
             // until it is found
-            Center::Search(_) => geometry::default_axis(bins),
+            Center::Search(_) => middle,
             Center::Middle => {
-                let middle = geometry::default_axis(bins);
                 notes.push(format!(
                     "centre {middle} is the middle of the detector, it was not searched; --center sets it, --center auto searches it"
                 ));
                 middle
             }
         };
-        let axis = match &stack.shifts {
+        let axis: Vec<f64> = match &stack.shifts {
             Some(shifts) => {
                 expect_count(shifts, "--center-shifts", "shifts")?;
                 within(shifts, MAX_SHIFT, "--center-shifts", "bins")?;
-                pick(shifts).iter().map(|shift| center + shift).collect()
+                pick(shifts).iter().map(|shift| binned(center + shift, binning)).collect()
             }
-            None => vec![center; used.len()],
+            None => vec![binned(center, binning); used.len()],
         };
+        let searching = matches!(job.center, Center::Search(_));
+        let field = match job.extended_field && !searching {
+            true => Some(ExtendedField::new(bins, binned(center, binning), &axis, &angles)?),
+            false => None,
+        };
+        let (bins, before) = field.as_ref().map_or((bins, 0), |field| (field.bins, field.before));
+        let axis: Vec<f64> = axis.iter().map(|axis| axis + before as f64).collect();
+        let off = (center - middle).abs();
+        if !job.extended_field && off > FAR_OFF * detector && widest_gap(&angles) < 90.0 {
+            notes.push(format!(
+                "the axis is {off:.1} bins off the middle of a whole turn; --extended-field makes slices of twice its \
+                 distance to the detector's other end"
+            ));
+        }
         let size = job.size.unwrap_or(bins);
         let roi = job.roi.unwrap_or(Roi::full(size));
         if roi.x.saturating_add(roi.width) > size || roi.y.saturating_add(roi.height) > size {
@@ -123,8 +151,18 @@ impl Scan {
             None => (0..stack.slices).collect(),
         };
         let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
-        Ok(Scan { geometry: Geometry { bins, size, roi, angles, axis, weights }, slices, whole, used, notes })
+        let geometry = Geometry { bins, size, roi, angles, axis, weights };
+        Ok(Scan { geometry, center, field, slices, whole, used, notes })
     }
+}
+
+/// Share of the detector that the axis of a whole turn may be off its middle without a remark.
+const FAR_OFF: f64 = 0.1;
+
+/// A position in bins of the detector, of which `binning` are one, in these.
+pub fn binned(position: f64, binning: f64) -> f64 {
+    // the position itself where nothing is binned
+    (position - (binning - 1.0) / 2.0) / binning
 }
 
 /// Largest shift of the axis in bins, either way: no detector is wider.
@@ -497,8 +535,16 @@ impl Plan {
         }
         let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
         line("angles", format!("{first} to {last} degrees"));
-        let center = if let Center::At(center) = job.center { center } else { geometry::default_axis(g.bins) };
-        line("centre", format!("{center} bins"));
+        line("centre", format!("{} bins", scan.center));
+        if let Some(field) = &scan.field {
+            line(
+                "field",
+                format!(
+                    "extended from {} to {} bins, projections half a turn apart share {:.1}",
+                    field.detector, field.bins, field.overlap
+                ),
+            );
+        }
         line(
             "filter",
             format!(

@@ -153,7 +153,7 @@ fn scans() -> Vec<(&'static str, Scan)> {
     drifting.axis = (0..41).map(|p| 33.0 + 0.13 * f64::from(p) - 2.0).collect();
     let mut uneven = Scan::even(67, 23, 64);
     uneven.angles = (0..23).map(|p| f64::from(p * p) * 0.7 - 30.0).collect();
-    uneven.weights = weights(&uneven.angles, AngleWeights::Spacing);
+    uneven.weights = weights(&uneven.angles, AngleWeights::Spacing, 180.0);
     vec![
         ("odd widths", odd),
         ("one projection", one),

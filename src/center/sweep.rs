@@ -65,7 +65,7 @@ impl Trials {
                 .map(|angle| cos_sin_degrees(*angle))
                 .map(|(cos, sin)| [cos as f32, sin as f32])
                 .collect(),
-            weights: weights(&used, AngleWeights::Spacing).into_iter().map(|w| w as f32).collect(),
+            weights: weights(&used, AngleWeights::Spacing, 180.0).into_iter().map(|w| w as f32).collect(),
             rows,
         }
     }

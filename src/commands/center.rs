@@ -22,6 +22,8 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
         scan: args.scan.clone(),
         center: Some("auto".into()),
         rows: args.rows.clone(),
+        pixel_size: args.pixel_size.clone(),
+        steps: args.steps.clone(),
         // nothing is reconstructed
         dry_run: true,
         ..Default::default()
@@ -33,11 +35,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let method = method.transpose()?;
     let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
     let sampled = sample(&job, None)?;
-    let sinograms = sampled.prepared();
-    let found = match method {
-        Some(method) => vec![center::search(method, &sinograms, range)?],
-        None => center::auto(&sinograms, range)?,
-    };
+    let found = sampled.search(method, range)?;
     let text = if args.json { as_json(&found, &sampled.rows) } else { table(&found) };
     Ok((text, center::accept(&found).map(|_| ())))
 }
@@ -66,7 +64,7 @@ fn as_json(found: &[Found], rows: &[usize]) -> String {
 fn trial_slices(job: &Job, range: &str, directory: &Path, overwrite: bool) -> Result<String> {
     let centers = positions(range)?;
     let sampled = sample(job, Some(1))?;
-    let last = sampled.bins as f64 - 1.0;
+    let last = (sampled.bins * sampled.binning) as f64 - 1.0;
     if let Some(outside) = centers.iter().find(|center| !(0.0..=last).contains(*center)) {
         return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
     }
@@ -80,7 +78,7 @@ fn trial_slices(job: &Job, range: &str, directory: &Path, overwrite: bool) -> Re
     let size = sampled.bins;
     let mut slices = Vec::with_capacity(centers.len());
     for &center in &centers {
-        let slice = trials.slice(center, size);
+        let slice = trials.slice(sampled.binned(center), size);
         write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &slice, encoding, SOFTWARE)?;
         let thumbnail = thinned(&slice, size);
         slices.push((format!("{center:.2}"), thumbnail));

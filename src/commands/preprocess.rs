@@ -3,7 +3,7 @@
 use crate::cli::{PreprocessArgs, ReconstructArgs};
 use crate::config::{Input, Job};
 use crate::error::{Error, Result};
-use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack};
+use crate::io::{Binning, Dtype, Encoding, Present, SliceWriter, Stack};
 use crate::pipeline::SOFTWARE;
 use crate::preprocess::Preparation;
 use rayon::prelude::*;
@@ -26,7 +26,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         ));
     }
     let (path, flag) = job.input.stack();
-    let stack = Stack::open(path, flag)?;
+    let stack = Stack::open(path, flag)?.binned(Binning { by: job.binning, pages: sinograms })?;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let preparation = Preparation::open(&job, &stack, rows)?;
     let Some(target) = job.output else {

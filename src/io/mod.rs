@@ -3,6 +3,7 @@
 //! [`Stack`] reads a directory, a glob or one file as a sequence of pages of one size;
 //! [`SliceWriter`] writes slices so that a file that has its final name is complete.
 
+mod binning;
 mod convert;
 mod decode;
 mod lock;
@@ -13,6 +14,7 @@ mod text;
 mod watch;
 mod write;
 
+pub use binning::Binning;
 pub use convert::SampleType;
 pub use lock::{Hold, Lock};
 pub use order::natural;

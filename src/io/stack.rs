@@ -1,6 +1,7 @@
 //! A sequence of pages read from many files or one.
 
 use super::SampleType;
+use super::binning::{Binning, Means};
 use super::decode::{Page, read_pages};
 use super::order::{check_names, natural};
 use crate::error::{Error, Result};
@@ -51,6 +52,7 @@ pub struct Stack {
     height: usize,
     sample: SampleType,
     notes: Vec<String>,
+    binning: Binning,
 }
 
 impl Stack {
@@ -76,7 +78,8 @@ impl Stack {
             return Err(bad(flag, Path::new(spec), "holds no pages"));
         };
         let (width, height, sample) = (first.width, first.height, first.sample);
-        let mut stack = Stack { flag: flag.to_owned(), files, states, pages, width, height, sample, notes };
+        let mut stack =
+            Stack { flag: flag.to_owned(), files, states, pages, width, height, sample, notes, binning: Binning::NONE };
         stack.agree()?;
         Ok(stack)
     }
@@ -111,24 +114,48 @@ impl Stack {
         )))
     }
 
+    /// The same with means of neighbouring pixels as pixels; what is left over at the ends is left out.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when nothing would be left.
+    pub fn binned(self, binning: Binning) -> Result<Stack> {
+        let stack = Stack { binning, ..self };
+        if stack.width() == 0 || stack.height() == 0 || stack.is_empty() {
+            return Err(Error::usage(format!(
+                "--binning: {} is more than the {} {} pages of {}x{}",
+                binning.by,
+                stack.pages.len(),
+                stack.flag,
+                stack.width,
+                stack.height
+            )));
+        }
+        Ok(stack)
+    }
+
+    /// How pixels are put together.
+    pub fn binning(&self) -> Binning {
+        self.binning
+    }
+
     /// Number of pages over all files.
     pub fn len(&self) -> usize {
-        self.pages.len()
+        self.pages.len() / self.binning.pages()
     }
 
     /// True when there is no page; a stack that opened has at least one.
     pub fn is_empty(&self) -> bool {
-        self.pages.is_empty()
+        self.len() == 0
     }
 
     /// Pixels in a row (detector bins).
     pub fn width(&self) -> usize {
-        self.width
+        self.width / self.binning.by
     }
 
     /// Rows of each page.
     pub fn height(&self) -> usize {
-        self.height
+        self.height / self.binning.rows()
     }
 
     /// How the files store one sample.
@@ -143,18 +170,20 @@ impl Stack {
 
     /// Name of a page for messages: `p_0003.tif`, or `stack.tif page 7` (from 0) in a file of several.
     pub fn page_name(&self, page: usize) -> String {
-        let Some((file, number, _)) = self.pages.get(page) else {
+        let Some((file, number, _)) = self.pages.get(page * self.binning.pages()) else {
             return format!("page {page}");
         };
         let name = file_name(&self.files[*file]);
-        let other = |i: usize| self.pages.get(i).is_some_and(|p| p.0 == *file);
-        if other(page + 1) || *number > 0 { format!("{name} page {number}") } else { name }
+        let next = self.pages.get(page * self.binning.pages() + 1);
+        if next.is_some_and(|p| p.0 == *file) || *number > 0 { format!("{name} page {number}") } else { name }
     }
 
     /// What tells this stack from another without reading it: a line for every file with its name, size and time of the
     /// last change, and one with the shape.
     pub fn fingerprint(&self) -> String {
-        let shape = format!("{} pages of {}x{}, {}\n", self.len(), self.width, self.height, self.sample);
+        let Binning { by, .. } = self.binning;
+        let shape =
+            format!("{} pages of {}x{}, {}, binned by {by}\n", self.len(), self.width, self.height, self.sample);
         let file = |(path, (state, _)): (&PathBuf, &(FileState, _))| {
             let (seconds, nanoseconds) = state.changed;
             format!("{:?} {} {seconds}.{nanoseconds:09}\n", file_name(path), state.bytes)
@@ -173,20 +202,37 @@ impl Stack {
     /// [`Error::Input`] when the file cannot be read or is damaged, and when `page`, `rows` or
     /// `out` do not fit the stack. After an error `out` holds nothing of use.
     pub fn read_rows(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
-        let Some((file, number, layout)) = self.pages.get(page) else {
-            return Err(Error::Input(format!("{}: no page {page}, there are {}", self.flag, self.len())));
-        };
-        if rows.start > rows.end || rows.end > self.height || out.len() != rows.len() * self.width {
+        let Binning { by, .. } = self.binning;
+        if by == 1 {
+            return self.read_unbinned(page, rows, out);
+        }
+        self.check_room(&rows, out.len(), self.width(), self.height())?;
+        let mut means = Means::new(self.binning, self.width(), rows.len());
+        let within = rows.start * self.binning.rows()..rows.end * self.binning.rows();
+        let mut values = vec![0f32; within.len() * self.width];
+        for page in (0..self.binning.pages()).map(|i| page * self.binning.pages() + i) {
+            self.read_unbinned(page, within.clone(), &mut values)?;
+            means.add(&values, self.width);
+        }
+        means.write(out);
+        Ok(())
+    }
+
+    fn check_room(&self, rows: &Range<usize>, room: usize, width: usize, height: usize) -> Result<()> {
+        if rows.start > rows.end || rows.end > height || room != rows.len() * width {
             return Err(Error::Input(format!(
-                "{}: rows {}..{} into {} values do not fit pages of {}x{}",
-                self.flag,
-                rows.start,
-                rows.end,
-                out.len(),
-                self.width,
-                self.height
+                "{}: rows {}..{} into {room} values do not fit pages of {width}x{height}",
+                self.flag, rows.start, rows.end
             )));
         }
+        Ok(())
+    }
+
+    fn read_unbinned(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let Some((file, number, layout)) = self.pages.get(page) else {
+            return Err(Error::Input(format!("{}: no page {page}, there are {}", self.flag, self.pages.len())));
+        };
+        self.check_room(&rows, out.len(), self.width, self.height)?;
         let path = &self.files[*file];
         let (before, handle) = &self.states[*file];
         let opened;

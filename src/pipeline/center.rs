@@ -2,10 +2,9 @@
 
 use super::source::Source;
 use crate::center::{self, Found, Method, Sinograms};
-use crate::config::{Center, Job};
+use crate::config::Job;
 use crate::error::Result;
-use crate::geometry::default_axis;
-use crate::plan::Scan;
+use crate::plan::{Scan, binned};
 use crate::report::Reporter;
 use serde::Serialize;
 use std::fmt;
@@ -28,10 +27,9 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// As the job has it.
-    pub(super) fn given(job: &Job, scan: &Scan) -> Axis {
-        let value = if let Center::At(value) = job.center { value } else { default_axis(scan.geometry.bins) };
-        Axis { value, method: None, confidence: None }
+    /// As it was given.
+    pub(super) fn given(scan: &Scan) -> Axis {
+        Axis { value: scan.center, method: None, confidence: None }
     }
 }
 
@@ -54,6 +52,8 @@ impl fmt::Display for Axis {
 /// Corrected sinograms of some rows.
 pub struct Sampled {
     pub bins: usize,
+    /// Bins of the detector that are one of these.
+    pub binning: usize,
     /// Degrees, of every projection.
     pub angles: Vec<f64>,
     /// Numbers of the rows.
@@ -63,10 +63,23 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// For a search.
-    pub fn prepared(&self) -> Sinograms {
+    /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector.
+    pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<Vec<Found>> {
         let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
-        Sinograms::new(self.bins, &self.angles, &rows)
+        let sinograms = Sinograms::new(self.bins, &self.angles, &rows);
+        let range = range.map(|(low, high)| (self.binned(low), self.binned(high)));
+        let mut found = match method {
+            Some(method) => vec![center::search(method, &sinograms, range)?],
+            None => center::auto(&sinograms, range)?,
+        };
+        let binning = self.binning as f64;
+        found.iter_mut().for_each(|found| found.value = found.value * binning + (binning - 1.0) / 2.0);
+        Ok(found)
+    }
+
+    /// A position in bins of the detector in those of the sinograms.
+    pub fn binned(&self, position: f64) -> f64 {
+        binned(position, self.binning as f64)
     }
 }
 
@@ -78,12 +91,7 @@ pub fn sample(job: &Job, most: Option<usize>) -> Result<Sampled> {
 
 /// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
 pub(super) fn find(source: &Source, method: Option<Method>) -> Result<Axis> {
-    let sinograms = read(source, ROWS)?.prepared();
-    let found = match method {
-        Some(method) => vec![center::search(method, &sinograms, None)?],
-        None => center::auto(&sinograms, None)?,
-    };
-    center::accept(&found).map(Axis::from)
+    center::accept(&read(source, ROWS)?.search(method, None)?).map(Axis::from)
 }
 
 fn read(source: &Source, most: usize) -> Result<Sampled> {
@@ -104,7 +112,7 @@ fn read(source: &Source, most: usize) -> Result<Sampled> {
     }
     // what is read again must not count twice
     source.preparation.reset();
-    Ok(Sampled { bins, angles: scan.geometry.angles.clone(), rows, sinograms })
+    Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
 }
 
 /// Moves a row by `-by` bins, linearly interpolated, continued by its ends.

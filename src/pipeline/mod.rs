@@ -49,7 +49,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         let text = run_file(&job.resolved)?;
         std::fs::write(path, text).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
     }
-    let mut axis = Axis::given(job, &source.scan);
+    let mut axis = Axis::given(&source.scan);
     let mut job = Cow::Borrowed(job);
     if let Center::Search(method) = job.center {
         axis = center::find(&source, method)?;

@@ -4,7 +4,7 @@ use super::crew::Member;
 use super::source::Source;
 use super::stages::Done;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
-use crate::config::{Center, FACTS, Input, Job, Scaling, run_file};
+use crate::config::{FACTS, Input, Job, Scaling, run_file};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Found, Hold, Lock, Stamp, Target, examine, write_text};
 use crate::preprocess::ClampedCounts;
@@ -43,6 +43,7 @@ impl Identity {
             ("weights", bits(&geometry.weights)),
             ("axis", bits(&geometry.axis)),
             ("bins", geometry.bins.to_string()),
+            ("extended-field", job.extended_field.to_string()),
             ("size", geometry.size.to_string()),
             ("roi", debug(&geometry.roi)),
             ("pixel-size", debug(&job.pixel_size)),
@@ -112,17 +113,9 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
     let size = job.pixel_size.as_ref();
     Stamp {
         run: key.to_owned(),
-        center: center(job, source),
+        center: source.scan.center,
         pixel_size: size.map(|size| format!("{:?} {}", size.value, size.unit.replace('µ', "u"))),
         per_centimetre: size.and_then(|size| Some(1.0 / (size.value * centimetres(&size.unit)?))),
-    }
-}
-
-/// The axis without shifts.
-fn center(job: &Job, source: &Source) -> f64 {
-    match job.center {
-        Center::At(axis) => axis,
-        Center::Middle | Center::Search(_) => crate::geometry::default_axis(source.scan.geometry.bins),
     }
 }
 
@@ -411,7 +404,7 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
             ..args.scan
         },
         output: spec(&args.output)?,
-        center: Some(Text(format!("{:?}", center(job, source)))),
+        center: Some(Text(format!("{:?}", source.scan.center))),
         preview: None,
         overwrite: false,
         resume: false,

@@ -4,7 +4,7 @@ use super::record::digest;
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
-use crate::io::{Stack, Watch, read_text, wait};
+use crate::io::{Binning, Stack, Watch, read_text, wait};
 use crate::plan::{Scan, StackShape};
 use crate::preprocess::{Preparation, widened};
 use crate::report::Reporter;
@@ -53,6 +53,7 @@ impl Source {
                 await_stack(path, flag, watch, reporter, cancelled)?
             }
         };
+        let stack = stack.binned(Binning { by: job.binning, pages: sinograms })?;
         for note in stack.notes() {
             reporter.note(&format!("note: {note}"));
         }
@@ -61,7 +62,7 @@ impl Source {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),
         };
-        let shape = StackShape { slices, projections, bins: stack.width(), angles, shifts };
+        let shape = StackShape { slices, projections, bins: stack.width(), binning: job.binning, angles, shifts };
         let scan = Scan::new(job, &shape)?;
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
@@ -92,6 +93,17 @@ impl Source {
         self.scan.geometry.projections() * self.scan.geometry.bins
     }
 
+    /// Of these the ones that the detector saw.
+    fn detector_len(&self) -> usize {
+        self.scan.geometry.projections() * self.stack.width()
+    }
+
+    /// Room for what the detector saw of every sinogram of `out`, at its beginning.
+    fn seen<'a>(&self, out: &'a mut [f32]) -> impl IndexedParallelIterator<Item = &'a mut [f32]> {
+        let seen = self.detector_len();
+        out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
+    }
+
     /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan.
     pub fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
@@ -102,14 +114,18 @@ impl Source {
     /// The same into `out`, which has room for exactly these.
     pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
         match self.sinograms {
-            true => self.read_sinograms(which, out),
-            false => self.read_projections(which, out),
+            true => self.read_sinograms(which, out)?,
+            false => self.read_projections(which, out)?,
         }
+        if let Some(field) = &self.scan.field {
+            out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
+        }
+        Ok(())
     }
 
     fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
-        let (bins, used, total) = (self.scan.geometry.bins, &self.scan.used, self.stack.height());
-        out.par_chunks_mut(self.sinogram_len()).zip(which).try_for_each(|(sinogram, &slice)| -> Result<()> {
+        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.height());
+        self.seen(out).zip(which).try_for_each(|(sinogram, &slice)| -> Result<()> {
             if used.len() == total {
                 self.stack.read_rows(slice, 0..total, sinogram)?;
             } else {
@@ -129,7 +145,7 @@ impl Source {
 
     fn read_projections(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
         match self.block {
-            None => self.turn_projections(which, out)?,
+            None => self.turn_projections(which, out.chunks_mut(self.sinogram_len()))?,
             Some(block) => {
                 // slices in order: most are in the block that was filtered last
                 let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,25 +154,26 @@ impl Source {
                     let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
                     if filtered.0 != rows {
                         filtered.0.clear();
-                        filtered.1.resize(rows.len() * self.sinogram_len(), 0.0);
-                        self.turn_projections(&rows, &mut filtered.1)?;
+                        filtered.1.resize(rows.len() * self.detector_len(), 0.0);
+                        self.turn_projections(&rows, filtered.1.chunks_mut(self.detector_len()))?;
                         filtered.0 = rows;
                     }
-                    let at = (slice - first) * self.sinogram_len();
-                    sinogram.copy_from_slice(&filtered.1[at..at + self.sinogram_len()]);
+                    let seen = self.detector_len();
+                    let at = (slice - first) * seen;
+                    sinogram[..seen].copy_from_slice(&filtered.1[at..at + seen]);
                 }
             }
         }
-        out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| self.preparation.sinogram(sinogram));
+        self.seen(out).for_each(|sinogram| self.preparation.sinogram(sinogram));
         Ok(())
     }
 
     /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
-    fn turn_projections(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
-        let (bins, used, total) = (self.scan.geometry.bins, &self.scan.used, self.stack.len());
+    fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<()> {
+        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.len());
         let (halo, height) = (self.preparation.halo(), self.stack.height());
         let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
-        for sinogram in out.chunks_mut(self.sinogram_len()) {
+        for sinogram in out {
             for (rows, row) in rows_of.iter_mut().zip(sinogram.chunks_mut(bins)) {
                 rows.push(row);
             }

@@ -12,7 +12,7 @@ fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
 }
 
 fn stack() -> StackShape {
-    StackShape { slices: 100, projections: 180, bins: 256, angles: None, shifts: None }
+    StackShape { slices: 100, projections: 180, bins: 256, binning: 1, angles: None, shifts: None }
 }
 
 fn known() -> KnownFailures {

@@ -109,7 +109,7 @@ impl Fields {
         let how = how.into();
         let mut fingerprint = String::new();
         let mut field = |path: &str, flag: &str| -> Result<Vec<f32>> {
-            let stack = Stack::open(path, flag)?;
+            let stack = Stack::open(path, flag)?.binned(projections.binning())?;
             fingerprint += &format!("{flag}: {}", stack.fingerprint());
             if (stack.width(), stack.height()) != (projections.width(), projections.height()) {
                 return Err(Error::Input(format!(

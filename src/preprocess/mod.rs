@@ -5,22 +5,25 @@
 //! 1. [`Outliers`]: zingers and hot pixels, on counts; also out of the fields' frames.
 //! 2. [`Fields`]: counts become transmissions.
 //! 3. [`Air`]: the beam's changes from projection to projection.
-//! 4. [`Paganin`]: the phase filter, on transmissions.
-//! 5. -log.
+//! 4. [`Tilt`]: the detector's turn about the beam.
+//! 5. [`Paganin`]: the phase filter, on transmissions.
+//! 6. -log.
 //!
-//! Then the sinogram: 6. [`Stripes`], in the order given. [`Preparation`] is all of it, ready to be called by a reader.
+//! Then the sinogram: 7. [`Stripes`], in the order given. [`Preparation`] is all of it, ready to be called by a reader.
 
 mod air;
 mod fields;
 mod outliers;
 mod phase;
 pub mod stripes;
+mod tilt;
 
 pub use air::Air;
 pub use fields::{Clamped, ClampedCounts, Combine, Correction, Fields, SMALLEST_TRANSMISSION};
 pub use outliers::{LARGEST as LARGEST_NEIGHBOURHOOD, Outliers};
 pub use phase::{Paganin, PaganinFilter, Unsharp};
 pub use stripes::Stripes;
+pub use tilt::Tilt;
 
 use crate::config::{Input, Job};
 use crate::error::Result;
@@ -36,6 +39,7 @@ pub struct Steps {
     pub dark_scale: Option<f32>,
     pub outliers: Option<Outliers>,
     pub air: Option<Air>,
+    pub tilt: Option<Tilt>,
     pub phase: Option<Paganin>,
     /// One after the other.
     pub stripes: Vec<Stripes>,
@@ -51,6 +55,8 @@ pub struct Preparation {
     /// Transmission of the air region of every projection.
     air: Vec<f64>,
     bins: usize,
+    /// Rows of a projection.
+    height: usize,
 }
 
 impl Preparation {
@@ -70,15 +76,15 @@ impl Preparation {
             _ => None,
         };
         let correction = Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() };
-        let mut preparation = Preparation::new(correction, steps, stack.width(), most_rows);
+        let mut preparation = Preparation::new(correction, steps, stack.width(), stack.height(), most_rows);
         preparation.measure_air(stack)?;
         Ok(preparation)
     }
 
-    /// For rows of `bins`, of which at most `most_rows` of a projection are wanted at once.
-    pub fn new(correction: Correction, steps: Steps, bins: usize, most_rows: usize) -> Preparation {
+    /// For projections of `height` rows of `bins`, of which at most `most_rows` are wanted at once.
+    pub fn new(correction: Correction, steps: Steps, bins: usize, height: usize, most_rows: usize) -> Preparation {
         let phase = steps.phase.map(|paganin| PaganinFilter::new(&paganin, most_rows, bins));
-        Preparation { correction, outliers: AtomicU64::new(0), steps, phase, air: Vec::new(), bins }
+        Preparation { correction, outliers: AtomicU64::new(0), steps, phase, air: Vec::new(), bins, height }
     }
 
     /// Reads the air region of all projections, if there is one. Needed before [`projection`](Self::projection).
@@ -113,7 +119,15 @@ impl Preparation {
 
     /// Rows of a projection above and below those wanted that must be read, too, unless it ends before; see [`widened`].
     pub fn halo(&self) -> usize {
-        self.outlier_halo() + self.phase.as_ref().map_or(0, PaganinFilter::halo)
+        self.outlier_halo() + self.tilt_halo() + self.phase_halo()
+    }
+
+    fn tilt_halo(&self) -> usize {
+        self.steps.tilt.map_or(0, |tilt| tilt.halo(self.bins, self.height))
+    }
+
+    fn phase_halo(&self) -> usize {
+        self.phase.as_ref().map_or(0, PaganinFilter::halo)
     }
 
     fn outlier_halo(&self) -> usize {
@@ -135,9 +149,13 @@ impl Preparation {
     ) {
         let bins = self.bins;
         let within = |rows: &Range<usize>| rows.start - read.start..rows.end - read.start;
-        // what the steps after the outliers need
-        let needed = widened(&wanted, self.phase.as_ref().map_or(0, PaganinFilter::halo), read.end);
-        let needed = needed.start.max(read.start)..needed.end;
+        // what a step needs of the one before
+        let before = |rows: &Range<usize>, halo: usize| {
+            let rows = widened(rows, halo, read.end);
+            rows.start.max(read.start)..rows.end
+        };
+        let upright = before(&wanted, self.phase_halo());
+        let needed = before(&upright, self.tilt_halo());
         if let Some(outliers) = &self.steps.outliers {
             let count = outliers.apply(values, bins, within(&needed), &within(&wanted));
             self.outliers.fetch_add(count, Relaxed);
@@ -158,8 +176,16 @@ impl Preparation {
                 None => {}
             }
         }
+        let rows_upright = within(&upright);
+        let upright_values = rows_upright.start * bins..rows_upright.end * bins;
+        if let Some(tilt) = self.steps.tilt {
+            let mut turned = vec![0f32; upright_values.len()];
+            let tilted = &values[rows.start * bins..rows.end * bins];
+            tilt.apply(tilted, bins, self.height, &needed, &upright, &mut turned);
+            values[upright_values.clone()].copy_from_slice(&turned);
+        }
         if let Some(phase) = &self.phase {
-            phase.apply(&mut values[rows.start * bins..rows.end * bins], needed, wanted.clone());
+            phase.apply(&mut values[upright_values], upright, wanted.clone());
         }
         let rows = within(&wanted);
         counts.non_positive = self.correction.logarithm(&mut values[rows.start * bins..rows.end * bins]);
@@ -247,7 +273,7 @@ mod tests {
         let read = Fields::read(&flats, None, Some(&darks), false, projections).unwrap();
         let correction =
             Correction { fields: Some(read.with_dark_scale(2.0)), minus_log: true, clamped: Clamped::default() };
-        let mut preparation = Preparation::new(correction, steps, BINS, most_rows);
+        let mut preparation = Preparation::new(correction, steps, BINS, ROWS, most_rows);
         preparation.measure_air(projections).unwrap();
         preparation
     }
@@ -256,6 +282,7 @@ mod tests {
         Steps {
             outliers: Some(Outliers::new(3, 300.0, false)),
             air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
+            tilt: Some(Tilt { degrees: 1.2 }),
             phase: Some(Paganin { length: 1.5, unsharp: None }),
             ..Default::default()
         }
@@ -273,7 +300,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let projections = scan(directory.path());
         for air in [Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 }), Air::Sides(8, 8)] {
-            let steps = Steps { phase: None, air: Some(air), ..steps() };
+            let steps = Steps { phase: None, tilt: None, air: Some(air), ..steps() };
             let preparation = preparation(directory.path(), &projections, steps, ROWS);
             for p in 0..COUNT {
                 let values = whole(&projections, &preparation, p);

@@ -1,0 +1,141 @@
+//! A detector that is turned about the beam: projections are turned back before their rows become sinograms.
+
+use std::ops::Range;
+
+/// Pixels that an interpolation takes on either side of a position.
+const REACH: usize = 2;
+
+/// Turns projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels; beyond the
+/// projection its outermost pixels go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tilt {
+    /// Degrees by which the axis is turned in the projections, from bin 0's row 0 upwards: a positive tilt moves the axis
+    /// to higher bins further down.
+    pub degrees: f64,
+}
+
+impl Tilt {
+    /// Rows above and below a row of `bins` that it is made of, in projections of `height` rows.
+    pub fn halo(self, bins: usize, height: usize) -> usize {
+        let (sin, cos) = self.degrees.to_radians().sin_cos();
+        let (bins, height) = (bins as f64 - 1.0, height as f64 - 1.0);
+        (bins / 2.0 * sin.abs() + height / 2.0 * (1.0 - cos)).ceil() as usize + REACH
+    }
+
+    /// Writes rows `wanted` of the projection turned back into `out`, from its rows `read`, `bins` wide, of `height`.
+    /// All rows within the halo of the wanted ones are read, or the projection ends before.
+    pub fn apply(
+        self,
+        values: &[f32],
+        bins: usize,
+        height: usize,
+        read: &Range<usize>,
+        wanted: &Range<usize>,
+        out: &mut [f32],
+    ) {
+        let (sin, cos) = self.degrees.to_radians().sin_cos();
+        let middle = [bins, height].map(|n| (n as f64 - 1.0) / 2.0);
+        let last = [bins, height].map(|n| n as isize - 1);
+        for (row, line) in wanted.clone().zip(out.chunks_mut(bins)) {
+            let dz = row as f64 - middle[1];
+            for (bin, value) in line.iter_mut().enumerate() {
+                let dx = bin as f64 - middle[0];
+                let (x, z) = (middle[0] + dx * cos + dz * sin, middle[1] - dx * sin + dz * cos);
+                let (ix, iz) = (x.floor(), z.floor());
+                let (across, down) = (cubic((x - ix) as f32), cubic((z - iz) as f32));
+                let (ix, iz) = (ix as isize, iz as isize);
+                let mut sum = 0.0;
+                for (k, weight) in (-1..3).zip(down) {
+                    let z = (iz + k).clamp(0, last[1]) as usize;
+                    let from = (z.clamp(read.start, read.end - 1) - read.start) * bins;
+                    let four: [f32; 4] =
+                        match values.get(from + (ix - 1).max(0) as usize..from + (ix + 3).max(0) as usize) {
+                            Some(&[a, b, c, d]) if ix >= 1 && ix + 2 <= last[0] => [a, b, c, d],
+                            _ => [-1, 0, 1, 2].map(|k| values[from + (ix + k).clamp(0, last[0]) as usize]),
+                        };
+                    sum += weight
+                        * (across[0] * four[0] + across[1] * four[1] + across[2] * four[2] + across[3] * four[3]);
+                }
+                *value = sum;
+            }
+        }
+    }
+}
+
+/// Weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
+fn cubic(t: f32) -> [f32; 4] {
+    let (t2, t3) = (t * t, t * t * t);
+    [-0.5 * t3 + t2 - 0.5 * t, 1.5 * t3 - 2.5 * t2 + 1.0, -1.5 * t3 + 2.0 * t2 + 0.5 * t, 0.5 * t3 - 0.5 * t2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::widened;
+    use super::*;
+
+    const BINS: usize = 61;
+    const ROWS: usize = 47;
+
+    /// A smooth image, seen by a detector that is turned by so many degrees.
+    fn seen(degrees: f64) -> Vec<f32> {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        let blob = |x: f64, z: f64| {
+            [(10.0, 5.0, 6.0), (-12.0, -8.0, 5.0), (0.0, 0.0, 9.0)]
+                .iter()
+                .map(|(cx, cz, s)| (-((x - cx).powi(2) + (z - cz).powi(2)) / (2.0 * s * s)).exp())
+                .sum::<f64>()
+        };
+        let pixel = |i: usize| {
+            let (dx, dz) = ((i % BINS) as f64 - 30.0, (i / BINS) as f64 - 23.0);
+            // the axis of the image, x = 0, runs to higher bins further down
+            blob(dx * cos - dz * sin, dx * sin + dz * cos) as f32
+        };
+        (0..BINS * ROWS).map(pixel).collect()
+    }
+
+    fn turned(tilt: Tilt, values: &[f32], wanted: Range<usize>) -> Vec<f32> {
+        let read = widened(&wanted, tilt.halo(BINS, ROWS), ROWS);
+        let mut out = vec![0f32; wanted.len() * BINS];
+        tilt.apply(&values[read.start * BINS..read.end * BINS], BINS, ROWS, &read, &wanted, &mut out);
+        out
+    }
+
+    #[test]
+    fn what_a_turned_detector_saw_is_upright_again() {
+        let straight = seen(0.0);
+        for degrees in [-3.0, -0.5, 0.2, 1.0, 4.0] {
+            let back = turned(Tilt { degrees }, &seen(degrees), 0..ROWS);
+            let error = |values: &[f32]| {
+                let off = |i: usize| f64::from(values[i] - straight[i]).powi(2);
+                ((0..BINS * ROWS).map(off).sum::<f64>() / (BINS * ROWS) as f64).sqrt()
+            };
+            let (before, after) = (error(&seen(degrees)), error(&back));
+            assert!(after < 2e-3 && after < 0.1 * before, "{degrees}: {before} became {after}");
+        }
+    }
+
+    #[test]
+    fn without_tilt_nothing_changes() {
+        let image = seen(0.0);
+        assert_eq!(turned(Tilt { degrees: 0.0 }, &image, 0..ROWS), image);
+    }
+
+    #[test]
+    fn bands_equal_the_whole() {
+        let image = seen(2.5);
+        let tilt = Tilt { degrees: 2.5 };
+        let whole = turned(tilt, &image, 0..ROWS);
+        for first in (0..ROWS).step_by(5) {
+            let wanted = first..(first + 5).min(ROWS);
+            let expected = &whole[wanted.start * BINS..wanted.end * BINS];
+            assert_eq!(turned(tilt, &image, wanted.clone()), expected, "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn weights_sum_to_one() {
+        for t in [0.0, 0.1, 0.5, 0.99] {
+            assert!((cubic(t).iter().sum::<f32>() - 1.0).abs() < 1e-6);
+        }
+    }
+}
