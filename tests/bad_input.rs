@@ -6,6 +6,7 @@ mod cli;
 use cli::{F32, Lab, Pages, SMALL, Scan, text};
 use fbp::io::{Dtype, Encoding, write_image};
 use predicates::prelude::*;
+use serde_json::{Value, json};
 use std::fs;
 #[cfg(unix)]
 use std::time::Duration;
@@ -462,6 +463,64 @@ fn counts_that_have_no_logarithm() {
     let slices = lab.read("dead-out");
     assert_finite(&slices);
     assert!(slices.pages.iter().flatten().all(|v| v.abs() < 10.0));
+}
+
+/// Columns that see nothing, a projection without light, a detector at its end: counted, named, and no slice is spoilt.
+#[test]
+fn detectors_that_failed() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 40, slices: 3, overall: 180.0 };
+    let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let counts = scan.sinograms().turned().map(|v| (200.0 + 60000.0 * (-3.0 * v / most).exp()).round());
+    let write = |directory: &str, pages: &Pages| {
+        std::fs::create_dir(lab.path(directory)).unwrap();
+        let range = Some((0.0, 65535.0));
+        for (i, page) in pages.pages.iter().enumerate() {
+            let path = lab.path(format!("{directory}/p_{i:03}.tif"));
+            let encoding = Encoding { dtype: Dtype::U16, range };
+            write_image(&path, 48, page.len() / 48, page, encoding, "test").unwrap();
+        }
+    };
+    let mut bad = counts.clone();
+    bad.pages[7].fill(0.0);
+    bad.pages[9][..48].fill(0.0);
+    for page in &mut bad.pages {
+        page.iter_mut().skip(11).step_by(48).for_each(|v| *v = 0.0);
+    }
+    bad.pages[20][48 + 3..48 + 9].fill(65535.0);
+    write("good", &counts);
+    write("bad", &bad);
+    let flat = vec![60200.0; 48 * 3];
+    write("flats", &Pages { width: 48, pages: vec![flat.clone()] });
+    let mut bright = flat;
+    bright[50..54].fill(65535.0);
+    write("bright", &Pages { width: 48, pages: vec![bright] });
+    write("darks", &Pages { width: 48, pages: vec![vec![200.0; 48 * 3]] });
+    let args = "--flats flats --darks darks";
+    let (_, err) = lab.ok(&format!("reconstruct --projections bad {args} --output r --report r.json --mask"));
+    assert!(err.contains("2 projections have rows without any light, the first is 7; --exclude 7,9 leaves"), "{err}");
+    assert!(err.contains("6 counts, and 0 of the flat field, are as large"), "{err}");
+    let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+    assert_eq!((&report["saturated"], &report["unlit"]), (&json!(6), &json!([7, 9])));
+    // two whole projections but for one column in the one of one row, and the column in the others
+    assert_eq!(clamped(&lab, "r.json"), (48 * 3 + 48 + 38 * 3 + 2, 0, 0));
+    let slices = lab.read("r");
+    assert_finite(&slices);
+
+    // what the messages and the pages of the manual tell helps
+    let clean = lab.slices(&format!("--projections good {args} --mask 0.9"), "clean");
+    let far = |slices: &Pages| {
+        let pairs = slices.pages.iter().flatten().zip(clean.pages.iter().flatten());
+        (pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>() / 6912.0).sqrt()
+    };
+    let before = far(&lab.slices(&format!("--projections bad {args} --mask 0.9"), "before"));
+    let steps = "--exclude 7,9 --stripes all:large=7,small=5 --mask 0.9";
+    let after = far(&lab.slices(&format!("--projections bad {args} {steps}"), "after"));
+    assert!(after < 0.2 * before, "{before} became {after}");
+
+    let (_, err) = lab.ok("reconstruct --projections good --flats bright --darks darks --output bright-out");
+    assert!(err.contains("0 counts, and 4 of the flat field"), "{err}");
+    assert_finite(&lab.read("bright-out"));
 }
 
 #[test]

@@ -63,11 +63,12 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     }
     writer.finish()?;
     let what = if sinograms { "sinograms" } else { "projections" };
-    let clamped = preparation.correction.clamped.counts().total();
-    let outliers = preparation.outliers.load(std::sync::atomic::Ordering::Relaxed);
+    let repairs = preparation.repairs();
     Ok(format!(
-        "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {clamped} values without a logarithm and \
-         {outliers} outliers replaced\n",
-        1e3 * seconds / pages as f64
+        "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values without a logarithm and {} \
+         outliers replaced\n",
+        1e3 * seconds / pages as f64,
+        repairs.clamped.total(),
+        repairs.outliers
     ))
 }

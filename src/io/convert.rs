@@ -38,6 +38,19 @@ impl SampleType {
         }
     }
 
+    /// The largest number, of integers.
+    pub fn largest(self) -> Option<f32> {
+        Some(match self {
+            SampleType::U8 => u8::MAX.into(),
+            SampleType::U16 => u16::MAX.into(),
+            SampleType::U32 => u32::MAX as f32,
+            SampleType::I8 => i8::MAX.into(),
+            SampleType::I16 => i16::MAX.into(),
+            SampleType::I32 => i32::MAX as f32,
+            SampleType::F16 | SampleType::F32 | SampleType::F64 => return None,
+        })
+    }
+
     /// True for the floating-point types.
     pub fn is_float(self) -> bool {
         matches!(self, SampleType::F16 | SampleType::F32 | SampleType::F64)

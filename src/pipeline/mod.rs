@@ -31,7 +31,7 @@ use stages::{Done, Run, stages};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use summary::Summary;
 
@@ -122,9 +122,8 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         outcome
     })();
     // the preview reads a sinogram once more, which must not count
-    let clamped = source.preparation.correction.clamped.counts();
-    let outliers = source.preparation.outliers.load(Relaxed);
-    let told = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), clamped);
+    let repairs = source.preparation.repairs();
+    let told = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
     // what went wrong first says more than a record that cannot be written
     let done = outcome?;
     told?;
@@ -132,7 +131,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         preview(path, &source, middle, &done)?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    let summary = Summary::new(job, &source.scan, axis, &members, &done, seconds, (clamped, outliers));
+    let summary = Summary::new(job, &source.scan, axis, &members, &done, seconds, repairs);
     summary.tell(&reporter);
     job.report.as_deref().map_or(Ok(()), |path| summary.write(path))
 }

@@ -9,10 +9,13 @@ use crate::error::{Error, Result};
 use crate::geometry::Geometry;
 use crate::io::Dtype;
 use crate::plan::Scan;
-use crate::preprocess::ClampedCounts;
+use crate::preprocess::Repairs;
 use crate::report::Reporter;
 use serde_json::{Value, json};
 use std::path::Path;
+
+/// Most numbers of projections in a message.
+const LISTED: usize = 8;
 
 /// How a run went. Seconds are of the wall's clock, but for kernels, which the device times.
 pub(super) struct Summary<'a> {
@@ -29,9 +32,7 @@ pub(super) struct Summary<'a> {
     pub seconds: f64,
     /// Until the first slice was read.
     pub start: f64,
-    pub clamped: ClampedCounts,
-    /// Pixels that were replaced as outliers.
-    pub outliers: u64,
+    pub repairs: Repairs,
 }
 
 impl<'a> Summary<'a> {
@@ -42,24 +43,12 @@ impl<'a> Summary<'a> {
         members: &'a [Member],
         done: &'a Done,
         seconds: f64,
-        (clamped, outliers): (ClampedCounts, u64),
+        repairs: Repairs,
     ) -> Self {
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
         let slices = scan.slices.len();
         let geometry = &scan.geometry;
-        Summary {
-            job,
-            members,
-            done,
-            geometry,
-            axis,
-            slices,
-            updates,
-            seconds,
-            start: seconds - done.seconds,
-            clamped,
-            outliers,
-        }
+        Summary { job, members, done, geometry, axis, slices, updates, seconds, start: seconds - done.seconds, repairs }
     }
 
     /// Seconds of all devices.
@@ -98,7 +87,7 @@ impl<'a> Summary<'a> {
 
     /// What people see at the end.
     pub fn tell(&self, reporter: &Reporter) {
-        let c = self.clamped;
+        let c = self.repairs.clamped;
         if c.total() > 0 {
             reporter.note(&format!(
                 "warning: {} values were replaced: {} transmissions at or below 0, {} where the flat is not above the dark, {} not finite",
@@ -108,8 +97,24 @@ impl<'a> Summary<'a> {
                 c.non_finite
             ));
         }
-        if self.outliers > 0 {
-            reporter.note(&format!("note: {} outliers were replaced", self.outliers));
+        if self.repairs.outliers > 0 {
+            reporter.note(&format!("note: {} outliers were replaced", self.repairs.outliers));
+        }
+        if self.repairs.saturated + self.repairs.saturated_flats > 0 {
+            reporter.note(&format!(
+                "warning: {} counts, and {} of the flat field, are as large as their files can hold: the detector was \
+                 saturated, what is behind them is not known",
+                self.repairs.saturated, self.repairs.saturated_flats
+            ));
+        }
+        if let [first, ..] = self.repairs.unlit[..] {
+            let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
+            let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
+            reporter.note(&format!(
+                "warning: {} projections have rows without any light, the first is {first}; --exclude {most}{more} leaves \
+                 them out",
+                self.repairs.unlit.len()
+            ));
         }
         if self.done.clipped > 0 {
             let what = match self.job.dtype {
@@ -188,9 +193,12 @@ impl<'a> Summary<'a> {
             "gu_per_s": self.kernel_rate(),
             "total_gu_per_s": self.total_rate(),
             "peak_memory": peak_memory(),
-            "clamped": self.clamped.total(),
-            "clamped_by_reason": self.clamped,
-            "outliers": self.outliers,
+            "clamped": self.repairs.clamped.total(),
+            "clamped_by_reason": self.repairs.clamped,
+            "outliers": self.repairs.outliers,
+            "saturated": self.repairs.saturated,
+            "saturated_flats": self.repairs.saturated_flats,
+            "unlit": self.repairs.unlit,
             "clipped": self.done.clipped,
             "notes": first.plan.notes,
         });

@@ -98,6 +98,12 @@ impl From<bool> for Combine {
 }
 
 impl Fields {
+    /// Pixels of the flat fields of at least so many counts.
+    pub fn brighter(&self, counts: f32) -> u64 {
+        let all = self.flat.iter().chain(self.flat2.iter().flatten());
+        all.filter(|&&value| value >= counts).count() as u64
+    }
+
     /// Reads and combines the fields; they must have the projections' size. Without darks the dark level is 0.
     pub fn read(
         flats: &str,

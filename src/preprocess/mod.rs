@@ -29,8 +29,11 @@ use crate::config::{Input, Job};
 use crate::error::Result;
 use crate::io::Stack;
 use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// The steps beside fields and -log, as they were asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,12 +48,29 @@ pub struct Steps {
     pub stripes: Vec<Stripes>,
 }
 
+/// What the data needed, or could not be mended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Repairs {
+    pub clamped: ClampedCounts,
+    /// Pixels that were outliers, replaced.
+    pub outliers: u64,
+    /// Counts that are the largest number of their sample type, taken as they are.
+    pub saturated: u64,
+    /// The same of the mean or median flat field.
+    pub saturated_flats: u64,
+    /// Projections with a row without any light, ascending.
+    pub unlit: Vec<usize>,
+}
+
 /// [`Steps`], fields and -log made ready for data of one size.
 pub struct Preparation {
     pub correction: Correction,
-    /// Pixels that were outliers.
-    pub outliers: AtomicU64,
     steps: Steps,
+    outliers: AtomicU64,
+    saturated: AtomicU64,
+    unlit: Mutex<BTreeSet<usize>>,
+    /// The largest count that files can hold.
+    saturation: Option<f32>,
     phase: Option<PaganinFilter>,
     /// Transmission of the air region of every projection.
     air: Vec<f64>,
@@ -77,6 +97,8 @@ impl Preparation {
         };
         let correction = Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() };
         let mut preparation = Preparation::new(correction, steps, stack.width(), stack.height(), most_rows);
+        // what comes without fields may be scaled to fill its type
+        preparation.saturation = preparation.correction.fields.as_ref().and_then(|_| stack.sample().largest());
         preparation.measure_air(stack)?;
         Ok(preparation)
     }
@@ -84,7 +106,18 @@ impl Preparation {
     /// For projections of `height` rows of `bins`, of which at most `most_rows` are wanted at once.
     pub fn new(correction: Correction, steps: Steps, bins: usize, height: usize, most_rows: usize) -> Preparation {
         let phase = steps.phase.map(|paganin| PaganinFilter::new(&paganin, most_rows, bins));
-        Preparation { correction, outliers: AtomicU64::new(0), steps, phase, air: Vec::new(), bins, height }
+        Preparation {
+            correction,
+            steps,
+            outliers: AtomicU64::default(),
+            saturated: AtomicU64::default(),
+            unlit: Mutex::default(),
+            saturation: None,
+            phase,
+            air: Vec::new(),
+            bins,
+            height,
+        }
     }
 
     /// Reads the air region of all projections, if there is one. Needed before [`projection`](Self::projection).
@@ -156,6 +189,14 @@ impl Preparation {
         };
         let upright = before(&wanted, self.phase_halo());
         let needed = before(&upright, self.tilt_halo());
+        if let Some(saturation) = self.saturation {
+            let rows = within(&wanted);
+            let counts = &values[rows.start * bins..rows.end * bins];
+            let saturated = counts.iter().filter(|&&count| count >= saturation).count();
+            if saturated > 0 {
+                self.saturated.fetch_add(saturated as u64, Relaxed);
+            }
+        }
         if let Some(outliers) = &self.steps.outliers {
             let count = outliers.apply(values, bins, within(&needed), &within(&wanted));
             self.outliers.fetch_add(count, Relaxed);
@@ -166,6 +207,9 @@ impl Preparation {
             let replaced = self.correction.transmission(line, row, projection, projections);
             if wanted.contains(&row) {
                 counts += replaced;
+                if self.correction.minus_log && line.iter().all(|value| *value <= 0.0) {
+                    self.unlit.lock().unwrap_or_else(PoisonError::into_inner).insert(projection);
+                }
             }
             match self.steps.air {
                 Some(Air::Sides(left, right)) => air::normalize_sides(line, left, right),
@@ -192,10 +236,26 @@ impl Preparation {
         self.correction.count(counts);
     }
 
-    /// Starts counting again what is replaced.
+    /// What there was to repair so far.
+    pub fn repairs(&self) -> Repairs {
+        Repairs {
+            clamped: self.correction.clamped.counts(),
+            outliers: self.outliers.load(Relaxed),
+            saturated: self.saturated.load(Relaxed),
+            saturated_flats: match (&self.correction.fields, self.saturation) {
+                (Some(fields), Some(largest)) => fields.brighter(largest),
+                _ => 0,
+            },
+            unlit: self.unlit.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
+        }
+    }
+
+    /// Starts counting again.
     pub fn reset(&self) {
         self.correction.clamped.reset();
         self.outliers.store(0, Relaxed);
+        self.saturated.store(0, Relaxed);
+        self.unlit.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Takes stripes out of a sinogram `[projection][bin]` of corrected rows in place.
@@ -311,7 +371,7 @@ mod tests {
                     assert!((value - expected).abs() < 0.04, "{p}: {value} at {},{}", i % BINS, i / BINS);
                 }
             }
-            assert!(preparation.outliers.load(Relaxed) > 100);
+            assert!(preparation.repairs().outliers > 100);
             assert_eq!(preparation.correction.clamped.counts(), ClampedCounts::default());
         }
     }
@@ -337,7 +397,7 @@ mod tests {
             }
         }
         // what is read twice is counted once
-        assert_eq!(all.outliers.load(Relaxed), bands.outliers.load(Relaxed));
+        assert_eq!(all.repairs().outliers, bands.repairs().outliers);
     }
 
     #[test]
