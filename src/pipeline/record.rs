@@ -413,6 +413,8 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
         output: spec(&args.output)?,
         center: Some(Text(format!("{:?}", center(job, source)))),
         preview: None,
+        histogram: None,
+        sections: None,
         overwrite: false,
         resume: false,
         watch: None,
