@@ -805,16 +805,17 @@ fn input(args: &ReconstructArgs) -> Result<Input> {
 fn beside(path: &Option<PathBuf>, flag: &str, extension: &str, shard: Option<Shard>) -> Result<Option<PathBuf>> {
     let Some(path) = path else { return Ok(None) };
     let stem = path.file_stem().filter(|_| path.extension().is_some_and(|e| e == extension));
-    let Some(stem) = stem.map(|stem| stem.to_string_lossy()) else {
+    let Some(mut name) = stem.map(ToOwned::to_owned) else {
         return Err(Error::usage(format!(
             "{flag}: {} must end in .{extension}; other files beside it are named after it",
             path.display()
         )));
     };
-    Ok(Some(match shard {
-        None => path.clone(),
-        Some(Shard { index, count }) => path.with_file_name(format!("{stem}-{index}of{count}.{extension}")),
-    }))
+    if let Some(Shard { index, count }) = shard {
+        name.push(format!("-{index}of{count}"));
+    }
+    name.push(format!(".{extension}"));
+    Ok(Some(path.with_file_name(name)))
 }
 
 /// The contiguous pieces of at most `most` of a list of slices.

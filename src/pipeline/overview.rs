@@ -175,8 +175,11 @@ fn picture_of(histogram: &Path) -> PathBuf {
 
 /// The three sections as TIFF, beside their picture.
 fn section_files(picture: &Path) -> [PathBuf; 3] {
-    let stem = picture.file_stem().unwrap_or_default().to_string_lossy();
-    ["xy", "xz", "yz"].map(|plane| picture.with_file_name(format!("{stem}-{plane}.tif")))
+    ["-xy.tif", "-xz.tif", "-yz.tif"].map(|end| {
+        let mut name = picture.file_stem().unwrap_or_default().to_owned();
+        name.push(end);
+        picture.with_file_name(name)
+    })
 }
 
 /// Checks every file that a job writes beside its slices, when the directories of these are there.
