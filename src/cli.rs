@@ -226,6 +226,14 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "FILE.png", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<PathBuf>,
+    /// How often values occur in all slices, within the mask, as JSON; a picture of it is FILE.png
+    #[arg(long, value_name = "FILE.json", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<PathBuf>,
+    /// Picture of three sections through the middle; their values are FILE-xy.tif, FILE-xz.tif and FILE-yz.tif
+    #[arg(long, value_name = "FILE.png", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sections: Option<PathBuf>,
     /// Write into an output that is not empty, replacing slices of the same name
     #[arg(long, help_heading = "Output")]
     #[serde(skip_serializing_if = "is_false")]

@@ -65,6 +65,9 @@ pub struct Job {
     pub scaling: Scaling,
     pub mask: Option<f64>,
     pub preview: Option<PathBuf>,
+    /// Where the histogram goes; of a shard, with its number in the name. So do sections.
+    pub histogram: Option<PathBuf>,
+    pub sections: Option<PathBuf>,
     pub overwrite: bool,
     /// Slices of this very run that are there are kept.
     pub resume: bool,
@@ -612,6 +615,11 @@ fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
 }
 
 impl Job {
+    /// The unit of values in slices.
+    pub fn unit(&self) -> String {
+        format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
+    }
+
     /// Types and checks merged flags.
     pub fn new(args: ReconstructArgs) -> Result<Job> {
         let input = input(&args)?;
@@ -761,6 +769,8 @@ impl Job {
             scaling,
             mask: args.mask,
             preview: args.preview.clone(),
+            histogram: beside(&args.histogram, "--histogram", "json", shard)?,
+            sections: beside(&args.sections, "--sections", "png", shard)?,
             overwrite: args.overwrite,
             resume: args.resume,
             dry_run: args.dry_run,
@@ -831,6 +841,23 @@ fn input(args: &ReconstructArgs) -> Result<Input> {
             })
         }
     }
+}
+
+/// A file with this extension that is made of a job's slices: `name-2of8.json` for shard 2 of 8, which has a part of them.
+fn beside(path: &Option<PathBuf>, flag: &str, extension: &str, shard: Option<Shard>) -> Result<Option<PathBuf>> {
+    let Some(path) = path else { return Ok(None) };
+    let stem = path.file_stem().filter(|_| path.extension().is_some_and(|e| e == extension));
+    let Some(mut name) = stem.map(ToOwned::to_owned) else {
+        return Err(Error::usage(format!(
+            "{flag}: {} must end in .{extension}; other files beside it are named after it",
+            path.display()
+        )));
+    };
+    if let Some(Shard { index, count }) = shard {
+        name.push(format!("-{index}of{count}"));
+    }
+    name.push(format!(".{extension}"));
+    Ok(Some(path.with_file_name(name)))
 }
 
 /// The contiguous pieces of at most `most` of a list of slices.

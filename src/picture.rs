@@ -1,4 +1,8 @@
-//! A small greyscale PNG that shows people what came out: panels side by side, each with its title.
+//! A small greyscale PNG that shows people what came out: panels side by side, each with its title; bars of a histogram.
+
+mod histogram;
+
+pub use histogram::write_histogram;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -40,6 +44,22 @@ const INK: u8 = 230;
 pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
     let lowest = lowest(path, panels)?;
     write_atomically(path, &draw(panels, lowest, MAX_HEIGHT))
+}
+
+/// Writes the panels side by side with one contrast and one scale for all, so that no side has more than 768 pixels;
+/// otherwise as [`write_preview`]. None is squeezed, but none is thinner than a pixel.
+pub fn write_sections(path: &Path, panels: &[Panel]) -> Result<()> {
+    lowest(path, panels)?;
+    let longest = panels.iter().map(|panel| panel.width.max(panel.height)).max().unwrap_or(1);
+    let scaled = |side: usize| match MAX_HEIGHT / longest {
+        0 => (side * MAX_HEIGHT / longest).max(1),
+        times => side * times,
+    };
+    let images: Vec<Image> =
+        panels.iter().map(|panel| Image::of(panel, scaled(panel.width), scaled(panel.height))).collect();
+    let all: Vec<f32> = images.iter().flat_map(|image| image.values.iter().copied()).collect();
+    let contrast = contrast(&all);
+    write_atomically(path, &lay_out(panels, &images, |_| contrast))
 }
 
 /// No panel of a montage is drawn higher than this many pixels.
@@ -89,45 +109,64 @@ struct Canvas {
     pixels: Vec<u8>,
 }
 
+/// A panel at the size that it is drawn in.
+struct Image {
+    width: usize,
+    height: usize,
+    values: Vec<f32>,
+}
+
+impl Image {
+    fn of(panel: &Panel, width: usize, height: usize) -> Image {
+        Image { width, height, values: resample(panel, width, height) }
+    }
+}
+
 fn draw(panels: &[Panel], lowest: usize, highest: usize) -> Canvas {
     let height = (lowest * (highest / lowest).max(1)).min(highest);
-    let widths: Vec<usize> = panels
+    let images: Vec<Image> = panels
         .iter()
         .map(|panel| {
             let width = (panel.width as f64 * height as f64 / panel.height as f64).round();
-            (width as usize).clamp(1, 2 * height)
+            Image::of(panel, (width as usize).clamp(1, 2 * height), height)
         })
         .collect();
+    lay_out(panels, &images, |image| contrast(&image.values))
+}
+
+/// Images in a row below their titles, each with the contrast that it is given.
+fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64, f64)) -> Canvas {
     let top = 2 * MARGIN + 7 * FONT_SCALE;
-    let mut canvas = Canvas {
-        width: MARGIN + widths.iter().map(|width| width + MARGIN).sum::<usize>(),
-        height: top + height + MARGIN,
-        pixels: Vec::new(),
-    };
-    canvas.pixels = vec![BACKGROUND; canvas.width * canvas.height];
+    let highest = images.iter().map(|image| image.height).max().unwrap_or(0);
+    let mut canvas =
+        Canvas::new(MARGIN + images.iter().map(|image| image.width + MARGIN).sum::<usize>(), top + highest + MARGIN);
     let mut left = MARGIN;
-    for (panel, &width) in panels.iter().zip(&widths) {
-        canvas.title(left, width, panel.title);
-        let grey = greys(&resample(panel, width, height));
-        for (y, row) in grey.chunks_exact(width).enumerate() {
+    for (panel, image) in panels.iter().zip(images) {
+        canvas.text(left, MARGIN, image.width, panel.title);
+        let grey = greys(&image.values, contrast(image));
+        for (y, row) in grey.chunks_exact(image.width).enumerate() {
             let start = (top + y) * canvas.width + left;
-            canvas.pixels[start..start + width].copy_from_slice(row);
+            canvas.pixels[start..start + image.width].copy_from_slice(row);
         }
-        left += width + MARGIN;
+        left += image.width + MARGIN;
     }
     canvas
 }
 
 impl Canvas {
+    fn new(width: usize, height: usize) -> Canvas {
+        Canvas { width, height, pixels: vec![BACKGROUND; width * height] }
+    }
+
     /// Writes the characters that fit into `width` pixels.
-    fn title(&mut self, left: usize, width: usize, title: &str) {
+    fn text(&mut self, left: usize, top: usize, width: usize, text: &str) {
         let advance = 6 * FONT_SCALE;
-        let letters = title.chars().flat_map(char::to_uppercase);
+        let letters = text.chars().flat_map(char::to_uppercase);
         for (place, letter) in letters.take((width + FONT_SCALE) / advance).enumerate() {
             for (row, bits) in glyph(letter).into_iter().enumerate() {
                 for column in (0..5).filter(|column| bits & (0b10000 >> column) != 0) {
                     for dy in 0..FONT_SCALE {
-                        let y = MARGIN + row * FONT_SCALE + dy;
+                        let y = top + row * FONT_SCALE + dy;
                         let x = left + place * advance + column * FONT_SCALE;
                         let start = y * self.width + x;
                         self.pixels[start..start + FONT_SCALE].fill(INK);
@@ -175,19 +214,21 @@ fn cover(index: usize, to: usize, from: usize) -> Vec<(usize, f64)> {
         .collect()
 }
 
-/// Values as greys between the percentiles.
-fn greys(values: &[f32]) -> Vec<u8> {
+/// The values that become black and white: percentiles of the finite ones.
+fn contrast(values: &[f32]) -> (f64, f64) {
     let mut sorted: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_unstable_by(f32::total_cmp);
     let at = |fraction: f64| {
         let place = fraction * (sorted.len() as f64 - 1.0);
         sorted.get(place.round() as usize).map_or(0.0, |&v| f64::from(v))
     };
-    let (mut low, mut high) = (at(0.005), at(0.995));
-    if high <= low {
-        // Nearly all is one value: let the few others be seen.
-        (low, high) = (at(0.0), at(1.0));
-    }
+    let (low, high) = (at(0.005), at(0.995));
+    // Nearly all is one value: let the few others be seen.
+    if high <= low { (at(0.0), at(1.0)) } else { (low, high) }
+}
+
+/// Values as greys from black at `low` to white at `high`.
+fn greys(values: &[f32], (low, high): (f64, f64)) -> Vec<u8> {
     values
         .iter()
         .map(|&value| match f64::from(value) {
@@ -208,7 +249,7 @@ fn write_atomically(path: &Path, canvas: &Canvas) -> Result<()> {
     written.map_err(|error| {
         // What is left of a failed attempt is of no use; the first error is the one to tell.
         let _ = fs::remove_file(&temporary);
-        Error::output(path, format_args!("cannot write the preview: {error}"))
+        Error::output(path, format_args!("cannot write the picture: {error}"))
     })
 }
 
@@ -368,7 +409,8 @@ mod tests {
     }
 
     #[test]
-    fn contrast() {
+    fn values_to_greys() {
+        let greys = |values: &[f32]| greys(values, contrast(values));
         assert_eq!(greys(&[3.0; 10]), [128; 10]);
         assert_eq!(greys(&[f32::NAN, f32::INFINITY]), [0, 0]);
         let mut spike = vec![0.0f32; 1000];
@@ -380,6 +422,34 @@ mod tests {
         let grey = greys(&values);
         assert!(grey[500].abs_diff(128) <= 1);
         assert_eq!((grey[0], grey[999]), (0, 255));
+    }
+
+    #[test]
+    fn sections_have_one_scale_and_one_contrast() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sections.png");
+        let (low, high) = (vec![1.0f32; 100 * 80], vec![3.0f32; 100]);
+        let panels = [
+            Panel { title: "xy", width: 100, height: 80, data: &low },
+            Panel { title: "xz", width: 100, height: 1, data: &high },
+        ];
+        write_sections(&path, &panels).unwrap();
+        let (width, height, pixels) = read(&path);
+        // 7 times as large, and as high as the highest
+        assert_eq!((width, height), (10 + 2 * 710, 34 + 560 + 10));
+        let at = |x: usize, y: usize| pixels[y * width + x];
+        assert_eq!((at(10, 34), at(709, 593)), (0, 0));
+        assert_eq!((at(720, 34), at(1419, 40), at(720, 41)), (255, 255, BACKGROUND));
+        // larger ones are shrunk, thin ones are still there
+        let data = vec![1.0f32; 3000];
+        let panels = [
+            Panel { title: "", width: 3000, height: 1, data: &data },
+            Panel { title: "", width: 1, height: 3000, data: &data },
+        ];
+        write_sections(&path, &panels).unwrap();
+        let (width, height, _) = read(&path);
+        assert_eq!((width, height), (10 + 778 + 11, 34 + 768 + 10));
+        assert_eq!(write_sections(&path, &[]).unwrap_err().exit_code(), 5);
     }
 
     #[test]

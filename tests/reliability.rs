@@ -297,7 +297,7 @@ fn signals_stop_a_run_that_can_be_resumed() {
             }
         }
         let args = "reconstruct --sinograms many --device cpu --slices-per-pass 1 --memory 1M --output r";
-        let child = start(&lab, args);
+        let child = start(&lab, &format!("{args} --histogram h.json --sections s.png"));
         wait_for("no slice came", || lab.path("r/slice_00000.tif").exists());
         signal(&child, name);
         let Output { status, stderr, .. } = child.wait_with_output().unwrap();
@@ -307,6 +307,7 @@ fn signals_stop_a_run_that_can_be_resumed() {
         let first = lab.files("r").len();
         assert!(first > 0 && first < many.slices, "{first}");
         assert_eq!(hidden(&lab, "r"), [] as [PathBuf; 0]);
+        assert!(["h.json", "h.png", "s.png", "s-xz.tif"].iter().all(|name| !lab.path(name).exists()), "{name}");
         let (_, err) = lab.ok(&format!("{args} --resume"));
         assert!(err.contains(&format!("{first} of 3000 slices are kept")), "{err}");
         assert_eq!(lab.files("r").len(), many.slices);

@@ -60,6 +60,17 @@ pub struct Encoding {
 }
 
 impl Encoding {
+    /// The value that a stored sample stands for; within half a step of what was written, if that was in the range.
+    pub fn value_of(&self, sample: f32) -> f32 {
+        let top = match self.dtype {
+            Dtype::F32 | Dtype::F16 => return sample,
+            Dtype::U16 => 65535.0,
+            Dtype::U8 => 255.0,
+        };
+        let (low, high) = self.range.map_or((0.0, top), |(low, high)| (f64::from(low), f64::from(high)));
+        (low + f64::from(sample) * ((high - low) / top)) as f32
+    }
+
     /// The checked range; floats get one that is never used.
     fn checked_range(&self) -> Result<(f32, f32)> {
         match (self.dtype, self.range) {
@@ -361,6 +372,11 @@ impl SliceWriter {
     /// The same output whose slices say what run they are of.
     pub fn stamped(self, stamp: Stamp) -> SliceWriter {
         SliceWriter { stamp: Some(stamp), ..self }
+    }
+
+    /// How samples are stored.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     /// Takes slices that have files already as written; others are not announced.

@@ -5,6 +5,7 @@ mod center;
 mod check;
 mod crew;
 mod engine;
+mod overview;
 mod record;
 mod selftest;
 mod source;
@@ -25,6 +26,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::report::Reporter;
 use crew::{chosen, host_budget, muster, prepare};
+use overview::{Overview, check_files};
 use record::{Claim, Identity, Record, known_range, middle, stamp};
 use source::{Finish, Source};
 use stages::{Done, Run, stages};
@@ -75,6 +77,8 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     check_paths(&source, target)?;
     let mut claim = Claim::take(job, target, &reporter)?;
     let mut writer = create_writer(job, &source.scan, target)?;
+    // their directories may be the one just made
+    check_files(job, &source, target)?;
     let mut members = muster(job, scan, &reporter)?;
     let finish = Finish::new(job, scan);
     let mut identity = Identity::new(job, &source, &members);
@@ -94,12 +98,16 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let mut writer = writer.stamped(stamp(job, &source, &key));
     let record = Record::begin(job, &source, &members, &mut claim, &identity, range)?;
     let middle = middle(&scan.slices);
+    let overview = Overview::new(job, scan, &finish);
     let mut kept = Vec::new();
     let outcome = (|| {
         if job.resume {
             kept = record::kept(job, &source, target, &key, &reporter, cancelled)?;
             writer.keep(&kept);
             source.scan.slices.retain(|slice| kept.binary_search(slice).is_err());
+            if let Some(overview) = &overview {
+                overview.add_kept(&kept, target, writer.encoding(), cancelled)?;
+            }
         }
         let scan = &source.scan;
         let single = matches!(target, Target::Single(_));
@@ -114,6 +122,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             window: single.then(|| (host_budget(job) / 4 / slice_bytes.max(1)) as usize),
             target,
             middle,
+            overview: overview.as_ref(),
         };
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
         let mut progress = reporter.progress(scan.slices.len(), updates);
@@ -129,6 +138,9 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     told?;
     if let Some(path) = &job.preview {
         preview(path, &source, middle, &done)?;
+    }
+    if let Some(overview) = overview {
+        overview.write(job, &key)?;
     }
     let seconds = start.elapsed().as_secs_f64();
     let summary = Summary::new(job, &source.scan, axis, &members, &done, seconds, repairs);
@@ -148,7 +160,7 @@ fn check_paths(source: &Source, target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// Checks every path that the job writes to.
+/// Checks the places of slices, and makes their directory.
 fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
     let range = match (job.dtype, job.scaling) {
         (Dtype::F32 | Dtype::F16, _) => None,
@@ -158,7 +170,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
     };
     let roi = scan.geometry.roi;
     let encoding = Encoding { dtype: job.dtype, range };
-    let writer = SliceWriter::create(
+    SliceWriter::create(
         target.clone(),
         roi.width,
         roi.height,
@@ -166,16 +178,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
         &scan.slices,
         Present::new(job.overwrite || job.resume, job.shard.map(|_| scan.whole.as_slice())),
         SOFTWARE,
-    )?;
-    // their directories may be the one just made
-    for (path, flag) in [(&job.report, "--report"), (&job.preview, "--preview")] {
-        if let Some(path) = path
-            && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
-        {
-            return Err(Error::output(path, format!("{flag}: there is no directory {}", parent.display())));
-        }
-    }
-    Ok(writer)
+    )
 }
 
 /// Slices that the percentiles are taken from.

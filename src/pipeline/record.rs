@@ -406,6 +406,8 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
         output: spec(&args.output)?,
         center: Some(Text(format!("{:?}", source.scan.center))),
         preview: None,
+        histogram: None,
+        sections: None,
         overwrite: false,
         resume: false,
         watch: None,

@@ -237,20 +237,29 @@ impl Finish {
     }
 
     pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {
-        let (roi, centre) = (scan.geometry.roi, slice_centre(scan.geometry.size));
         if self.factor != 1.0 {
             slice.iter_mut().for_each(|v| *v *= self.factor);
         }
-        if let Some(radius2) = self.radius2 {
-            for (y, row) in slice.chunks_mut(roi.width).enumerate() {
-                let dy = (roi.y + y) as f64 - centre;
-                for (x, value) in row.iter_mut().enumerate() {
-                    let dx = (roi.x + x) as f64 - centre;
-                    if dx * dx + dy * dy > radius2 {
-                        *value = 0.0;
-                    }
-                }
+        if self.radius2.is_some() {
+            for (y, row) in slice.chunks_mut(scan.geometry.roi.width).enumerate() {
+                let inside = self.inside(scan, y);
+                row[..inside.start].fill(0.0);
+                row[inside.end..].fill(0.0);
             }
         }
+    }
+
+    /// Columns of a row of the region that the mask leaves, next to each other as they are in a circle.
+    pub fn inside(&self, scan: &Scan, y: usize) -> Range<usize> {
+        let (roi, centre) = (scan.geometry.roi, slice_centre(scan.geometry.size));
+        let Some(radius2) = self.radius2 else { return 0..roi.width };
+        let dy = (roi.y + y) as f64 - centre;
+        let within = |&x: &usize| {
+            let dx = (roi.x + x) as f64 - centre;
+            dx * dx + dy * dy <= radius2
+        };
+        let start = (0..roi.width).find(within).unwrap_or(0);
+        let end = (start..roi.width).rfind(within).map_or(start, |last| last + 1);
+        start..end
     }
 }

@@ -7,6 +7,7 @@
 
 use super::crew::{Member, crashed};
 use super::engine::{DeviceSeconds, Engine, Kernels, Set, Shape};
+use super::overview::Overview;
 use super::record::interrupted;
 use super::source::{Finish, Source};
 use super::work::Work;
@@ -39,6 +40,8 @@ pub(super) struct Run<'a> {
     pub target: &'a Target,
     /// The slice that a preview shows.
     pub middle: usize,
+    /// What is gathered of all slices, if anything is asked for.
+    pub overview: Option<&'a Overview>,
 }
 
 /// What the stages hand back.
@@ -451,7 +454,12 @@ fn write(
     for Slices { device, which, mut values } in computed {
         let start = Instant::now();
         let slices = &mut values[..which.len() * pixels];
-        slices.par_chunks_mut(pixels).for_each(|slice| run.finish.apply(scan, slice));
+        slices.par_chunks_mut(pixels).zip(&scan.slices[which.clone()]).for_each(|(values, &slice)| {
+            run.finish.apply(scan, values);
+            if let Some(overview) = run.overview {
+                overview.add(slice, values);
+            }
+        });
         if run.window.is_none() {
             put(which, slices)?;
         } else if which.start == next {

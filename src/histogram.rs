@@ -1,0 +1,406 @@
+//! How often values occur: exact counts in bins that depend on the values alone, not on the order in which they come.
+//!
+//! Bins are `[k * 2^e, (k + 1) * 2^e)` with one exponent `e` for all. It follows from the smallest and the largest value:
+//! the smallest at which at most [`BINS`] bins reach from one to the other, but no bin is narrower than the step between
+//! neighbouring `f32` at the larger magnitude. When the range grows so does `e`, and neighbouring bins become one; so any
+//! parts of the data, added up in any order, lead to the same counts.
+
+use serde::{Serialize, Serializer};
+
+/// Most bins. More than half of them are in use where the data have so many values.
+pub const BINS: usize = 4096;
+
+/// Shares of the values, in percent, below which percentiles are told.
+const PERCENTILES: [f64; 11] = [0.1, 0.5, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.5, 99.9];
+
+/// Counts of values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    non_finite: u64,
+    bins: Option<Bins>,
+}
+
+/// The bins from that of the smallest to that of the largest value.
+#[derive(Clone, Debug, PartialEq)]
+struct Bins {
+    extent: Extent,
+    counts: Vec<u64>,
+}
+
+/// The smallest and the largest value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Extent {
+    low: f32,
+    high: f32,
+}
+
+impl Extent {
+    fn new(low: f32, high: f32) -> Extent {
+        // of two zeros the sign must not depend on which came first
+        Extent { low: low + 0.0, high: high + 0.0 }
+    }
+
+    fn with(self, other: Extent) -> Extent {
+        Extent::new(self.low.min(other.low), self.high.max(other.high))
+    }
+
+    /// `e` of the bins.
+    fn exponent(self) -> i32 {
+        let largest = self.low.abs().max(self.high.abs());
+        let step = ((largest.to_bits() >> 23) as i32).max(1) - 127 - 23;
+        let fits = |&e: &i32| bin(self.high, e) - bin(self.low, e) < BINS as i32;
+        (step..).find(fits).unwrap_or(step)
+    }
+
+    /// Numbers of the first bin and of the last.
+    fn ends(self, exponent: i32) -> (i32, i32) {
+        (bin(self.low, exponent), bin(self.high, exponent))
+    }
+}
+
+/// The number of a value's bin. Bins are not narrower than the steps of `f32` at the value, so it is within 2^24.
+fn bin(value: f32, exponent: i32) -> i32 {
+    floor(f64::from(value) * 2f64.powi(-exponent))
+}
+
+/// `f64::floor` of small numbers, without a call.
+fn floor(value: f64) -> i32 {
+    let whole = value as i32;
+    whole - i32::from(value < f64::from(whole))
+}
+
+impl Bins {
+    fn new(extent: Extent) -> Bins {
+        let (first, last) = extent.ends(extent.exponent());
+        Bins { extent, counts: vec![0; (last - first + 1) as usize] }
+    }
+
+    /// Adds the counts of bins within this extent.
+    fn add(&mut self, other: &Bins) {
+        let (to, from) = (self.extent.exponent(), other.extent.exponent());
+        let (first, _) = self.extent.ends(to);
+        let (start, _) = other.extent.ends(from);
+        // numbers of bins have fewer bits than that
+        let halvings = (to - from).min(31);
+        for (number, count) in (start..).zip(&other.counts) {
+            self.counts[((number >> halvings) - first) as usize] += count;
+        }
+    }
+}
+
+/// Sums side by side, for a processor's vectors.
+const LANES: usize = 8;
+
+/// Hands out values, each with its lane.
+fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
+    let blocks = values.chunks_exact(LANES);
+    let rest = blocks.remainder();
+    for block in blocks {
+        (0..LANES).for_each(|lane| each(lane, block[lane]));
+    }
+    rest.iter().enumerate().for_each(|(lane, &value)| each(lane, value));
+}
+
+impl Histogram {
+    /// The histogram of the values in some rows, and their moments; values that are not finite are counted apart.
+    pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Moments) {
+        let (mut low, mut high) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
+        let mut sum = [0f64; LANES];
+        let (mut all, mut count) = (0, 0);
+        for row in rows.clone() {
+            let mut finite = [0u32; LANES];
+            in_lanes(row, |lane, value| {
+                let is_finite = value.is_finite();
+                low[lane] = if is_finite && value < low[lane] { value } else { low[lane] };
+                high[lane] = if is_finite && value > high[lane] { value } else { high[lane] };
+                finite[lane] += u32::from(is_finite);
+                sum[lane] += f64::from(if is_finite { value } else { 0.0 });
+            });
+            all += row.len() as u64;
+            count += finite.iter().map(|&lane| u64::from(lane)).sum::<u64>();
+        }
+        let non_finite = all - count;
+        if count == 0 {
+            return (Histogram { non_finite, bins: None }, Moments::default());
+        }
+        let low = low.into_iter().fold(f32::INFINITY, f32::min);
+        let high = high.into_iter().fold(f32::NEG_INFINITY, f32::max);
+        let mut bins = Bins::new(Extent::new(low, high));
+        let exponent = bins.extent.exponent();
+        let ((first, _), scale) = (bins.extent.ends(exponent), 2f64.powi(-exponent));
+        let mean = sum.iter().sum::<f64>() / count as f64;
+        let mut squares = [0f64; LANES];
+        for row in rows {
+            in_lanes(row, |lane, value| {
+                if value.is_finite() {
+                    let value = f64::from(value);
+                    bins.counts[(floor(value * scale) - first) as usize] += 1;
+                    squares[lane] += (value - mean) * (value - mean);
+                }
+            });
+        }
+        let moments = Moments { count, mean, squares: squares.iter().sum() };
+        (Histogram { non_finite, bins: Some(bins) }, moments)
+    }
+
+    /// Adds the values of another histogram.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.non_finite += other.non_finite;
+        let Some(theirs) = &other.bins else { return };
+        let Some(ours) = &mut self.bins else {
+            self.bins = Some(theirs.clone());
+            return;
+        };
+        let extent = ours.extent.with(theirs.extent);
+        if extent != ours.extent {
+            let mut wider = Bins::new(extent);
+            wider.add(ours);
+            *ours = wider;
+        }
+        ours.add(theirs);
+    }
+
+    /// What there is to tell of all values, with the moments of them.
+    pub fn describe(&self, moments: Moments) -> Description {
+        let mut told = Description {
+            count: 0,
+            non_finite: self.non_finite,
+            minimum: None,
+            maximum: None,
+            mean: None,
+            standard_deviation: None,
+            percentiles: Vec::new(),
+            first_edge: None,
+            bin_width: None,
+            counts: Vec::new(),
+        };
+        let Some(Bins { extent, counts }) = &self.bins else { return told };
+        let exponent = extent.exponent();
+        let width = 2f64.powi(exponent);
+        told.count = counts.iter().sum();
+        told.minimum = Some(extent.low);
+        told.maximum = Some(extent.high);
+        told.mean = Some(moments.mean);
+        told.standard_deviation = Some((moments.squares / moments.count as f64).sqrt());
+        told.first_edge = Some(f64::from(extent.ends(exponent).0) * width);
+        told.bin_width = Some(width);
+        told.counts.clone_from(counts);
+        told.percentiles = PERCENTILES.iter().filter_map(|&share| Some((share, told.percentile(share)?))).collect();
+        told
+    }
+}
+
+/// Number, mean and sum of squares about the mean of finite values.
+///
+/// Sums are rounded, so they depend on the order: that of the values within a slice, then that in which slices are merged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Of these values and the others.
+    pub fn with(self, other: Moments) -> Moments {
+        if other.count == 0 {
+            return self;
+        }
+        let count = self.count + other.count;
+        let share = other.count as f64 / count as f64;
+        let step = other.mean - self.mean;
+        Moments {
+            count,
+            mean: self.mean + step * share,
+            squares: self.squares + other.squares + step * step * self.count as f64 * share,
+        }
+    }
+}
+
+/// A histogram for people and scripts, with these names in JSON. Without a finite value numbers are `null` and there are
+/// no bins.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Description {
+    /// Finite values, the sum of all counts.
+    pub count: u64,
+    /// Values that are infinite or not a number.
+    pub non_finite: u64,
+    pub minimum: Option<f32>,
+    pub maximum: Option<f32>,
+    pub mean: Option<f64>,
+    /// Of the population.
+    pub standard_deviation: Option<f64>,
+    /// In percent, and the value below which so many are; exact to a bin.
+    #[serde(serialize_with = "by_name")]
+    pub percentiles: Vec<(f64, f64)>,
+    /// Lower edge of the first bin. Bin `i` holds values from `first_edge + i * bin_width` on, below that of the next.
+    pub first_edge: Option<f64>,
+    /// A power of 2.
+    pub bin_width: Option<f64>,
+    pub counts: Vec<u64>,
+}
+
+fn by_name<S: Serializer>(percentiles: &[(f64, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(percentiles.iter().map(|(share, value)| (share.to_string(), value)))
+}
+
+impl Description {
+    /// The value that `share` percent of the values do not exceed: the right bin, and in it by rank.
+    pub fn percentile(&self, share: f64) -> Option<f64> {
+        let (first, width) = (self.first_edge?, self.bin_width?);
+        let (low, high) = (f64::from(self.minimum?), f64::from(self.maximum?));
+        let rank = ((share / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut before = 0;
+        for (bin, &count) in self.counts.iter().enumerate() {
+            if before + count >= rank {
+                let inside = ((rank - before) as f64 - 0.5) / count as f64;
+                return Some((first + (bin as f64 + inside) * width).clamp(low, high));
+            }
+            before += count;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[f32]) -> Histogram {
+        Histogram::of([values].into_iter()).0
+    }
+
+    fn described(values: &[f32]) -> Description {
+        let (histogram, moments) = Histogram::of([values].into_iter());
+        histogram.describe(moments)
+    }
+
+    fn merged(parts: &[Histogram]) -> Histogram {
+        parts.iter().fold(Histogram::default(), |mut all, part| {
+            all.merge(part);
+            all
+        })
+    }
+
+    /// Any bits, and numbers as slices have them.
+    fn value() -> impl Strategy<Value = f32> {
+        prop_oneof![
+            any::<u32>().prop_map(f32::from_bits),
+            -1f32..2.0,
+            Just(0.0),
+            Just(-0.0),
+            Just(f32::MAX),
+            Just(f32::MIN),
+            Just(f32::from_bits(1)),
+            Just(f32::NAN),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same(values in prop::collection::vec(value(), 0..200), cuts in prop::collection::vec(0usize..200, 0..5)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(values.len())).collect();
+            cuts.extend([0, values.len()]);
+            cuts.sort_unstable();
+            let mut parts: Vec<Histogram> = cuts.windows(2).map(|cut| of(&values[cut[0]..cut[1]])).collect();
+            let whole = of(&values);
+            prop_assert_eq!(&merged(&parts), &whole);
+            parts.reverse();
+            prop_assert_eq!(&merged(&parts), &whole);
+        }
+
+        #[test]
+        fn merging_is_associative_and_commutative(
+            a in prop::collection::vec(value(), 0..50),
+            b in prop::collection::vec(value(), 0..50),
+            c in prop::collection::vec(value(), 0..50),
+        ) {
+            let (a, b, c) = (of(&a), of(&b), of(&c));
+            let left = merged(&[merged(&[a.clone(), b.clone()]), c.clone()]);
+            let right = merged(&[a.clone(), merged(&[b.clone(), c.clone()])]);
+            prop_assert_eq!(&left, &right);
+            prop_assert_eq!(merged(&[c, b, a]), left);
+        }
+
+        #[test]
+        fn counts_are_exact(values in prop::collection::vec(value(), 0..300)) {
+            let told = described(&values);
+            let finite: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
+            prop_assert_eq!(told.count, finite.len() as u64);
+            prop_assert_eq!(told.non_finite, (values.len() - finite.len()) as u64);
+            prop_assert_eq!(told.counts.iter().sum::<u64>(), told.count);
+            prop_assert!(told.counts.len() <= BINS);
+            let (Some(first), Some(width)) = (told.first_edge, told.bin_width) else {
+                prop_assert!(finite.is_empty());
+                return Ok(());
+            };
+            for (bin, &count) in told.counts.iter().enumerate() {
+                let edge = first + bin as f64 * width;
+                let inside = finite.iter().filter(|&&v| f64::from(v) >= edge && f64::from(v) < edge + width).count();
+                prop_assert_eq!(count, inside as u64);
+            }
+            // the first and the last bin are in use, and there are as many as the data allow
+            prop_assert!(told.counts[0] > 0 && *told.counts.last().unwrap() > 0);
+            let (low, high) = (told.minimum.unwrap(), told.maximum.unwrap());
+            let largest = low.abs().max(high.abs());
+            let step = f64::from(f32::from_bits(largest.to_bits() + 1)) - f64::from(largest);
+            prop_assert!(told.counts.len() > BINS / 2 || width <= step);
+            let mut sorted = finite.clone();
+            sorted.sort_unstable_by(f32::total_cmp);
+            for (share, value) in told.percentiles {
+                let rank = (share / 100.0 * finite.len() as f64).ceil().max(1.0) as usize;
+                prop_assert!((value - f64::from(sorted[rank - 1])).abs() <= width);
+            }
+        }
+    }
+
+    #[test]
+    fn constants_zeros_subnormal_and_huge_values() {
+        for value in [1.0, -0.1, f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1), -f32::from_bits(7)] {
+            let told = described(&[value; 5]);
+            assert_eq!((told.minimum, told.maximum, &told.counts[..]), (Some(value), Some(value), &[5][..]));
+            assert!(told.percentiles.iter().all(|&(_, v)| v == f64::from(value)), "{value:?}");
+            assert_eq!((told.mean, told.standard_deviation), (Some(f64::from(value)), Some(0.0)));
+            assert_eq!(told.first_edge, Some(f64::from(value)));
+        }
+        assert_eq!(of(&[0.0, -0.0]), of(&[-0.0, 0.0]));
+        assert!(described(&[-0.0]).minimum.unwrap().is_sign_positive());
+        let wide = described(&[f32::MIN, -f32::from_bits(1), 0.0, f32::MAX]);
+        assert_eq!(wide.bin_width, Some(2f64.powi(117)));
+        assert_eq!((wide.counts.len(), wide.counts[2047], wide.counts[2048]), (4096, 1, 1));
+        // every subnormal number has a bin
+        let all: Vec<f32> = (0..4096).map(f32::from_bits).collect();
+        assert_eq!(described(&all).counts, [1; 4096]);
+    }
+
+    #[test]
+    fn nothing_finite() {
+        for values in [&[][..], &[f32::NAN, f32::INFINITY, f32::NEG_INFINITY]] {
+            let told = described(values);
+            assert_eq!((told.count, told.non_finite), (0, values.len() as u64));
+            assert_eq!((told.minimum, told.mean, told.first_edge, told.percentile(50.0)), (None, None, None, None));
+            assert!(told.counts.is_empty() && told.percentiles.is_empty());
+        }
+        assert_eq!(merged(&[of(&[f32::NAN]), of(&[1.0]), of(&[f32::NAN])]), of(&[f32::NAN, 1.0, f32::NAN]));
+    }
+
+    #[test]
+    fn moments_of_parts() {
+        let values: Vec<f32> = (0..1000).map(|i| 5.0 + (i as f32).sin()).collect();
+        let of = |values: &[f32]| Histogram::of([values].into_iter()).1;
+        let whole = of(&values);
+        let parts = values.chunks(300).fold(Moments::default(), |all, part| all.with(of(part)).with(of(&[f32::NAN])));
+        assert_eq!(parts.count, 1000);
+        assert!((parts.mean - whole.mean).abs() < 1e-12 && (parts.squares - whole.squares).abs() < 1e-9);
+        let told = described(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!((told.mean, told.standard_deviation), (Some(2.5), Some(1.25f64.sqrt())));
+    }
+
+    #[test]
+    fn names_in_json() {
+        let json = serde_json::to_string(&described(&[0.0, 1.0])).unwrap();
+        assert!(json.starts_with(r#"{"count":2,"non_finite":0,"minimum":0.0,"maximum":1.0,"mean":0.5,"#), "{json}");
+        assert!(json.contains(r#""percentiles":{"0.1":"#) && json.contains(r#""50":"#), "{json}");
+    }
+}

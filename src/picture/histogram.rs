@@ -1,0 +1,172 @@
+//! A histogram as bars: values along the bottom, counts on a logarithmic scale.
+
+use super::{Canvas, FONT_SCALE, INK, MARGIN, write_atomically};
+use crate::error::Result;
+use crate::histogram::Description;
+use std::path::Path;
+
+/// The field of the bars in pixels.
+const WIDTH: usize = 1024;
+const HEIGHT: usize = 384;
+/// Pixels of a line of text, and of a letter with the gap behind it.
+const LINE: usize = 7 * FONT_SCALE + MARGIN;
+const LETTER: usize = 6 * FONT_SCALE;
+/// Room for the counts beside the field.
+const SIDE: usize = 6 * LETTER;
+const BARS: u8 = 150;
+const GRID: u8 = 70;
+/// Percentiles that are marked.
+const MARKED: [f64; 2] = [0.1, 99.9];
+
+/// Writes the bars of a histogram of values in `unit` into an 8-bit greyscale PNG: the range of values, counts on a
+/// logarithmic scale, percentiles 0.1 and 99.9 as lines. Where bins are more than columns, a column shows the fullest.
+///
+/// The file appears complete or not at all.
+pub fn write_histogram(path: &Path, told: &Description, unit: &str) -> Result<()> {
+    write_atomically(path, &draw(told, unit))
+}
+
+/// The field, and how values and counts become pixels of it.
+struct Axes {
+    left: usize,
+    first: f64,
+    span: f64,
+    /// Logarithm of the count at the upper edge; the lower edge is below 1, which can be seen so.
+    decades: f64,
+}
+
+impl Axes {
+    fn x(&self, value: f64) -> usize {
+        let place = ((value - self.first) / self.span * WIDTH as f64) as usize;
+        self.left + place.min(WIDTH - 1)
+    }
+
+    /// Height of a bar.
+    fn height(&self, count: f64) -> usize {
+        const LOWEST: f64 = -0.3;
+        if count < 1.0 {
+            return 0;
+        }
+        ((count.log10() - LOWEST) / (self.decades - LOWEST) * HEIGHT as f64).round() as usize
+    }
+}
+
+fn draw(told: &Description, unit: &str) -> Canvas {
+    let (left, top) = (MARGIN + SIDE, 2 * MARGIN + LINE);
+    let mut canvas = Canvas::new(left + WIDTH + MARGIN, top + HEIGHT + MARGIN + 3 * LINE);
+    let apart = if told.non_finite > 0 { format!(", {} not finite", told.non_finite) } else { String::new() };
+    canvas.text(MARGIN, MARGIN, WIDTH + SIDE, &format!("{} values {unit}{apart}", told.count));
+    let (Some(first), Some(width)) = (told.first_edge, told.bin_width) else { return canvas };
+    let bins = told.counts.len();
+    let fullest = told.counts.iter().max().copied().unwrap_or(1).max(1) as f64;
+    let decades = fullest.log10().ceil().max(1.0);
+    let axes = Axes { left, first, span: bins as f64 * width, decades };
+
+    for decade in 0..=decades as i32 {
+        let y = top + HEIGHT - axes.height(10f64.powi(decade));
+        canvas.fill(left, y, WIDTH, 1, GRID);
+        canvas.text(MARGIN, y.saturating_sub(7 * FONT_SCALE / 2), SIDE, &format!("1E{decade}"));
+    }
+    for column in 0..WIDTH {
+        let from = column * bins / WIDTH;
+        let to = ((column + 1) * bins).div_ceil(WIDTH).max(from + 1);
+        let most = told.counts[from..to.min(bins)].iter().max().copied().unwrap_or(0);
+        let height = axes.height(most as f64);
+        canvas.fill(left + column, top + HEIGHT - height, 1, height, BARS);
+    }
+    canvas.fill(left, top + HEIGHT, WIDTH, 1, INK);
+    let below = top + HEIGHT + MARGIN;
+    for (share, below) in MARKED.into_iter().zip((below..).step_by(LINE)) {
+        let Some(value) = told.percentile(share) else { continue };
+        let x = axes.x(value);
+        canvas.dashes(x, top, HEIGHT);
+        canvas.label(x, below, &format!("{share}%: {}", number(value)));
+    }
+    let below = below + 2 * LINE;
+    canvas.label(left, below, &number(first));
+    canvas.label(left + WIDTH / 2, below, unit);
+    canvas.label(left + WIDTH, below, &number(first + axes.span));
+    canvas
+}
+
+/// Four digits that count.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        size if (1e-3..1e5).contains(&size) => {
+            let digits = (3 - size.log10().floor() as i32).max(0) as usize;
+            format!("{value:.digits$}")
+        }
+        _ => format!("{value:.3e}"),
+    }
+}
+
+impl Canvas {
+    fn fill(&mut self, left: usize, top: usize, width: usize, height: usize, grey: u8) {
+        for y in top..top + height {
+            let start = y * self.width + left;
+            self.pixels[start..start + width].fill(grey);
+        }
+    }
+
+    /// A vertical line that does not hide what is below it.
+    fn dashes(&mut self, x: usize, top: usize, height: usize) {
+        for y in (top..top + height).step_by(12) {
+            self.fill(x, y, 1, 6.min(top + height - y), INK);
+        }
+    }
+
+    /// Writes a text about `x`, but within the picture.
+    fn label(&mut self, x: usize, top: usize, text: &str) {
+        let width = text.chars().count() * LETTER;
+        let left = x.saturating_sub(width / 2).min((self.width - MARGIN).saturating_sub(width)).max(MARGIN);
+        self.text(left, top, self.width - MARGIN - left, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Histogram;
+
+    fn of(values: &[f32]) -> Canvas {
+        let (histogram, moments) = Histogram::of([values].into_iter());
+        draw(&histogram.describe(moments), "per um")
+    }
+
+    /// Pixels of bars in a column of the field.
+    fn bar(canvas: &Canvas, column: usize) -> usize {
+        let x = MARGIN + SIDE + column;
+        (0..canvas.height).filter(|y| canvas.pixels[y * canvas.width + x] == BARS).count()
+    }
+
+    #[test]
+    fn bars_are_logarithms_of_counts() {
+        // 0 a thousand times, 1 ten times, nothing between
+        let mut values = vec![0f32; 1000];
+        values.extend([1.0; 10]);
+        let canvas = of(&values);
+        // of a column that a percentile is marked in half is seen: 0.1 % is at 0, 99.9 % at 1
+        assert!(bar(&canvas, 0).abs_diff(HEIGHT / 2) <= 6);
+        assert!((500..600).all(|column| bar(&canvas, column) == 0));
+        let ones = (900..WIDTH).map(|column| bar(&canvas, column)).max().unwrap();
+        // 1.3 of the 3.3 decades
+        assert!(ones.abs_diff(HEIGHT * 13 / 66) <= 6, "{ones}");
+    }
+
+    #[test]
+    fn every_histogram_can_be_drawn() {
+        for values in [&[][..], &[f32::NAN], &[0.0], &[f32::MAX], &[f32::MIN, f32::MAX], &[f32::from_bits(1); 3]] {
+            let canvas = of(values);
+            assert_eq!(canvas.pixels.len(), canvas.width * canvas.height);
+            assert!(canvas.pixels.contains(&INK));
+            assert_eq!(canvas.pixels.contains(&BARS), values.iter().any(|v| v.is_finite()));
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 0.0123456, -12.3456, 1.0, 54321.0, 1e-7, -3.4e38].map(number);
+        assert_eq!(texts, ["0", "0.01235", "-12.35", "1.000", "54321", "1.000e-7", "-3.400e38"]);
+    }
+}
