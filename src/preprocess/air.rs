@@ -45,10 +45,12 @@ pub(super) fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
     if let (Some(start), Some(end)) = (start, end) {
         let from = (left as f64 - 1.0) / 2.0;
         let span = (bins as f64 - 1.0 - (right as f64 - 1.0) / 2.0 - from).max(1.0);
-        for (bin, value) in row.iter_mut().enumerate() {
+        let (start, change) = (start as f32, (end - start) as f32);
+        let (from, per_bin) = (from as f32, (1.0 / span) as f32);
+        for (bin, value) in (0i32..).zip(row) {
             // not beyond the middles, so that a level stays between the two
-            let share = ((bin as f64 - from) / span).clamp(0.0, 1.0);
-            *value = (f64::from(*value) / (start + share * (end - start))) as f32;
+            let share = ((bin as f32 - from) * per_bin).clamp(0.0, 1.0);
+            *value /= start + share * change;
         }
     }
 }

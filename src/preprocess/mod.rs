@@ -214,8 +214,8 @@ impl Preparation {
             match self.steps.air {
                 Some(Air::Sides(left, right)) => air::normalize_sides(line, left, right),
                 Some(Air::Region(_)) => {
-                    let level = self.air.get(projection).copied().unwrap_or(1.0);
-                    line.iter_mut().for_each(|value| *value = (f64::from(*value) / level) as f32);
+                    let level = self.air.get(projection).copied().unwrap_or(1.0) as f32;
+                    line.iter_mut().for_each(|value| *value /= level);
                 }
                 None => {}
             }
