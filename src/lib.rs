@@ -22,6 +22,7 @@ pub mod doctor;
 pub mod error;
 pub mod fft;
 pub mod geometry;
+pub mod input;
 pub mod io;
 pub mod kernelgen;
 pub mod known;

@@ -68,6 +68,13 @@ impl Scan {
                 let weights = geometry::weights(&angles, job.weights);
                 (angles, weights)
             }
+            (AngleSource::Input, Some(values)) => {
+                expect_count(values, "--hdf5", "angles")?;
+                within(values, MAX_ANGLE, "--hdf5", "degrees")?;
+                let angles = pick(values);
+                let weights = geometry::weights(&angles, job.weights);
+                (angles, weights)
+            }
             (AngleSource::Even { start, overall }, _) => {
                 let all = geometry::even_angles(*start, *overall, count);
                 let angles = pick(&all);
@@ -78,6 +85,7 @@ impl Scan {
                 };
                 (angles, weights)
             }
+            (AngleSource::Input, None) => return Err(Error::Input("--hdf5: its angles were not read".into())),
             (AngleSource::File(path), None) => {
                 return Err(Error::Input(format!("--angles {}: was not read", path.display())));
             }
