@@ -21,7 +21,9 @@ use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
-use crate::io::{Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, hdf5, read_text, write_image};
+use crate::io::{
+    Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, hdf5, read_text, write_image,
+};
 use crate::kernelgen::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,

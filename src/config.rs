@@ -135,7 +135,7 @@ pub enum AngleSource {
     /// A file with one angle a line, in degrees.
     File(PathBuf),
     /// The input, an HDF5 file.
-    Input,
+    Hdf5(PathBuf),
     /// Even steps, in degrees.
     Even { start: f64, overall: f64 },
 }
@@ -469,11 +469,7 @@ fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmiss
             scale => scale.map(|scale| scale as f32),
         },
         outliers: given.remove_outliers.as_ref().map(|text| parse_outliers(&text.0)).transpose()?,
-        air: given
-            .normalize_air
-            .as_ref()
-            .map(|text| parse_air(&text.0, projections))
-            .transpose()?,
+        air: given.normalize_air.as_ref().map(|text| parse_air(&text.0, projections)).transpose()?,
         phase: parse_phase(given, pixel_size)?,
         stripes: given.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?.concat(),
     })
@@ -507,7 +503,9 @@ fn parse_air(text: &str, projections: bool) -> Result<Air> {
         Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
         Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
             true => Ok(Air::Region(Roi { x, y, width, height })),
-            false => Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5")),
+            false => {
+                Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5"))
+            }
         },
         _ => Err(Error::usage(format!(
             "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
@@ -657,18 +655,17 @@ impl Job {
         }
         let angles = match &args.scan.angles {
             Some(file) => AngleSource::File(file.clone()),
-            None if matches!(input, Input::Hdf5 { .. })
-                && args.scan.overall_angle.is_none()
-                && args.scan.start_angle.is_none() =>
-            {
-                AngleSource::Input
-            }
             None => {
                 let overall = degrees(args.scan.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
                     return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
                 }
-                AngleSource::Even { start: degrees(args.scan.start_angle, "--start-angle", 0.0)?, overall }
+                match &input {
+                    Input::Hdf5 { input, .. } if args.scan.overall_angle.or(args.scan.start_angle).is_none() => {
+                        AngleSource::Hdf5(input.file.clone())
+                    }
+                    _ => AngleSource::Even { start: degrees(args.scan.start_angle, "--start-angle", 0.0)?, overall },
+                }
             }
         };
         let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {

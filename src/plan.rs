@@ -68,9 +68,10 @@ impl Scan {
                 let weights = geometry::weights(&angles, job.weights);
                 (angles, weights)
             }
-            (AngleSource::Input, Some(values)) => {
-                expect_count(values, "--hdf5", "angles")?;
-                within(values, MAX_ANGLE, "--hdf5", "degrees")?;
+            (AngleSource::Hdf5(path), Some(values)) => {
+                let flag = format!("--hdf5 {}", path.display());
+                expect_count(values, &flag, "angles")?;
+                within(values, MAX_ANGLE, &flag, "degrees")?;
                 let angles = pick(values);
                 let weights = geometry::weights(&angles, job.weights);
                 (angles, weights)
@@ -85,7 +86,9 @@ impl Scan {
                 };
                 (angles, weights)
             }
-            (AngleSource::Input, None) => return Err(Error::Input("--hdf5: its angles were not read".into())),
+            (AngleSource::Hdf5(path), None) => {
+                return Err(Error::Input(format!("--hdf5 {}: its angles were not read", path.display())));
+            }
             (AngleSource::File(path), None) => {
                 return Err(Error::Input(format!("--angles {}: was not read", path.display())));
             }

@@ -91,8 +91,18 @@ impl Stack {
             return Err(bad(flag, Path::new(spec), "holds no pages"));
         };
         let (width, height, sample) = (first.width, first.height, first.sample);
-        let mut stack =
-            Stack { flag: flag.into(), spec: spec.into(), files, states, pages, frames: None, width, height, sample, notes };
+        let mut stack = Stack {
+            flag: flag.into(),
+            spec: spec.into(),
+            files,
+            states,
+            pages,
+            frames: None,
+            width,
+            height,
+            sample,
+            notes,
+        };
         stack.agree()?;
         Ok(stack)
     }

@@ -2,9 +2,9 @@
 
 use super::record::digest;
 use crate::config::{AngleSource, Input, Job};
-use crate::input;
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
+use crate::input;
 use crate::io::{Stack, Watch, read_text, wait};
 use crate::plan::{Scan, StackShape};
 use crate::preprocess::{Preparation, widened};
@@ -43,16 +43,17 @@ impl Source {
         };
         let angles = match &job.angles {
             AngleSource::File(file) => Some(numbers(file, "--angles")?),
-            AngleSource::Input | AngleSource::Even { .. } => None,
+            AngleSource::Hdf5(_) | AngleSource::Even { .. } => None,
         };
-        let mut stacks = input::open(&job.input, job.angles == AngleSource::Input, |path, flag| match job.watch {
-            None => Stack::open(path, flag),
-            Some(patience) => {
-                let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
-                let watch = Watch { patience, pages: job.expect.or(of_angles) };
-                await_stack(path, flag, watch, reporter, cancelled)
-            }
-        })?;
+        let mut stacks =
+            input::open(&job.input, matches!(job.angles, AngleSource::Hdf5(_)), |path, flag| match job.watch {
+                None => Stack::open(path, flag),
+                Some(patience) => {
+                    let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
+                    let watch = Watch { patience, pages: job.expect.or(of_angles) };
+                    await_stack(path, flag, watch, reporter, cancelled)
+                }
+            })?;
         let angles = angles.or(stacks.angles.take());
         let stack = &stacks.data;
         for note in stack.notes() {

@@ -57,7 +57,8 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
         roles.darks.clear();
     }
     notes.extend(roles.notes(layout));
-    let part = |frames: &[usize], flag: &str| (!frames.is_empty()).then(|| data.stack(frames.to_vec(), flag)).transpose();
+    let part =
+        |frames: &[usize], flag: &str| (!frames.is_empty()).then(|| data.stack(frames.to_vec(), flag)).transpose();
     let whole = |name: &str, flag: &str| -> Text<(Stack, Vec<String>)> {
         let volume = Volume::open(path, file, name)?;
         let notes = volume.notes();
@@ -78,9 +79,11 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
     let angles = match (angles, &layout.angles) {
         (false, _) => None,
         (true, None) => {
-            return Err("holds no angles where they are expected; name the dataset with --hdf5-angles, or give --angles or \
+            return Err(
+                "holds no angles where they are expected; name the dataset with --hdf5-angles, or give --angles or \
                         --overall-angle"
-                .into());
+                    .into(),
+            );
         }
         (true, Some(name)) => {
             let (angles, note) = text::angles(file, name)?;

@@ -65,7 +65,9 @@ pub(super) fn angles(file: &File, name: &str) -> Text<(Vec<f64>, Option<String>)
             - values.iter().fold(f64::INFINITY, |a, &b| a.min(b));
         let radians = values.len() > 2 && RADIANS.contains(&span);
         let note = radians.then(|| {
-            format!("{name} has no unit and spans {span:.2}: taken as radians; --angles or --overall-angle says otherwise")
+            format!(
+                "{name} has no unit and spans {span:.2}: taken as radians; --angles or --overall-angle says otherwise"
+            )
         });
         return Ok((if radians { degrees(values) } else { values }, note));
     };

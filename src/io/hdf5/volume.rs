@@ -78,8 +78,9 @@ impl Volume {
     /// Some of the frames, in this order.
     pub fn stack(&self, frames: Vec<usize>, flag: &str) -> Text<Stack> {
         let [_, height, width] = self.shape;
+        let spec = format!("{} {}", self.files[0].display(), self.name);
         let frames = Selected { volume: self.clone(), frames };
-        Stack::of_frames((flag, &self.name), self.files.clone(), Box::new(frames), (width, height, self.sample))
+        Stack::of_frames((flag, &spec), self.files.clone(), Box::new(frames), (width, height, self.sample))
     }
 
     /// Where the values lie, if they do so one after the other, in a type that is converted here.
@@ -325,7 +326,8 @@ pub(super) fn shape(dataset: &Dataset) -> String {
 
 /// Type and storage in words.
 pub(super) fn stored(dataset: &Dataset) -> String {
-    let kind = dataset.dtype().and_then(|kind| kind.to_descriptor()).map_or("of unknown type".into(), |t| t.to_string());
+    let kind =
+        dataset.dtype().and_then(|kind| kind.to_descriptor()).map_or("of unknown type".into(), |t| t.to_string());
     let layout = match dataset.dcpl() {
         Err(_) => "",
         Ok(plist) => match plist.layout() {
@@ -334,7 +336,8 @@ pub(super) fn stored(dataset: &Dataset) -> String {
             Layout::Compact => "compact",
             Layout::Virtual => "virtual",
             Layout::Chunked => {
-                let chunk = plist.chunk().unwrap_or_default().iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+                let chunk =
+                    plist.chunk().unwrap_or_default().iter().map(usize::to_string).collect::<Vec<_>>().join("x");
                 let filters: Vec<_> = plist.filters().iter().map(Filter::id).map(short_name).collect();
                 return format!("{kind}, chunks of {chunk}{}", filters.concat());
             }
