@@ -4,9 +4,11 @@
 mod cli;
 
 use cli::{Lab, Pages, SMALL};
+use fbp::io::Hdf5Input;
 use hdf5_metno::types::{FixedAscii, VarLenUnicode};
 use hdf5_metno::{Dataset, File, H5Type};
 use std::fs;
+use std::io::Write;
 
 const WIDTH: usize = SMALL.width;
 const FRAMES: usize = SMALL.projections;
@@ -240,6 +242,76 @@ fn nxtomo_frames_go_by_their_keys() {
     lab.ok(&format!("center --hdf5 before.nx {sweep} --output trials-hdf5"));
     lab.ok(&format!("center --projections p --flats f --darks d --angles angles.txt {sweep} --output trials-tiff"));
     assert_eq!(lab.bytes("trials-hdf5"), lab.bytes("trials-tiff"));
+}
+
+#[test]
+fn data_in_other_files() {
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    let expected = expected(&lab, "--flats f --darks d");
+    let shape = (FRAMES, ROWS, WIDTH);
+
+    let outside = file(&lab, "outside.h5");
+    exchange(&outside, &counts);
+    let bytes: Vec<u8> = cast(&counts.projections, |v| (v as u16).to_ne_bytes()).concat();
+    fs::write(lab.path("frames.raw"), &bytes).unwrap();
+    // the library looks for it where the program runs
+    let builder = outside.new_dataset::<u16>().shape(shape).external("frames.raw", 0, bytes.len());
+    drop(builder.create("/exchange/data").unwrap());
+    drop((builder, outside));
+    check(&lab, "outside.h5", "", &expected);
+
+    let virtual_file = file(&lab, "virtual.h5");
+    exchange(&virtual_file, &counts);
+    let half = FRAMES / 2;
+    let mut builder = virtual_file.new_dataset::<u16>().shape(shape);
+    for (part, pages) in counts.projections.pages.chunks(half).enumerate() {
+        let name = format!("part_{part}.h5");
+        volume(&file(&lab, &name), "/d", &Pages { width: WIDTH, pages: pages.to_vec() }, |v| v as u16);
+        let to = (part * half..(part + 1) * half, .., ..);
+        builder = builder.virtual_map(&name, "/d", (half, ROWS, WIDTH), (.., .., ..), shape, to);
+    }
+    drop(builder.create("/exchange/data").unwrap());
+    drop((builder, virtual_file));
+    check(&lab, "virtual.h5", "", &expected);
+    let (_, err) = lab.ok("reconstruct --hdf5 virtual.h5 --output noted");
+    assert!(err.contains("/exchange/data is made of other files"), "{err}");
+
+    // one whole dataset
+    let whole = file(&lab, "whole.h5");
+    exchange(&whole, &counts);
+    volume(&file(&lab, "all.h5"), "/d", &counts.projections, |v| v as u16);
+    let all = (.., .., ..);
+    let builder = whole.new_dataset::<u16>().shape(shape).virtual_map("all.h5", "/d", shape, all, shape, all);
+    drop(builder.create("/exchange/data").unwrap());
+    drop((builder, whole));
+    check(&lab, "whole.h5", "", &expected);
+}
+
+#[test]
+fn a_file_that_changes_is_noticed() {
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    for (name, chunk) in [("plain.h5", None), ("chunked.h5", Some((1, ROWS, WIDTH)))] {
+        let new = file(&lab, name);
+        exchange(&new, &counts);
+        let mut builder = new.new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH));
+        if let Some(chunk) = chunk {
+            builder = builder.chunk(chunk);
+        }
+        let values = cast(&counts.projections, |v| v as u16);
+        builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
+        drop((builder, new));
+        let input = Hdf5Input { file: lab.path(name), ..Default::default() };
+        let stacks = fbp::io::hdf5::open(&input, true).unwrap();
+        let mut row = vec![0f32; WIDTH];
+        stacks.data.read_rows(7, 1..2, &mut row).unwrap();
+        assert_eq!(row, counts.projections.pages[7][WIDTH..2 * WIDTH]);
+        let mut append = fs::OpenOptions::new().append(true).open(lab.path(name)).unwrap();
+        append.write_all(b"more").unwrap();
+        let error = stacks.data.read_rows(7, 1..2, &mut row).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("writing to it"), "{error}");
+    }
 }
 
 #[test]

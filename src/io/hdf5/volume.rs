@@ -61,8 +61,14 @@ impl Volume {
         self.shape[0]
     }
 
-    /// What a person should know: chunks that were never written.
+    /// What a person should know: chunks that were never written, sources that may be missing.
     pub fn notes(&self) -> Vec<String> {
+        if self.dataset.layout() == Layout::Virtual && self.dataset.dcpl().is_ok_and(|p| p.get_virtual_map().is_err()) {
+            return vec![format!(
+                "{} is made of other files, which could not be looked for; what is missing reads as its fill value",
+                self.name
+            )];
+        }
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
         let chunks: usize = self.shape.iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
         match written < chunks {
@@ -293,6 +299,7 @@ fn files(path: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
         return Ok(files);
     }
     let directory = files[0].parent().unwrap_or(Path::new("")).to_owned();
+    // the crate refuses selections of a single block, the usual ones; notes() says that these are not checked
     for source in plist.get_virtual_map().unwrap_or_default() {
         let source = Path::new(&source.src_filename);
         // `.` is the file itself, and a pattern stands for files that may come
