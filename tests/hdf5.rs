@@ -9,10 +9,17 @@ use hdf5_metno::types::{FixedAscii, VarLenUnicode};
 use hdf5_metno::{Dataset, File, H5Type};
 use std::fs;
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const WIDTH: usize = SMALL.width;
 const FRAMES: usize = SMALL.projections;
 const ROWS: usize = SMALL.slices;
+
+/// One test at a time: the library's open files, and their locks, are inherited by programs that other threads start.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Whole counts of the small scan: projections, flats before and after, darks; written as TIFF, too.
 struct Counts {
@@ -103,6 +110,7 @@ fn refused(lab: &Lab, args: &str, words: &[&str]) -> String {
 
 #[test]
 fn data_exchange() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     let expected = expected(&lab, "--flats f --darks d");
@@ -158,6 +166,7 @@ fn data_exchange() {
 /// Bytes of a type in the other order: the bit that says so is set in the file, and the values are written turned.
 #[test]
 fn big_endian_data() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     let big = file(&lab, "big.h5");
@@ -208,6 +217,7 @@ fn nxtomo(file: &File, entry: &str, counts: &Counts, after: bool) {
 
 #[test]
 fn nxtomo_frames_go_by_their_keys() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     lab.directory("others");
@@ -246,6 +256,7 @@ fn nxtomo_frames_go_by_their_keys() {
 
 #[test]
 fn data_in_other_files() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     let expected = expected(&lab, "--flats f --darks d");
@@ -290,6 +301,7 @@ fn data_in_other_files() {
 
 #[test]
 fn a_file_that_changes_is_noticed() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     for (name, chunk) in [("plain.h5", None), ("chunked.h5", Some((1, ROWS, WIDTH)))] {
@@ -316,6 +328,7 @@ fn a_file_that_changes_is_noticed() {
 
 #[test]
 fn paths_by_hand_and_radians() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     let own = file(&lab, "own.h5");
@@ -365,6 +378,7 @@ fn renumber_filter(lab: &Lab, name: &str) {
 
 #[test]
 fn files_that_do_not_fit() {
+    let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);
     let new = |name: &str| {
