@@ -79,11 +79,8 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
     let angles = match (angles, &layout.angles) {
         (false, _) => None,
         (true, None) => {
-            return Err(
-                "holds no angles where they are expected; name the dataset with --hdf5-angles, or give --angles or \
-                        --overall-angle"
-                    .into(),
-            );
+            let advice = "name the dataset with --hdf5-angles, or give --angles or --overall-angle";
+            return Err(format!("holds no angles where they are expected; {advice}"));
         }
         (true, Some(name)) => {
             let (angles, note) = text::angles(file, name)?;

@@ -13,9 +13,10 @@ pub(super) fn text(container: &Container) -> Option<String> {
     if container.size() == 0 || container.size() > LONGEST {
         return None;
     }
+    // what the file says is UTF-8 may be none
     macro_rules! first {
         ($type:ty) => {
-            container.read_raw::<$type>().ok()?.first()?.as_str().to_owned()
+            String::from_utf8_lossy(container.read_raw::<$type>().ok()?.first()?.as_bytes()).into_owned()
         };
     }
     let text = match container.dtype().ok()?.to_descriptor().ok()? {
