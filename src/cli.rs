@@ -61,7 +61,7 @@ With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pi
     Phantom(PhantomArgs),
     /// Compare slices with reference slices
     Compare(CompareArgs),
-    /// Say what a TIFF file or stack holds
+    /// Say what a TIFF file or stack, or an HDF5 file, holds
     Info(InfoArgs),
     /// Print shell completions
     Completions {
@@ -329,7 +329,7 @@ pub struct StepArgs {
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tilt: Option<f64>,
-    /// Phase filter, for --projections; needs the four flags below and --pixel-size
+    /// Phase filter, for projections; needs the four flags below and --pixel-size
     #[arg(long, value_name = "NAME", value_parser = ["paganin"], help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
@@ -356,39 +356,59 @@ pub struct StepArgs {
 #[serde(rename_all = "kebab-case", default)]
 pub struct InputArgs {
     /// Directory, glob or multi-page TIFF; one sinogram a file or page, its rows are projections
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sinograms: Option<String>,
     /// Directory, glob or multi-page TIFF; one projection a file or page
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projections: Option<String>,
+    /// HDF5 file with projections, fields and angles: Data Exchange, NXtomo, or as the paths below say
+    #[arg(long, value_name = "FILE", help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdf5: Option<String>,
+    /// Dataset of the projections [default: where the layout has it]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdf5_data: Option<String>,
+    /// Dataset of the flat fields, or none [default: where the layout has it]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdf5_flats: Option<String>,
+    /// Dataset of the dark fields, or none [default: where the layout has it]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdf5_darks: Option<String>,
+    /// Dataset of the angles [default: where the layout has it]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdf5_angles: Option<String>,
     /// Flat fields (beam without sample), for --projections
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flats: Option<String>,
     /// Flat fields taken after the scan; every projection gets its share of both
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flats2: Option<String>,
     /// Dark fields (no beam), for --projections
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub darks: Option<String>,
     /// How several flats or darks become one [default: mean]
-    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"], help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"], help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_mode: Option<String>,
-    /// Take -log of the transmission [default: on with --flats]
-    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first two)")]
+    /// Take -log of the transmission [default: on with flats]
+    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "is_false")]
     pub minus_log: bool,
     /// Do not take -log
-    #[arg(long, help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "is_false")]
     pub no_minus_log: bool,
     /// Means of N x N pixels as pixels; other flags count these, but --center, --center-shifts and --pixel-size [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first two)")]
+    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binning: Option<usize>,
 }
@@ -401,7 +421,7 @@ pub struct ScanArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"], help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub angles: Option<PathBuf>,
-    /// Angle in degrees that the projections are spread over, end excluded [default: 180]
+    /// Angle in degrees that the projections are spread over, end excluded [default: 180, or the angles of --hdf5]
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overall_angle: Option<f64>,

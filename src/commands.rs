@@ -21,7 +21,9 @@ use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_numbers};
-use crate::io::{Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, read_text, write_image};
+use crate::io::{
+    Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, hdf5, read_text, write_image,
+};
 use crate::kernelgen::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,
@@ -454,8 +456,15 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     Ok((text, verdict))
 }
 
-/// `fbp info`: what a stack holds.
+/// `fbp info`: what a stack holds, or which datasets an HDF5 file has.
 pub fn info(args: &InfoArgs) -> Result<String> {
+    if hdf5::is_hdf5(Path::new(&args.path)) {
+        let datasets = hdf5::datasets(Path::new(&args.path))?;
+        return Ok(match args.json {
+            true => format!("{:#}\n", json!({ "datasets": datasets })),
+            false => datasets.iter().map(|line| format!("{line}\n")).collect(),
+        });
+    }
     let stack = Stack::open(&args.path, "PATH")?;
     let (width, height) = (stack.width(), stack.height());
     let mut low = f32::INFINITY;

@@ -7,7 +7,7 @@ use crate::cli::{ReconstructArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
-use crate::io::{Dtype, Target, read_text};
+use crate::io::{Dtype, Hdf5Input, Target, hdf5, read_text};
 use crate::kernelgen::Padding;
 use crate::preprocess::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
@@ -32,7 +32,8 @@ pub struct Job {
     pub input: Input,
     /// Bins and rows of the detector that are one; everything but the axis counts these.
     pub binning: usize,
-    pub minus_log: bool,
+    /// `None` where there are flats.
+    pub minus_log: Option<bool>,
     pub angles: AngleSource,
     /// Of these `exclude` leaves some out; all of them if none.
     pub projection_range: Option<Span>,
@@ -96,15 +97,14 @@ pub enum Input {
     Sinograms(String),
     /// One projection a page, with fields.
     Projections { path: String, flats: Option<String>, flats2: Option<String>, darks: Option<String>, median: bool },
+    /// One projection a frame, with fields and angles.
+    Hdf5 { input: Hdf5Input, median: bool },
 }
 
 impl Input {
-    /// The stack's path and the flag that names it.
-    pub fn stack(&self) -> (&str, &'static str) {
-        match self {
-            Input::Sinograms(path) => (path, "--sinograms"),
-            Input::Projections { path, .. } => (path, "--projections"),
-        }
+    /// Whether fields are medians instead of means.
+    pub fn median(&self) -> bool {
+        matches!(self, Input::Projections { median: true, .. } | Input::Hdf5 { median: true, .. })
     }
 }
 
@@ -144,6 +144,8 @@ impl Center {
 pub enum AngleSource {
     /// A file with one angle a line, in degrees.
     File(PathBuf),
+    /// The input, an HDF5 file.
+    Hdf5(PathBuf),
     /// Even steps, in degrees.
     Even { start: f64, overall: f64 },
 }
@@ -294,7 +296,17 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
 /// Flags that replace another key of the run file.
 const CONTRADICTIONS: &[(&str, &str)] = &[
     ("sinograms", "projections"),
+    ("sinograms", "hdf5"),
     ("projections", "sinograms"),
+    ("projections", "hdf5"),
+    ("hdf5", "sinograms"),
+    ("hdf5", "projections"),
+    ("hdf5-angles", "angles"),
+    ("hdf5-angles", "overall-angle"),
+    ("hdf5-angles", "start-angle"),
+    ("angles", "hdf5-angles"),
+    ("overall-angle", "hdf5-angles"),
+    ("start-angle", "hdf5-angles"),
     ("angles", "overall-angle"),
     ("angles", "start-angle"),
     ("overall-angle", "angles"),
@@ -442,21 +454,23 @@ fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
 /// The steps before the filter, with what they need; `transmissions` says that the data are some before -log.
 fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmissions: bool) -> Result<Steps> {
     let given = &args.steps;
-    if args.input.projections.is_none() {
+    let (hdf5, projections) = (args.input.hdf5.is_some(), args.input.sinograms.is_none());
+    if !projections {
         for (flag, is_given) in [
             ("--remove-outliers", given.remove_outliers.is_some()),
             ("--phase", given.phase.is_some()),
             ("--tilt", given.tilt.is_some()),
         ] {
             if is_given {
-                return Err(Error::usage(format!("{flag}: works on whole projections; give --projections")));
+                return Err(Error::usage(format!("{flag}: works on whole projections; give --projections or --hdf5")));
             }
         }
     }
-    if given.dark_scale.is_some() && args.input.darks.is_none() {
+    // what an HDF5 file has is not known yet
+    if given.dark_scale.is_some() && args.input.darks.is_none() && !hdf5 {
         return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
     }
-    if given.normalize_air.is_some() && !transmissions {
+    if given.normalize_air.is_some() && !transmissions && !hdf5 {
         return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
     }
     Ok(Steps {
@@ -467,11 +481,7 @@ fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmiss
             scale => scale.map(|scale| scale as f32),
         },
         outliers: given.remove_outliers.as_ref().map(|text| parse_outliers(&text.0)).transpose()?,
-        air: given
-            .normalize_air
-            .as_ref()
-            .map(|text| parse_air(&text.0, args.input.projections.is_some()))
-            .transpose()?,
+        air: given.normalize_air.as_ref().map(|text| parse_air(&text.0, projections)).transpose()?,
         tilt: match given.tilt {
             Some(degrees) if !(-MAX_TILT..=MAX_TILT).contains(&degrees) => {
                 return Err(Error::usage(format!(
@@ -519,7 +529,9 @@ fn parse_air(text: &str, projections: bool) -> Result<Air> {
         Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
         Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
             true => Ok(Air::Region(Roi { x, y, width, height })),
-            false => Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections")),
+            false => {
+                Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5"))
+            }
         },
         _ => Err(Error::usage(format!(
             "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
@@ -679,7 +691,12 @@ impl Job {
                 if overall == 0.0 {
                     return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
                 }
-                AngleSource::Even { start: degrees(args.scan.start_angle, "--start-angle", 0.0)?, overall }
+                match &input {
+                    Input::Hdf5 { input, .. } if args.scan.overall_angle.or(args.scan.start_angle).is_none() => {
+                        AngleSource::Hdf5(input.file.clone())
+                    }
+                    _ => AngleSource::Even { start: degrees(args.scan.start_angle, "--start-angle", 0.0)?, overall },
+                }
             }
         };
         let progress = match parse_word(&args.progress, "progress", "auto")?.as_str() {
@@ -695,7 +712,14 @@ impl Job {
                 "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
             ));
         }
-        let minus_log = !args.input.no_minus_log && (args.input.minus_log || has_flats);
+        let minus_log = match (args.input.no_minus_log, args.input.minus_log) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            _ => None,
+        };
+        if args.watch.is_some() && matches!(input, Input::Hdf5 { .. }) {
+            return Err(Error::usage("--watch: waits for TIFF files; with --hdf5, start when the file is complete"));
+        }
         let binning = match args.input.binning {
             Some(binning) if !(1..=MAX_BINNING).contains(&binning) => {
                 return Err(Error::usage(format!("--binning: {binning} is not a number of bins, 1 to {MAX_BINNING}")));
@@ -733,7 +757,7 @@ impl Job {
             input,
             binning,
             minus_log,
-            preprocess: parse_steps(&args, pixel_size.as_ref(), minus_log || has_flats)?,
+            preprocess: parse_steps(&args, pixel_size.as_ref(), minus_log == Some(true) || has_flats)?,
             angles,
             projection_range: text(&args.scan.projection_range)
                 .map(|t| Span::parse(&t, "--projection-range"))
@@ -805,12 +829,35 @@ fn allowed(word: &str, flag: &str) -> Result<String> {
 }
 
 fn input(args: &ReconstructArgs) -> Result<Input> {
-    match (&args.input.sinograms, &args.input.projections) {
-        (Some(_), Some(_)) => Err(Error::usage("--sinograms and --projections: give one of them")),
-        (None, None) => {
-            Err(Error::usage("--sinograms or --projections: missing, one of them says what to reconstruct"))
+    let given = &args.input;
+    let median = || Ok(allowed(given.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median");
+    let kinds = [
+        ("--sinograms", given.sinograms.is_some()),
+        ("--projections", given.projections.is_some()),
+        ("--hdf5", given.hdf5.is_some()),
+    ];
+    let kinds: Vec<&str> = kinds.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect();
+    if kinds.len() > 1 {
+        return Err(Error::usage(format!("{}: give one of them", kinds.join(" and "))));
+    }
+    if let Some(file) = &given.hdf5 {
+        return hdf5_input(args, file, median()?);
+    }
+    for (flag, value) in [
+        ("--hdf5-data", &given.hdf5_data),
+        ("--hdf5-flats", &given.hdf5_flats),
+        ("--hdf5-darks", &given.hdf5_darks),
+        ("--hdf5-angles", &given.hdf5_angles),
+    ] {
+        if value.is_some() {
+            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing")));
         }
-        (Some(path), None) => {
+    }
+    match (&args.input.sinograms, &args.input.projections) {
+        (None, None) => {
+            Err(Error::usage("--sinograms, --projections or --hdf5: missing, one of them says what to reconstruct"))
+        }
+        (Some(path), _) => {
             for (flag, value) in
                 [("--flats", &args.input.flats), ("--flats2", &args.input.flats2), ("--darks", &args.input.darks)]
             {
@@ -837,7 +884,7 @@ fn input(args: &ReconstructArgs) -> Result<Input> {
                 flats: args.input.flats.clone(),
                 flats2: args.input.flats2.clone(),
                 darks: args.input.darks.clone(),
-                median: allowed(args.input.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median",
+                median: median()?,
             })
         }
     }
@@ -858,6 +905,36 @@ fn beside(path: &Option<PathBuf>, flag: &str, extension: &str, shard: Option<Sha
     }
     name.push(format!(".{extension}"));
     Ok(Some(path.with_file_name(name)))
+}
+
+fn hdf5_input(args: &ReconstructArgs, file: &str, median: bool) -> Result<Input> {
+    hdf5::built_in()?;
+    let given = &args.input;
+    for (flag, value) in [("--flats", &given.flats), ("--flats2", &given.flats2), ("--darks", &given.darks)] {
+        if value.is_some() {
+            return Err(Error::usage(format!(
+                "{flag}: works with --projections; --hdf5 takes the fields of its file, see --hdf5-flats and --hdf5-darks"
+            )));
+        }
+    }
+    let angles = [
+        ("--angles", args.scan.angles.is_some()),
+        ("--overall-angle", args.scan.overall_angle.is_some()),
+        ("--start-angle", args.scan.start_angle.is_some()),
+    ];
+    if let (Some(_), Some((flag, _))) = (&given.hdf5_angles, angles.iter().find(|(_, is_given)| *is_given)) {
+        return Err(Error::usage(format!("--hdf5-angles and {flag}: give one of them")));
+    }
+    Ok(Input::Hdf5 {
+        input: Hdf5Input {
+            file: file.into(),
+            data: given.hdf5_data.clone(),
+            flats: given.hdf5_flats.clone(),
+            darks: given.hdf5_darks.clone(),
+            angles: given.hdf5_angles.clone(),
+        },
+        median,
+    })
 }
 
 /// The contiguous pieces of at most `most` of a list of slices.

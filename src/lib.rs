@@ -23,6 +23,7 @@ pub mod error;
 pub mod fft;
 pub mod geometry;
 pub mod histogram;
+pub mod input;
 pub mod io;
 pub mod kernelgen;
 pub mod known;

@@ -73,9 +73,13 @@ impl Scan {
             )))
         };
         let (angles, weights) = match (&job.angles, &stack.angles) {
-            (AngleSource::File(path), Some(values)) => {
-                expect_count(values, &format!("--angles {}", path.display()), "angles")?;
-                let flag = format!("--angles {}", path.display());
+            (source @ (AngleSource::File(path) | AngleSource::Hdf5(path)), values) => {
+                let is_text = matches!(source, AngleSource::File(_));
+                let flag = format!("{} {}", if is_text { "--angles" } else { "--hdf5" }, path.display());
+                let Some(values) = values else {
+                    return Err(Error::Input(format!("{flag}: its angles were not read")));
+                };
+                expect_count(values, &flag, "angles")?;
                 within(values, MAX_ANGLE, &flag, "degrees")?;
                 let angles = pick(values);
                 let weights = geometry::weights(&angles, job.weights, period);
@@ -90,9 +94,6 @@ impl Scan {
                     geometry::weights(&angles, job.weights, period)
                 };
                 (angles, weights)
-            }
-            (AngleSource::File(path), None) => {
-                return Err(Error::Input(format!("--angles {}: was not read", path.display())));
             }
         };
 

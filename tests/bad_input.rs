@@ -65,6 +65,25 @@ fn files_that_are_missing_or_do_not_fit() {
     lab.fails("phantom --size 8 --projections 4 --angles few.txt --output out", 3, &["--angles", "2 angles"]);
 }
 
+/// What holds for `--hdf5` in builds with HDF5 and without; tests/hdf5.rs has the rest.
+#[test]
+fn hdf5_is_input_of_its_own() {
+    let lab = Lab::small();
+    let refused = |args: &str, words: &[&str]| lab.fails(&format!("reconstruct {args} --output out"), 2, words);
+    refused("--hdf5 scan.h5 --sinograms sin", &["--sinograms and --hdf5", "one of them"]);
+    refused("--projections proj --hdf5-data /scan", &["--hdf5-data", "--hdf5, which is missing"]);
+    match cfg!(feature = "hdf5") {
+        true => {
+            refused("--hdf5 scan.h5 --flats proj", &["--flats", "--hdf5-flats"]);
+            refused("--hdf5 scan.h5 --watch 5", &["--watch", "--hdf5"]);
+            refused("--hdf5 scan.h5 --hdf5-angles a --overall-angle 180", &["--hdf5-angles and --overall-angle"]);
+        }
+        false => {
+            refused("--hdf5 scan.h5", &["--hdf5", "built without HDF5", "--features hdf5", "libhdf5-dev"]);
+        }
+    }
+}
+
 #[test]
 fn one_odd_file_in_a_stack() {
     let good = Scan { slices: 5, ..SMALL }.sinograms();

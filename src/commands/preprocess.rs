@@ -3,7 +3,8 @@
 use crate::cli::{PreprocessArgs, ReconstructArgs};
 use crate::config::{Input, Job};
 use crate::error::{Error, Result};
-use crate::io::{Binning, Dtype, Encoding, Present, SliceWriter, Stack};
+use crate::input;
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack};
 use crate::pipeline::SOFTWARE;
 use crate::preprocess::Preparation;
 use rayon::prelude::*;
@@ -22,13 +23,13 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let sinograms = matches!(job.input, Input::Sinograms(_));
     if !sinograms && !job.preprocess.stripes.is_empty() {
         return Err(Error::usage(
-            "--stripes: works on sinograms, and with --projections this command writes projections",
+            "--stripes: works on sinograms, and with --projections or --hdf5 this command writes projections",
         ));
     }
-    let (path, flag) = job.input.stack();
-    let stack = Stack::open(path, flag)?.binned(Binning { by: job.binning, pages: sinograms })?;
+    let stacks = input::open(&job, false, Stack::open)?;
+    let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
-    let preparation = Preparation::open(&job, &stack, rows)?;
+    let preparation = Preparation::open(&job, &stacks, rows)?;
     let Some(target) = job.output else {
         return Err(Error::usage("--output: missing"));
     };

@@ -4,7 +4,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use std::fmt;
 
-/// How a TIFF page stores one sample.
+/// How a page stores one sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleType {
     /// 8-bit unsigned

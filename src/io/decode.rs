@@ -17,9 +17,9 @@ use std::sync::Arc;
 use tiff::decoder::{Decoder, Limits};
 
 /// Largest width or height that a page may claim.
-const MAX_SIDE: u64 = 1 << 20;
+pub(super) const MAX_SIDE: u64 = 1 << 20;
 /// Largest number of pixels that a page may claim.
-const MAX_PIXELS: u64 = 1 << 31;
+pub(super) const MAX_PIXELS: u64 = 1 << 31;
 /// No compression of the TIFF family turns one byte into more than this (LZW: 4096 for 12 bits).
 const MAX_RATIO: u64 = 4096;
 /// Bytes that one compressed strip or tile may hold; it is decompressed in one piece.

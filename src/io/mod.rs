@@ -1,4 +1,4 @@
-//! TIFF files in and out, and text files in.
+//! TIFF files in and out, HDF5 and text files in.
 //!
 //! [`Stack`] reads a directory, a glob or one file as a sequence of pages of one size;
 //! [`SliceWriter`] writes slices so that a file that has its final name is complete.
@@ -6,9 +6,12 @@
 mod binning;
 mod convert;
 mod decode;
+#[cfg_attr(not(feature = "hdf5"), path = "no_hdf5.rs")]
+pub mod hdf5;
 mod lock;
 mod order;
 mod stack;
+mod stacks;
 mod stamp;
 mod text;
 mod watch;
@@ -19,6 +22,7 @@ pub use convert::SampleType;
 pub use lock::{Hold, Lock};
 pub use order::natural;
 pub use stack::Stack;
+pub use stacks::{Hdf5Input, Stacks};
 pub use stamp::{Description, Found, Stamp, described, examine};
 pub use text::read_text;
 pub use watch::{Watch, wait};

@@ -36,6 +36,17 @@ impl FileState {
     }
 }
 
+/// Pages that are no TIFF: frames of a dataset.
+pub(super) trait Frames: std::fmt::Debug + Send + Sync {
+    fn len(&self) -> usize;
+    /// Name of a page for messages.
+    fn name(&self, page: usize) -> String;
+    /// What tells these pages from others of the same files.
+    fn fingerprint(&self) -> String;
+    /// Reads rows of a page as [`Stack::read_rows`] does; `file` is the stack's first.
+    fn read_rows(&self, file: &File, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<(), String>;
+}
+
 /// Pages of one size and sample type, in natural order of the file names.
 ///
 /// Opening reads headers alone; [`Stack::read_rows`] may be called from many threads at once.
@@ -43,11 +54,15 @@ impl FileState {
 #[derive(Debug)]
 pub struct Stack {
     flag: String,
+    /// What the flag was given, or the name of a dataset.
+    spec: String,
     files: Vec<PathBuf>,
     /// What each file was when its header was read, and its handle when it stays open.
     states: Vec<(FileState, Option<File>)>,
     /// Index of the file, number of the page in it, and its layout.
     pages: Vec<(usize, usize, Page)>,
+    /// What the pages are instead.
+    frames: Option<Box<dyn Frames>>,
     width: usize,
     height: usize,
     sample: SampleType,
@@ -78,10 +93,50 @@ impl Stack {
             return Err(bad(flag, Path::new(spec), "holds no pages"));
         };
         let (width, height, sample) = (first.width, first.height, first.sample);
-        let mut stack =
-            Stack { flag: flag.to_owned(), files, states, pages, width, height, sample, notes, binning: Binning::NONE };
+        let mut stack = Stack {
+            flag: flag.into(),
+            spec: spec.into(),
+            files,
+            states,
+            pages,
+            frames: None,
+            width,
+            height,
+            sample,
+            notes,
+            binning: Binning::NONE,
+        };
         stack.agree()?;
         Ok(stack)
+    }
+
+    /// A stack of frames of width x height pixels. They are in the first of the files; the others lead to it.
+    ///
+    /// # Errors
+    /// What is wrong with one of the files.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn of_frames(
+        (flag, name): (&str, &str),
+        files: Vec<PathBuf>,
+        frames: Box<dyn Frames>,
+        (width, height, sample): (usize, usize, SampleType),
+    ) -> Result<Stack, String> {
+        let state = |(index, path): (usize, &PathBuf)| -> std::io::Result<_> {
+            let file = File::open(path)?;
+            Ok((FileState::of(&file)?, (index == 0).then_some(file)))
+        };
+        let states = files.iter().enumerate().map(|at| state(at).map_err(|e| format!("{}: {e}", at.1.display())));
+        let states = states.collect::<Result<Vec<_>, _>>()?;
+        let (pages, frames, notes) = (Vec::new(), Some(frames), Vec::new());
+        let (flag, spec, binning) = (flag.into(), name.into(), Binning::NONE);
+        Ok(Stack { flag, spec, files, states, pages, frames, width, height, sample, notes, binning })
+    }
+
+    /// The same with more for a person to know.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn with_notes(mut self, notes: Vec<String>) -> Stack {
+        self.notes.extend(notes);
+        self
     }
 
     /// Checks that all pages agree in size and sample type; the majority decides who is odd.
@@ -124,7 +179,7 @@ impl Stack {
             return Err(Error::usage(format!(
                 "--binning: {} is more than the {} {} pages of {}x{}",
                 binning.by,
-                stack.pages.len(),
+                stack.unbinned_len(),
                 stack.flag,
                 stack.width,
                 stack.height
@@ -138,9 +193,13 @@ impl Stack {
         self.binning
     }
 
+    fn unbinned_len(&self) -> usize {
+        self.frames.as_ref().map_or(self.pages.len(), |frames| frames.len())
+    }
+
     /// Number of pages over all files.
     pub fn len(&self) -> usize {
-        self.pages.len() / self.binning.pages()
+        self.unbinned_len() / self.binning.pages()
     }
 
     /// True when there is no page; a stack that opened has at least one.
@@ -163,6 +222,16 @@ impl Stack {
         self.sample
     }
 
+    /// The flag that messages name.
+    pub fn flag(&self) -> &str {
+        &self.flag
+    }
+
+    /// The flag with what it was given, for messages.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.flag, self.spec)
+    }
+
     /// The files, in order.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
@@ -170,20 +239,24 @@ impl Stack {
 
     /// Name of a page for messages: `p_0003.tif`, or `stack.tif page 7` (from 0) in a file of several.
     pub fn page_name(&self, page: usize) -> String {
-        let Some((file, number, _)) = self.pages.get(page * self.binning.pages()) else {
+        let page = page * self.binning.pages();
+        if let Some(frames) = self.frames.as_ref().filter(|frames| page < frames.len()) {
+            return frames.name(page);
+        }
+        let Some((file, number, _)) = self.pages.get(page) else {
             return format!("page {page}");
         };
         let name = file_name(&self.files[*file]);
-        let next = self.pages.get(page * self.binning.pages() + 1);
+        let next = self.pages.get(page + 1);
         if next.is_some_and(|p| p.0 == *file) || *number > 0 { format!("{name} page {number}") } else { name }
     }
 
     /// What tells this stack from another without reading it: a line for every file with its name, size and time of the
     /// last change, and one with the shape.
     pub fn fingerprint(&self) -> String {
-        let Binning { by, .. } = self.binning;
-        let shape =
-            format!("{} pages of {}x{}, {}, binned by {by}\n", self.len(), self.width, self.height, self.sample);
+        let (Binning { by, .. }, pages) = (self.binning, self.unbinned_len());
+        let mut shape = format!("{pages} pages of {}x{}, {}, binned by {by}\n", self.width, self.height, self.sample);
+        shape += &self.frames.as_ref().map(|frames| frames.fingerprint()).unwrap_or_default();
         let file = |(path, (state, _)): (&PathBuf, &(FileState, _))| {
             let (seconds, nanoseconds) = state.changed;
             format!("{:?} {} {seconds}.{nanoseconds:09}\n", file_name(path), state.bytes)
@@ -229,12 +302,13 @@ impl Stack {
     }
 
     fn read_unbinned(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
-        let Some((file, number, layout)) = self.pages.get(page) else {
-            return Err(Error::Input(format!("{}: no page {page}, there are {}", self.flag, self.pages.len())));
-        };
+        if page >= self.unbinned_len() {
+            return Err(Error::Input(format!("{}: no page {page}, there are {}", self.flag, self.unbinned_len())));
+        }
         self.check_room(&rows, out.len(), self.width, self.height)?;
-        let path = &self.files[*file];
-        let (before, handle) = &self.states[*file];
+        let index = self.pages.get(page).map_or(0, |(file, _, _)| *file);
+        let path = &self.files[index];
+        let (before, handle) = &self.states[index];
         let opened;
         let file = match handle {
             Some(file) => file,
@@ -243,7 +317,13 @@ impl Stack {
                 &opened
             }
         };
-        let done = layout.read_rows(file, rows, out);
+        let done = match (&self.frames, self.pages.get(page)) {
+            (Some(frames), _) => frames.read_rows(file, page, rows, out),
+            (None, Some((_, number, layout))) => {
+                layout.read_rows(file, rows, out).map_err(|e| format!("page {number}: {e}"))
+            }
+            (None, None) => Err(format!("page {page}: is not there")),
+        };
         // behind the read, so that nothing can come between
         let now = FileState::of(file).map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?;
         if now != *before {
@@ -254,7 +334,7 @@ impl Stack {
             let message = format!("{message}; is something writing to it? Run again when it is complete");
             return Err(bad(&self.flag, path, message));
         }
-        done.map_err(|e| bad(&self.flag, path, format!("page {number}: {e}")))
+        done.map_err(|e| bad(&self.flag, path, e))
     }
 }
 

@@ -246,14 +246,16 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
 
 /// Files and directories of the input.
 fn inputs(job: &Job, source: &Source) -> HashSet<PathBuf> {
-    let mut specs = vec![job.input.stack().0];
-    if let Input::Projections { flats, flats2, darks, .. } = &job.input {
-        specs.extend([flats, flats2, darks].into_iter().flatten().map(String::as_str));
-    }
-    let named = specs.into_iter().map(Path::new);
+    let named: Vec<&Path> = match &job.input {
+        Input::Sinograms(path) => vec![path.as_ref()],
+        Input::Projections { path, flats, flats2, darks, .. } => {
+            [Some(path), flats.as_ref(), flats2.as_ref(), darks.as_ref()].into_iter().flatten().map(Path::new).collect()
+        }
+        Input::Hdf5 { input, .. } => vec![input.file.as_ref()],
+    };
     let scan = &job.resolved.scan;
     let texts = [&scan.angles, &scan.center_shifts, &job.resolved.config].into_iter().flatten().map(PathBuf::as_path);
-    let all = named.chain(texts).chain(source.stack.files().iter().map(PathBuf::as_path));
+    let all = named.into_iter().chain(texts).chain(source.stack.files().iter().map(PathBuf::as_path));
     all.filter_map(|path| path.canonicalize().ok()).collect()
 }
 

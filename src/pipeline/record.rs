@@ -4,7 +4,7 @@ use super::crew::Member;
 use super::source::Source;
 use super::stages::Done;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
-use crate::config::{FACTS, Input, Job, Scaling, run_file};
+use crate::config::{FACTS, Job, Scaling, run_file};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Found, Hold, Lock, Stamp, Target, examine, write_text};
 use crate::preprocess::ClampedCounts;
@@ -35,8 +35,8 @@ impl Identity {
         let mut facts = vec![
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("input", source.fingerprint()),
-            ("field-mode", debug(&matches!(job.input, Input::Projections { median: true, .. }))),
-            ("minus-log", job.minus_log.to_string()),
+            ("field-mode", job.input.median().to_string()),
+            ("minus-log", source.preparation.correction.minus_log.to_string()),
             ("steps", debug(&job.preprocess)),
             ("projections", digest(scan.used.iter().map(|p| format!("{p} ")))),
             ("angles", bits(&geometry.angles)),
@@ -393,6 +393,7 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
         input: InputArgs {
             sinograms: spec(&args.input.sinograms)?,
             projections: spec(&args.input.projections)?,
+            hdf5: spec(&args.input.hdf5)?,
             flats: spec(&args.input.flats)?,
             flats2: spec(&args.input.flats2)?,
             darks: spec(&args.input.darks)?,

@@ -4,7 +4,8 @@ use super::record::digest;
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::{parse_numbers, slice_centre};
-use crate::io::{Binning, Stack, Watch, read_text, wait};
+use crate::input;
+use crate::io::{Stack, Watch, read_text, wait};
 use crate::plan::{Scan, StackShape};
 use crate::preprocess::{Preparation, widened};
 use crate::report::Reporter;
@@ -42,18 +43,18 @@ impl Source {
         };
         let angles = match &job.angles {
             AngleSource::File(file) => Some(numbers(file, "--angles")?),
-            AngleSource::Even { .. } => None,
+            AngleSource::Hdf5(_) | AngleSource::Even { .. } => None,
         };
-        let (path, flag) = job.input.stack();
-        let stack = match job.watch {
-            None => Stack::open(path, flag)?,
+        let mut stacks = input::open(job, matches!(job.angles, AngleSource::Hdf5(_)), |path, flag| match job.watch {
+            None => Stack::open(path, flag),
             Some(patience) => {
                 let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
                 let watch = Watch { patience, pages: job.expect.or(of_angles) };
-                await_stack(path, flag, watch, reporter, cancelled)?
+                await_stack(path, flag, watch, reporter, cancelled)
             }
-        };
-        let stack = stack.binned(Binning { by: job.binning, pages: sinograms })?;
+        })?;
+        let angles = angles.or(stacks.angles.take());
+        let stack = &stacks.data;
         for note in stack.notes() {
             reporter.note(&format!("note: {note}"));
         }
@@ -67,13 +68,14 @@ impl Source {
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
         }
-        if let Input::Projections { flats: Some(_), darks: None, .. } = &job.input {
-            reporter.note("note: no --darks, the dark level is taken as 0");
+        if let (Some(_), None) = (&stacks.flats, &stacks.darks) {
+            let missing = if let Input::Hdf5 { .. } = job.input { "no dark fields in the file" } else { "no --darks" };
+            reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
         }
         // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
         let block = job.preprocess.phase.map(|paganin| paganin.halo().clamp(LEAST_BLOCK, MOST_BLOCK));
-        let preparation = Preparation::open(job, &stack, block.unwrap_or(1))?;
-        Ok(Source { stack, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
+        let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
+        Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
     /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.

@@ -106,44 +106,45 @@ impl Fields {
 
     /// Reads and combines the fields; they must have the projections' size. Without darks the dark level is 0.
     pub fn read(
-        flats: &str,
-        flats2: Option<&str>,
-        darks: Option<&str>,
+        flats: &Stack,
+        flats2: Option<&Stack>,
+        darks: Option<&Stack>,
         how: impl Into<Combine>,
         projections: &Stack,
     ) -> Result<Fields> {
         let how = how.into();
         let mut fingerprint = String::new();
-        let mut field = |path: &str, flag: &str| -> Result<Vec<f32>> {
-            let stack = Stack::open(path, flag)?.binned(projections.binning())?;
-            fingerprint += &format!("{flag}: {}", stack.fingerprint());
+        let mut field = |stack: &Stack| -> Result<Vec<f32>> {
+            fingerprint += &format!("{}: {}", stack.flag(), stack.fingerprint());
             if (stack.width(), stack.height()) != (projections.width(), projections.height()) {
                 return Err(Error::Input(format!(
-                    "{flag} {path}: fields are {}x{}, the projections {}x{}; they must be of one size",
+                    "{}: fields are {}x{}, the projections {}x{}; they must be of one size",
+                    stack.title(),
                     stack.width(),
                     stack.height(),
                     projections.width(),
                     projections.height()
                 )));
             }
-            combine(&stack, &how)
+            combine(stack, &how)
         };
         // a header of a few bytes can claim any size
         let needed = 4 * (2 + u64::from(flats2.is_some())) * (projections.width() * projections.height()) as u64;
         let free = available_memory();
         if needed > free {
             return Err(Error::Input(format!(
-                "--flats {flats}: fields of {}x{} need {} of memory, {} are free",
+                "{}: fields of {}x{} need {} of memory, {} are free",
+                flats.title(),
                 projections.width(),
                 projections.height(),
                 human(needed),
                 human(free)
             )));
         }
-        let flat = field(flats, "--flats")?;
-        let flat2 = flats2.map(|path| field(path, "--flats2")).transpose()?;
+        let flat = field(flats)?;
+        let flat2 = flats2.map(&mut field).transpose()?;
         let dark = match darks {
-            Some(path) => field(path, "--darks")?,
+            Some(darks) => field(darks)?,
             None => vec![0.0; flat.len()],
         };
         Ok(Fields { width: projections.width(), flat, flat2, dark, fingerprint })

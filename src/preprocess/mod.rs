@@ -25,9 +25,9 @@ pub use phase::{Paganin, PaganinFilter, Unsharp};
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::config::{Input, Job};
-use crate::error::Result;
-use crate::io::Stack;
+use crate::config::Job;
+use crate::error::{Error, Result};
+use crate::io::{Stack, Stacks};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -80,26 +80,35 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// All that a run asks for: reads the fields, and the air region of all projections. `stack` is the run's input; at
+    /// All that a run asks for: reads the fields, and the air region of all projections. `stacks` are the run's input; at
     /// most `most_rows` rows of a projection are wanted at once.
     ///
     /// # Errors
-    /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections.
-    pub fn open(job: &Job, stack: &Stack, most_rows: usize) -> Result<Preparation> {
+    /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections, or
+    /// the input lacks fields that a step needs.
+    pub fn open(job: &Job, stacks: &Stacks, most_rows: usize) -> Result<Preparation> {
         let steps = job.preprocess.clone();
-        let fields = match &job.input {
-            Input::Projections { flats: Some(flats), flats2, darks, median, .. } => {
-                let how = Combine { median: *median, outliers: steps.outliers.clone() };
-                let fields = Fields::read(flats, flats2.as_deref(), darks.as_deref(), how, stack)?;
+        let data = &stacks.data;
+        if steps.dark_scale.is_some() && stacks.darks.is_none() {
+            return Err(Error::usage("--dark-scale: there are no dark fields to scale"));
+        }
+        let fields = match &stacks.flats {
+            Some(flats) => {
+                let how = Combine { median: job.input.median(), outliers: steps.outliers.clone() };
+                let fields = Fields::read(flats, stacks.flats2.as_ref(), stacks.darks.as_ref(), how, data)?;
                 Some(fields.with_dark_scale(steps.dark_scale.unwrap_or(1.0)))
             }
-            _ => None,
+            None => None,
         };
-        let correction = Correction { fields, minus_log: job.minus_log, clamped: Clamped::default() };
-        let mut preparation = Preparation::new(correction, steps, stack.width(), stack.height(), most_rows);
+        let minus_log = job.minus_log.unwrap_or(fields.is_some());
+        if steps.air.is_some() && fields.is_none() && !minus_log {
+            return Err(Error::usage("--normalize-air: divides transmissions; it needs flat fields or --minus-log"));
+        }
+        let correction = Correction { fields, minus_log, clamped: Clamped::default() };
+        let mut preparation = Preparation::new(correction, steps, data.width(), data.height(), most_rows);
         // what comes without fields may be scaled to fill its type
-        preparation.saturation = preparation.correction.fields.as_ref().and_then(|_| stack.sample().largest());
-        preparation.measure_air(stack)?;
+        preparation.saturation = preparation.correction.fields.as_ref().and_then(|_| data.sample().largest());
+        preparation.measure_air(data)?;
         Ok(preparation)
     }
 
@@ -329,7 +338,8 @@ mod tests {
             }
             path.to_str().unwrap().to_owned()
         };
-        let (flats, darks) = (fields("flats", 1100.0), fields("darks", 50.0));
+        let open = |path: String, flag: &str| Stack::open(&path, flag).unwrap();
+        let (flats, darks) = (open(fields("flats", 1100.0), "--flats"), open(fields("darks", 50.0), "--darks"));
         let read = Fields::read(&flats, None, Some(&darks), false, projections).unwrap();
         let correction =
             Correction { fields: Some(read.with_dark_scale(2.0)), minus_log: true, clamped: Clamped::default() };
@@ -408,10 +418,9 @@ mod tests {
             frame[place] = 9000.0;
         }
         let projections = write(directory.path(), "projections", &[vec![50.0; ROWS * BINS]]);
-        write(directory.path(), "flats", &[frame]);
-        let flats = directory.path().join("flats");
+        let flats = write(directory.path(), "flats", &[frame]);
         let how = Combine { median: false, outliers: Some(Outliers::new(3, 100.0, false)) };
-        let fields = Fields::read(flats.to_str().unwrap(), None, None, how, &projections).unwrap();
+        let fields = Fields::read(&flats, None, None, how, &projections).unwrap();
         let correction = Correction { fields: Some(fields), minus_log: false, clamped: Clamped::default() };
         for row in 0..ROWS {
             let mut values = vec![50.0; BINS];

@@ -1,0 +1,243 @@
+//! HDF5 files as input: Data Exchange, NXtomo, or datasets by their paths (docs/hdf5.md).
+
+mod layout;
+mod text;
+mod volume;
+
+use super::stack::Stack;
+use super::stacks::{Hdf5Input, Stacks};
+use crate::error::{Error, Result};
+use hdf5_metno as hdf5;
+use layout::Layout;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use text::length_of;
+use volume::Volume;
+
+/// Errors of this room, without the file's name.
+type Text<T> = std::result::Result<T, String>;
+
+/// Bytes of chunks that the library keeps decompressed, for each dataset: of chunks of several frames each is needed
+/// again.
+const CHUNK_CACHE: usize = 64 << 20;
+/// Slots of its table: a prime, about a hundred for each chunk.
+const CHUNK_SLOTS: usize = 12_421;
+
+/// That this build reads HDF5.
+pub fn built_in() -> Result<()> {
+    Ok(())
+}
+
+/// Opens a scan. `angles` says whether those of the file are wanted.
+///
+/// # Errors
+/// [`Error::Input`] when the file is no HDF5 file, holds no scan or several, or parts of it do not fit together.
+pub fn open(input: &Hdf5Input, angles: bool) -> Result<Stacks> {
+    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
+    let file = open_file(&input.file).map_err(bad)?;
+    let layout = Layout::find(&file, input).map_err(bad)?;
+    read(input, &file, &layout, angles).map_err(bad)
+}
+
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<Stacks> {
+    let path = &input.file;
+    let data = Volume::open(path, file, &layout.data)?;
+    let mut notes = data.notes();
+    let mut roles = match &layout.keys {
+        Some(keys) => Roles::read(file, keys, &data)?,
+        None => Roles { projections: (0..data.frames()).collect(), ..Roles::default() },
+    };
+    // what was named, or is not wanted, stands for what keys say
+    if input.flats.is_some() {
+        (roles.flats, roles.flats2, roles.between) = Default::default();
+    }
+    if input.darks.is_some() {
+        roles.darks.clear();
+    }
+    notes.extend(roles.notes(layout));
+    let part =
+        |frames: &[usize], flag: &str| (!frames.is_empty()).then(|| data.stack(frames.to_vec(), flag)).transpose();
+    let whole = |name: &str, flag: &str| -> Text<(Stack, Vec<String>)> {
+        let volume = Volume::open(path, file, name)?;
+        let notes = volume.notes();
+        Ok((volume.stack((0..volume.frames()).collect(), flag)?, notes))
+    };
+    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> Text<Option<Stack>> {
+        let Some(name) = dataset else { return part(frames, flag) };
+        let (stack, more) = whole(name, flag)?;
+        notes.extend(more);
+        Ok(Some(stack))
+    };
+    let flats = field(&layout.flats, &roles.flats, "--hdf5 flats")?;
+    let flats2 = field(&None, &roles.flats2, "--hdf5 flats (after)")?;
+    let darks = field(&layout.darks, &roles.darks, "--hdf5 darks")?;
+    if darks.is_some() && flats.is_none() {
+        notes.push("there are dark fields and no flat fields: nothing is corrected".into());
+    }
+    let angles = match (angles, &layout.angles) {
+        (false, _) => None,
+        (true, None) => {
+            let advice = "name the dataset with --hdf5-angles, or give --angles or --overall-angle";
+            return Err(format!("holds no angles where they are expected; {advice}"));
+        }
+        (true, Some(name)) => {
+            let (angles, note) = text::angles(file, name)?;
+            notes.extend(note);
+            Some(roles.pick(&angles, data.frames(), name)?)
+        }
+    };
+    if let Some(size) = layout.pixel_size.as_deref().and_then(|name| length_of(file, name)) {
+        notes.push(format!("the file says that pixels of the detector are {size} wide; only --pixel-size is used"));
+    }
+    let projections = data.stack(roles.projections, "--hdf5")?.with_notes(notes);
+    Ok(Stacks { data: projections, flats, flats2, darks, angles })
+}
+
+/// Which frames are what.
+#[derive(Default)]
+struct Roles {
+    projections: Vec<usize>,
+    /// Before the first projection, or wherever the only ones are.
+    flats: Vec<usize>,
+    /// After the last one, when there are some before the first.
+    flats2: Vec<usize>,
+    darks: Vec<usize>,
+    /// Flats between projections that are not used.
+    between: usize,
+    invalid: usize,
+}
+
+impl Roles {
+    /// By NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid.
+    fn read(file: &hdf5::File, name: &str, data: &Volume) -> Text<Roles> {
+        let keys = text::numbers(file, name)?;
+        if keys.len() != data.frames() {
+            return Err(format!("{name} has {} keys, but {} has {} frames", keys.len(), data.name, data.frames()));
+        }
+        let mut roles = Roles::default();
+        let mut flats = Vec::new();
+        for (frame, key) in keys.into_iter().enumerate() {
+            match key {
+                0.0 => roles.projections.push(frame),
+                1.0 => flats.push(frame),
+                2.0 => roles.darks.push(frame),
+                3.0 => roles.invalid += 1,
+                other => {
+                    return Err(format!(
+                        "{name}: key {other} of frame {frame} is none of 0 (projection), 1 (flat), 2 (dark), 3 (invalid)"
+                    ));
+                }
+            }
+        }
+        let (Some(&first), Some(&last)) = (roles.projections.first(), roles.projections.last()) else {
+            return Err(format!("{name} marks no frame as a projection (0)"));
+        };
+        let (before, rest): (Vec<_>, Vec<_>) = flats.into_iter().partition(|&frame| frame < first);
+        let (after, between): (Vec<_>, Vec<_>) = rest.into_iter().partition(|&frame| frame > last);
+        roles.between = between.len();
+        match (before.is_empty(), after.is_empty()) {
+            (false, _) => (roles.flats, roles.flats2) = (before, after),
+            (true, false) => roles.flats = after,
+            (true, true) => (roles.flats, roles.between) = (between, 0),
+        }
+        Ok(roles)
+    }
+
+    fn notes(&self, layout: &Layout) -> Vec<String> {
+        let Some(keys) = &layout.keys else { return Vec::new() };
+        let mut notes = Vec::new();
+        if self.invalid > 0 {
+            notes.push(format!("{keys} marks {} frames as invalid; they are left out", self.invalid));
+        }
+        if self.between > 0 {
+            notes.push(format!("{} flat fields between projections are left out", self.between));
+        }
+        notes
+    }
+
+    /// The projections' values of a list with one for each projection, or one for each frame.
+    fn pick(&self, values: &[f64], frames: usize, name: &str) -> Text<Vec<f64>> {
+        let values: Vec<f64> = match values.len() {
+            n if n == frames => self.projections.iter().map(|&frame| values[frame]).collect(),
+            n if n == self.projections.len() => values.to_vec(),
+            n => {
+                let of_frames = match frames == self.projections.len() {
+                    true => String::new(),
+                    false => format!(" among {frames} frames"),
+                };
+                return Err(format!(
+                    "{name} has {n} angles, but there are {} projections{of_frames}; one for each is needed",
+                    self.projections.len()
+                ));
+            }
+        };
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => Err(format!("{name}: the angle of projection {at} is {}, not a finite number", values[at])),
+            None => Ok(values),
+        }
+    }
+}
+
+/// What an HDF5 file begins with, at its start or behind a block of the user's.
+const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+/// Whether a file begins as HDF5 files do.
+pub fn is_hdf5(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
+}
+
+fn has_signature(file: &File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut at = 0;
+    let mut found = [0; 8];
+    while at + 8 <= length {
+        file.read_exact_at(&mut found, at)?;
+        if found == SIGNATURE {
+            return Ok(true);
+        }
+        at = if at == 0 { 512 } else { at.saturating_mul(2) };
+    }
+    Ok(false)
+}
+
+fn open_file(path: &Path) -> Text<hdf5::File> {
+    let plain = match File::open(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
+        opened => opened.map_err(|e| format!("cannot be read: {e}"))?,
+    };
+    if plain.metadata().is_ok_and(|meta| !meta.is_file()) || !has_signature(&plain).unwrap_or(false) {
+        return Err("is not an HDF5 file".into());
+    }
+    hdf5::silence_errors(true);
+    let mut options = hdf5::File::with_options();
+    options.with_fapl(|access| access.chunk_cache(CHUNK_SLOTS, CHUNK_CACHE, 1.0));
+    options.open(path).map_err(|e| {
+        let message = e.to_string();
+        let advice = match message {
+            ref m if m.contains("lock") => {
+                "; a program may be writing to it, or its file system knows no locks: then set HDF5_USE_FILE_LOCKING=FALSE"
+            }
+            ref m if m.contains("truncated") => "; copy or write it again",
+            _ => "",
+        };
+        format!("cannot be opened: {message}{advice}")
+    })
+}
+
+/// What `fbp info` says of a file: a line for each dataset with at least two dimensions.
+///
+/// # Errors
+/// [`Error::Input`] when it is no HDF5 file.
+pub fn datasets(path: &Path) -> Result<Vec<String>> {
+    let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
+    let file = open_file(path).map_err(bad)?;
+    Ok(layout::datasets(&file, |dataset| dataset.ndim() >= 2))
+}
+
+/// Rows of a frame as the positions of their values.
+fn values(width: usize, height: usize, frame: usize, rows: &Range<usize>) -> Range<u64> {
+    let at = |row: usize| (frame as u64 * height as u64 + row as u64) * width as u64;
+    at(rows.start)..at(rows.end)
+}

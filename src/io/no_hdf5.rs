@@ -1,0 +1,41 @@
+//! In place of `hdf5`, in a build without it.
+
+use super::stacks::{Hdf5Input, Stacks};
+use crate::error::{Error, Result};
+use std::path::Path;
+
+fn missing() -> Error {
+    Error::usage(
+        "--hdf5: this fbp was built without HDF5; build it with `cargo build --release --locked --features hdf5`, which needs \
+         the HDF5 library (libhdf5-dev on Debian and Ubuntu)",
+    )
+}
+
+/// That this build reads HDF5.
+///
+/// # Errors
+/// [`Error::Usage`]: it does not.
+pub fn built_in() -> Result<()> {
+    Err(missing())
+}
+
+/// Opens a scan.
+///
+/// # Errors
+/// Those of [`built_in`].
+pub fn open(_: &Hdf5Input, _: bool) -> Result<Stacks> {
+    Err(missing())
+}
+
+/// Whether a file is HDF5, as far as this build can tell.
+pub fn is_hdf5(_: &Path) -> bool {
+    false
+}
+
+/// Lines about datasets.
+///
+/// # Errors
+/// Those of [`built_in`].
+pub fn datasets(_: &Path) -> Result<Vec<String>> {
+    Err(missing())
+}
