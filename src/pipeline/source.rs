@@ -73,7 +73,9 @@ impl Source {
             reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
         }
         // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
-        let block = job.preprocess.phase.map(|paganin| paganin.halo().clamp(LEAST_BLOCK, MOST_BLOCK));
+        let phase = job.preprocess.phase.map_or(0, |paganin| paganin.halo());
+        let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
+        let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }

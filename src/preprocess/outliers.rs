@@ -1,5 +1,6 @@
 //! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
 
+use multiversion::multiversion;
 use std::ops::Range;
 
 /// Pixels that are sorted side by side.
@@ -53,26 +54,8 @@ impl Outliers {
         let mut replaced = 0;
         for y in keep.clone() {
             let row = &mut values[y * width..(y + 1) * width];
-            for (block, pixels) in row.chunks_mut(LANES).enumerate() {
-                let at = |place: usize| {
-                    let at = (y - keep.start + place / self.size) * stride + block * LANES + place % self.size;
-                    &padded[at..at + LANES]
-                };
-                if !self.suspicious(at) {
-                    continue;
-                }
-                for (place, lanes) in places.iter_mut().enumerate() {
-                    lanes.copy_from_slice(at(place));
-                }
-                let medians = self.medians(&mut places);
-                for (pixel, median) in pixels.iter_mut().zip(medians) {
-                    let excess = *pixel - median;
-                    if excess > self.threshold || (self.both && -excess > self.threshold) {
-                        *pixel = median;
-                        replaced += u64::from(counted.contains(&y));
-                    }
-                }
-            }
+            let count = replace(self, row, (&padded[(y - keep.start) * stride..], stride), &mut places);
+            replaced += if counted.contains(&y) { count } else { 0 };
         }
         replaced
     }
@@ -81,13 +64,16 @@ impl Outliers {
     ///
     /// Of `2 m + 1` values `m + 1` are at most the median. A bright outlier is none of them, so one is among the `m` places
     /// before it: it is brighter than the darkest of those by more than the threshold. Dark ones likewise.
+    #[inline(always)]
     fn suspicious<'a>(&self, at: impl Fn(usize) -> &'a [f32]) -> bool {
         let middle = self.size * self.size / 2;
         let (mut darkest, mut brightest) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
         for place in 0..middle {
             for ((low, high), &value) in darkest.iter_mut().zip(&mut brightest).zip(at(place)) {
                 *low = if value < *low { value } else { *low };
-                *high = if value > *high { value } else { *high };
+                if self.both {
+                    *high = if value > *high { value } else { *high };
+                }
             }
         }
         let beyond = |(i, value): (usize, &f32)| {
@@ -96,6 +82,7 @@ impl Outliers {
         at(middle).iter().enumerate().map(beyond).fold(false, |any, one| any | one)
     }
 
+    #[inline(always)]
     fn medians(&self, places: &mut [[f32; LANES]]) -> [f32; LANES] {
         for &(a, b) in &self.network {
             let (low, high) = places.split_at_mut(b);
@@ -107,6 +94,40 @@ impl Outliers {
         }
         places[places.len() / 2]
     }
+}
+
+/// Takes outliers out of a row, which with its neighbours is in `padded` rows of `stride`; `places` is room for a neighbourhood; how many. Compiled a second time
+/// for newer processors, with the same results.
+#[multiversion(targets("x86_64+avx2"))]
+fn replace(
+    outliers: &Outliers,
+    row: &mut [f32],
+    (padded, stride): (&[f32], usize),
+    places: &mut [[f32; LANES]],
+) -> u64 {
+    let size = outliers.size;
+    let mut replaced = 0;
+    for (block, pixels) in row.chunks_mut(LANES).enumerate() {
+        let at = |place: usize| {
+            let at = place / size * stride + block * LANES + place % size;
+            &padded[at..at + LANES]
+        };
+        if !outliers.suspicious(at) {
+            continue;
+        }
+        for (place, lanes) in places.iter_mut().enumerate() {
+            lanes.copy_from_slice(at(place));
+        }
+        let medians = outliers.medians(places);
+        for (pixel, median) in pixels.iter_mut().zip(medians) {
+            let excess = *pixel - median;
+            if excess > outliers.threshold || (outliers.both && -excess > outliers.threshold) {
+                *pixel = median;
+                replaced += 1;
+            }
+        }
+    }
+    replaced
 }
 
 /// A place beyond either end of `0..length`, mirrored back with the outermost value twice.

@@ -35,24 +35,23 @@ impl Tilt {
     ) {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
         let middle = [bins, height].map(|n| (n as f64 - 1.0) / 2.0);
-        let last = [bins, height].map(|n| n as isize - 1);
+        let last = [bins, height].map(|n| n as i32 - 1);
         for (row, line) in wanted.clone().zip(out.chunks_mut(bins)) {
             let dz = row as f64 - middle[1];
-            for (bin, value) in line.iter_mut().enumerate() {
-                let dx = bin as f64 - middle[0];
+            for (bin, value) in (0i32..).zip(line) {
+                let dx = f64::from(bin) - middle[0];
                 let (x, z) = (middle[0] + dx * cos + dz * sin, middle[1] - dx * sin + dz * cos);
-                let (ix, iz) = (x.floor(), z.floor());
-                let (across, down) = (cubic((x - ix) as f32), cubic((z - iz) as f32));
-                let (ix, iz) = (ix as isize, iz as isize);
+                let (ix, iz) = (floor(x), floor(z));
+                let (across, down) = (cubic((x - f64::from(ix)) as f32), cubic((z - f64::from(iz)) as f32));
+                let inside = ix >= 1 && ix + 2 <= last[0];
                 let mut sum = 0.0;
                 for (k, weight) in (-1..3).zip(down) {
-                    let z = (iz + k).clamp(0, last[1]) as usize;
-                    let from = (z.clamp(read.start, read.end - 1) - read.start) * bins;
-                    let four: [f32; 4] =
-                        match values.get(from + (ix - 1).max(0) as usize..from + (ix + 3).max(0) as usize) {
-                            Some(&[a, b, c, d]) if ix >= 1 && ix + 2 <= last[0] => [a, b, c, d],
-                            _ => [-1, 0, 1, 2].map(|k| values[from + (ix + k).clamp(0, last[0]) as usize]),
-                        };
+                    let z = ((iz + k).clamp(0, last[1]) as usize).clamp(read.start, read.end - 1) - read.start;
+                    let row = &values[z * bins..(z + 1) * bins];
+                    let four = match inside {
+                        true => [0, 1, 2, 3].map(|k| row[ix as usize - 1 + k]),
+                        false => [-1, 0, 1, 2].map(|k| row[(ix + k).clamp(0, last[0]) as usize]),
+                    };
                     sum += weight
                         * (across[0] * four[0] + across[1] * four[1] + across[2] * four[2] + across[3] * four[3]);
                 }
@@ -60,6 +59,12 @@ impl Tilt {
             }
         }
     }
+}
+
+/// The whole number below; faster than the library's where processors have no instruction for it.
+fn floor(x: f64) -> i32 {
+    let towards_zero = x as i32;
+    towards_zero - i32::from(f64::from(towards_zero) > x)
 }
 
 /// Weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
