@@ -102,7 +102,7 @@ fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
 }
 
 impl Histogram {
-    /// The histogram of the values in some rows, and their moments; values that are not finite are counted apart.
+    /// The histogram of the values in some rows, at most 2^32 a column, and their moments; values that are not finite are counted apart.
     pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Moments) {
         let (mut low, mut high) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
         let mut sum = [0f64; LANES];
@@ -130,14 +130,19 @@ impl Histogram {
         let ((first, _), scale) = (bins.extent.ends(exponent), 2f64.powi(-exponent));
         let mean = sum.iter().sum::<f64>() / count as f64;
         let mut squares = [0f64; LANES];
+        // most values are in a few bins: one count would wait for the other
+        let mut counts = vec![[0u32; LANES]; bins.counts.len()];
         for row in rows {
             in_lanes(row, |lane, value| {
                 if value.is_finite() {
                     let value = f64::from(value);
-                    bins.counts[(floor(value * scale) - first) as usize] += 1;
+                    counts[(floor(value * scale) - first) as usize][lane] += 1;
                     squares[lane] += (value - mean) * (value - mean);
                 }
             });
+        }
+        for (sum, counts) in bins.counts.iter_mut().zip(&counts) {
+            *sum = counts.iter().map(|&count| u64::from(count)).sum();
         }
         let moments = Moments { count, mean, squares: squares.iter().sum() };
         (Histogram { non_finite, bins: Some(bins) }, moments)

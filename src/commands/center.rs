@@ -6,7 +6,7 @@ use crate::config::{Job, parse_pair};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Encoding, write_image};
 use crate::picture::{Panel, write_montage};
-use crate::pipeline::{SOFTWARE, sample};
+use crate::pipeline::{SOFTWARE, middle_row, sample};
 use serde_json::json;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let method = args.method.as_deref().map(|name| name.parse().map_err(|e| Error::usage(format!("--method: {e}"))));
     let method = method.transpose()?;
     let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
-    let sampled = sample(&job, None)?;
+    let sampled = sample(&job)?;
     let found = sampled.search(method, range)?;
     let text = if args.json { as_json(&found, &sampled.rows) } else { table(&found) };
     Ok((text, center::accept(&found).map(|_| ())))
@@ -63,7 +63,7 @@ fn as_json(found: &[Found], rows: &[usize]) -> String {
 /// Writes the slices of the middle row, and a picture of all.
 fn trial_slices(job: &Job, range: &str, directory: &Path, overwrite: bool) -> Result<String> {
     let centers = positions(range)?;
-    let sampled = sample(job, Some(1))?;
+    let sampled = middle_row(job)?;
     let last = (sampled.bins * sampled.binning) as f64 - 1.0;
     if let Some(outside) = centers.iter().find(|center| !(0.0..=last).contains(*center)) {
         return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));

@@ -83,25 +83,35 @@ impl Sampled {
     }
 }
 
-/// Opens the input of a job and reads at most `most` rows, or as many as a search takes.
-pub fn sample(job: &Job, most: Option<usize>) -> Result<Sampled> {
+/// Opens the input of a job and reads the rows of a search, with their stripes.
+pub fn sample(job: &Job) -> Result<Sampled> {
+    read(&open(job)?, ROWS, Source::read_seen)
+}
+
+/// Opens the input of a job and reads the middle row as it would be filtered.
+pub fn middle_row(job: &Job) -> Result<Sampled> {
+    read(&open(job)?, 1, Source::read)
+}
+
+fn open(job: &Job) -> Result<Source> {
     let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
-    read(&Source::open(job, &reporter, &AtomicBool::new(false))?, most.unwrap_or(ROWS))
+    Source::open(job, &reporter, &AtomicBool::new(false))
 }
 
 /// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
 pub(super) fn find(source: &Source, method: Option<Method>) -> Result<Axis> {
-    center::accept(&read(source, ROWS)?.search(method, None)?).map(Axis::from)
+    // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
+    center::accept(&read(source, ROWS, Source::read_seen)?.search(method, None)?).map(Axis::from)
 }
 
-fn read(source: &Source, most: usize) -> Result<Sampled> {
+fn read(source: &Source, most: usize, sinograms_of: fn(&Source, &[usize]) -> Result<Vec<f32>>) -> Result<Sampled> {
     let (scan, whole) = (&source.scan, &source.scan.whole);
     let (bins, axis) = (scan.geometry.bins, &scan.geometry.axis);
     let count = most.min(VALUES / source.sinogram_len().max(1)).clamp(1, whole.len());
     let rows: Vec<usize> = (0..count).map(|i| whole[(2 * i + 1) * whole.len() / (2 * count)]).collect();
     let mut sinograms = Vec::with_capacity(count);
     for &row in &rows {
-        let mut sinogram = source.read(&[row])?;
+        let mut sinogram = sinograms_of(source, &[row])?;
         if !scan.geometry.same_axis() {
             let middle = axis.iter().sum::<f64>() / axis.len() as f64;
             for (values, axis) in sinogram.chunks_mut(bins).zip(axis) {

@@ -14,7 +14,7 @@ mod summary;
 mod work;
 
 pub use bench::{Bench, Measured, Wish};
-pub use center::{Axis, Sampled, sample};
+pub use center::{Axis, Sampled, middle_row, sample};
 pub use check::{Checked, examine_rows};
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 pub use selftest::unwritable;

@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+/// Rows of a slice that are counted together.
+const BAND: usize = 256;
+
 /// All slices of a job, in their physical unit, whether they are computed or kept.
 pub(super) struct Overview {
     /// Numbers of the slices, ascending.
@@ -64,11 +67,14 @@ impl Overview {
         let Ok(place) = self.slices.binary_search(&slice) else { return };
         let Roi { width, height, .. } = self.roi;
         if let Some(counted) = &self.histogram {
-            let rows = values.chunks(width).zip(&self.inside).map(|(row, inside)| &row[inside.clone()]);
-            let (histogram, moments) = Histogram::of(rows);
+            let bands = values.par_chunks(BAND * width).zip(self.inside.par_chunks(BAND)).map(|(rows, inside)| {
+                Histogram::of(rows.chunks(width).zip(inside).map(|(row, inside)| &row[inside.clone()]))
+            });
+            // always the same bands in the same order: moments do not depend on threads
+            let (histograms, moments): (Vec<_>, Vec<_>) = bands.collect::<Vec<_>>().into_iter().unzip();
             let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            counted.histogram.merge(&histogram);
-            counted.moments[place] = moments;
+            histograms.iter().for_each(|histogram| counted.histogram.merge(histogram));
+            counted.moments[place] = moments.into_iter().fold(Moments::default(), Moments::with);
         }
         if let Some(sections) = &self.sections {
             let mut sections = sections.lock().unwrap_or_else(PoisonError::into_inner);

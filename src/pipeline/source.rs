@@ -117,14 +117,28 @@ impl Source {
 
     /// The same into `out`, which has room for exactly these.
     pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
-        match self.sinograms {
-            true => self.read_sinograms(which, out)?,
-            false => self.read_projections(which, out)?,
-        }
+        self.read_lines(which, out)?;
+        self.seen(out).for_each(|sinogram| self.preparation.sinogram(sinogram));
         if let Some(field) = &self.scan.field {
             out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
         }
         Ok(())
+    }
+
+    /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.
+    pub fn read_seen(&self, which: &[usize]) -> Result<Vec<f32>> {
+        let mut out = vec![0f32; which.len() * self.sinogram_len()];
+        self.read_lines(which, &mut out)?;
+        let seen = self.detector_len();
+        Ok(out.chunks(self.sinogram_len()).flat_map(|sinogram| &sinogram[..seen]).copied().collect())
+    }
+
+    /// What the detector saw, at the beginning of each sinogram of `out`.
+    fn read_lines(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+        match self.sinograms {
+            true => self.read_sinograms(which, out),
+            false => self.read_projections(which, out),
+        }
     }
 
     fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
@@ -142,7 +156,6 @@ impl Source {
             for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
                 self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total);
             }
-            self.preparation.sinogram(sinogram);
             Ok(())
         })
     }
@@ -168,7 +181,6 @@ impl Source {
                 }
             }
         }
-        self.seen(out).for_each(|sinogram| self.preparation.sinogram(sinogram));
         Ok(())
     }
 
