@@ -66,6 +66,40 @@ fn what_makes_no_sense_is_refused() {
     lab.fails("preprocess --sinograms sin --output there", 5, &["--overwrite"]);
 }
 
+/// A beam that changes while the scan goes on: flats before and after it, or air beside the sample, take most of that out.
+#[test]
+fn beams_that_drift() {
+    let lab = Lab::new();
+    let scan = Scan { width: 96, projections: 120, slices: 2, overall: 180.0 };
+    let lines = scan.sinograms();
+    let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let lines = lines.map(|line| 2.0 * line / most).turned();
+    // its brightness falls by a quarter, and its slope across the detector turns round
+    let beam = |share: f32, bin: usize| {
+        3000.0 * (1.0 - 0.25 * share) * (1.0 + 0.3 * (0.5 - share) * (bin as f32 / 95.0 - 0.5))
+    };
+    let frame = |share: f32| Pages { width: 96, pages: vec![(0..96 * 2).map(|i| beam(share, i % 96)).collect()] };
+    let counts = |drifts: bool| {
+        let page = |(p, page): (usize, &Vec<f32>)| {
+            let share = if drifts { p as f32 / 119.0 } else { 0.0 };
+            page.iter().enumerate().map(|(i, line)| beam(share, i % 96) * (-line).exp()).collect()
+        };
+        Pages { width: 96, pages: lines.pages.iter().enumerate().map(page).collect() }
+    };
+    lab.write("still", "p", &counts(false));
+    lab.write("drift", "p", &counts(true));
+    lab.write("before", "f", &frame(0.0));
+    lab.write("after", "f", &frame(1.0));
+    let clean = lab.slices("--projections still --flats before", "clean");
+    let left = rms(&lab.slices("--projections drift --flats before", "left"), &clean);
+    let both = rms(&lab.slices("--projections drift --flats before --flats2 after", "both"), &clean);
+    let air = rms(&lab.slices("--projections drift --flats before --normalize-air 3,3", "air"), &clean);
+    let harm = rms(&lab.slices("--projections still --flats before --normalize-air 3,3", "harm"), &clean);
+    let signal = rms(&clean, &clean.map(|_| 0.0));
+    println!("left {left:.2e}, flats {both:.2e}, air {air:.2e}, harm {harm:.2e} of {signal:.2e}");
+    assert!(both < 0.1 * left && air < 0.2 * left && harm < 0.01 * signal);
+}
+
 /// What `fbp preprocess` writes is what `fbp reconstruct` works on.
 #[test]
 fn a_reconstruction_takes_the_same_steps() {

@@ -87,3 +87,36 @@ fn porous_particle() {
         check(&reference, [&scan.join("proj"), &scan.join("flat"), &scan.join("dark")], &angles);
     }
 }
+
+/// From raw projections with one command: the axis is found, and with rings taken out slices stay near the references, which
+/// have the known axis and their rings.
+#[test]
+fn one_command_each() {
+    let Some(data) = real_scans() else { return };
+    for (scan, row, side, axis, reference, near) in [
+        ("tooth", 0, 640, 295.5, "row000_c295p50_ramlak_algotom.tif", 0.2),
+        ("tomo77", 40, 83, 39.0, "row040_c39_odd_ramlak_skimage.tif", 0.16),
+    ] {
+        let lab = cli::Lab::new();
+        let at = |name: &str| data.join(scan).join(name).to_str().unwrap().to_owned();
+        let args = format!(
+            "reconstruct --projections {} --flats {} --darks {} --angles {} --size {side} --rows {row} --center auto \
+             --padding zero --angle-weights uniform --report r.json",
+            at("proj"),
+            at("flat"),
+            at("dark"),
+            at("angles_deg.txt")
+        );
+        for (rings, near) in [("--stripes sorting:size=11", near), ("", 0.9 * near)] {
+            lab.ok(&format!("{args} {rings} --output slice.tif --overwrite"));
+            let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+            let found = report["center"]["value"].as_f64().unwrap();
+            assert!((found - axis).abs() <= 0.5, "{scan}: axis at {found}");
+            let (slice, reference) = (lab.path("slice.tif"), at(&format!("ref/{reference}")));
+            let mask = 0.95 * f64::min(axis, side as f64 - 1.0 - axis) / (side as f64 / 2.0);
+            let result = compare_stacks(slice.to_str().unwrap(), &reference, Some(mask)).unwrap();
+            println!("{scan} {rings}: axis {found:.2}, NRMSE {:.3}", result.nrmse);
+            assert!(result.nrmse <= near, "{scan} {rings}: {result:?}");
+        }
+    }
+}

@@ -50,11 +50,13 @@ impl Outliers {
                 row[reach + width + x - 1] = from[mirrored((width + x) as isize - 1, width)];
             }
         }
-        let mut places = vec![[0f32; LANES]; self.size * self.size];
+        // where the pixels of a neighbourhood are, from its first
+        let offsets: Vec<usize> = (0..self.size * self.size).map(|i| i / self.size * stride + i % self.size).collect();
+        let mut places = vec![[0f32; LANES]; offsets.len()];
         let mut replaced = 0;
         for y in keep.clone() {
             let row = &mut values[y * width..(y + 1) * width];
-            let count = replace(self, row, (&padded[(y - keep.start) * stride..], stride), &mut places);
+            let count = replace(self, row, &padded[(y - keep.start) * stride..], &offsets, &mut places);
             replaced += if counted.contains(&y) { count } else { 0 };
         }
         replaced
@@ -96,22 +98,19 @@ impl Outliers {
     }
 }
 
-/// Takes outliers out of a row, which with its neighbours is in `padded` rows of `stride`; `places` is room for a neighbourhood; how many. Compiled a second time
+/// Takes outliers out of a row, which with its neighbours begins in `padded`, where the pixels of a neighbourhood are at `offsets`; `places` is room for one; how many. Compiled a second time
 /// for newer processors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn replace(
     outliers: &Outliers,
     row: &mut [f32],
-    (padded, stride): (&[f32], usize),
+    padded: &[f32],
+    offsets: &[usize],
     places: &mut [[f32; LANES]],
 ) -> u64 {
-    let size = outliers.size;
     let mut replaced = 0;
     for (block, pixels) in row.chunks_mut(LANES).enumerate() {
-        let at = |place: usize| {
-            let at = place / size * stride + block * LANES + place % size;
-            &padded[at..at + LANES]
-        };
+        let at = |place: usize| &padded[offsets[place] + block * LANES..][..LANES];
         if !outliers.suspicious(at) {
             continue;
         }
