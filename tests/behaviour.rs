@@ -709,7 +709,7 @@ fn what_the_other_commands_say() {
         assert!(out.contains("fbp") && out.contains("slices-per-pass"), "{shell}");
     }
     let (help, _) = lab.ok("reconstruct --help");
-    assert!(help.contains("--slices-per-pass") && help.contains("[default: 180]"), "{help}");
+    assert!(help.contains("--slices-per-pass") && help.contains("[default: edge]"), "{help}");
     assert_eq!(lab.ok("reco --help").0, help);
     lab.ok("--version");
 }

@@ -157,8 +157,11 @@ fn the_axis_of_an_extended_field_is_found() {
     assert!((found - 20.25).abs() < 0.1, "{err}");
     assert!(error(&lab.read("r"), &volume(99, ROWS)) < 0.2);
     // a whole turn far off the middle is told what it could have
-    let (_, err) = lab.ok("reconstruct --projections p --overall-angle 360 --center 20.25 --output plain");
-    assert!(err.contains("14.2 bins off the middle") && err.contains("--extended-field"), "{err}");
+    for (output, center) in [("given", "20.25"), ("found", "auto:overlap")] {
+        let args = format!("--projections p --overall-angle 360 --center {center} --output {output}");
+        let (_, err) = lab.ok(&format!("reconstruct {args}"));
+        assert!(err.contains("14.2 bins off the middle") && err.contains("--extended-field"), "{err}");
+    }
 }
 
 #[test]

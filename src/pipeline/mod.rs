@@ -58,6 +58,9 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         reporter.note(&format!("note: {axis}"));
         job.to_mut().center = Center::At(axis.value);
         source = source.with_axis_of(&job)?;
+        for note in &source.scan.notes {
+            reporter.note(&format!("note: {note}"));
+        }
     }
     let (job, scan) = (&*job, &source.scan);
     if job.dry_run {
