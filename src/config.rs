@@ -2,29 +2,40 @@
 //!
 //! Precedence: a flag wins over the run file, that over the default. A run file's keys are the flags' names.
 
+mod input;
+mod run_file;
+mod spans;
+mod steps;
+
+pub use input::Input;
+pub use run_file::{FACTS, merge, run_file};
+pub use spans::{Ranges, Span};
+
 use crate::center::Method;
-use crate::cli::{ReconstructArgs, StepArgs, Text};
+use crate::cli::{ReconstructArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
-use crate::io::{Dtype, Hdf5Input, Target, hdf5, read_text};
+use crate::io::{Dtype, Target};
 use crate::kernelgen::Padding;
-use crate::preprocess::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+use crate::preprocess::Steps;
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
 use crate::shard::Shard;
 use crate::spectrum::Filter;
 use clap::CommandFactory;
+use input::input;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
+use steps::parse_steps;
 
 /// Largest angle in degrees, either way; cosines of larger ones say little.
 pub const MAX_ANGLE: f64 = 1e9;
 
 /// Largest side of a slice.
 const MAX_SIZE: usize = 1 << 16;
-/// Largest length of a phase filter in pixels.
-const MAX_PHASE_LENGTH: f64 = 1000.0;
+/// Most bins that are one.
+const MAX_BINNING: usize = 64;
 
 /// A run, typed and checked.
 #[derive(Clone, Debug)]
@@ -88,24 +99,6 @@ pub struct Job {
     pub verbosity: i8,
     /// The merged flags and keys, for the report and `--save-config`.
     pub resolved: ReconstructArgs,
-}
-
-/// Where the data come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// One sinogram a page.
-    Sinograms(String),
-    /// One projection a page, with fields.
-    Projections { path: String, flats: Option<String>, flats2: Option<String>, darks: Option<String>, median: bool },
-    /// One projection a frame, with fields and angles.
-    Hdf5 { input: Hdf5Input, median: bool },
-}
-
-impl Input {
-    /// Whether fields are medians instead of means.
-    pub fn median(&self) -> bool {
-        matches!(self, Input::Projections { median: true, .. } | Input::Hdf5 { median: true, .. })
-    }
 }
 
 /// Where the rotation axis is.
@@ -173,194 +166,6 @@ pub enum ProgressKind {
     Plain,
     Json,
     None,
-}
-
-/// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    start: usize,
-    end: Option<usize>,
-    step: usize,
-}
-
-impl Span {
-    /// Reads a span; `A` alone is that one number, an open end goes to the last.
-    pub fn parse(text: &str, flag: &str) -> Result<Self> {
-        let wrong = |why: &str| {
-            Error::usage(format!("{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"))
-        };
-        let number = |part: &str| match part.trim().parse::<usize>() {
-            // one more must be a number, too
-            Ok(value) if value < usize::MAX => Ok(value),
-            _ => Err(wrong("is not a range")),
-        };
-        let (range, step) = match text.split_once(':') {
-            Some((range, step)) => (range, number(step)?),
-            None => (text, 1),
-        };
-        if step == 0 {
-            return Err(wrong("has a step of 0"));
-        }
-        let (start, end) = match range.split_once("..") {
-            None => {
-                let one = number(range)?;
-                (one, Some(one + 1))
-            }
-            Some((start, end)) => {
-                let start = if start.trim().is_empty() { 0 } else { number(start)? };
-                let end = match end.trim().strip_prefix('=') {
-                    Some(last) => Some(number(last)? + 1),
-                    None if end.trim().is_empty() => None,
-                    None => Some(number(end)?),
-                };
-                (start, end)
-            }
-        };
-        if end.is_some_and(|end| end <= start) {
-            return Err(wrong("is empty"));
-        }
-        Ok(Span { start, end, step })
-    }
-
-    /// The numbers below `length`; past it is an error that names `what` there is too little of.
-    pub fn within(&self, length: usize, flag: &str, what: &str) -> Result<Vec<usize>> {
-        let end = self.end.unwrap_or(length);
-        if end > length || self.start >= end {
-            return Err(Error::usage(format!(
-                "{flag}: {}..{end} goes past the {length} {what} that there are (0..{length})",
-                self.start
-            )));
-        }
-        Ok((self.start..end).step_by(self.step).collect())
-    }
-}
-
-/// Several spans, separated by commas.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ranges(Vec<Span>);
-
-impl Ranges {
-    fn parse(text: &str, flag: &str) -> Result<Self> {
-        text.split(',').map(|part| Span::parse(part, flag)).collect::<Result<_>>().map(Ranges)
-    }
-
-    /// For every number below `length`, whether it is in one of the spans.
-    pub fn marks(&self, length: usize, flag: &str, what: &str) -> Result<Vec<bool>> {
-        let mut marks = vec![false; length];
-        for span in &self.0 {
-            for index in span.within(length, flag, what)? {
-                marks[index] = true;
-            }
-        }
-        Ok(marks)
-    }
-}
-
-/// The table of a run's record that is not about what to do, but about what was done.
-pub const FACTS: &str = "facts";
-
-/// Merges flags over the run file that `--config` names, if any.
-pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
-    let Some(path) = flags.config.clone() else {
-        return Ok(flags);
-    };
-    let text = read_text(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
-    let table: toml::Table = toml::from_str(&text)
-        .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
-    check_keys(&table, &path)?;
-    let file: ReconstructArgs = toml::from_str(&text)
-        .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
-
-    let to_table = |args: &ReconstructArgs| {
-        toml::Table::try_from(args).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))
-    };
-    let mut merged = to_table(&file)?;
-    let over = to_table(&flags)?;
-    // a flag also drops what it contradicts in the file
-    for (flag, other) in CONTRADICTIONS {
-        if over.contains_key(*flag) {
-            merged.remove(*other);
-        }
-    }
-    merged.extend(over);
-    let mut args: ReconstructArgs =
-        merged.try_into().map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
-    args.config = flags.config;
-    args.save_config = flags.save_config;
-    args.dry_run = flags.dry_run;
-    args.verbose = flags.verbose;
-    args.quiet = flags.quiet;
-    Ok(args)
-}
-
-/// Flags that replace another key of the run file.
-const CONTRADICTIONS: &[(&str, &str)] = &[
-    ("sinograms", "projections"),
-    ("sinograms", "hdf5"),
-    ("projections", "sinograms"),
-    ("projections", "hdf5"),
-    ("hdf5", "sinograms"),
-    ("hdf5", "projections"),
-    ("hdf5-angles", "angles"),
-    ("hdf5-angles", "overall-angle"),
-    ("hdf5-angles", "start-angle"),
-    ("angles", "hdf5-angles"),
-    ("overall-angle", "hdf5-angles"),
-    ("start-angle", "hdf5-angles"),
-    ("angles", "overall-angle"),
-    ("angles", "start-angle"),
-    ("overall-angle", "angles"),
-    ("start-angle", "angles"),
-    ("minus-log", "no-minus-log"),
-    ("no-minus-log", "minus-log"),
-    ("self-test", "no-self-test"),
-    ("no-self-test", "self-test"),
-    ("range", "percentile"),
-    ("percentile", "range"),
-    ("overwrite", "resume"),
-    ("resume", "overwrite"),
-];
-
-/// Keys that a run file may have: the long flags, less those about the run file itself.
-fn known_keys() -> Vec<String> {
-    const NOT_KEYS: [&str; 6] = ["config", "save-config", "dry-run", "verbose", "quiet", "help"];
-    crate::cli::Cli::command()
-        .find_subcommand("reconstruct")
-        .map(|command| {
-            command
-                .get_arguments()
-                .filter_map(|a| a.get_long())
-                .filter(|name| !NOT_KEYS.contains(name))
-                .map(str::to_owned)
-                .collect()
-        })
-        .unwrap_or_default()
-}
-
-fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
-    let known = known_keys();
-    for key in table.keys() {
-        if key != FACTS && !known.contains(key) {
-            let nearest = known
-                .iter()
-                // nothing like a flag is that long
-                .filter(|_| key.len() < 64)
-                .map(|name| (strsim::damerau_levenshtein(name, key), name))
-                .min()
-                .filter(|(distance, _)| *distance <= 3);
-            let hint = match nearest {
-                Some((_, name)) => format!("did you mean `{name}`?"),
-                None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
-            };
-            return Err(Error::usage(format!("--config {}: unknown key `{key}`; {hint}", path.display())));
-        }
-    }
-    Ok(())
-}
-
-/// The merged run as the text of a run file.
-pub fn run_file(args: &ReconstructArgs) -> Result<String> {
-    toml::to_string(args).map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}")))
 }
 
 /// A size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
@@ -440,154 +245,6 @@ fn parse_length(text: &str, flag: &str) -> Result<PixelSize> {
             "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
         ))),
     }
-}
-
-/// A number above 0 that a flag must have.
-fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
-    match value {
-        Some(value) if value.is_finite() && value > 0.0 => Ok(value),
-        Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0"))),
-        None => Err(Error::usage(format!("--phase: needs {flag}, too: {what}"))),
-    }
-}
-
-/// The steps before the filter, with what they need; `transmissions` says that the data are some before -log.
-fn parse_steps(args: &ReconstructArgs, pixel_size: Option<&PixelSize>, transmissions: bool) -> Result<Steps> {
-    let given = &args.steps;
-    let (hdf5, projections) = (args.input.hdf5.is_some(), args.input.sinograms.is_none());
-    if !projections {
-        for (flag, is_given) in [
-            ("--remove-outliers", given.remove_outliers.is_some()),
-            ("--phase", given.phase.is_some()),
-            ("--tilt", given.tilt.is_some()),
-        ] {
-            if is_given {
-                return Err(Error::usage(format!("{flag}: works on whole projections; give --projections or --hdf5")));
-            }
-        }
-    }
-    // what an HDF5 file has is not known yet
-    if given.dark_scale.is_some() && args.input.darks.is_none() && !hdf5 {
-        return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
-    }
-    if given.normalize_air.is_some() && !transmissions && !hdf5 {
-        return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
-    }
-    Ok(Steps {
-        dark_scale: match given.dark_scale {
-            Some(scale) if !(0.0..=1e6).contains(&scale) => {
-                return Err(Error::usage(format!("--dark-scale: {scale} is not a factor, 0 to 1e6")));
-            }
-            scale => scale.map(|scale| scale as f32),
-        },
-        outliers: given.remove_outliers.as_ref().map(|text| parse_outliers(&text.0)).transpose()?,
-        air: given.normalize_air.as_ref().map(|text| parse_air(&text.0, projections)).transpose()?,
-        tilt: match given.tilt {
-            Some(degrees) if !(-MAX_TILT..=MAX_TILT).contains(&degrees) => {
-                return Err(Error::usage(format!(
-                    "--tilt: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; turn the projections before"
-                )));
-            }
-            degrees => degrees.filter(|degrees| *degrees != 0.0).map(|degrees| Tilt { degrees }),
-        },
-        phase: parse_phase(given, pixel_size)?,
-        stripes: given.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?.concat(),
-    })
-}
-
-/// Most bins that are one.
-const MAX_BINNING: usize = 64;
-
-/// Largest turn of the detector in degrees, either way.
-const MAX_TILT: f64 = 10.0;
-
-fn parse_outliers(text: &str) -> Result<Outliers> {
-    let (numbers, both) = match text.trim().strip_suffix("both").and_then(|rest| rest.trim_end().strip_suffix(',')) {
-        Some(numbers) => (numbers, true),
-        None => (text, false),
-    };
-    let (size, threshold) = numbers.split_once(',').unwrap_or_default();
-    match (size.trim().parse(), threshold.trim().parse::<f32>()) {
-        (Ok(size), Ok(threshold))
-            if (3..=LARGEST_NEIGHBOURHOOD).contains(&size)
-                && size % 2 == 1
-                && threshold.is_finite()
-                && threshold >= 0.0 =>
-        {
-            Ok(Outliers::new(size, threshold, both))
-        }
-        _ => Err(Error::usage(format!(
-            "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both: an odd number of pixels, 3 to \
-             {LARGEST_NEIGHBOURHOOD}, and counts from 0 on"
-        ))),
-    }
-}
-
-fn parse_air(text: &str, projections: bool) -> Result<Air> {
-    let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    match parts.as_deref() {
-        Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
-        Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
-            true => Ok(Air::Region(Roi { x, y, width, height })),
-            false => {
-                Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5"))
-            }
-        },
-        _ => Err(Error::usage(format!(
-            "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
-        ))),
-    }
-}
-
-fn parse_phase(given: &StepArgs, pixel_size: Option<&PixelSize>) -> Result<Option<Paganin>> {
-    let Some(name) = &given.phase else {
-        for (flag, is_given) in [
-            ("--energy-kev", given.energy_kev.is_some()),
-            ("--distance", given.distance.is_some()),
-            ("--delta-beta", given.delta_beta.is_some()),
-            ("--unsharp", given.unsharp.is_some()),
-        ] {
-            if is_given {
-                return Err(Error::usage(format!("{flag}: belongs to --phase paganin, which is missing")));
-            }
-        }
-        return Ok(None);
-    };
-    allowed(name, "phase")?;
-    let energy = positive(given.energy_kev, "--energy-kev", "an energy in keV")?;
-    let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
-    let Some(distance) = &given.distance else {
-        return Err(Error::usage("--phase: needs --distance, too: from sample to detector, such as 50mm"));
-    };
-    let Some(distance) = parse_length(&distance.0, "--distance")?.metres() else {
-        return Err(Error::usage(format!("--distance: `{}` has no unit; write it like 50mm or 0.05m", distance.0)));
-    };
-    let Some(pixel) = pixel_size.and_then(PixelSize::metres) else {
-        return Err(Error::usage("--phase: needs --pixel-size with its unit, too, such as 0.65um"));
-    };
-    let mut paganin = Paganin::new(energy, distance, pixel, ratio);
-    if !(0.0..=MAX_PHASE_LENGTH).contains(&paganin.length) {
-        return Err(Error::usage(format!(
-            "--phase: energy, distance, pixel size and ratio make a filter {:.3e} pixels wide, more than \
-             {MAX_PHASE_LENGTH}; check their units",
-            paganin.length
-        )));
-    }
-    if let Some(text) = &given.unsharp {
-        let parts: Option<Vec<f64>> = text.0.split(',').map(|part| part.trim().parse().ok()).collect();
-        paganin.unsharp = match parts.as_deref() {
-            Some(&[sigma, amount]) if sigma > 0.0 && sigma <= 1000.0 && (0.0..=1000.0).contains(&amount) => {
-                Some(Unsharp { sigma, amount })
-            }
-            _ => {
-                return Err(Error::usage(format!(
-                    "--unsharp: `{}` is not SIGMA,AMOUNT: pixels above 0 and a factor from 0 on, both up to 1000",
-                    text.0
-                )));
-            }
-        };
-    }
-    Ok(Some(paganin))
 }
 
 /// `auto` or one of the slice modes.
@@ -828,68 +485,6 @@ fn allowed(word: &str, flag: &str) -> Result<String> {
     }
 }
 
-fn input(args: &ReconstructArgs) -> Result<Input> {
-    let given = &args.input;
-    let median = || Ok(allowed(given.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median");
-    let kinds = [
-        ("--sinograms", given.sinograms.is_some()),
-        ("--projections", given.projections.is_some()),
-        ("--hdf5", given.hdf5.is_some()),
-    ];
-    let kinds: Vec<&str> = kinds.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect();
-    if kinds.len() > 1 {
-        return Err(Error::usage(format!("{}: give one of them", kinds.join(" and "))));
-    }
-    if let Some(file) = &given.hdf5 {
-        return hdf5_input(args, file, median()?);
-    }
-    for (flag, value) in [
-        ("--hdf5-data", &given.hdf5_data),
-        ("--hdf5-flats", &given.hdf5_flats),
-        ("--hdf5-darks", &given.hdf5_darks),
-        ("--hdf5-angles", &given.hdf5_angles),
-    ] {
-        if value.is_some() {
-            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing")));
-        }
-    }
-    match (&args.input.sinograms, &args.input.projections) {
-        (None, None) => {
-            Err(Error::usage("--sinograms, --projections or --hdf5: missing, one of them says what to reconstruct"))
-        }
-        (Some(path), _) => {
-            for (flag, value) in
-                [("--flats", &args.input.flats), ("--flats2", &args.input.flats2), ("--darks", &args.input.darks)]
-            {
-                if value.is_some() {
-                    return Err(Error::usage(format!(
-                        "{flag}: works with --projections; sinograms are taken as already corrected"
-                    )));
-                }
-            }
-            Ok(Input::Sinograms(path.clone()))
-        }
-        (None, Some(path)) => {
-            if args.input.flats.is_none() {
-                for (flag, value) in [("--darks", &args.input.darks), ("--flats2", &args.input.flats2)] {
-                    if value.is_some() {
-                        return Err(Error::usage(format!(
-                            "{flag}: needs --flats, too; without it nothing would be corrected"
-                        )));
-                    }
-                }
-            }
-            Ok(Input::Projections {
-                path: path.clone(),
-                flats: args.input.flats.clone(),
-                flats2: args.input.flats2.clone(),
-                darks: args.input.darks.clone(),
-                median: median()?,
-            })
-        }
-    }
-}
-
 /// A file with this extension that is made of a job's slices: `name-2of8.json` for shard 2 of 8, which has a part of them.
 fn beside(path: &Option<PathBuf>, flag: &str, extension: &str, shard: Option<Shard>) -> Result<Option<PathBuf>> {
     let Some(path) = path else { return Ok(None) };
@@ -907,36 +502,6 @@ fn beside(path: &Option<PathBuf>, flag: &str, extension: &str, shard: Option<Sha
     Ok(Some(path.with_file_name(name)))
 }
 
-fn hdf5_input(args: &ReconstructArgs, file: &str, median: bool) -> Result<Input> {
-    hdf5::built_in()?;
-    let given = &args.input;
-    for (flag, value) in [("--flats", &given.flats), ("--flats2", &given.flats2), ("--darks", &given.darks)] {
-        if value.is_some() {
-            return Err(Error::usage(format!(
-                "{flag}: works with --projections; --hdf5 takes the fields of its file, see --hdf5-flats and --hdf5-darks"
-            )));
-        }
-    }
-    let angles = [
-        ("--angles", args.scan.angles.is_some()),
-        ("--overall-angle", args.scan.overall_angle.is_some()),
-        ("--start-angle", args.scan.start_angle.is_some()),
-    ];
-    if let (Some(_), Some((flag, _))) = (&given.hdf5_angles, angles.iter().find(|(_, is_given)| *is_given)) {
-        return Err(Error::usage(format!("--hdf5-angles and {flag}: give one of them")));
-    }
-    Ok(Input::Hdf5 {
-        input: Hdf5Input {
-            file: file.into(),
-            data: given.hdf5_data.clone(),
-            flats: given.hdf5_flats.clone(),
-            darks: given.hdf5_darks.clone(),
-            angles: given.hdf5_angles.clone(),
-        },
-        median,
-    })
-}
-
 /// The contiguous pieces of at most `most` of a list of slices.
 pub fn pieces(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
@@ -945,7 +510,8 @@ pub fn pieces(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{InputArgs, ScanArgs};
+    use crate::cli::{InputArgs, ScanArgs, StepArgs};
+    use crate::preprocess::{Air, Outliers, Stripes, Unsharp};
 
     fn args() -> ReconstructArgs {
         ReconstructArgs { input: sinograms(), output: Some("r".into()), ..Default::default() }
