@@ -35,6 +35,8 @@ pub struct Scan {
     pub center: f64,
     /// How rows become longer than the detector.
     pub field: Option<ExtendedField>,
+    /// Bytes of the host's memory that reading holds whatever the chunks are; none until there is a reader.
+    pub held: u64,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
     /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
@@ -153,7 +155,7 @@ impl Scan {
         };
         let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        Ok(Scan { geometry, center, field, slices, whole, used, notes })
+        Ok(Scan { geometry, center, field, held: 0, slices, whole, used, notes })
     }
 }
 
@@ -577,7 +579,10 @@ impl Plan {
         for b in &self.device_bytes {
             line("", format!("{:<20}{}", b.what, human(b.bytes)));
         }
-        line("host memory", human(self.host_bytes));
+        line("host memory", human(self.host_bytes + scan.held));
+        if scan.held > 0 {
+            line("", format!("{:<20}{}", "filtered as one", human(scan.held)));
+        }
         let updates = Plan::updates(scan) / 1e9;
         line(
             "work",

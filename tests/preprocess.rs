@@ -144,6 +144,12 @@ fn the_phase_filter_does_not_depend_on_chunks() {
     let whole = lab.slices(args, "whole");
     let chunks = lab.slices(&format!("{args} --device-memory 300K"), "chunks");
     assert!(chunks == whole, "chunks");
+    // 45 rows of 24 projections of 40 bins are filtered together
+    let little = lab.slices(&format!("{args} --memory 700K"), "little");
+    assert!(little == whole, "memory");
+    let (plan, _) = lab.ok(&format!("reconstruct {args} --memory 700K --dry-run"));
+    assert!(plan.contains("filtered as one     168.8 KiB"), "{plan}");
+    lab.fails(&format!("reconstruct {args} --memory 60K --output out"), 2, &["--memory: 60.0 KiB", "--phase"]);
     let part = lab.slices(&format!("{args} --rows 14..19"), "part");
     assert!(part.pages == whole.pages[14..19], "rows");
     // and is close to the filter of whole projections

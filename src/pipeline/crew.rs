@@ -45,15 +45,27 @@ impl Member {
 }
 
 /// The devices that a job asks for, and the memory of the host that each may use, in bytes.
-pub(super) fn chosen(job: &Job) -> Result<(Vec<FoundDevice>, u64)> {
+pub(super) fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, u64)> {
     let devices = job.device.select(&device::enumerate()?)?;
-    let each = host_budget(job) / devices.len().max(1) as u64;
+    let each = host_budget(job, scan)? / devices.len().max(1) as u64;
     Ok((devices, each))
 }
 
-/// Memory of the host for the whole run, in bytes.
-pub(super) fn host_budget(job: &Job) -> u64 {
-    job.memory.unwrap_or_else(|| available_memory() / 2)
+/// Memory of the host for the chunks of the whole run, in bytes.
+///
+/// # Errors
+/// [`Error::Usage`] when it is not more than what reading holds.
+pub(super) fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
+    let all = job.memory.unwrap_or_else(|| available_memory() / 2);
+    match all.checked_sub(scan.held) {
+        Some(left) if left > 0 => Ok(left),
+        _ => Err(Error::usage(format!(
+            "--memory: {} are not enough: --phase and --tilt filter rows of all projections together, which takes {}; give \
+             more, or fewer projections with --projection-range",
+            human(all),
+            human(scan.held)
+        ))),
+    }
 }
 
 /// Plans for a device, trusting its driver but for what is known.
@@ -72,7 +84,7 @@ pub(super) fn prepare(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, re
 /// # Errors
 /// The first device's, if none can be used; a usage error always counts.
 pub(super) fn muster(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Vec<Member>> {
-    let (devices, host) = chosen(job)?;
+    let (devices, host) = chosen(job, scan)?;
     let results: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             devices.iter().map(|found| scope.spawn(move || enlist(job, scan, found, host, reporter))).collect();

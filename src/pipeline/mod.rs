@@ -64,7 +64,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     }
     let (job, scan) = (&*job, &source.scan);
     if job.dry_run {
-        let (devices, host) = chosen(job)?;
+        let (devices, host) = chosen(job, scan)?;
         for found in &devices {
             let plan = prepare(job, scan, found, host, &reporter)?;
             print!("{}", plan.describe(job, scan, &found.facts));
@@ -122,7 +122,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             reporter: &reporter,
             cancelled,
             // one file is written in order: what comes early waits in a part of the memory
-            window: single.then(|| (host_budget(job) / 4 / slice_bytes.max(1)) as usize),
+            window: if single { Some((host_budget(job, scan)? / 4 / slice_bytes.max(1)) as usize) } else { None },
             target,
             middle,
             overview: overview.as_ref(),

@@ -64,7 +64,7 @@ impl Source {
             false => (stack.height(), stack.len()),
         };
         let shape = StackShape { slices, projections, bins: stack.width(), binning: job.binning, angles, shifts };
-        let scan = Scan::new(job, &shape)?;
+        let mut scan = Scan::new(job, &shape)?;
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
         }
@@ -76,6 +76,8 @@ impl Source {
         let phase = job.preprocess.phase.map_or(0, |paganin| paganin.halo());
         let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
+        let block_rows = block.map_or(0, |block| block.min(stack.height()));
+        scan.held = 4 * (block_rows * scan.used.len() * stack.width()) as u64;
         let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
@@ -88,7 +90,7 @@ impl Source {
 
     /// The same data with the axis of another job.
     pub fn with_axis_of(self, job: &Job) -> Result<Source> {
-        let scan = Scan::new(job, &self.shape)?;
+        let scan = Scan { held: self.scan.held, ..Scan::new(job, &self.shape)? };
         Ok(Source { scan, ..self })
     }
 
