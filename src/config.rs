@@ -43,7 +43,7 @@ pub struct Job {
     pub input: Input,
     /// Bins and rows of the detector that are one; everything but the axis counts these.
     pub binning: usize,
-    /// `None` where there are flats.
+    /// As it was asked for; `None` means that it is taken where there are flats.
     pub minus_log: Option<bool>,
     pub angles: AngleSource,
     /// Of these `exclude` leaves some out; all of them if none.

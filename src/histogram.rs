@@ -5,6 +5,7 @@
 //! neighbouring `f32` at the larger magnitude. When the range grows so does `e`, and neighbouring bins become one; so any
 //! parts of the data, added up in any order, lead to the same counts.
 
+use crate::numbers::floor;
 use serde::{Serialize, Serializer};
 
 /// Most bins. More than half of them are in use where the data have so many values.
@@ -61,12 +62,6 @@ impl Extent {
 /// The number of a value's bin. Bins are not narrower than the steps of `f32` at the value, so it is within 2^24.
 fn bin(value: f32, exponent: i32) -> i32 {
     floor(f64::from(value) * 2f64.powi(-exponent))
-}
-
-/// `f64::floor` of small numbers, without a call.
-fn floor(value: f64) -> i32 {
-    let whole = value as i32;
-    whole - i32::from(value < f64::from(whole))
 }
 
 impl Bins {

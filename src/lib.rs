@@ -29,6 +29,7 @@ pub mod kernelgen;
 pub mod known;
 pub mod margins;
 pub mod model;
+pub mod numbers;
 pub mod phantom;
 pub mod picture;
 pub mod pipeline;

@@ -60,7 +60,7 @@ impl Scan {
         };
         used.retain(|&p| !excluded[p]);
         if used.is_empty() {
-            return Err(Error::usage("--exclude: leaves no projection"));
+            return Err(Error::usage("--exclude: leaves no projection; leave out fewer, or widen --projection-range"));
         }
         let period = if job.extended_field { 360.0 } else { 180.0 };
         let pick = |values: &[f64]| used.iter().map(|&p| values[p]).collect::<Vec<f64>>();
@@ -100,9 +100,9 @@ impl Scan {
         };
 
         let (bins, binning) = (stack.bins, stack.binning as f64);
-        let detector = bins as f64 * binning;
-        let last = detector - 1.0;
-        let middle = last / 2.0;
+        let detector = bins * stack.binning;
+        let last = detector as f64 - 1.0;
+        let middle = geometry::default_axis(detector);
         let center = match job.center {
             Center::At(center) if !(0.0..=last).contains(&center) => {
                 return Err(Error::usage(format!(
@@ -135,7 +135,7 @@ impl Scan {
         let (bins, before) = field.as_ref().map_or((bins, 0), |field| (field.bins, field.before));
         let axis: Vec<f64> = axis.iter().map(|axis| axis + before as f64).collect();
         let off = (center - middle).abs();
-        if !job.extended_field && off > FAR_OFF * detector && widest_gap(&angles) < 90.0 {
+        if !job.extended_field && off > FAR_OFF * detector as f64 && widest_gap(&angles) < 90.0 {
             notes.push(format!(
                 "the axis is {off:.1} bins off the middle of a whole turn; --extended-field makes slices of twice its \
                  distance to the detector's other end"

@@ -177,7 +177,7 @@ impl Stack {
         let stack = Stack { binning, ..self };
         if stack.width() == 0 || stack.height() == 0 || stack.is_empty() {
             return Err(Error::usage(format!(
-                "--binning: {} is more than the {} {} pages of {}x{}",
+                "--binning: {} leaves nothing of the {} {} pages of {}x{}; give a smaller number",
                 binning.by,
                 stack.unbinned_len(),
                 stack.flag,

@@ -566,7 +566,7 @@ fn failed(path: &Path, error: &TiffError) -> Error {
         TiffError::IoError(e) => e.to_string(),
         e => e.to_string(),
     };
-    Error::output(path, format!("cannot be written: {cause}; make room or choose another --output"))
+    Error::output(path, format!("cannot be written: {cause}; make room or write to another place"))
 }
 
 /// A file that is removed again unless it is renamed.

@@ -1,5 +1,7 @@
 //! A detector that is turned about the beam: projections are turned back before their rows become sinograms.
 
+use crate::geometry::default_axis;
+use crate::numbers::floor;
 use multiversion::multiversion;
 use std::ops::Range;
 
@@ -35,7 +37,7 @@ impl Tilt {
         out: &mut [f32],
     ) {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
-        let middle = [bins, height].map(|n| (n as f64 - 1.0) / 2.0);
+        let middle = [bins, height].map(default_axis);
         let last = [bins, height].map(|n| n as i32 - 1);
         let mut places = vec![Place::default(); bins];
         for (row, line) in wanted.clone().zip(out.chunks_mut(bins)) {
@@ -100,12 +102,6 @@ fn interpolate(line: &mut [f32], places: &[Place], rows: [&[f32]; 4]) {
         }
         line[i] = sum;
     }
-}
-
-/// The whole number below; faster than the library's where processors have no instruction for it.
-fn floor(x: f64) -> i32 {
-    let towards_zero = x as i32;
-    towards_zero - i32::from(f64::from(towards_zero) > x)
 }
 
 /// Weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
