@@ -11,7 +11,7 @@
  *   GUARD         zero bins before and after each row of the compound sinogram
  *   SPLIT         1 the second SLICES channels hold what is left of the first when they are stored as half
  *   PADDING       0 zero, 1 edge, 2 mirror: what continues a row beyond the detector
- *   GROUP         work-group of `measure_peaks`
+ *   GROUP         work-group of `pad_rows`, `multiply_spectrum` and `measure_peaks`: one for every row
  *   TILE          bins of a work-group of `interleave`, and its items in a row; it has TILE_ROWS of these
  *
  * Layouts
@@ -58,27 +58,33 @@ HELPER float padded(__global const float *row, int x, int bins, int length)
 #endif
 }
 
-/* Global size: length, pairs, SLICES. The batch starts at value `first` of `rows`; slices from `valid` on are 0. */
-__kernel void pad_rows(__global const float *restrict rows, __global float2 *restrict spectra, ulong first, int bins,
-                       int projections, int valid)
+/* Global size: GROUP, pairs, SLICES; work-group GROUP. The batch starts at value `first` of `rows`; slices from `valid` on
+ * are 0. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void pad_rows(__global const float *restrict rows, __global float2 *restrict spectra, ulong first, int bins, int length,
+              int projections, int valid)
 {
-    const int x = get_global_id(0), pair = get_global_id(1), slice = get_global_id(2);
-    const int length = get_global_size(0), pairs = get_global_size(1);
-    float2 value = (float2)(0.0f, 0.0f);
-    if (slice < valid) {
-        __global const float *row = rows + first + ((ulong)slice * projections + 2 * pair) * bins;
-        value.x = padded(row, x, bins, length);
-        if (2 * pair + 1 < projections)
-            value.y = padded(row + bins, x, bins, length);
+    const int pair = get_global_id(1), slice = get_global_id(2), pairs = get_global_size(1);
+    __global const float *row = rows + first + ((ulong)slice * projections + 2 * pair) * bins;
+    __global float2 *out = spectra + ((ulong)slice * pairs + pair) * length;
+    for (int x = get_local_id(0); x < length; x += GROUP) {
+        float2 value = (float2)(0.0f, 0.0f);
+        if (slice < valid) {
+            value.x = padded(row, x, bins, length);
+            if (2 * pair + 1 < projections)
+                value.y = padded(row + bins, x, bins, length);
+        }
+        out[x] = value;
     }
-    spectra[((ulong)slice * pairs + pair) * length + x] = value;
 }
 
-/* Global size: length, complex rows. The spectrum carries the 1 / length of the backward transform. */
-__kernel void multiply_spectrum(__global float2 *restrict spectra, __global const float *restrict spectrum)
+/* Global size: GROUP, complex rows; work-group GROUP. The spectrum carries the 1 / length of the backward transform. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void multiply_spectrum(__global float2 *restrict spectra, __global const float *restrict spectrum, int length)
 {
-    const int x = get_global_id(0);
-    spectra[(ulong)get_global_id(1) * get_global_size(0) + x] *= spectrum[x];
+    __global float2 *row = spectra + (ulong)get_global_id(1) * length;
+    for (int x = get_local_id(0); x < length; x += GROUP)
+        row[x] *= spectrum[x];
 }
 
 /* Filtered value of a projection, times the projection's relative weight w_p P / pi. */

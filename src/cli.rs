@@ -9,11 +9,11 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0   done
   1   compared unequal, or a kernel is wrong (bench, doctor)
-  2   usage: unknown flag or key, bad value
+  2   usage: unknown flag or key, bad value, bad profile
   3   input: missing, corrupt or inconsistent files
-  4   device or driver
+  4   device or driver, or no kernel is right on it
   5   output: disk full, permission, not empty
-  75  interrupted after a clean stop, run again with --resume";
+  75  interrupted after a clean stop: every slice that is there is whole; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -182,7 +182,7 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "MODE", value_parser = ["precise", "fast"], help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Slices that one kernel run reconstructs side by side: auto, 1, 2, 4, 8 or 16 [default: auto]
+    /// Slices that one kernel run reconstructs side by side: auto, 1, 2, 4, 8, 16, 32 or 64 [default: auto]
     #[arg(long, value_name = "N", help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices_per_pass: Option<Text>,
@@ -255,8 +255,8 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Running")]
     #[serde(skip)]
     pub dry_run: bool,
-    /// Wait for files that are still arriving, until nothing has come for so many seconds
-    #[arg(long, value_name = "SECONDS", help_heading = "Running")]
+    /// Wait for files that are still arriving, until nothing has come for so long, such as 90s or 10m
+    #[arg(long, value_name = "TIME", help_heading = "Running")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<Text>,
     /// Pages of the stack that --watch waits for [default: lines of --angles for projections, else what comes]
@@ -543,7 +543,7 @@ pub struct KernelArgs {
     pub interpolation: String,
     #[arg(long, default_value = "precise", value_parser = ["precise", "fast"])]
     pub mode: String,
-    /// auto, 1, 2, 4, 8 or 16
+    /// auto, 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, default_value = "auto")]
     pub slices_per_pass: String,
     /// Detector bins
@@ -587,7 +587,7 @@ pub struct BenchArgs {
     /// Only these modes: precise, fast
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
     pub mode: Vec<String>,
-    /// Only kernels of so many slices: 1, 2, 4, 8 or 16
+    /// Only kernels of so many slices: 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub slices_per_pass: Vec<String>,
     /// Side of a slice in pixels

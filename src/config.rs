@@ -24,6 +24,7 @@ use crate::shard::Shard;
 use crate::spectrum::Filter;
 use clap::CommandFactory;
 use input::input;
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -188,13 +189,17 @@ pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
     }
 }
 
-/// Longest wait that `--watch` takes, in seconds.
-const LONGEST_WAIT: f64 = 7.0 * 24.0 * 3600.0;
+/// Longest time that a flag takes.
+const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-fn parse_patience(text: &str) -> Result<Duration> {
-    match text.trim().parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_WAIT => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(Error::usage(format!("--watch: `{text}` is not a number of seconds above 0, such as 60"))),
+/// A length of time above 0, at most a week: `90s`, `10m`, `1h 30m`; a bare number is seconds.
+pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
+    let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match seconds.or_else(|| humantime::parse_duration(text.trim()).ok()) {
+        Some(time) if !time.is_zero() && time <= LONGEST_TIME => Ok(time),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a time above 0 and up to 7 days; write it like 90s, 10m or 1h, a bare number is seconds"
+        ))),
     }
 }
 
@@ -219,6 +224,17 @@ fn parse_roi(text: &str) -> Result<Roi> {
 
 /// Units of length, and how many metres they are.
 const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
+
+/// As `--pixel-size` takes it.
+impl fmt::Display for PixelSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)?;
+        match UNITS.iter().any(|(unit, _)| *unit == self.unit) {
+            true => f.write_str(&self.unit),
+            false => Ok(()),
+        }
+    }
+}
 
 impl PixelSize {
     /// The size in metres, if its unit was given.
@@ -455,7 +471,7 @@ impl Job {
             overwrite: args.overwrite,
             resume: args.resume,
             dry_run: args.dry_run,
-            watch: text(&args.watch).map(|t| parse_patience(&t)).transpose()?,
+            watch: text(&args.watch).map(|t| parse_time(&t, "--watch")).transpose()?,
             expect: args.expect,
             memory: text(&args.memory).map(|t| parse_size(&t, "--memory")).transpose()?,
             device_memory: text(&args.device_memory).map(|t| parse_size(&t, "--device-memory")).transpose()?,

@@ -21,6 +21,7 @@ mod extended;
 pub use extended::{ExtendedField, widest_gap};
 
 use crate::error::{Error, Result};
+use std::fmt;
 use std::ops::Range;
 
 /// How much each projection counts in the sum.
@@ -40,6 +41,13 @@ pub struct Roi {
     pub y: usize,
     pub width: usize,
     pub height: usize,
+}
+
+/// As `--roi` takes it.
+impl fmt::Display for Roi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{},{}", self.x, self.y, self.width, self.height)
+    }
 }
 
 impl Roi {

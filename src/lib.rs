@@ -28,6 +28,7 @@ pub mod io;
 pub mod kernelgen;
 pub mod known;
 pub mod margins;
+pub mod memory;
 pub mod model;
 pub mod numbers;
 pub mod phantom;

@@ -3,9 +3,9 @@
 use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
 use fbp::error::{Error, INTERRUPTED, Result};
+use fbp::report::results;
 use fbp::{commands, config, pipeline};
 use nix::sys::signal::{SigSet, Signal};
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,42 +26,42 @@ fn run(cli: Cli) -> Result<()> {
             let job = config::Job::new(config::merge(*args)?)?;
             pipeline::run(&job, &*cancelled_by_signals()?)
         }
-        Command::Devices(args) => print(&commands::devices(&args)?),
-        Command::Profiles { action } => print(&commands::profiles(&action)?),
-        Command::Kernel(args) => print(&commands::kernel(&args)?),
-        Command::Model(args) => print(&commands::model(&args)?),
+        Command::Devices(args) => results(&commands::devices(&args)?),
+        Command::Profiles { action } => results(&commands::profiles(&action)?),
+        Command::Kernel(args) => results(&commands::kernel(&args)?),
+        Command::Model(args) => results(&commands::model(&args)?),
         Command::Doctor(args) => {
             let (text, verdict) = commands::doctor(&args)?;
-            print(&text)?;
+            results(&text)?;
             verdict
         }
         Command::Bench(args) => {
             let (text, verdict) = commands::bench(&args)?;
-            print(&text)?;
+            results(&text)?;
             verdict
         }
         Command::Tune(args) => {
             let (text, verdict) = commands::tune(&args, &*cancelled_by_signals()?)?;
-            print(&text)?;
+            results(&text)?;
             verdict
         }
         Command::Center(args) => {
             let (text, verdict) = commands::center(&args)?;
-            print(&text)?;
+            results(&text)?;
             verdict
         }
-        Command::Preprocess(args) => print(&commands::preprocess(&args)?),
-        Command::Phantom(args) => print(&commands::phantom(&args)?),
+        Command::Preprocess(args) => results(&commands::preprocess(&args)?),
+        Command::Phantom(args) => results(&commands::phantom(&args)?),
         Command::Compare(args) => {
             let (text, verdict) = commands::compare(&args)?;
-            print(&text)?;
+            results(&text)?;
             verdict
         }
-        Command::Info(args) => print(&commands::info(&args)?),
+        Command::Info(args) => results(&commands::info(&args)?),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "fbp", &mut text);
-            print(&String::from_utf8_lossy(&text))
+            results(&String::from_utf8_lossy(&text))
         }
     }
 }
@@ -99,12 +99,4 @@ fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
         }
     });
     Ok(cancelled)
-}
-
-/// Results go to stdout; a reader that has seen enough (`| head`) is no error.
-fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Output(format!("standard output: {e}"))),
-        _ => Ok(()),
-    }
 }

@@ -581,7 +581,7 @@ impl Plan {
         }
         line("host memory", human(self.host_bytes + scan.held));
         if scan.held > 0 {
-            line("", format!("{:<20}{}", "filtered as one", human(scan.held)));
+            line("", format!("{:<20}{}", "steps before", human(scan.held)));
         }
         let updates = Plan::updates(scan) / 1e9;
         line(
@@ -654,34 +654,6 @@ pub fn human(bytes: u64) -> String {
         unit += 1;
     }
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
-}
-
-/// Memory that the process may use, in bytes: the least of what is free, the control group's limit and Slurm's.
-pub fn available_memory() -> u64 {
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    let mut available = u64::MAX;
-    if let Some(text) = read("/proc/meminfo")
-        && let Some(kib) = text
-            .lines()
-            .find_map(|line| line.strip_prefix("MemAvailable:"))
-            .and_then(|rest| rest.split_whitespace().next())
-            .and_then(|n| n.parse::<u64>().ok())
-    {
-        available = kib << 10;
-    }
-    for (limit, usage) in [
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ] {
-        let number = |path| read(path).and_then(|t| t.trim().parse::<u64>().ok());
-        if let Some(limit) = number(limit) {
-            available = available.min(limit.saturating_sub(number(usage).unwrap_or(0)));
-        }
-    }
-    if let Some(mib) = std::env::var("SLURM_MEM_PER_NODE").ok().and_then(|v| v.parse::<u64>().ok()) {
-        available = available.min(mib << 20);
-    }
-    if available == u64::MAX { 2 << 30 } else { available }
 }
 
 #[cfg(test)]

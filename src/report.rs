@@ -1,16 +1,28 @@
 //! What people and scripts see of a run: notes, progress, the summary and the JSON report.
 //!
-//! This is the only room that prints on stderr; stdout belongs to results.
+//! This is the only room that prints: results on stdout, the rest on stderr.
 
 use crate::config::ProgressKind;
 use crate::error::{Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+/// Writes results to stdout. A reader that has seen enough (`| head`) is no error.
+///
+/// # Errors
+/// [`Error::Output`] when they cannot be written.
+pub fn results(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(format!("standard output: {e}"))),
+        _ => Ok(()),
+    }
+}
 
 /// Prints for people, as much as they asked for, and appends the same to a log file.
 pub struct Reporter {

@@ -1,15 +1,16 @@
 //! `--hdf5`: the slices are those of the same data as TIFF, and odd files are refused.
 #![cfg(feature = "hdf5")]
 
-mod cli;
+#[path = "support/mod.rs"]
+mod support;
 
-use cli::{Lab, Pages, SMALL};
 use fbp::io::Hdf5Input;
 use hdf5_metno::types::{FixedAscii, VarLenUnicode};
 use hdf5_metno::{Dataset, File, H5Type};
 use std::fs;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use support::cli::{Lab, Pages, SMALL};
 
 const WIDTH: usize = SMALL.width;
 const FRAMES: usize = SMALL.projections;

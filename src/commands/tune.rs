@@ -4,7 +4,7 @@ use super::bench::{protocol, wanted};
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, scientific, three_digits};
 use crate::cache;
 use crate::cli::TuneArgs;
-use crate::config::ProgressKind;
+use crate::config::{ProgressKind, parse_time};
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::kernelgen::{KernelSpec, Problem, RowFilter};
@@ -43,9 +43,6 @@ const TURNS: std::ops::RangeInclusive<u32> = 2..=4;
 
 /// A kernel that is slower than the best by this factor is timed by one pass.
 const FAR: f64 = 3.0;
-
-/// For tests: a candidate that is fast and wrong, because its kernel is told of a few projections only.
-const PLANT: &str = "FBP_TEST_PLANT";
 
 /// A line of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -196,13 +193,7 @@ fn budget(args: &TuneArgs) -> Result<Duration> {
     let Some(text) = &args.budget else {
         return Ok(Duration::from_secs(if args.quick { 80 } else { 20 * 60 }));
     };
-    // a plain number is seconds
-    let seconds = text.parse().ok().map(Duration::from_secs);
-    match seconds.map_or_else(|| humantime::parse_duration(text), Ok) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        Ok(_) => Err(Error::usage("--budget: must be more than nothing")),
-        Err(e) => Err(Error::usage(format!("--budget: `{text}` is no time such as 90s, 10m or 1h ({e})"))),
-    }
+    parse_time(text, "--budget")
 }
 
 /// The kernels that tuned ones are compared with, one for each interpolation and mode.
@@ -389,7 +380,7 @@ impl Tuner<'_> {
                 }
             }
         }
-        if std::env::var_os(PLANT).is_some() {
+        if device::planted() {
             let planted = Candidate { key: format!("{PLANTED}{}", base.key), ..base.clone() };
             candidates.insert(1.min(candidates.len()), planted);
         }

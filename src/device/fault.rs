@@ -1,4 +1,5 @@
-//! A fault on purpose, so that tests can see what a broken driver leads to. For tests only.
+//! A fault on purpose, so that tests can see what a broken driver leads to: only in builds with the feature
+//! `test-hooks`, which no released program has.
 
 /// Faults, separated by commas:
 /// * part of a kernel's name, such as `vector` or `image`: these kernels go wrong;
@@ -6,8 +7,16 @@
 /// * `lost=D:N`: the device at place D of a run fails after N chunks.
 const VARIABLE: &str = "FBP_TEST_FAULT";
 
+/// Whether `fbp tune` also tries a candidate that is fast and wrong, because its kernel is told of a few projections only.
+pub(crate) fn planted() -> bool {
+    cfg!(feature = "test-hooks") && std::env::var_os("FBP_TEST_PLANT").is_some()
+}
+
 /// What was asked for, if anything.
 pub(super) fn asked() -> Option<String> {
+    if !cfg!(feature = "test-hooks") {
+        return None;
+    }
     std::env::var(VARIABLE).ok().filter(|words| !words.is_empty())
 }
 

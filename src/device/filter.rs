@@ -1,9 +1,9 @@
 //! Rows in, compound sinogram out: the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
-use super::session::{Session, SinogramStore};
+use super::session::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft::{self, HostFilter, RowTransform};
-use crate::kernelgen::{KernelSpec, PEAK_GROUP, Padding, RowFilter, RowWay, TILE, generate_filter};
+use crate::kernelgen::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, TILE, generate_filter};
 use crate::profile::Storage;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
@@ -53,9 +53,24 @@ struct Shape {
     guard: usize,
     storage: Storage,
     rows: RowFilter,
+    /// Of the compound sinogram.
+    sinogram_bytes: usize,
 }
 
 impl Shape {
+    /// Complex values of the padded rows of all slices.
+    fn padded(&self) -> usize {
+        self.slices * self.pairs() * self.stride()
+    }
+
+    /// Makes sure that the rows of `valid` slices are there, from value `first` on, and a place for each in a pass.
+    fn expect_rows(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<()> {
+        if valid > self.slices {
+            return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
+        }
+        session.expect_room(rows, first + valid * self.projections * self.bins, "sinograms")
+    }
+
     /// Complex rows of one slice.
     fn pairs(&self) -> usize {
         self.projections.div_ceil(2)
@@ -103,7 +118,9 @@ impl RowStage {
         let FilterSetup { spec, rows, bins, projections, .. } = setup;
         let slices = spec.slices as usize;
         let guard = spec.texel.guard();
-        let mut shape = Shape { bins, projections, slices, guard, storage: spec.parameters.storage(), rows };
+        let storage = spec.parameters.storage();
+        let sinogram_bytes = sinogram_bytes(spec.texel, bins, projections, spec.element_bytes());
+        let mut shape = Shape { bins, projections, slices, guard, storage, rows, sinogram_bytes };
         let mut peak_bits = session.buffer(slices, CL_MEM_READ_WRITE, "peaks")?;
         session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
         let mut note = None;
@@ -162,7 +179,8 @@ impl RowStage {
     ) -> Result<Filtered> {
         self.ready(session, None)?;
         let part = projections.start / self.shape.projections;
-        let shape = Shape { projections: projections.len(), ..self.shape };
+        let least = self.shape.sinogram_bytes / self.shape.projections * projections.len();
+        let shape = Shape { projections: projections.len(), sinogram_bytes: least, ..self.shape };
         match &mut self.way {
             Way::Host(filter) => {
                 on_host(session, shape, rows, first, valid, sinogram, |rows, out| filter.run(projections, rows, out))
@@ -250,7 +268,6 @@ impl Kernels {
                 Filter::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
             }
         };
-        let values = shape.slices * shape.pairs() * shape.stride();
         Ok(Kernels {
             pad: session.kernel(&program, "pad_rows")?,
             peaks: session.kernel(&program, "measure_peaks")?,
@@ -262,7 +279,7 @@ impl Kernels {
                 .chunks(shape.projections)
                 .map(|part| session.constant_buffer(part, "projection weights"))
                 .collect::<Result<_>>()?,
-            spectra: session.buffer(values, CL_MEM_READ_WRITE, "padded rows")?,
+            spectra: session.buffer(shape.padded(), CL_MEM_READ_WRITE, "padded rows")?,
         })
     }
 
@@ -278,8 +295,8 @@ impl Kernels {
         reference.run(0..projections, &rows, &mut want);
         let buffer = session.constant_buffer(&rows, "noise")?;
         let out = session.buffer::<[f32; 2]>(bins, CL_MEM_WRITE_ONLY, "filtered noise")?;
-        let shape =
-            Shape { bins, projections, slices: 1, guard: 0, storage: spec.parameters.storage(), rows: setup.rows };
+        let storage = spec.parameters.storage();
+        let shape = Shape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
         self.fused(session, shape, &buffer, 0, 1, &out)?;
         let mut got = vec![[0f32; 2]; bins];
         session.read(&out, &mut got, "filtered noise")?;
@@ -296,15 +313,19 @@ impl Kernels {
 
     /// Two real rows into each complex one, as long as they lie in memory.
     fn pad(&self, session: &Session, s: Shape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
-        session
+        s.expect_rows(session, rows, first, valid)?;
+        session.expect_room(&self.spectra, s.padded(), "padded rows")?;
+        let launch = session
             .launch(&self.pad, "pad_rows")
             .handle(rows)?
             .handle(&self.spectra)?
             .value(first as u64)?
             .value(s.bins as i32)?
+            .value(s.stride() as i32)?
             .value(s.projections as i32)?
-            .value(valid as i32)?
-            .run(&[s.stride(), s.pairs(), s.slices], None)
+            .value(valid as i32)?;
+        // SAFETY: both buffers were checked; what is beyond the valid rows is not read.
+        unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
     }
 
     fn fused(
@@ -319,8 +340,10 @@ impl Kernels {
         let (Filter::Fused { kernel, turns }, RowWay::Fused { rows: side, .. }) = (&self.filter, s.rows.way) else {
             return Err(Error::Device("there is no fused filter".into()));
         };
+        s.expect_rows(session, rows, first, valid)?;
+        session.expect_room(out, s.padded(), "filtered rows")?;
         let items = RowFilter::items(s.rows.length);
-        session
+        let launch = session
             .launch(kernel, "filter_rows")
             .handle(rows)?
             .handle(out)?
@@ -329,8 +352,9 @@ impl Kernels {
             .value(first as u64)?
             .value(s.bins as i32)?
             .value(s.projections as i32)?
-            .value(valid as i32)?
-            .run(&[items, s.pairs().next_multiple_of(side), s.slices], Some(&[items, side, 1]))
+            .value(valid as i32)?;
+        // SAFETY: rows and output were checked, spectrum and factors have the length that the kernel was made for.
+        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), s.slices], Some(&[items, side, 1])) }
     }
 
     /// Filtered rows into `spectra`.
@@ -348,13 +372,13 @@ impl Kernels {
         let mut events = vec![self.pad(session, s, rows, first, valid)?];
         if let Filter::Transform { multiply, transform: Some(transform) } = &mut self.filter {
             events.push(transform.forward(session, &mut self.spectra)?);
-            events.push(
-                session
-                    .launch(multiply, "multiply_spectrum")
-                    .handle(&self.spectra)?
-                    .handle(&self.spectrum)?
-                    .run(&[s.rows.length, s.pairs() * s.slices], None)?,
-            );
+            let launch = session
+                .launch(multiply, "multiply_spectrum")
+                .handle(&self.spectra)?
+                .handle(&self.spectrum)?
+                .value(s.rows.length as i32)?;
+            // SAFETY: a work-group for each padded row, whose length is the spectrum's.
+            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs() * s.slices], Some(&[ROW_GROUP, 1])) }?);
             events.push(transform.backward(session, &mut self.spectra)?);
         }
         Ok(events)
@@ -369,35 +393,39 @@ impl Kernels {
         peak_bits: &mut Buffer<u32>,
         sinogram: &mut SinogramStore,
     ) -> Result<Vec<Event>> {
-        let weights = &self.weights[part];
+        let Some(weights) = self.weights.get(part) else {
+            return Err(Error::Device(format!("there is no part {part} of the projections")));
+        };
+        session.expect_room(weights, s.projections, "projection weights")?;
+        session.expect_room(&self.spectra, s.padded(), "padded rows")?;
+        session.expect_room(peak_bits, s.slices, "peaks")?;
+        session.expect_room(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?;
         let mut events = Vec::new();
         if s.storage == Storage::Half {
             events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);
-            events.push(
-                session
-                    .launch(&self.peaks, "measure_peaks")
-                    .handle(&self.spectra)?
-                    .handle(weights)?
-                    .handle(peak_bits)?
-                    .value(s.bins as i32)?
-                    .value(s.stride() as i32)?
-                    .value(s.projections as i32)?
-                    .run(&[PEAK_GROUP, s.pairs(), s.slices], Some(&[PEAK_GROUP, 1, 1]))?,
-            );
-        }
-        let width = (s.bins + 2 * s.guard).next_multiple_of(TILE[0]);
-        events.push(
-            session
-                .launch(&self.interleave, "interleave")
+            let launch = session
+                .launch(&self.peaks, "measure_peaks")
                 .handle(&self.spectra)?
                 .handle(weights)?
                 .handle(peak_bits)?
-                .handle(&sinogram.buffer)?
                 .value(s.bins as i32)?
                 .value(s.stride() as i32)?
-                .value(s.projections as i32)?
-                .run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1]))?,
-        );
+                .value(s.projections as i32)?;
+            // SAFETY: reads the bins of all rows, and writes a value for each slice.
+            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }?);
+        }
+        let width = (s.bins + 2 * s.guard).next_multiple_of(TILE[0]);
+        let launch = session
+            .launch(&self.interleave, "interleave")
+            .handle(&self.spectra)?
+            .handle(weights)?
+            .handle(peak_bits)?
+            .handle(&sinogram.buffer)?
+            .value(s.bins as i32)?
+            .value(s.stride() as i32)?
+            .value(s.projections as i32)?;
+        // SAFETY: all buffers were checked; bins and projections beyond them are not written.
+        events.push(unsafe { launch.run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1])) }?);
         events.extend(sinogram.publish(session)?);
         Ok(events)
     }

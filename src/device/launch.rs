@@ -1,10 +1,10 @@
 //! Back projection: one typed function for all of its kernels.
 
 use super::fault;
-use super::session::{Resources, Session, SinogramStore};
-use crate::error::Result;
+use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
+use crate::error::{Error, Result};
 use crate::geometry::{Geometry, Offset, slice_centre};
-use crate::kernelgen::KernelSource;
+use crate::kernelgen::KernelSpec;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -32,12 +32,17 @@ pub struct BackProjector {
     unit: f32,
     global: [usize; 2],
     local: [usize; 2],
+    /// Slices per pass, and bytes of the compound sinogram that it reads.
+    slices: usize,
+    sinogram_bytes: usize,
+    has_image: bool,
 }
 
 impl BackProjector {
     /// Builds the kernel for some projections of a scan, whose compound sinogram then holds these alone.
-    pub fn new(session: &Session, source: &KernelSource, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
-        let program = session.build(source)?;
+    pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
+        let source = spec.generate()?;
+        let program = session.build(&source)?;
         let shift = fault::shift(&source.name);
         let mut geometry = scan.part(projections);
         geometry.axis.iter_mut().for_each(|axis| *axis += shift);
@@ -66,10 +71,16 @@ impl BackProjector {
             unit: (std::f64::consts::PI / scan.projections() as f64) as f32,
             global: [offsets.blocks[0] * source.work_group[0], offsets.blocks[1] * source.work_group[1]],
             local: source.work_group,
+            slices: spec.slices as usize,
+            sinogram_bytes: sinogram_bytes(spec.texel, geometry.bins, geometry.projections(), spec.element_bytes()),
+            has_image: spec.texel.format().is_some(),
         })
     }
 
     /// Back-projects one compound sinogram into the `valid` slices that start at value `first` of `slices`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small for what the kernel reads or writes.
     pub fn run(
         &self,
         session: &Session,
@@ -79,12 +90,19 @@ impl BackProjector {
         first: usize,
         valid: usize,
     ) -> Result<Event> {
+        let [_, _, width, height] = self.roi.map(|side| side as usize);
+        session.expect_room(slices, first + valid * width * height, "slices")?;
+        session.expect_room(peaks, self.slices, "peaks")?;
+        session.expect_room(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
+        if valid > self.slices || sinogram.image.is_some() != self.has_image {
+            return Err(Error::Device(format!("{valid} slices, or this compound sinogram, are not this kernel's")));
+        }
         let launch = session.launch(&self.kernel, "backproject");
         let launch = match &sinogram.image {
             Some(image) => launch.handle(image)?,
             None => launch.handle(&sinogram.buffer)?,
         };
-        launch
+        let launch = launch
             .handle(&self.columns)?
             .handle(&self.rows)?
             .handle(&self.constants)?
@@ -98,7 +116,8 @@ impl BackProjector {
             .value(first as u64)?
             .value(valid as i32)?
             .value(self.unit)?
-            .value(self.centre)?
-            .run(&self.global, Some(&self.local))
+            .value(self.centre)?;
+        // SAFETY: the sizes were checked, tables and work-items were made for the region, and the kernel writes within it.
+        unsafe { launch.run(&self.global, Some(&self.local)) }
     }
 }

@@ -10,7 +10,7 @@ mod launch;
 mod select;
 mod session;
 
-pub(crate) use fault::lost;
+pub(crate) use fault::{lost, planted};
 pub use filter::{FilterSetup, Filtered, RowStage};
 pub use launch::BackProjector;
 pub use select::{DeviceList, DeviceSelector};

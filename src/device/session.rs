@@ -134,6 +134,19 @@ impl Session {
         unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)
     }
 
+    /// Makes sure that a buffer holds so many values.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when it does not.
+    pub(super) fn expect_room<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
+        let failed = |e| cl_error(&format!("asking for the size of {what}"), self.device_name(), e);
+        let (bytes, needed) = (buffer.size().map_err(failed)?, count.saturating_mul(std::mem::size_of::<T>()));
+        match needed <= bytes {
+            true => Ok(()),
+            false => Err(Error::Device(format!("{what} have {bytes} bytes on the device, {needed} are needed"))),
+        }
+    }
+
     /// A buffer that holds `data` and is only read.
     pub fn constant_buffer<T: Copy>(&self, data: &[T], what: &str) -> Result<Buffer<T>> {
         let mut buffer = self.buffer(data.len(), CL_MEM_READ_ONLY, what)?;
@@ -380,8 +393,11 @@ impl Launch<'_> {
     }
 
     /// Enqueues the kernel over `global` work-items, in work-groups of `local` or as the driver likes.
-    pub fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
-        // SAFETY: all pointers live through the call; every kernel checks its own bounds.
+    ///
+    /// # Safety
+    /// With these arguments and work-items the kernel stays within the memory that it was given.
+    pub unsafe fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
+        // SAFETY: all pointers live through the call; the caller answers for what the kernel does.
         unsafe {
             self.session.queue.enqueue_nd_range_kernel(
                 self.kernel.get(),
@@ -399,6 +415,11 @@ impl Launch<'_> {
     }
 }
 
+/// Bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
+pub(super) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
+    (bins + 2 * texel.guard()) * element_bytes * projections
+}
+
 /// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
 pub struct SinogramStore {
     pub(super) buffer: Buffer<u8>,
@@ -409,8 +430,8 @@ pub struct SinogramStore {
 impl SinogramStore {
     /// Room for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
     pub fn new(session: &Session, texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> Result<Self> {
-        let row = (bins + 2 * texel.guard()) * element_bytes;
-        let buffer = session.buffer(row * projections, CL_MEM_READ_WRITE, "the compound sinogram")?;
+        let bytes = sinogram_bytes(texel, bins, projections, element_bytes);
+        let buffer = session.buffer(bytes, CL_MEM_READ_WRITE, "the compound sinogram")?;
         let image = texel
             .format()
             .map(|format| images::create(&session.context, format, [bins, projections]))

@@ -8,6 +8,7 @@ use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,18 @@ pub enum Dtype {
     U16,
     /// 8-bit unsigned over a range
     U8,
+}
+
+/// As `--dtype` takes it.
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dtype::F32 => "f32",
+            Dtype::F16 => "f16",
+            Dtype::U16 => "u16",
+            Dtype::U8 => "u8",
+        })
+    }
 }
 
 impl Dtype {

@@ -14,7 +14,7 @@ use crate::profile::{
     Offsets, Parameters, Profile, Rounding, Rows, Sampler, Storage, Tensor, Texture, Vector,
 };
 use crate::spectrum::padded_length;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// A file of `cl/`: name and text.
 pub type ClFile = (&'static str, &'static str);
@@ -574,8 +574,19 @@ pub enum Padding {
     Mirror,
 }
 
-/// Work-group of the kernel that measures peaks.
-pub const PEAK_GROUP: usize = 64;
+/// As `--padding` takes it.
+impl fmt::Display for Padding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Padding::Zero => "zero",
+            Padding::Edge => "edge",
+            Padding::Mirror => "mirror",
+        })
+    }
+}
+
+/// Work-group of the kernels that go along a row.
+pub const ROW_GROUP: usize = 64;
 
 /// Work-group of the kernel that interleaves slices, whose first side are bins.
 pub const TILE: [usize; 2] = [32, 8];
@@ -599,13 +610,19 @@ pub enum RowWay {
     Host,
 }
 
-impl std::fmt::Display for RowWay {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for RowWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             RowWay::Transform => "by a transform",
             RowWay::Fused { .. } => "by one kernel",
             RowWay::Host => "on the host",
         })
+    }
+}
+
+impl fmt::Display for RowFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bins, {}", self.length, self.way)
     }
 }
 
@@ -683,7 +700,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     defines.number("CHANNELS", spec.texel.channels(spec.slices) as u32)?;
     defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
     defines.number("GUARD", spec.texel.guard() as u32)?;
-    defines.number("GROUP", PEAK_GROUP as u32)?;
+    defines.number("GROUP", ROW_GROUP as u32)?;
     defines.number("TILE", TILE[0] as u32)?;
     defines.number("TILE_ROWS", TILE[1] as u32)?;
     defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
@@ -694,7 +711,8 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     };
     defines.number("PADDING", padding)?;
     let mut files = vec![COMMON, HALVES, FILTER];
-    let mut name = format!("filter-for-{}", spec.name());
+    // not the kernel's name: kernels that read one layout share the program
+    let mut name = format!("filter-{}", spec.layout());
     if let RowWay::Fused { rows, parts } = filter.way {
         defines.number("LENGTH", filter.length as u32)?;
         defines.number("ROWS", rows as u32)?;

@@ -51,7 +51,7 @@ impl Checker {
         let mut filter = RowStage::new(session, setup)?;
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
         filter.store_rows(session, &self.rows, &mut sinogram)?;
-        let projector = BackProjector::new(session, &spec.generate()?, geometry, 0..told.unwrap_or(projections))?;
+        let projector = BackProjector::new(session, spec, geometry, 0..told.unwrap_or(projections))?;
         Ok(Prepared { filter, sinogram, projector })
     }
 

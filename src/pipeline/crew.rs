@@ -7,8 +7,9 @@ use crate::config::Job;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::known::KnownFailures;
+use crate::memory;
 use crate::model;
-use crate::plan::{Avoid, PIECES, Plan, Scan, available_memory, human};
+use crate::plan::{Avoid, PIECES, Plan, Scan, human};
 use crate::profile::ProfileStore;
 use crate::profile::facts::DeviceFacts;
 use crate::report::Reporter;
@@ -56,12 +57,13 @@ pub(super) fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, u64)> 
 /// # Errors
 /// [`Error::Usage`] when it is not more than what reading holds.
 pub(super) fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
-    let all = job.memory.unwrap_or_else(|| available_memory() / 2);
+    let all = job.memory.unwrap_or_else(|| memory::available() / 2);
     match all.checked_sub(scan.held) {
         Some(left) if left > 0 => Ok(left),
         _ => Err(Error::usage(format!(
-            "--memory: {} are not enough: --phase and --tilt filter rows of all projections together, which takes {}; give \
-             more, or fewer projections with --projection-range",
+            "--memory: {} are not enough: the steps before the filter hold {} (--phase and --tilt filter rows of all \
+             projections together, --stripes works on a sinogram for every thread); give more, or fewer projections with \
+             --projection-range",
             human(all),
             human(scan.held)
         ))),

@@ -145,18 +145,18 @@ impl Engine {
         filter.ready(&session, transform)?;
         let note = filter.note.take();
         // the first part of a band overwrites what the slices hold, the others add to it
-        let adding = spec.accumulating().generate()?;
+        let adding = spec.accumulating();
         let mut steps = Vec::new();
         for band in cut.bands(roi) {
             let first = (band.y - roi.y) * roi.width;
             for projections in cut.parts(geometry) {
-                let source = if projections.start == 0 { &source } else { &adding };
+                let kernel = if projections.start == 0 { spec } else { &adding };
                 let scan = Geometry { roi: band, ..geometry.clone() };
                 steps.push(Step {
                     rows: projections.start * bins..projections.end * bins,
                     band: first..first + band.pixels(),
                     last: projections.end == geometry.projections(),
-                    projector: BackProjector::new(&session, source, &scan, projections.clone())?,
+                    projector: BackProjector::new(&session, kernel, &scan, projections.clone())?,
                     projections,
                 });
             }
@@ -180,6 +180,11 @@ impl Engine {
             note,
             session,
         })
+    }
+
+    /// The session, for another engine on the same device: programs that both use are built once.
+    pub fn into_session(self) -> Session {
+        self.session
     }
 
     /// Makes the driver provide what it has promised: many allocate when memory is used first.

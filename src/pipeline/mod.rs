@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::io::{Dtype, Encoding, Present, SliceWriter, Target};
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
-use crate::report::Reporter;
+use crate::report::{Reporter, results};
 use crew::{chosen, host_budget, muster, prepare};
 use overview::{Overview, check_files};
 use record::{Claim, Identity, Record, known_range, middle, stamp};
@@ -67,7 +67,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         let (devices, host) = chosen(job, scan)?;
         for found in &devices {
             let plan = prepare(job, scan, found, host, &reporter)?;
-            print!("{}", plan.describe(job, scan, &found.facts));
+            results(&plan.describe(job, scan, &found.facts))?;
         }
         return Ok(());
     }

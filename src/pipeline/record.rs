@@ -14,7 +14,6 @@ use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
@@ -35,9 +34,8 @@ impl Identity {
         let mut facts = vec![
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("input", source.fingerprint()),
-            ("field-mode", job.input.median().to_string()),
+            ("field-mode", if job.input.median() { "median" } else { "mean" }.to_owned()),
             ("minus-log", source.preparation.correction.minus_log.to_string()),
-            ("steps", debug(&job.preprocess)),
             ("projections", digest(scan.used.iter().map(|p| format!("{p} ")))),
             ("angles", bits(&geometry.angles)),
             ("weights", bits(&geometry.weights)),
@@ -45,33 +43,33 @@ impl Identity {
             ("bins", geometry.bins.to_string()),
             ("extended-field", job.extended_field.to_string()),
             ("size", geometry.size.to_string()),
-            ("roi", debug(&geometry.roi)),
-            ("pixel-size", debug(&job.pixel_size)),
-            ("filter", debug(&job.filter)),
-            ("filter-cutoff", debug(&job.cutoff)),
-            ("padding", debug(&job.padding)),
-            ("mask", debug(&job.mask)),
-            ("dtype", debug(&job.dtype)),
+            ("roi", geometry.roi.to_string()),
+            ("filter", job.filter.to_string()),
+            ("filter-cutoff", job.cutoff.to_string()),
+            ("padding", job.padding.to_string()),
+            ("dtype", job.dtype.to_string()),
             ("kernel", each(&|m| m.engine.source.key.clone())),
-            ("filter-rows", each(&|m| debug(&m.plan.rows))),
+            ("filter-rows", each(&|m| m.plan.rows.to_string())),
             ("parts", each(&|m| m.plan.cut.projections.to_string())),
             ("device", each(&|m| format!("{}, {}, {}", m.facts().name, m.facts().platform, m.facts().driver))),
         ];
-        if let (Dtype::U8 | Dtype::U16, Scaling::Percentile(low, high)) = (job.dtype, job.scaling) {
-            facts.push((
-                "percentile",
-                format!("{low},{high} of {}", digest(scan.whole.iter().map(|s| format!("{s} ")))),
-            ));
-        }
-        if let (Dtype::U8 | Dtype::U16, Scaling::Fixed(low, high)) = (job.dtype, job.scaling) {
-            facts.push(("range", debug(&(low, high))));
+        facts.extend(job.preprocess.flags());
+        facts.extend(job.pixel_size.as_ref().map(|size| ("pixel-size", size.to_string())));
+        facts.extend(job.mask.map(|mask| ("mask", mask.to_string())));
+        if let Dtype::U8 | Dtype::U16 = job.dtype {
+            facts.push(match job.scaling {
+                Scaling::Percentile(low, high) => {
+                    ("percentile", format!("{low},{high} of {}", digest(scan.whole.iter().map(|s| format!("{s} ")))))
+                }
+                Scaling::Fixed(low, high) => ("range", pair((low, high))),
+            });
         }
         Identity(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// With the range that percentiles led to.
     pub fn with_range(mut self, range: (f32, f32)) -> Identity {
-        self.0.insert("range".into(), debug(&range));
+        self.0.insert("range".into(), pair(range));
         self
     }
 
@@ -89,8 +87,9 @@ impl Identity {
     }
 }
 
-fn debug(value: &impl Debug) -> String {
-    format!("{value:?}")
+/// As `--range` takes it.
+fn pair((low, high): (f32, f32)) -> String {
+    format!("{low},{high}")
 }
 
 /// The first half of a SHA-256.

@@ -77,8 +77,10 @@ impl Source {
         let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
-        scan.held = 4 * (block_rows * scan.used.len() * stack.width()) as u64;
         let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
+        // every thread takes the stripes out of a sinogram of its own
+        let stripes = rayon::current_num_threads() * preparation.memory(scan.used.len());
+        scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
+use std::fmt;
 
 /// Where there is nothing but air in every projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,16 @@ pub enum Air {
     Sides(usize, usize),
     /// A region of the projection, in pixels.
     Region(Roi),
+}
+
+/// As `--normalize-air` takes it.
+impl fmt::Display for Air {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Air::Sides(left, right) => write!(f, "{left},{right}"),
+            Air::Region(region) => region.fmt(f),
+        }
+    }
 }
 
 impl Air {

@@ -3,8 +3,9 @@
 use super::Outliers;
 use crate::error::{Error, Result};
 use crate::io::Stack;
+use crate::memory;
 use crate::numbers::ln;
-use crate::plan::{available_memory, human};
+use crate::plan::human;
 use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -132,7 +133,7 @@ impl Fields {
         };
         // a header of a few bytes can claim any size
         let needed = 4 * (2 + u64::from(flats2.is_some())) * (projections.width() * projections.height()) as u64;
-        let free = available_memory();
+        let free = memory::available();
         if needed > free {
             return Err(Error::Input(format!(
                 "{}: fields of {}x{} need {} of memory, {} are free",

@@ -48,6 +48,24 @@ pub struct Steps {
     pub stripes: Vec<Stripes>,
 }
 
+impl Steps {
+    /// Flags and values of the steps that were asked for, without dashes, in the order in which they are done.
+    pub fn flags(&self) -> Vec<(&'static str, String)> {
+        let stripes: Vec<String> = self.stripes.iter().map(Stripes::to_string).collect();
+        [
+            ("dark-scale", self.dark_scale.map(|scale| scale.to_string())),
+            ("remove-outliers", self.outliers.as_ref().map(Outliers::to_string)),
+            ("normalize-air", self.air.map(|air| air.to_string())),
+            ("tilt", self.tilt.map(|tilt| tilt.degrees.to_string())),
+            ("phase", self.phase.map(|phase| phase.to_string())),
+            ("stripes", Some(stripes.join(",")).filter(|text| !text.is_empty())),
+        ]
+        .into_iter()
+        .filter_map(|(flag, value)| Some((flag, value?)))
+        .collect()
+    }
+}
+
 /// What the data needed, or could not be mended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Repairs {

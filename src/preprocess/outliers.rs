@@ -1,6 +1,7 @@
 //! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
 
 use multiversion::multiversion;
+use std::fmt;
 use std::ops::Range;
 
 /// Pixels that are sorted side by side.
@@ -19,6 +20,13 @@ pub struct Outliers {
     both: bool,
     /// Pairs of places to be brought into order, one after the other, until the middle place holds the median.
     network: Vec<(usize, usize)>,
+}
+
+/// As `--remove-outliers` takes it.
+impl fmt::Display for Outliers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}{}", self.size, self.threshold, if self.both { ",both" } else { "" })
+    }
 }
 
 impl Outliers {

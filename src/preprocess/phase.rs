@@ -4,6 +4,7 @@ use realfft::num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftPlanner};
 use std::f64::consts::PI;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +41,13 @@ pub struct Unsharp {
     /// Standard deviation of the Gaussian in pixels.
     pub sigma: f64,
     pub amount: f64,
+}
+
+impl fmt::Display for Paganin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "paganin, {} pixels", self.length)?;
+        self.unsharp.map_or(Ok(()), |unsharp| write!(f, ", unsharp {},{}", unsharp.sigma, unsharp.amount))
+    }
 }
 
 impl Paganin {

@@ -13,6 +13,7 @@ mod tests;
 
 use crate::error::{Error, Result};
 use profile::Smooth;
+use std::fmt;
 use std::str::FromStr;
 
 /// Most projections or bins that a sinogram is continued by.
@@ -40,6 +41,30 @@ pub enum Stripes {
     Titarenko { alpha: f64, blocks: usize },
     /// The columns' mean minus its smooth part.
     Mean { sigma: f64, blocks: usize },
+}
+
+/// As `--stripes` takes it, with all parameters.
+impl fmt::Display for Stripes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stripes::Sorting { size } => write!(f, "sorting:size={size}"),
+            Stripes::Filtering { sigma, size } => write!(f, "filtering:sigma={sigma},size={size}"),
+            Stripes::Fitting { order, sigma, blocks } => {
+                write!(f, "fitting:order={order},sigma={sigma},blocks={blocks}")
+            }
+            Stripes::Large { snr, size, drop } => write!(f, "large:snr={snr},size={size},drop={drop}"),
+            Stripes::Dead { snr, size } => write!(f, "dead:snr={snr},size={size}"),
+            Stripes::All { snr, large, small, drop } => {
+                write!(f, "all:snr={snr},large={large},small={small},drop={drop}")
+            }
+            Stripes::Wavelet { moments, level, sigma } => {
+                let level = level.map(|level| format!("level={level},")).unwrap_or_default();
+                write!(f, "wavelet:wavelet=db{moments},{level}sigma={sigma}")
+            }
+            Stripes::Titarenko { alpha, blocks } => write!(f, "titarenko:alpha={alpha},blocks={blocks}"),
+            Stripes::Mean { sigma, blocks } => write!(f, "mean:sigma={sigma},blocks={blocks}"),
+        }
+    }
 }
 
 /// Names of the methods.

@@ -515,3 +515,15 @@ fn every_name_is_a_method() {
         assert!(Stripes::parse_list(&format!("{name},dead:snr=2,size=5")).unwrap().len() == 2);
     }
 }
+
+#[test]
+fn what_is_shown_is_read_back() {
+    for text in
+        ["sorting", "filtering:sigma=2.5", "fitting:blocks=3", "large", "dead", "all", "wavelet:level=3,wavelet=db4"]
+            .into_iter()
+            .chain(["wavelet", "titarenko:alpha=0.3", "mean"])
+    {
+        let method: Stripes = text.parse().unwrap();
+        assert_eq!(method.to_string().parse::<Stripes>().unwrap(), method, "{method}");
+    }
+}

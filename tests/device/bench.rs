@@ -1,8 +1,6 @@
 //! `fbp bench`: what scripts rely on, the picture, and that a wrong kernel does not get a speed.
 
-mod cli;
-
-use cli::{Lab, assert_calm, text};
+use crate::support::cli::{Lab, assert_calm, text};
 use serde_json::Value;
 
 const TINY: &str = "bench --size 64 --projections 48 --bins 60 --passes 1 -q --profile default";

@@ -1,9 +1,7 @@
 //! Whatever is wrong with flags, files, device or output: the right exit code, one message that names it, and no file
 //! that looks like a result.
 
-mod cli;
-
-use cli::{F32, Lab, Pages, SMALL, Scan, text};
+use crate::support::cli::{F32, Lab, Pages, SMALL, Scan, text};
 use fbp::io::{Dtype, Encoding, write_image};
 use predicates::prelude::*;
 use serde_json::{Value, json};
@@ -572,5 +570,5 @@ fn no_arguments_are_a_question() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(said.contains("Usage") && said.contains("reconstruct") && said.contains("75"), "{said}");
-    cli::assert_calm(&said, "");
+    crate::support::cli::assert_calm(&said, "");
 }

@@ -4,9 +4,7 @@
 //! `FBP_TEST_KILLS` is how many runs are killed; `scripts/kill` takes more than the usual few. The moments are random, from
 //! one seed.
 
-mod cli;
-
-use cli::{Lab, Scan, text};
+use crate::support::cli::{Lab, Scan, text};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fs;

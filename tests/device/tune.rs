@@ -1,10 +1,8 @@
 //! `fbp tune`: what it finds, how it goes on after an interruption, that wrong kernels never win, and when the profile
 //! that it leaves is used.
 
-mod cli;
-
+use crate::support::cli::{Lab, SMALL, assert_calm, text};
 use assert_cmd::Command as Assert;
-use cli::{Lab, SMALL, assert_calm, text};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -207,7 +205,7 @@ fn what_makes_no_sense_is_refused() {
         ("--size 0", &["--size", "at least 1"]),
         ("--passes 0", &["--passes", "at least 1"]),
         ("--budget soon", &["--budget", "soon", "10m"]),
-        ("--budget 0s", &["--budget", "more than nothing"]),
+        ("--budget 0s", &["--budget", "above 0"]),
         ("--profile nowhere", &["--profile", "nowhere", "default"]),
     ] {
         lab.fails(&format!("tune {args}"), 2, words);

@@ -1,9 +1,7 @@
 //! Scans that are not half a turn about the middle of an upright detector: extended fields of view, tilts, binning, some
 //! of the projections.
 
-mod cli;
-
-use cli::{Lab, Pages, SMALL, Scan, farthest};
+use crate::support::cli::{Lab, Pages, SMALL, Scan, farthest};
 use fbp::compare::images;
 use fbp::geometry::{cos_sin_degrees, default_axis, even_angles};
 use std::f64::consts::TAU;

@@ -1,8 +1,6 @@
 //! What is made of all slices of a run: `--histogram` and `--sections`.
 
-mod cli;
-
-use cli::{Lab, Pages, Scan, assert_calm, text};
+use crate::support::cli::{Lab, Pages, Scan, assert_calm, text};
 use serde_json::Value;
 use std::fs;
 

@@ -1,6 +1,5 @@
 //! What the tests of the command line share: a directory of their own, small scans, and what must hold for every
 //! failure.
-#![allow(dead_code)]
 
 use assert_cmd::Command;
 use fbp::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, write_image};
@@ -241,16 +240,6 @@ impl Lab {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Real scans beside the checkout, where they are; they are no part of the project.
-pub fn real_scans() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    if path.is_dir() {
-        return Some(path);
-    }
-    println!("skipped: there is no {}", path.display());
-    None
 }
 
 /// All files below a directory, hidden ones, too.

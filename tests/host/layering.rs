@@ -73,9 +73,65 @@ fn unsafe_code_stays_where_the_drivers_are() {
     for (path, text) in files("src", "rs") {
         let has = text.lines().any(|line| {
             let code = line.split("//").next().unwrap_or("");
-            code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl")
+            code.contains("unsafe {")
+                || code.starts_with("unsafe fn")
+                || code.contains(" unsafe fn")
+                || code.contains("unsafe impl")
         });
         assert!(!has || in_room(&path, &["src/device", "src/fft"]), "{} has unsafe code", path.display());
+    }
+}
+
+/// `#[test]`s of what only a person reads would go stale: what is declared in one place is compared with the others.
+#[test]
+fn help_and_readme_say_what_the_program_does() {
+    let mut command = <fbp::cli::Cli as clap::CommandFactory>::command();
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    // exit codes read alike
+    let help = command.render_help().to_string();
+    let codes = help.split("Exit codes:").nth(1).unwrap();
+    let mut count = 0;
+    for (code, meaning) in codes.lines().filter_map(|line| line.trim().split_once("  ")) {
+        let row = format!("| {code} | {} |", meaning.trim());
+        assert!(readme.replace('`', "").contains(&row), "README.md has no row {row}");
+        count += 1;
+    }
+    assert_eq!(count, 7);
+    // every slice mode is named wherever the flag is
+    let modes = fbp::profile::SLICE_MODES.map(|n| n.to_string());
+    let modes = format!("{} or {}", modes[..modes.len() - 1].join(", "), modes[modes.len() - 1]);
+    for name in ["reconstruct", "kernel", "bench", "tune"] {
+        let flags = command.find_subcommand_mut(name).unwrap();
+        let flag = flags.get_arguments().find(|flag| flag.get_long() == Some("slices-per-pass")).unwrap();
+        let help = flag.get_help().unwrap().to_string();
+        assert!(help.contains(&modes), "fbp {name} --slices-per-pass: {help}");
+    }
+}
+
+/// Results have one way out, which knows about closed pipes.
+#[test]
+fn only_report_prints() {
+    for (path, text) in files("src", "rs") {
+        let prints = text.lines().any(|line| {
+            let code = line.trim_start();
+            !code.starts_with("//")
+                && ["print!(", "println!("]
+                    .iter()
+                    .any(|call| code.match_indices(call).any(|(at, _)| !code[..at].ends_with('e')))
+        });
+        let is_test = path.ends_with("tests.rs");
+        assert!(!prints || is_test, "{} prints on stdout; report::results does", path.display());
+    }
+}
+
+/// What a kernel touches depends on its arguments and work-items, so who starts one has to answer for it.
+#[test]
+fn starting_a_kernel_is_unsafe() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/device/session.rs")).unwrap();
+    assert!(text.contains("pub unsafe fn run(self, global: &[usize]"));
+    for (path, text) in files("src", "rs") {
+        let starts = text.matches("enqueue_nd_range_kernel").count();
+        assert_eq!(starts, usize::from(path.ends_with("device/session.rs")), "{} starts kernels", path.display());
     }
 }
 

@@ -78,7 +78,8 @@ fn generated_text_is_what_git_has() {
     assert_eq!(kept.iter().collect::<Vec<_>>(), names, "files of tests/golden; see the head of this test");
     for (name, text) in &texts {
         let golden = fs::read_to_string(directory.join(name)).unwrap();
-        assert_eq!(&golden, text, "tests/golden/{name}; see the head of this test");
+        let differ = golden.lines().zip(text.lines()).position(|(a, b)| a != b);
+        assert!(golden == *text, "tests/golden/{name}, line {:?}; see the head of this test", differ.map(|at| at + 1));
     }
 }
 

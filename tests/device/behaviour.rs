@@ -1,8 +1,6 @@
 //! What a run must give, whatever way it is cut, ordered, stored or asked for.
 
-mod cli;
-
-use cli::{Lab, Pages, SMALL, Scan, difference, farthest, text};
+use crate::support::cli::{Lab, Pages, SMALL, Scan, difference, farthest, text};
 use predicates::prelude::*;
 use serde_json::Value;
 use std::time::Instant;
@@ -600,6 +598,61 @@ fn a_dry_run_computes_nothing() {
     assert!(!lab.path("out").exists() && !lab.path("r.json").exists() && !lab.path("p.png").exists());
 }
 
+/// What a reader leaves unread is no error, for any command.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let lab = Lab::small();
+    for args in [
+        "reconstruct --sinograms sin --dry-run -o out",
+        "--help",
+        "reconstruct --help",
+        "devices",
+        "profiles list",
+        "kernel",
+        "model",
+        "preprocess --sinograms sin --stripes mean --output pre",
+        "compare sin sin --json",
+        "info sin",
+        "completions bash",
+    ] {
+        // the reader is gone before the first byte
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fbp"));
+        command.args(args.split_whitespace()).current_dir(lab.path("."));
+        let output = command.env("FBP_CACHE_DIR", lab.path("cache")).stdout(writer).output().unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "fbp {args}\n{err}");
+        crate::support::cli::assert_calm(&err, args);
+        assert!(!err.contains("pipe"), "fbp {args}\n{err}");
+    }
+}
+
+/// The record says what a person would type.
+#[test]
+fn records_have_no_spelling_of_the_program_s_own() {
+    let lab = Lab::small();
+    lab.ok("reconstruct -q --sinograms sin --stripes dead,sorting:size=5 --mask 0.9 --pixel-size 2um --roi 1,2,20,18 \
+         --minus-log --normalize-air 2,2 --dtype u8 --range=-1,2 --filter hann --padding mirror -o r");
+    let record = lab.read_text("r/fbp-run.toml");
+    for line in [
+        "stripes = \"dead:snr=3,size=51,sorting:size=5\"",
+        "normalize-air = \"2,2\"",
+        "mask = \"0.9\"",
+        "pixel-size = \"2um\"",
+        "roi = \"1,2,20,18\"",
+        "dtype = \"u8\"",
+        "range = \"-1,2\"",
+        "filter = \"hann\"",
+        "padding = \"mirror\"",
+    ] {
+        assert!(record.contains(line), "{line} is not in\n{record}");
+    }
+    for odd in ["Some(", "None", "{ ", "Hann", "Mirror", "U8"] {
+        assert!(!record.contains(odd), "{odd} is in\n{record}");
+    }
+}
+
 #[test]
 fn reports_and_progress_are_json() {
     let lab = Lab::small();
@@ -642,7 +695,7 @@ fn comparisons() {
     assert!(result.get("psnr").is_some());
     let code = |args: &str| {
         let output = lab.run(&format!("compare {args}"));
-        cli::assert_calm(&text(&output.stderr), args);
+        crate::support::cli::assert_calm(&text(&output.stderr), args);
         output.status.code()
     };
     for (args, expected) in [
@@ -683,7 +736,13 @@ fn what_the_other_commands_say() {
         let (out, _) = lab.ok("profiles check mine.toml");
         assert!(out.contains("mine.toml") && out.contains(name), "{out}");
     }
-    same_bytes(&lab, "--sinograms sin --profile mine.toml", "--sinograms sin --profile mine.toml");
+    // what is shown of a profile is all of it
+    let (profile, _) = lab.ok("profiles show default");
+    lab.text("mine.toml", &profile);
+    for kernel in ["--mode fast", "--interpolation nearest --slices-per-pass 2"] {
+        let args = format!("--sinograms sin {kernel} --profile");
+        same_slices(&lab, &format!("{args} default"), &format!("{args} ./mine.toml"));
+    }
 
     let (out, _) = lab.ok("devices --json");
     let devices = json(&out);

@@ -2,21 +2,53 @@
 //!
 //! `FBP_TEST_DEVICE` selects another device, as `--device` does.
 
-mod common;
-
-use common::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
-use fbp::device::{DeviceSelector, FoundDevice, enumerate};
+use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
+use fbp::device::{DeviceSelector, FoundDevice, Session, enumerate};
 use fbp::fft::HostRows;
 use fbp::geometry::{AngleWeights, Cut, Geometry, Roi, weights};
 use fbp::kernelgen::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
 use fbp::phantom::{Kind, Phantom};
 use fbp::pipeline::{Engine, Setup, open, texel_works};
+use fbp::profile::facts::DeviceKind;
 use fbp::profile::{
-    Alu, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters, Profile,
+    Algorithm, Alu, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters, Profile,
     ProfileStore, Rounding, Sampler, Standard, Storage, Tensor, Texture, Vector,
 };
 use fbp::spectrum::{Filter, padded_length};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// A session that engines hand on, and the layouts of sinograms that were tried with it.
+#[derive(Default)]
+struct Kept {
+    session: Option<Session>,
+    tried: Vec<(Texel, bool)>,
+}
+
+thread_local! {
+    static KEPT: RefCell<Kept> = RefCell::default();
+}
+
+/// Does something with this thread's session, which engines take and give back.
+fn with_session<T>(found: &FoundDevice, work: impl FnOnce(Session) -> (Session, T)) -> T {
+    let session = KEPT.with_borrow_mut(|kept| kept.session.take()).unwrap_or_else(|| open(found).unwrap());
+    let (session, result) = work(session);
+    KEPT.with_borrow_mut(|kept| kept.session = Some(session));
+    result
+}
+
+fn works(found: &FoundDevice, texel: Texel) -> bool {
+    let known = KEPT.with_borrow(|kept| kept.tried.iter().find(|(t, _)| *t == texel).map(|(_, works)| *works));
+    known.unwrap_or_else(|| {
+        let works = with_session(found, |session| {
+            let works = texel_works(&session, texel).unwrap();
+            (session, works)
+        });
+        KEPT.with_borrow_mut(|kept| kept.tried.push((texel, works)));
+        works
+    })
+}
 
 fn device() -> FoundDevice {
     let devices = enumerate().expect("the tests need an OpenCL device; scripts/setup installs one");
@@ -26,12 +58,27 @@ fn device() -> FoundDevice {
     devices[selector.select(&facts).unwrap()].clone()
 }
 
+/// Whether a kernel is one of those asked for: `FBP_TEST_KERNEL` is a part of its name, by default all are.
+fn asked(spec: &KernelSpec) -> bool {
+    std::env::var("FBP_TEST_KERNEL").map_or(true, |part| spec.name().contains(&part))
+}
+
 /// The profile whose build options the tests use where they choose the kernel themselves.
 fn plain() -> Profile {
-    let mut profile = ProfileStore::built_in().unwrap().named("default").unwrap();
-    // as for tests/races.rs
-    profile.build.options.extend(std::env::var("FBP_RACES_OPTIONS"));
-    profile
+    ProfileStore::built_in().unwrap().named("default").unwrap()
+}
+
+/// Options of the device's compiler beside the profile's: `FBP_TEST_OPTIONS`. By default a processor's compiler does not
+/// optimise kernels that are made for other devices, unless they compute so many slices that they are slow then: it takes
+/// most of the time, and what is tested here is the kernel. scripts/implementations runs all kernels as they are.
+fn options(found: &FoundDevice, profile: &Profile, offer: &Offer) -> Vec<String> {
+    match std::env::var("FBP_TEST_OPTIONS") {
+        Ok(options) => options.split_whitespace().map(str::to_owned).collect(),
+        Err(_) if found.facts.kind == DeviceKind::Cpu && profile.name != "cpu" && offer.slices < 16 => {
+            vec!["-cl-opt-disable".into()]
+        }
+        Err(_) => Vec::new(),
+    }
 }
 
 fn problem(scan: &Scan) -> Problem {
@@ -56,10 +103,8 @@ fn tensor(split: bool) -> Offer {
 
 /// The first image format that works here for an offer.
 fn image(found: &FoundDevice, offer: &Offer) -> Option<Texel> {
-    let session = open(found).unwrap();
-    offer.texels().into_iter().find(|texel| {
-        texel.format().is_some_and(|f| found.facts.image_formats.contains(&f)) && texel_works(&session, *texel).unwrap()
-    })
+    let listed = |texel: &Texel| texel.format().is_some_and(|f| found.facts.image_formats.contains(&f));
+    offer.texels().into_iter().find(|texel| listed(texel) && works(found, *texel))
 }
 
 /// The spec that an offer leads to here; `None` when the device has no image format for it.
@@ -68,7 +113,9 @@ fn spec(found: &FoundDevice, profile: &Profile, offer: &Offer, scan: &Scan) -> O
         Sampler::Buffer => offer.texels()[0],
         Sampler::Image => image(found, offer)?,
     };
-    Some(KernelSpec::new(offer, profile, texel, problem(scan), Some(&found.facts)))
+    let mut spec = KernelSpec::new(offer, profile, texel, problem(scan), Some(&found.facts));
+    spec.build.options.extend(options(found, profile, offer));
+    Some(spec)
 }
 
 fn geometry(scan: &Scan, roi: Roi) -> Geometry {
@@ -82,6 +129,15 @@ fn geometry(scan: &Scan, roi: Roi) -> Geometry {
     }
 }
 
+/// What transforms rows where nothing else filters them.
+#[derive(Clone, Copy)]
+enum By {
+    /// What a run would take.
+    Library,
+    /// Ready at once, for tests of other things.
+    Host,
+}
+
 /// Slices of `sinograms` from the device.
 fn reconstruct(
     found: &FoundDevice,
@@ -93,7 +149,8 @@ fn reconstruct(
     sinograms: &[f32],
 ) -> Vec<f32> {
     let rows = RowFilter { length: padded_length(scan.bins, &[2, 3, 5, 7]), way: RowWay::Transform };
-    reconstruct_with(found, spec, scan, roi, rows, (filter, padding), sinograms)
+    let whole = Cut { projections: scan.projections(), rows: roi.height };
+    reconstruct_cut(found, spec, scan, (roi, whole), (rows, By::Host), (filter, padding), sinograms)
 }
 
 /// The same with another way to filter rows.
@@ -107,7 +164,7 @@ fn reconstruct_with(
     sinograms: &[f32],
 ) -> Vec<f32> {
     let whole = Cut { projections: scan.projections(), rows: roi.height };
-    reconstruct_cut(found, spec, scan, (roi, whole), rows, how, sinograms)
+    reconstruct_cut(found, spec, scan, (roi, whole), (rows, By::Library), how, sinograms)
 }
 
 /// The same in parts and bands.
@@ -116,7 +173,7 @@ fn reconstruct_cut(
     spec: &KernelSpec,
     scan: &Scan,
     (roi, cut): (Roi, Cut),
-    rows: RowFilter,
+    (rows, by): (RowFilter, By),
     (filter, padding): (Filter, Padding),
     sinograms: &[f32],
 ) -> Vec<f32> {
@@ -124,22 +181,22 @@ fn reconstruct_cut(
     let count = sinograms.len() / (scan.bins * scan.projections());
     let length = rows.length;
     let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1, cut };
-    let session = open(found).unwrap();
-    let mut engine = match spec.parameters {
-        Parameters::Standard(_) => Engine::new(session, &setup),
-        // the transform is not what is tested: the host's is ready at once
-        _ => {
-            let rows = cut.projections.div_ceil(2) * spec.slices as usize;
-            Engine::with_transform(session, &setup, Box::new(HostRows::new(length, rows)))
+    with_session(found, |session| {
+        let mut engine = match by {
+            By::Library => Engine::new(session, &setup),
+            By::Host => {
+                let rows = cut.projections.div_ceil(2) * spec.slices as usize;
+                Engine::with_transform(session, &setup, Box::new(HostRows::new(length, rows)))
+            }
         }
-    }
-    .unwrap();
-    // a kernel that is wrong would have been replaced
-    let replaced = rows.way != RowWay::Transform && engine.note.is_some();
-    assert!(!replaced, "{:?}: {:?}", rows, engine.note);
-    let mut slices = vec![f32::NAN; count * roi.pixels()];
-    engine.reconstruct(sinograms, &mut slices).unwrap();
-    slices
+        .unwrap();
+        // a kernel that is wrong would have been replaced
+        let replaced = rows.way != RowWay::Transform && engine.note.is_some();
+        assert!(!replaced, "{:?}: {:?}", rows, engine.note);
+        let mut slices = vec![f32::NAN; count * roi.pixels()];
+        engine.reconstruct(sinograms, &mut slices).unwrap();
+        (engine.into_session(), slices)
+    })
 }
 
 /// Scans that together have everything that goes wrong: odd widths, one projection, an axis that is off or drifts,
@@ -184,6 +241,9 @@ fn check_cut(
             let buffered = Offer { parameters: offer.parameters.clone().with_buffer(), ..offer.clone() };
             return check_cut(found, profile, &buffered, scans, cut);
         };
+        if !asked(&spec) {
+            continue;
+        }
         let bound = margin(&spec);
         // one slice more than a pass: the last pass has empty places
         let count = slices as usize + 1;
@@ -193,7 +253,19 @@ fn check_cut(
         let rows = RowFilter { length, way: RowWay::Transform };
         let cut = cut.unwrap_or(Cut { projections: scan.projections(), rows: scan.size });
         let roi = Roi::full(scan.size);
-        let got = reconstruct_cut(found, &spec, scan, (roi, cut), rows, (Filter::Ramp, Padding::Edge), &sinograms);
+        let got = reconstruct_cut(
+            found,
+            &spec,
+            scan,
+            (roi, cut),
+            (rows, By::Host),
+            (Filter::Ramp, Padding::Edge),
+            &sinograms,
+        );
+        // `scripts/test pairs` lists these lines
+        let in_parts = if cut.projections < scan.projections() { ", in parts" } else { "" };
+        let driver = format!("{} {}", found.facts.platform, found.facts.driver);
+        println!("checked {} {:?} on {name}{in_parts} by {driver}", spec.name(), spec.parameters);
         let pixels = scan.size * scan.size;
         // the first, and the last alone in its pass
         for slice in [0, count - 1] {
@@ -201,7 +273,7 @@ fn check_cut(
             let filtered = filter(sinogram, scan.bins, length, Pad::Edge, Some(&|_| 1.0));
             let (want, slack) = back_project(&filtered, scan, Read::of(&spec));
             let error = relative_rms(&got[slice * pixels..(slice + 1) * pixels], &want, &slack);
-            println!("{} {name} slice {slice}: {error:.2e} (margin {:.0e})", spec.name(), bound.relative_rms);
+            println!("{} slice {slice}: {error:.2e} (margin {:.0e})", spec.name(), bound.relative_rms);
             if error.is_nan() || error > bound.relative_rms {
                 failures.push(format!(
                     "{} {} {name} slice {slice}: {error:.3e} > {:.0e} ({})\n    {:?}",
@@ -217,26 +289,28 @@ fn check_cut(
     failures
 }
 
-#[test]
-fn standard_kernels_agree_with_the_reference() {
+fn check_standard(sampler: Sampler, modes: &[u32]) {
     let found = device();
     let mut failures = Vec::new();
-    for sampler in [Sampler::Image, Sampler::Buffer] {
-        for &interpolation in Interpolation::ALL {
-            for &storage in Storage::ALL {
-                let modes: &[u32] = if sampler == Sampler::Buffer { &[1, 2, 4, 8, 16] } else { &[1, 2, 4] };
-                for &slices in modes {
-                    failures.extend(check(
-                        &found,
-                        &plain(),
-                        &standard(sampler, interpolation, slices, storage),
-                        &scans(),
-                    ));
-                }
+    for &interpolation in Interpolation::ALL {
+        for &storage in Storage::ALL {
+            for &slices in modes {
+                let offer = standard(sampler, interpolation, slices, storage);
+                failures.extend(check(&found, &plain(), &offer, &scans()));
             }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn standard_kernels_over_images_agree_with_the_reference() {
+    check_standard(Sampler::Image, &[1, 2, 4]);
+}
+
+#[test]
+fn standard_kernels_over_buffers_agree_with_the_reference() {
+    check_standard(Sampler::Buffer, &[1, 2, 4, 8, 16]);
 }
 
 /// Scans for the other families: larger than a block, with a drifting axis and an odd number of projections; one with
@@ -401,11 +475,11 @@ fn variants() -> Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> {
     list
 }
 
-#[test]
-fn every_parameter_of_every_family_agrees_with_the_reference() {
+fn check_family(algorithm: Algorithm) {
     let found = device();
     let mut failures = Vec::new();
-    for (parameters, modes, interpolations) in variants() {
+    let family = variants().into_iter().filter(|(parameters, ..)| parameters.algorithm() == algorithm);
+    for (parameters, modes, interpolations) in family {
         for interpolation in interpolations {
             for &slices in &modes {
                 let offer = Offer { interpolation, mode: Mode::Precise, slices, parameters: parameters.clone() };
@@ -416,11 +490,34 @@ fn every_parameter_of_every_family_agrees_with_the_reference() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
+/// A test for each family, so that they run side by side.
+macro_rules! every_parameter_of {
+    ($($name:ident $algorithm:ident),*) => {
+        mod every_parameter_agrees_with_the_reference {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                check_family(Algorithm::$algorithm);
+            })*
+
+            #[test]
+            fn of_every_family() {
+                assert_eq!([$(Algorithm::$algorithm),*], Algorithm::ALL);
+            }
+        }
+    };
+}
+
+every_parameter_of!(
+    standard Standard, texture Texture, alu Alu, oversample Oversample, hybrid Hybrid, tensor Tensor, vector Vector
+);
+
 #[test]
 fn every_family_adds_up_parts_of_the_projections() {
     let found = device();
     let mut failures = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     // 41 projections in 16, 16 and 9; 97 rows of pixels in 40, 40 and 17
     let cut = Some(Cut { projections: 16, rows: 40 });
     for (parameters, modes, interpolations) in variants() {
@@ -441,26 +538,58 @@ fn every_family_adds_up_parts_of_the_projections() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-#[test]
-fn every_kernel_of_every_shipped_profile_agrees_with_the_reference() {
+/// Every kernel of a shipped profile that none before it has.
+fn check_profile(name: &str) {
     let found = device();
     let mut failures = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let (_, first) = &few_scans()[0];
-    for (profile, _) in ProfileStore::built_in().unwrap().iter() {
+    let store = ProfileStore::built_in().unwrap();
+    for (profile, _) in store.iter() {
         for offer in profile.offers() {
             let buffered = Offer { parameters: offer.parameters.clone().with_buffer(), ..offer.clone() };
             for offer in [offer, buffered] {
                 let Some(spec) = spec(&found, profile, &offer, first) else { continue };
-                if seen.insert(spec.generate().unwrap().key) {
+                if seen.insert(spec.generate().unwrap().key) && profile.name == name {
                     failures.extend(check(&found, profile, &offer, &few_scans()[..2]));
                 }
             }
         }
+        if profile.name == name {
+            break;
+        }
     }
-    println!("{} different kernels", seen.len());
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
+
+/// A test for each profile, so that they run side by side.
+macro_rules! every_kernel_of {
+    ($($test:ident $name:literal),*) => {
+        mod every_kernel_agrees_with_the_reference {
+            use super::*;
+
+            $(#[test]
+            fn $test() {
+                check_profile($name);
+            })*
+
+            #[test]
+            fn of_every_shipped_profile() {
+                let store = ProfileStore::built_in().unwrap();
+                let names: BTreeSet<&str> = store.iter().map(|(profile, _)| profile.name.as_str()).collect();
+                assert_eq!(names, BTreeSet::from([$($name),*]));
+            }
+        }
+    };
+}
+
+every_kernel_of!(
+    amd_cdna "amd-cdna", amd_gcn1 "amd-gcn1", amd_gcn2 "amd-gcn2", amd_gcn3 "amd-gcn3", amd_rdna "amd-rdna",
+    amd_vliw5 "amd-vliw5", cpu "cpu", default "default", intel_gpu "intel-gpu", nvidia_ampere "nvidia-ampere",
+    nvidia_fermi "nvidia-fermi", nvidia_gt200 "nvidia-gt200", nvidia_hopper "nvidia-hopper",
+    nvidia_kepler_gk104 "nvidia-kepler-gk104", nvidia_kepler_gk110 "nvidia-kepler-gk110",
+    nvidia_maxwell "nvidia-maxwell", nvidia_pascal "nvidia-pascal", nvidia_turing "nvidia-turing"
+);
 
 #[test]
 fn filters_and_paddings_agree_with_the_reference() {
@@ -518,8 +647,7 @@ fn fused_rows_of_every_length() {
             let rows = RowFilter { length, way: RowWay::Fused { rows, parts } };
             let ramp = (Filter::Ramp, Padding::Edge);
             let got = reconstruct_with(&found, &spec, &scan, Roi::full(8), rows, ramp, &sinograms);
-            // the reference takes its time
-            for slice in 0..if bins > 4000 { 0 } else { 2 } {
+            for slice in 0..2 {
                 let sinogram = &sinograms[slice * bins * 5..(slice + 1) * bins * 5];
                 let filtered = filter(sinogram, bins, length, Pad::Edge, Some(&|_| 1.0));
                 let (want, slack) = back_project(&filtered, &scan, Read::Linear);
@@ -547,7 +675,7 @@ fn parts_and_bands_of_every_filter() {
     ] {
         let slices = |projections, height| {
             let cut = Cut { projections, rows: height };
-            reconstruct_cut(&found, &spec, &scan, (roi, cut), rows, ramp, &sinograms)
+            reconstruct_cut(&found, &spec, &scan, (roi, cut), (rows, By::Library), ramp, &sinograms)
         };
         let whole = slices(23, 41);
         let exact: Vec<f64> = whole.iter().map(|&v| v.into()).collect();

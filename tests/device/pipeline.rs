@@ -2,9 +2,7 @@
 //!
 //! A processor cut in two is two devices of one kind. `FBP_TEST_FAULT` takes one away, or its memory.
 
-mod cli;
-
-use cli::{Lab, SMALL, Scan, assert_calm, text};
+use crate::support::cli::{Lab, SMALL, Scan, assert_calm, text};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -153,7 +151,7 @@ fn memory_does_not_grow_with_the_number_of_slices() {
             std::fs::hard_link(lab.path("one.tif"), link).unwrap();
         }
     }
-    let args = "--device cpu --size 128 --slices-per-pass 1 --output r.tif --sinograms";
+    let args = "--device cpu --size 128 --projection-range 0..4 --slices-per-pass 1 --output r.tif --sinograms";
     peak(&lab, &format!("{args} few"));
     let few = peak(&lab, &format!("{args} few"));
     let large = peak(&lab, &format!("{args} many"));
@@ -180,7 +178,7 @@ fn files_that_are_still_arriving_are_awaited() {
             std::fs::write(to.join(&name), &bytes).unwrap();
         }
     });
-    let (_, err, _) = run(&lab, "", "--sinograms late --watch 20 --expect 23 --output r -v");
+    let (_, err, _) = run(&lab, "", "--sinograms late --watch 20s --expect 23 --output r -v");
     arriving.join().unwrap();
     assert!(lab.read("r") == whole);
     assert!(err.contains("of 23 files are there"), "{err}");
@@ -190,7 +188,9 @@ fn files_that_are_still_arriving_are_awaited() {
     let args = "reconstruct --sinograms late --output out --watch";
     lab.fails(&format!("{args} 0.5 --expect 24"), 3, &["--sinograms", "23 of 24 pages", "--watch"]);
     lab.fails("reconstruct --sinograms none --output out --watch 0.3", 3, &["none", "does not exist"]);
-    lab.fails(&format!("{args} 0"), 2, &["--watch", "seconds"]);
+    for (time, words) in [("0", "above 0"), ("soon", "10m"), ("8d", "7 days"), ("-1s", "above 0")] {
+        lab.fails(&format!("{args}={time}"), 2, &["--watch", words]);
+    }
     // as many projections as angles
     let angles: Vec<f64> = (0..31).map(f64::from).collect();
     lab.numbers("angles.txt", &angles);

@@ -1,8 +1,6 @@
 //! `fbp model`, which needs no device.
 
-mod cli;
-
-use cli::{Lab, text};
+use crate::support::cli::{Lab, text};
 use serde_json::Value;
 
 #[test]

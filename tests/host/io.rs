@@ -979,7 +979,7 @@ fn a_full_disk_is_an_error() {
         .output()
         .is_ok_and(|o| o.status.success());
     if !mounted {
-        eprintln!("skipped: no permission to mount a small disk");
+        crate::support::skip::skipped("small-disk", "no permission to mount a small disk");
         return;
     }
     let mounted = Mounted(dir.path().to_owned());

@@ -1,9 +1,7 @@
 //! Runs that are stopped, that go wrong, or that meet others: what is there is whole, and `--resume` ends with the bytes of
 //! a run that nothing happened to. docs/reliability.md has the table.
 
-mod cli;
-
-use cli::{Lab, SMALL, Scan, assert_calm, text};
+use crate::support::cli::{Lab, SMALL, Scan, assert_calm, text};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

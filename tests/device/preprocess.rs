@@ -1,8 +1,6 @@
 //! `fbp preprocess`: what comes out as files, and what is refused.
 
-mod cli;
-
-use cli::{Lab, Pages, Scan};
+use crate::support::cli::{self, Lab, Pages, Scan};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -132,6 +130,25 @@ fn a_reconstruction_takes_the_same_steps() {
     assert!(lab.read_text("r.json").contains("\"outliers\": 40"));
 }
 
+/// What methods against stripes need is a part of the run's memory: a sinogram or more for every thread.
+#[test]
+fn stripes_count_as_memory() {
+    let lab = Lab::new();
+    lab.write("s", "s", &Scan { width: 64, projections: 64, slices: 2, overall: 180.0 }.sinograms());
+    let plan = |flags: &str| {
+        let mut command = lab.command(&format!("reconstruct --sinograms s --dry-run {flags}"));
+        let output = command.env("RAYON_NUM_THREADS", "3").output().unwrap();
+        (output.status.code(), cli::text(&output.stdout), cli::text(&output.stderr))
+    };
+    let (_, plain, _) = plan("--memory 400K");
+    assert!(!plain.contains("steps before"), "{plain}");
+    // 8 bytes a value, three threads
+    let (_, sorting, _) = plan("--memory 400K --stripes sorting");
+    assert!(sorting.contains("steps before        96.0 KiB"), "{sorting}");
+    let (code, _, err) = plan("--stripes sorting --memory 90K");
+    assert!(code == Some(2) && err.contains("--memory: 90.0 KiB") && err.contains("--stripes"), "{err}");
+}
+
 /// A filter across rows sees the same rows whatever a run is cut into.
 #[test]
 fn the_phase_filter_does_not_depend_on_chunks() {
@@ -148,7 +165,7 @@ fn the_phase_filter_does_not_depend_on_chunks() {
     let little = lab.slices(&format!("{args} --memory 700K"), "little");
     assert!(little == whole, "memory");
     let (plan, _) = lab.ok(&format!("reconstruct {args} --memory 700K --dry-run"));
-    assert!(plan.contains("filtered as one     168.8 KiB"), "{plan}");
+    assert!(plan.contains("steps before        168.8 KiB"), "{plan}");
     lab.fails(&format!("reconstruct {args} --memory 60K --output out"), 2, &["--memory: 60.0 KiB", "--phase"]);
     let part = lab.slices(&format!("{args} --rows 14..19"), "part");
     assert!(part.pages == whole.pages[14..19], "rows");

@@ -1,8 +1,6 @@
 //! The search of the rotation axis: random samples with a known axis, what must be refused, real scans, and the command.
 
-mod cli;
-
-use cli::{Lab, Pages, Scan as Whole};
+use crate::support::cli::{Lab, Pages, Scan as Whole};
 use fbp::center::{AGREEMENT, Found, Method, Sinograms, Verdict, accept, auto, search};
 use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
@@ -215,7 +213,7 @@ fn methods_that_differ_are_refused_with_both_values() {
 
 #[test]
 fn real_scans() {
-    let Some(data) = cli::real_scans() else { return };
+    let Some(data) = crate::support::skip::real_scans() else { return };
     let lab = Lab::new();
     for (name, axis) in [("tooth", 295.5), ("tomo77", 39.0)] {
         let scan = data.join(name);
@@ -232,35 +230,6 @@ fn real_scans() {
         assert_eq!(report["methods"].as_array().unwrap().len(), 2);
         assert!((report["center"]["value"].as_f64().unwrap() - axis).abs() <= 0.5, "{name}: {report}");
     }
-}
-
-#[test]
-fn the_command_and_reconstruct_agree() {
-    let lab = Lab::new();
-    let scan = Whole { width: 64, projections: 90, slices: 6, overall: 180.0 };
-    lab.write("sin", "s", &scan.sinograms());
-    let (table, _) = lab.ok("center --sinograms sin");
-    assert!(table.contains("registration") && table.contains("vo") && table.contains(" ok\n"), "{table}");
-    let (out, _) = lab.ok("center --sinograms sin --method vo --search 20,40 --rows 1..5 --json");
-    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(report["rows"], serde_json::json!([1, 2, 3, 4]));
-    assert!((report["center"]["value"].as_f64().unwrap() - 31.5).abs() < 0.1, "{report}");
-
-    let (_, notes) = lab.ok("reco --sinograms sin --center auto --report r.json --output all");
-    assert!(notes.contains("bins found by registration"), "{notes}");
-    let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
-    let found = &report["center"];
-    assert!(found["method"] == "registration" && found["confidence"].as_f64().unwrap() > 0.5, "{report}");
-    let value = found["value"].as_f64().unwrap();
-    assert!((value - 31.5).abs() < 0.1);
-    // found is as good as given, and the same for all shards
-    lab.ok(&format!("reco --sinograms sin --center {value} --output given"));
-    assert_eq!(lab.read("all"), lab.read("given"));
-    for shard in 0..3 {
-        lab.ok(&format!("reco --sinograms sin --center auto --shard {shard}/3 --output shards"));
-    }
-    assert_eq!(lab.read("all"), lab.read("shards"));
-    lab.fails("reco --sinograms sin --center auto:guess --output no", 2, &["registration, vo, overlap, sweep"]);
 }
 
 #[test]

@@ -1,0 +1,21 @@
+//! What needs an OpenCL device: `cargo test --features test-hooks` runs this, too.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod behaviour;
+mod bench;
+mod center;
+mod doctor;
+mod hostile;
+mod kernels;
+mod kill;
+mod outputs;
+mod phantom;
+mod pipeline;
+mod preprocess;
+mod real_data;
+mod reliability;
+mod scans;
+mod tune;

@@ -1,0 +1,12 @@
+//! What needs no OpenCL device: `cargo test` runs this.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod center;
+mod golden;
+mod hostile;
+mod io;
+mod layering;
+mod model;
+mod startup;

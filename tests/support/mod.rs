@@ -1,0 +1,6 @@
+//! What tests share; each binary uses a part of it.
+#![allow(dead_code)]
+
+pub mod cli;
+pub mod reference;
+pub mod skip;
