@@ -1,8 +1,9 @@
 /* backproject_hybrid.cl: some blocks by the texture unit, the others by the arithmetic units (paper, 7.1).
  *
  *   TEXTURE_BLOCKS, ALU_BLOCKS  of so many blocks in turn
- *   BALANCE   0 by the block's number: which block goes where never changes; 1 by the multiprocessor that runs it, which
- *             keeps the ratio there, but the result then depends on scheduling in the last bits
+ *   BALANCE   0 by the block's place in the full slice, along diagonals: which block goes where never changes, so a region
+ *             is a crop of the full slice; 1 by the multiprocessor that runs it, which keeps the ratio there, but the
+ *             result then depends on scheduling in the last bits
  *
  * The texture part walks over its block in squares of 16 x 16 pixels, items in Z-order (5.5).
  */
@@ -43,6 +44,7 @@ void backproject(KERNEL_ARGUMENTS)
     const output_t out = OUTPUT;
     CACHE_MEMORY
     const int2 group = (int2)(get_group_id(0), get_group_id(1));
+    const int2 block = origin + AREA * group;
     const int item = get_local_id(1) * WORK_X + get_local_id(0);
 #if BALANCE == 1
     __local uint shared_number;
@@ -54,11 +56,10 @@ void backproject(KERNEL_ARGUMENTS)
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint number = shared_number;
 #else
-    const uint number = group.y * get_num_groups(0) + group.x;
+    const uint number = (uint)(block.x / AREA + block.y / AREA);
 #endif
     columns += (ulong)group.x * projections;
     rows += (ulong)group.y * projections;
-    const int2 block = origin + AREA * group;
     if (number % (TEXTURE_BLOCKS + ALU_BLOCKS) < TEXTURE_BLOCKS)
         texture_block(out, sinogram, columns, rows, constants, projections, bins, block, item);
     else

@@ -187,8 +187,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
                 }
             }
             let spec = KernelSpec::new(&offer, profile, texel, problem, None);
-            let transform =
-                RowFilter { length: padded_length(args.bins, &profile.fft.radices), way: RowWay::Transform };
+            let transform = RowFilter { length: padded_length(args.bins), way: RowWay::Transform };
             programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge, transform)?);
             // the layout does not matter to how rows are continued and filtered, so once is enough
             programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero, transform)?);

@@ -124,18 +124,16 @@ pub fn spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The shortest length of at least `2 * bins` that has only the prime factors in `radices`.
-pub fn padded_length(bins: usize, radices: &[usize]) -> usize {
-    (2 * bins..)
-        .find(|&length| {
-            radices.iter().fold(length, |mut rest, &radix| {
-                while rest % radix == 0 {
-                    rest /= radix;
-                }
-                rest
-            }) == 1
-        })
-        .unwrap_or(2 * bins)
+/// Shortest padded row.
+const SHORTEST: usize = 64;
+
+/// The length that rows of `bins` are padded to before they are filtered: the first power of two from `2 * bins` on, at
+/// least 64.
+///
+/// What a row is continued by, and so the mean of a slice, depends on it (docs/geometry.md): it belongs to the run, and
+/// no device or profile may choose another. A power of two is what every transform does well.
+pub fn padded_length(bins: usize) -> usize {
+    (2 * bins).next_power_of_two().max(SHORTEST)
 }
 
 #[cfg(test)]
@@ -178,11 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn lengths_have_only_the_given_factors() {
-        assert_eq!(padded_length(2048, &[2, 3, 5, 7]), 4096);
-        assert_eq!(padded_length(2049, &[2, 3, 5, 7]), 4116);
-        assert_eq!(padded_length(2049, &[2]), 8192);
-        assert_eq!(padded_length(1, &[2, 3, 5, 7]), 2);
-        assert_eq!(padded_length(67, &[2, 3, 5, 7]), 135);
+    fn rows_are_at_least_doubled() {
+        for (bins, length) in [(1, 64), (32, 64), (33, 128), (67, 256), (2048, 4096), (2049, 8192)] {
+            assert_eq!(padded_length(bins), length, "{bins}");
+        }
     }
 }

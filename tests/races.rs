@@ -14,12 +14,12 @@ use fbp::margins::margin;
 use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::facts::ImageFormat;
 use fbp::profile::{DeviceFacts, Profile, ProfileStore};
-use fbp::spectrum::{Filter, padded_length};
+use fbp::spectrum::Filter;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::PathBuf;
-use support::reference::{Pad, Read, Scan, back_project, filter, noise, relative_rms};
+use support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 
 const BINS: usize = 37;
 /// Odd, and more than kernels stage at once.
@@ -123,9 +123,9 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
     let count = (spec.slices as usize - 1).max(1);
     // one kernel filters rows in every second case, a transform on the host in the others
     let filter_rows = match number % 2 {
-        0 => RowFilter { length: padded_length(scan.bins, &[2, 3, 5, 7]), way: RowWay::Transform },
+        0 => RowFilter { length: padded(scan.bins), way: RowWay::Transform },
         _ => RowFilter {
-            length: padded_length(scan.bins, &[2]).max(64),
+            length: padded(scan.bins),
             way: RowWay::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
         },
     };

@@ -115,7 +115,7 @@ impl Trials {
 
 /// Ramp-filters rows, continued by their edge values.
 fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
-    let length = padded_length(bins, &[2, 3, 5]);
+    let length = padded_length(bins);
     let factors: Vec<f32> =
         spectrum(Filter::Ramp, 1.0, length).iter().map(|value| (value / length as f64) as f32).collect();
     let mut planner = RealFftPlanner::<f32>::new();

@@ -620,12 +620,6 @@ impl fmt::Display for RowWay {
     }
 }
 
-impl fmt::Display for RowFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bins, {}", self.length, self.way)
-    }
-}
-
 /// Values that an item of the fused kernel keeps.
 const FUSED_POINTS: usize = 16;
 /// Work-items that a work-group of the fused kernel has at least, if rows are short.
@@ -634,7 +628,7 @@ const FUSED_ITEMS: usize = 64;
 impl RowFilter {
     /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform where that is not possible.
     pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
-        let transformed = RowFilter { length: padded_length(bins, &fft.radices), way: RowWay::Transform };
+        let transformed = RowFilter { length: padded_length(bins), way: RowWay::Transform };
         match fft.rows {
             Rows::Transform => transformed,
             Rows::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
@@ -647,7 +641,7 @@ impl RowFilter {
 
     /// One kernel, if the device has the local memory and the work-items for rows of this length.
     fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
-        let length = padded_length(bins, &[2]).max(64);
+        let length = padded_length(bins);
         let items = RowFilter::items(length);
         // with a gap after sixteen values
         let room = (length + length / 16) * 4;
@@ -663,7 +657,7 @@ impl RowFilter {
 
     /// For rows of other bins with the same programs, if they serve these, too.
     pub fn for_bins(self, bins: usize) -> RowFilter {
-        let length = padded_length(bins, &[2]);
+        let length = padded_length(bins);
         match self.way {
             RowWay::Fused { .. } if length <= self.length => self,
             RowWay::Host => RowFilter { length, ..self },

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::{Dtype, Found, Hold, Lock, Stamp, Target, examine, write_text};
 use crate::preprocess::ClampedCounts;
 use crate::report::Reporter;
+use crate::spectrum::padded_length;
 use rayon::prelude::*;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,7 @@ impl Identity {
             ("weights", bits(&geometry.weights)),
             ("axis", bits(&geometry.axis)),
             ("bins", geometry.bins.to_string()),
+            ("padded-bins", padded_length(geometry.bins).to_string()),
             ("extended-field", job.extended_field.to_string()),
             ("size", geometry.size.to_string()),
             ("roi", geometry.roi.to_string()),
@@ -49,7 +51,7 @@ impl Identity {
             ("padding", job.padding.to_string()),
             ("dtype", job.dtype.to_string()),
             ("kernel", each(&|m| m.engine.source.key.clone())),
-            ("filter-rows", each(&|m| m.plan.rows.to_string())),
+            ("filter-rows", each(&|m| m.plan.rows.way.to_string())),
             ("parts", each(&|m| m.plan.cut.projections.to_string())),
             ("device", each(&|m| format!("{}, {}, {}", m.facts().name, m.facts().platform, m.facts().driver))),
         ];

@@ -173,6 +173,7 @@ impl<'a> Summary<'a> {
             })).collect::<Vec<_>>(),
             "center": self.axis,
             "self_test": first.self_test,
+            "padded_bins": first.plan.rows.length,
             "slices": self.slices,
             "shard": self.job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
             "projection_parts": first.plan.cut.parts(self.geometry).count(),

@@ -263,7 +263,7 @@ pub struct Profile {
     /// How programs are built.
     #[serde(default)]
     pub build: Build,
-    /// The transform of the filter.
+    /// Who filters rows; how long they are padded is the run's, see `spectrum::padded_length`.
     #[serde(default)]
     pub fft: Fft,
     /// What `--algorithm auto` and `--slices-per-pass auto` mean.
@@ -326,18 +326,16 @@ words! {
     }
 }
 
-/// The transform of the filter.
+/// Who filters rows; how long they are padded is the run's, see `spectrum::padded_length`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
     pub rows: Rows,
-    /// Prime factors that a padded row's length may have: some of 2, 3, 5, 7, 11 and 13.
-    pub radices: Vec<usize>,
 }
 
 impl Default for Fft {
     fn default() -> Self {
-        Fft { rows: Rows::Transform, radices: vec![2, 3, 5, 7] }
+        Fft { rows: Rows::Transform }
     }
 }
 
@@ -918,7 +916,11 @@ impl Profile {
         let chosen = auto.map(|a| a.algorithm).unwrap_or(Algorithm::Standard);
         // a number of slices that the automatic choice does not have leads to the first kernel that has it
         let algorithm = algorithm.unwrap_or_else(|| {
-            let mut having = offers.iter().filter(serves).filter(|o| slices.is_none_or(|n| o.slices == n));
+            // oversampling is another rule, which is only taken when asked for
+            let mut having = offers
+                .iter()
+                .filter(serves)
+                .filter(|o| slices.is_none_or(|n| o.slices == n) && o.parameters.algorithm() != Algorithm::Oversample);
             let first = having.clone().next().map(|o| o.parameters.algorithm());
             match having.any(|o| o.parameters.algorithm() == chosen) {
                 true => chosen,
@@ -976,9 +978,6 @@ impl Profile {
                 ));
             }
         }
-        if !self.fft.radices.contains(&2) || !self.fft.radices.iter().all(|r| [2, 3, 5, 7, 11, 13].contains(r)) {
-            return Err(format!("fft.radices {:?} must hold 2 and only primes up to 13", self.fft.radices));
-        }
         let function = &self.hardware.matrix_function;
         for (key, name) in [("matrix-function", function), ("warp-attribute", &self.hardware.warp_attribute)] {
             if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -1008,6 +1007,12 @@ impl Profile {
                     ));
                 }
                 for auto in choices {
+                    if auto.algorithm == Algorithm::Oversample {
+                        return Err(format!(
+                            "[[auto]] for {what} chooses oversample, whose rule is another than linear; \
+                             it is for those who ask with --algorithm oversample"
+                        ));
+                    }
                     if !offers.iter().any(|offer| offer.is_of(auto)) {
                         return Err(format!(
                             "[[auto]] for {what} chooses {}, but no [[kernel]] of it serves {} slices",

@@ -65,13 +65,18 @@ fn matching_prefers_the_special_rule_and_explains_itself() {
 fn malformed_profiles_say_what_is_wrong() {
     let cases = [
         ("schema = 1", "schema = 9", "this version reads schema 1"),
+        (
+            "mode = \"fast\"\nalgorithm = \"standard\"",
+            "mode = \"fast\"\nalgorithm = \"oversample\"",
+            "--algorithm oversample",
+        ),
         ("schema = 1", "schema = 1\ncolour = \"red\"", "unknown field `colour`"),
         ("name = \"default\"", "name = \"My Profile\"", "lower-case"),
         ("sampler = \"image\"", "sampler = \"film\"", "unknown variant `film`"),
         ("storage = \"half\" }", "storage = \"half\", unrol = 4 }", "unknown field `unrol`"),
         ("slices = [1, 2, 4]", "slices = [3]", "slices 3 is not one of"),
         ("[kernel.standard]", "[kernel.alu]\n[kernel.standard]", "more than one family"),
-        ("radices = [2, 3, 5, 7]", "radices = [2, 17]", "primes up to 13"),
+        ("mad = true", "mad = true\n[fft]\nradices = [2, 17]", "unknown field `radices`"),
         ("work-group = [16, 16]", "work-group = [64, 64]", "at most 1024 work-items"),
         ("slices = [1, 2, 4, 8, 16]", "slices = [32]", "only for tensor and vector kernels"),
         (

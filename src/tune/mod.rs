@@ -14,30 +14,28 @@ use crate::error::Result;
 use crate::kernelgen::{KernelSpec, auto_keys, fnv1a};
 use crate::margins::{margin, tie};
 use crate::profile::facts::DeviceFacts;
-use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, OVERSAMPLE, Offer, Profile, Tuned};
+use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, Offer, Profile, Tuned};
 
-/// Why a kernel may not stand in for the shipped one, if so: `precise` keeps its margins and its rule of finding values,
-/// and several samples a bin are no nearest interpolation.
+/// Why a kernel may not stand in for the shipped one, if so: every mode keeps its rule of finding values between bins, and
+/// `precise` its margins.
 pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
-    let (reads, usual) = (Reads::of(spec), Reads::of(shipped));
-    if reads == Reads::Nearest(OVERSAMPLE) && spec.interpolation == Interpolation::Nearest {
-        return Some("several samples a bin are for linear interpolation".into());
-    }
-    if mode == Mode::Fast {
-        return None;
-    }
+    let reads = Reads::of(spec);
     let plain = match spec.interpolation {
         Interpolation::Linear => Reads::Linear,
         Interpolation::Nearest => Reads::Nearest(1),
     };
+    if reads != plain {
+        return Some("it finds values between bins by a coarser rule, which is never chosen unasked".into());
+    }
+    if mode == Mode::Fast {
+        return None;
+    }
     let (allowed, most) = (margin(spec).relative_rms, margin(shipped).relative_rms);
     if allowed > most {
         return Some(format!("its margin of {allowed:.0e} is wider than the {most:.0e} of the shipped kernel"));
     }
-    if tie(spec, bins) > tie(shipped, bins) {
-        return Some("its positions are less exact than those of the shipped kernel".into());
-    }
-    (reads != plain && reads != usual).then(|| "it finds values between bins by a coarser rule".into())
+    (tie(spec, bins) > tie(shipped, bins))
+        .then(|| "its positions are less exact than those of the shipped kernel".into())
 }
 
 /// A kernel with its speed.

@@ -7,6 +7,7 @@ mod bad_input;
 mod behaviour;
 mod bench;
 mod center;
+mod devices;
 mod doctor;
 mod hostile;
 mod kernels;

@@ -62,6 +62,15 @@ impl Read {
     }
 }
 
+/// How long a row is padded: doubled from 64 on until it holds the row twice (docs/geometry.md).
+pub fn padded(bins: usize) -> usize {
+    let mut length = 64;
+    while length < 2 * bins {
+        length *= 2;
+    }
+    length
+}
+
 /// Rows filtered by direct circular convolution in `f64`, on `length` points. `window(u)` is the factor on the ramp
 /// at `u` times the Nyquist frequency; `None` does not filter at all.
 pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Option<&dyn Fn(f64) -> f64>) -> Vec<f64> {
