@@ -1,4 +1,4 @@
-//! Where text and bytes of strangers come in: the fuzz targets and `tests/hostile.rs` feed these. Whatever the input,
+//! Where text and bytes of strangers come in: the fuzz targets and `tests/host/hostile.rs` feed these. Whatever the input,
 //! the outcome is a result or an error, never a panic, and memory stays within bounds.
 
 use fbp::cli::{InputArgs, ReconstructArgs, ScanArgs};

@@ -138,7 +138,7 @@ SEEDS = {
             "standard",
             4,
             'work-group = [16, 16]\nz-order = true\ncommon = { sampler = "image", storage = "float" }',
-            '[match]\nvendor = ["example"]\n[build]\nmad = true\nrelaxed-math = false\n[fft]\nradices = [2, 3, 5, 7]\n',
+            '[match]\nvendor = ["example"]\n[build]\nmad = true\nrelaxed-math = false\n[fft]\nrows = "transform"\n',
         ),
         "alu.toml": profile(
             "alu",

@@ -1,6 +1,6 @@
 //! The generator's output is kept in `tests/golden/`: one file for every shipped profile.
 //!
-//! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test golden` and look at the difference in git.
+//! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test host golden` and look at the difference in git.
 
 use fbp::kernelgen::{
     FILES, KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel, generate_filter, generate_probe,
