@@ -21,6 +21,7 @@ mod extended;
 pub use extended::{ExtendedField, widest_gap};
 
 use crate::error::{Error, Result};
+use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;
 
@@ -318,6 +319,33 @@ pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights, period: 
     weights(angles, if even { AngleWeights::Uniform } else { scheme }, period)
 }
 
+/// Least number of angles that are taken for radians by their span.
+const MANY_ANGLES: usize = 30;
+
+/// Angles of a text file in degrees, see [`parse_numbers`], and what a person should know about their unit.
+///
+/// Many angles that span half a turn or a turn in radians, end included or not, are taken for radians, unless a comment
+/// says degrees: in degrees they would be a scan of three or six degrees.
+pub fn parse_angles(text: &str, what: &str) -> Result<(Vec<f64>, Option<String>)> {
+    let values = parse_numbers(text, what)?;
+    let count = values.len();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let span = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
+    let steps = count.saturating_sub(1).max(1) as f64;
+    let is = |turn: f64| [span, span * count as f64 / steps].iter().any(|span| (span / turn - 1.0).abs() < 1e-3);
+    let says_degrees = || {
+        let comments = text.lines().filter_map(|line| Some(line.split_once('#')?.1.to_lowercase()));
+        comments.into_iter().any(|comment| comment.contains("deg"))
+    };
+    if count < MANY_ANGLES || !(is(PI) || is(2.0 * PI)) || says_degrees() {
+        return Ok((values, None));
+    }
+    let note = format!(
+        "{what}: {count} angles that span {span:.3}: taken as radians; a line `# degrees` in the file says that they are not"
+    );
+    Ok((values.into_iter().map(f64::to_degrees).collect(), Some(note)))
+}
+
 /// Numbers of a text file, one a line; `#` starts a comment, empty lines are skipped.
 ///
 /// `what` names the flag and file in messages. A value that is not a finite number is an input error.
@@ -349,6 +377,26 @@ mod tests {
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn radians_are_known_by_their_span() {
+        let text = |count: usize, last: f64| -> String {
+            (0..count).map(|p| format!("{:.7}\n", p as f64 * last / (count - 1) as f64)).collect()
+        };
+        for (turn, degrees) in [(PI, 180.0), (2.0 * PI, 360.0)] {
+            // the end included, and not
+            for (last, end) in [(turn, degrees), (turn * 59.0 / 60.0, degrees * 59.0 / 60.0)] {
+                let (angles, note) = parse_angles(&text(60, last), "--angles a.txt").unwrap();
+                assert!((angles[59] - end).abs() < 1e-4 && note.unwrap().contains("radians"));
+            }
+        }
+        // few angles, other spans, and what says degrees stay
+        let said = format!("# Degrees\n{}", text(60, PI));
+        for (text, last) in [(text(20, PI), PI), (text(60, 3.0), 3.0), (text(60, 180.0), 180.0), (said, PI)] {
+            let (angles, note) = parse_angles(&text, "--angles a.txt").unwrap();
+            assert!((angles[angles.len() - 1] - last).abs() < 1e-6 && note.is_none(), "{last}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::cli::{PreprocessArgs, ReconstructArgs};
 use crate::config::{Input, Job};
 use crate::error::{Error, Result};
 use crate::input;
-use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack};
+use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target};
 use crate::pipeline::SOFTWARE;
 use crate::preprocess::Preparation;
 use rayon::prelude::*;
@@ -32,6 +32,12 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let preparation = Preparation::open(&job, &stacks, rows)?;
     let Some(target) = job.output else {
         return Err(Error::usage("--output: missing"));
+    };
+    // a page is no slice
+    let prefix = if sinograms { "sinogram_" } else { "projection_" }.to_owned();
+    let target = match target {
+        Target::Directory(directory) => Target::Pattern { directory, prefix, digits: 5, suffix: ".tif".into() },
+        target => target,
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();

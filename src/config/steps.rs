@@ -122,6 +122,22 @@ fn parse_phase(given: &StepArgs, pixel_size: Option<&PixelSize>) -> Result<Optio
         return Ok(None);
     };
     allowed(name, "phase")?;
+    // what is missing is said at once
+    let missing: Vec<&str> = [
+        ("--energy-kev", given.energy_kev.is_none()),
+        ("--distance", given.distance.is_none()),
+        ("--delta-beta", given.delta_beta.is_none()),
+        ("--pixel-size", pixel_size.is_none()),
+    ]
+    .into_iter()
+    .filter_map(|(flag, is_missing)| is_missing.then_some(flag))
+    .collect();
+    if missing.len() > 1 {
+        return Err(Error::usage(format!(
+            "--phase: needs {}, too: photons in keV, lengths with their units such as 50mm and 0.65um, delta over beta",
+            missing.join(", ")
+        )));
+    }
     let energy = positive(given.energy_kev, "--energy-kev", "an energy in keV")?;
     let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
     let Some(distance) = &given.distance else {

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -367,6 +368,9 @@ pub(super) fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Ve
     let path = Path::new(spec);
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_directory(path, flag, notes),
+        Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
+            Err(bad(flag, path, "is an HDF5 file; --hdf5 reads projections, fields and angles from one"))
+        }
         Ok(meta) if meta.is_file() => Ok(vec![path.to_owned()]),
         Ok(_) => Err(bad(flag, path, "is neither a file nor a directory; expected a TIFF or a directory of TIFFs")),
         Err(_) if spec.contains(['*', '?', '[']) => find_by_glob(spec, flag),
@@ -375,6 +379,12 @@ pub(super) fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Ve
         }
         Err(e) => Err(bad(flag, path, format!("cannot be read: {e}"))),
     }
+}
+
+/// Whether a file begins as HDF5 files do.
+fn starts_as_hdf5(path: &Path) -> bool {
+    let mut start = [0; 8];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
 }
 
 fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {

@@ -14,5 +14,6 @@ pub fn read_text(path: &Path) -> Result<String> {
     if text.len() as u64 > MAX_TEXT {
         return Err(Error::other(format!("holds more than {} MiB; expected a text file", MAX_TEXT >> 20)));
     }
-    Ok(text)
+    // editors put a byte-order mark in front
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

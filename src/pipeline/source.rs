@@ -3,9 +3,9 @@
 use super::record::digest;
 use crate::config::{AngleSource, Input, Job};
 use crate::error::{Error, Result};
-use crate::geometry::{parse_numbers, slice_centre};
+use crate::geometry::{parse_angles, parse_numbers, slice_centre};
 use crate::input;
-use crate::io::{Stack, Watch, read_text, wait};
+use crate::io::{SampleType, Stack, Watch, read_text, wait};
 use crate::plan::{Scan, StackShape};
 use crate::preprocess::{Preparation, widened};
 use crate::report::Reporter;
@@ -37,12 +37,21 @@ impl Source {
     /// Opens the input, when it has arrived, reads the text files beside it, and checks that all fits together.
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = matches!(job.input, Input::Sinograms(_));
-        let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
+        let text = |path: &Path, flag: &str| -> Result<(String, String)> {
             let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
-            parse_numbers(&text, &format!("{flag} {}", path.display()))
+            Ok((text, format!("{flag} {}", path.display())))
+        };
+        let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
+            let (text, what) = text(path, flag)?;
+            parse_numbers(&text, &what)
         };
         let angles = match &job.angles {
-            AngleSource::File(file) => Some(numbers(file, "--angles")?),
+            AngleSource::File(file) => {
+                let (text, what) = text(file, "--angles")?;
+                let (angles, note) = parse_angles(&text, &what)?;
+                note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
+                Some(angles)
+            }
             AngleSource::Hdf5(_) | AngleSource::Even { .. } => None,
         };
         let mut stacks = input::open(job, matches!(job.angles, AngleSource::Hdf5(_)), |path, flag| match job.watch {
@@ -78,6 +87,14 @@ impl Source {
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
         let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
+        if let Some(level) = counts(&stack.sample(), &preparation, stack)? {
+            reporter.note(&format!(
+                "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
+                 --projections with --flats and --darks, or --hdf5, makes attenuations of them, --minus-log does of \
+                 transmissions",
+                stack.title()
+            ));
+        }
         // every thread takes the stripes out of a sinogram of its own
         let stripes = rayon::current_num_threads() * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
@@ -216,6 +233,21 @@ impl Source {
             Ok(())
         })
     }
+}
+
+/// Level of what looks like counts of a detector that nothing makes attenuations of: the median of a row in the middle of
+/// unsigned integers, if it is in the thousands.
+fn counts(sample: &SampleType, preparation: &Preparation, stack: &Stack) -> Result<Option<f32>> {
+    const LEAST: f32 = 1000.0;
+    let unsigned = matches!(sample, SampleType::U16 | SampleType::U32);
+    if !unsigned || preparation.correction.fields.is_some() || preparation.correction.minus_log {
+        return Ok(None);
+    }
+    let mut row = vec![0f32; stack.width()];
+    let middle = stack.height() / 2;
+    stack.read_rows(stack.len() / 2, middle..middle + 1, &mut row)?;
+    let (_, median, _) = row.select_nth_unstable_by(stack.width() / 2, f32::total_cmp);
+    Ok(Some(*median).filter(|level| *level >= LEAST))
 }
 
 /// Waits for a stack, and tells how many files are there whenever more have come.

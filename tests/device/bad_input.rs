@@ -572,3 +572,41 @@ fn no_arguments_are_a_question() {
     assert!(said.contains("Usage") && said.contains("reconstruct") && said.contains("75"), "{said}");
     crate::support::cli::assert_calm(&said, "");
 }
+
+/// Results that are doubtful are named.
+#[test]
+fn what_looks_wrong_is_said() {
+    let lab = Lab::small();
+    let warned = |args: &str, words: &[&str]| {
+        let (_, err) = lab.ok(&format!("reconstruct {args} --output r --overwrite"));
+        for word in words {
+            assert!(err.contains(word), "`{word}` is not said by fbp {args}\n{err}");
+        }
+        err
+    };
+    // counts without flats
+    let counts: Vec<f32> = (0..32 * 3).map(|i| 20000.0 + i as f32).collect();
+    let encoding = Encoding { dtype: Dtype::U16, range: Some((0.0, 65535.0)) };
+    lab.directory("counts");
+    for page in 0..16 {
+        write_image(&lab.path(format!("counts/p_{page:02}.tif")), 32, 3, &counts, encoding, "test").unwrap();
+    }
+    warned("--projections counts", &["warning: --projections", "around 20048", "--flats"]);
+    assert!(!warned("--projections counts --minus-log", &[]).contains("look like"));
+    assert!(!warned("--projections proj", &[]).contains("look like"));
+    // angles in radians, behind a byte-order mark
+    let scan = Scan { projections: 40, ..SMALL };
+    lab.write("forty", "s", &scan.sinograms());
+    let angles = |factor: f64| scan.angles().iter().map(|a| format!("{:.8}\n", a * factor)).collect::<String>();
+    lab.text("degrees.txt", &format!("\u{feff}{}", angles(1.0)));
+    lab.text("radians.txt", &angles(1f64.to_radians()));
+    warned("--sinograms forty --angles radians.txt", &["radians.txt", "taken as radians", "# degrees"]);
+    let found = lab.read("r");
+    assert!(!warned("--sinograms forty --angles degrees.txt", &[]).contains("radians"));
+    assert!(crate::support::cli::farthest(&found, &lab.read("r")) < 1e-4);
+    // HDF5 where TIFF is expected
+    std::fs::write(lab.path("scan.h5"), b"\x89HDF\r\n\x1a\n and more").unwrap();
+    for flag in ["--projections", "--sinograms"] {
+        lab.fails(&format!("reconstruct {flag} scan.h5 --output out"), 3, &[flag, "scan.h5", "--hdf5"]);
+    }
+}

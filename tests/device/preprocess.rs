@@ -43,6 +43,7 @@ fn zingers_leave_projections() {
     lab.write("f", "f", &Pages { width: 40, pages: vec![flat] });
     let (out, _) = lab.ok("preprocess --projections p --flats f --remove-outliers 3,100 --output clean");
     assert!(out.contains(" 1 outliers replaced"), "{out}");
+    assert_eq!(lab.files("clean"), ["projection_00000.tif", "projection_00001.tif"]);
     assert!(lab.read("clean").pages.iter().flatten().all(|v| (v - std::f32::consts::LN_2).abs() < 0.02));
 }
 
@@ -55,7 +56,8 @@ fn what_makes_no_sense_is_refused() {
         ("--sinograms sin --unsharp 1,2", 2, "--phase"),
         ("--sinograms sin --minus-log --normalize-air 20,20", 2, "--normalize-air: 20 and 20 bins do not fit"),
         ("--projections proj --stripes sorting", 2, "--stripes: works on sinograms"),
-        ("--projections proj --phase paganin", 2, "--energy-kev"),
+        ("--projections proj --phase paganin", 2, "--energy-kev, --distance, --delta-beta, --pixel-size"),
+        ("--projections proj --phase paganin --distance 5mm --pixel-size 1um", 2, "--energy-kev, --delta-beta"),
         ("--sinograms nothing", 3, "nothing"),
     ] {
         lab.fails(&format!("preprocess {flags} --output out"), code, &[words]);
