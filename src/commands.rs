@@ -20,7 +20,7 @@ use crate::compare::{Accumulator, Comparison, Mask, Range};
 use crate::config::{ProgressKind, parse_algorithm, parse_slices};
 use crate::device;
 use crate::error::{Error, Result};
-use crate::geometry::{default_axis, even_angles, parse_numbers};
+use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::io::{
     Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, hdf5, read_text, write_image,
 };
@@ -250,7 +250,11 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
         None => even_angles(args.start_angle, args.overall_angle, projections),
         Some(file) => {
             let text = read_text(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
-            parse_numbers(&text, &format!("--angles {}", file.display()))?
+            let (angles, note) = parse_angles(&text, &format!("--angles {}", file.display()))?;
+            if let Some(note) = note {
+                Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));
+            }
+            angles
         }
     };
     if angles.len() != projections {

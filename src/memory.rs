@@ -64,14 +64,15 @@ fn groups(root: &Path) -> Option<u64> {
     least
 }
 
-/// What is left of a group's limit; cached files count as free, since the kernel drops them first.
+/// What is left of a group's limit; cached files count as free, since the kernel drops them before it refuses memory.
 fn left_in(group: &Path, version2: bool) -> Option<u64> {
     let (limit, usage, cached) = match version2 {
-        true => ("memory.max", "memory.current", "inactive_file "),
-        false => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
+        true => ("memory.max", "memory.current", ["inactive_file ", "active_file "]),
+        false => ("memory.limit_in_bytes", "memory.usage_in_bytes", ["total_inactive_file ", "total_active_file "]),
     };
     let limit = number(&group.join(limit))?;
-    let cached = read(&group.join("memory.stat")).and_then(|text| field(&text, cached)).unwrap_or(0);
+    let stat = read(&group.join("memory.stat")).unwrap_or_default();
+    let cached: u64 = cached.into_iter().filter_map(|name| field(&stat, name)).sum();
     let used = number(&group.join(usage)).unwrap_or(0).saturating_sub(cached);
     Some(limit.saturating_sub(used))
 }
@@ -112,11 +113,10 @@ fn slurm(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
     Some(granted.saturating_mul(1 << 20))
 }
 
-/// The number in `4`, `4(x2)`, or `gpu:h100:4`.
+/// The number in `4`, `4(x2)`, or `gpu:h100:4(S:0-1)`.
 fn leading_number(text: &str) -> Option<u64> {
-    let last = text.rsplit(':').next()?;
-    let digits = last.find(|c: char| !c.is_ascii_digit()).unwrap_or(last.len());
-    last[..digits].parse().ok()
+    let last = text.split('(').next()?.rsplit(':').next()?;
+    last.parse().ok().filter(|count| *count > 0)
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
         // what others of the group use is gone; files that are only cached are not
         let used = (&*format!("{job}/memory.current"), "3221225472\n");
         assert_eq!(system(&[MEMORY, V2, own, limit, step, used], &[]), GIB);
-        let stat = (&*format!("{job}/memory.stat"), "anon 5\ninactive_file 1073741824\nactive_file 7\n");
+        let stat = (&*format!("{job}/memory.stat"), "anon 5\ninactive_file 1073741816\nactive_file 8\n");
         assert_eq!(system(&[MEMORY, V2, own, limit, step, used, stat], &[]), 2 * GIB);
         // the innermost limit need not be the least
         let own_limit = (&*format!("{job}/step_0/memory.max"), "8589934592\n");
@@ -196,7 +196,7 @@ mod tests {
         );
         assert_eq!(of(&[("SLURM_MEM_PER_CPU", "512"), ("SLURM_JOB_CPUS_PER_NODE", "6(x2)")]), 3 * GIB);
         assert_eq!(of(&[("SLURM_MEM_PER_GPU", "2048"), ("SLURM_GPUS_ON_NODE", "2")]), 4 * GIB);
-        assert_eq!(of(&[("SLURM_MEM_PER_GPU", "2048"), ("SLURM_GPUS_PER_NODE", "h100:3")]), 6 * GIB);
+        assert_eq!(of(&[("SLURM_MEM_PER_GPU", "2048"), ("SLURM_GPUS_PER_NODE", "gpu:h100:3(S:0-1)")]), 6 * GIB);
         // a share of something unknown limits nothing
         assert_eq!(of(&[("SLURM_MEM_PER_CPU", "512")]), 16 * GIB);
     }

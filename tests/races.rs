@@ -201,10 +201,11 @@ fn shipped_kernels_touch_memory_correctly() {
     verdict("image formats".into(), None);
     let all = cases(found, &formats);
     assert!(!all.is_empty());
+    let mut failed = false;
     for (_, case) in all.iter().enumerate().filter(|(number, _)| number % parts == part) {
         let name = format!("{} {}", case.profile, case.spec.name());
         let record = case.record(found);
-        println!("checked {} {:?} by {} {}", name, case.spec.parameters, found.facts.platform, found.facts.driver);
+        println!("\nchecked {} {:?} by {} {}", name, case.spec.parameters, found.facts.platform, found.facts.driver);
         if record.as_ref().is_some_and(|record| record.exists()) {
             println!("passed {name}, before");
             continue;
@@ -214,8 +215,9 @@ fn shipped_kernels_touch_memory_correctly() {
             Ok((error, limit)) => Some(format!("error {error:.2e} > {limit:.0e}")),
             Err(error) => Some(error.to_string()),
         };
-        let before = verdict(name, problem);
-        if let (Some(record), 0) = (record, before) {
+        // a simulator falls silent after so many mistakes: what comes after one is not trusted
+        failed |= verdict(name, problem) > 0;
+        if let (Some(record), false) = (record, failed) {
             std::fs::write(record, "").unwrap();
         }
     }

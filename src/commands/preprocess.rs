@@ -1,5 +1,6 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
+use super::refuse_filled;
 use crate::cli::{PreprocessArgs, ReconstructArgs};
 use crate::config::{Input, Job};
 use crate::error::{Error, Result};
@@ -36,7 +37,10 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     // a page is no slice
     let prefix = if sinograms { "sinogram_" } else { "projection_" }.to_owned();
     let target = match target {
-        Target::Directory(directory) => Target::Pattern { directory, prefix, digits: 5, suffix: ".tif".into() },
+        Target::Directory(directory) => {
+            refuse_filled(&directory, job.overwrite)?;
+            Target::Pattern { directory, prefix, digits: 5, suffix: ".tif".into() }
+        }
         target => target,
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };

@@ -87,7 +87,7 @@ impl Source {
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
         let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
-        if let Some(level) = counts(&stack.sample(), &preparation, stack)? {
+        if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
                 "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
                  --projections with --flats and --darks, or --hdf5, makes attenuations of them, --minus-log does of \
@@ -96,7 +96,8 @@ impl Source {
             ));
         }
         // every thread takes the stripes out of a sinogram of its own
-        let stripes = rayon::current_num_threads() * preparation.memory(scan.used.len());
+        let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
+        let stripes = threads * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
@@ -237,17 +238,19 @@ impl Source {
 
 /// Level of what looks like counts of a detector that nothing makes attenuations of: the median of a row in the middle of
 /// unsigned integers, if it is in the thousands.
-fn counts(sample: &SampleType, preparation: &Preparation, stack: &Stack) -> Result<Option<f32>> {
+fn counts(stack: &Stack, preparation: &Preparation, scan: &Scan, sinograms: bool) -> Option<f32> {
     const LEAST: f32 = 1000.0;
-    let unsigned = matches!(sample, SampleType::U16 | SampleType::U32);
+    let unsigned = matches!(stack.sample(), SampleType::U16 | SampleType::U32);
     if !unsigned || preparation.correction.fields.is_some() || preparation.correction.minus_log {
-        return Ok(None);
+        return None;
     }
+    let (slice, projection) = (*scan.slices.get(scan.slices.len() / 2)?, *scan.used.get(scan.used.len() / 2)?);
+    let (page, at) = if sinograms { (slice, projection) } else { (projection, slice) };
     let mut row = vec![0f32; stack.width()];
-    let middle = stack.height() / 2;
-    stack.read_rows(stack.len() / 2, middle..middle + 1, &mut row)?;
+    // a file that cannot be read is an error when it is needed
+    stack.read_rows(page, at..at + 1, &mut row).ok()?;
     let (_, median, _) = row.select_nth_unstable_by(stack.width() / 2, f32::total_cmp);
-    Ok(Some(*median).filter(|level| *level >= LEAST))
+    Some(*median).filter(|level| *level >= LEAST)
 }
 
 /// Waits for a stack, and tells how many files are there whenever more have come.

@@ -265,7 +265,7 @@ fn check_cut(
         // `scripts/test pairs` lists these lines
         let in_parts = if cut.projections < scan.projections() { ", in parts" } else { "" };
         let driver = format!("{} {}", found.facts.platform, found.facts.driver);
-        println!("checked {} {:?} on {name}{in_parts} by {driver}", spec.name(), spec.parameters);
+        println!("\nchecked {} {:?} on {name}{in_parts} by {driver}", spec.name(), spec.parameters);
         let pixels = scan.size * scan.size;
         // the first, and the last alone in its pass
         for slice in [0, count - 1] {

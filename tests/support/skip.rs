@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Says that a test was not run, and why. The name is one of tests/skips.txt.
 pub fn skipped(name: &str, why: &str) {
-    let line = format!("skipped {name}: {why}\n");
+    // on a line of its own, whatever the harness has begun
+    let line = format!("\nskipped {name}: {why}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
