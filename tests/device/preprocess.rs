@@ -144,11 +144,11 @@ fn stripes_count_as_memory() {
     };
     let (_, plain, _) = plan("--memory 400K");
     assert!(!plain.contains("steps before"), "{plain}");
-    // 8 bytes a value, three threads
+    // 8 bytes a value, for each of the two slices
     let (_, sorting, _) = plan("--memory 400K --stripes sorting");
-    assert!(sorting.contains("steps before        96.0 KiB"), "{sorting}");
-    let (code, _, err) = plan("--stripes sorting --memory 90K");
-    assert!(code == Some(2) && err.contains("--memory: 90.0 KiB") && err.contains("--stripes"), "{err}");
+    assert!(sorting.contains("steps before        64.0 KiB"), "{sorting}");
+    let (code, _, err) = plan("--stripes sorting --memory 60K");
+    assert!(code == Some(2) && err.contains("--memory: 60.0 KiB") && err.contains("--stripes"), "{err}");
 }
 
 /// A filter across rows sees the same rows whatever a run is cut into.
