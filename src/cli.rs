@@ -179,8 +179,8 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "KIND", value_parser = ["linear", "nearest"], help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpolation: Option<String>,
-    /// fast allows sinograms stored as half and the texture units' weights of 8 bits: within 4e-3 of the rule, precise
-    /// within 1e-5 [default: precise]
+    /// fast allows sinograms stored as half and the texture units' weights of 8 bits: within 4e-3 of the interpolation's
+    /// rule [default: precise]
     #[arg(long, value_name = "MODE", value_parser = ["precise", "fast"], help_heading = "Back projection")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
