@@ -15,8 +15,10 @@ use crate::error::{Error, Result};
 /// One picture in the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<'a> {
-    /// Drawn above the picture in capitals, as far as it fits; characters without a glyph become `?`.
+    /// Drawn above the picture in capitals; characters without a glyph become `?`.
     pub title: &'a str,
+    /// Unit of the values, which stand below the picture: those that are black and white.
+    pub unit: &'a str,
     /// Pixels in a row.
     pub width: usize,
     /// Rows.
@@ -31,6 +33,9 @@ const MAX_HEIGHT: usize = 768;
 const MARGIN: usize = 10;
 /// Picture pixels along the side of one font pixel.
 const FONT_SCALE: usize = 2;
+/// Pixels of a line of text, and of a letter with the gap behind it.
+const LINE: usize = 7 * FONT_SCALE + MARGIN;
+const LETTER: usize = 6 * FONT_SCALE;
 const BACKGROUND: u8 = 36;
 const INK: u8 = 230;
 
@@ -57,19 +62,24 @@ pub fn write_sections(path: &Path, panels: &[Panel]) -> Result<()> {
     };
     let images: Vec<Image> =
         panels.iter().map(|panel| Image::of(panel, scaled(panel.width), scaled(panel.height))).collect();
-    let all: Vec<f32> = images.iter().flat_map(|image| image.values.iter().copied()).collect();
-    let contrast = contrast(&all);
+    let contrast = contrast_of_all(&images);
     write_atomically(path, &lay_out(panels, &images, |_| contrast))
 }
 
-/// No panel of a montage is drawn higher than this many pixels.
+/// No panel of a montage is enlarged beyond this many pixels.
 const MONTAGE_HEIGHT: usize = 256;
 
-/// Writes the panels row by row, about as many in a row as there are rows; otherwise as [`write_preview`].
+/// Writes panels of one size row by row, about as many in a row as there are rows, with one contrast for all. They are
+/// enlarged by the largest whole factor that keeps them within 256 pixels, and never shrunk; otherwise as
+/// [`write_preview`].
 pub fn write_montage(path: &Path, panels: &[Panel]) -> Result<()> {
-    let lowest = lowest(path, panels)?;
+    let times = (MONTAGE_HEIGHT / lowest(path, panels)?).max(1);
     let columns = (panels.len() as f64).sqrt().ceil() as usize;
-    let rows: Vec<Canvas> = panels.chunks(columns).map(|row| draw(row, lowest, MONTAGE_HEIGHT)).collect();
+    let images: Vec<Image> =
+        panels.iter().map(|panel| Image::of(panel, times * panel.width, times * panel.height)).collect();
+    let contrast = contrast_of_all(&images);
+    let rows = panels.chunks(columns).zip(images.chunks(columns));
+    let rows: Vec<Canvas> = rows.map(|(panels, images)| lay_out(panels, images, |_| contrast)).collect();
     let width = rows.iter().map(|row| row.width).max().unwrap_or(0);
     let mut whole = Canvas { width, height: 0, pixels: Vec::new() };
     for row in &rows {
@@ -134,21 +144,29 @@ fn draw(panels: &[Panel], lowest: usize, highest: usize) -> Canvas {
     lay_out(panels, &images, |image| contrast(&image.values))
 }
 
-/// Images in a row below their titles, each with the contrast that it is given.
+/// Images in a row between their titles and their values, each with the contrast that it is given.
 fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64, f64)) -> Canvas {
-    let top = 2 * MARGIN + 7 * FONT_SCALE;
+    let top = MARGIN + LINE;
     let highest = images.iter().map(|image| image.height).max().unwrap_or(0);
-    let mut canvas =
-        Canvas::new(MARGIN + images.iter().map(|image| image.width + MARGIN).sum::<usize>(), top + highest + MARGIN);
+    let contrasts: Vec<(f64, f64)> = images.iter().map(contrast).collect();
+    let scale =
+        |((low, high), panel): (&(f64, f64), &Panel)| format!("{} to {} {}", number(*low), number(*high), panel.unit);
+    let scales: Vec<String> = contrasts.iter().zip(panels).map(scale).collect();
+    // texts may be wider than what they belong to
+    let texts = panels.iter().zip(&scales).map(|(panel, scale)| panel.title.chars().count().max(scale.chars().count()));
+    let widths: Vec<usize> = images.iter().zip(texts).map(|(image, text)| image.width.max(text * LETTER)).collect();
+    let width = MARGIN + widths.iter().map(|width| width + MARGIN).sum::<usize>();
+    let mut canvas = Canvas::new(width, top + highest + MARGIN + LINE);
     let mut left = MARGIN;
-    for (panel, image) in panels.iter().zip(images) {
-        canvas.text(left, MARGIN, image.width, panel.title);
-        let grey = greys(&image.values, contrast(image));
+    for (number, image) in images.iter().enumerate() {
+        canvas.text(left, MARGIN, panels[number].title);
+        let grey = greys(&image.values, contrasts[number]);
         for (y, row) in grey.chunks_exact(image.width).enumerate() {
             let start = (top + y) * canvas.width + left;
             canvas.pixels[start..start + image.width].copy_from_slice(row);
         }
-        left += image.width + MARGIN;
+        canvas.text(left, top + image.height + MARGIN, &scales[number]);
+        left += widths[number] + MARGIN;
     }
     canvas
 }
@@ -158,16 +176,16 @@ impl Canvas {
         Canvas { width, height, pixels: vec![BACKGROUND; width * height] }
     }
 
-    /// Writes the characters that fit into `width` pixels.
-    fn text(&mut self, left: usize, top: usize, width: usize, text: &str) {
-        let advance = 6 * FONT_SCALE;
+    /// Writes a text, as far as there is room for it.
+    fn text(&mut self, left: usize, top: usize, text: &str) {
+        let room = (self.width.saturating_sub(left) + FONT_SCALE) / LETTER;
         let letters = text.chars().flat_map(char::to_uppercase);
-        for (place, letter) in letters.take((width + FONT_SCALE) / advance).enumerate() {
+        for (place, letter) in letters.take(room).enumerate() {
             for (row, bits) in glyph(letter).into_iter().enumerate() {
                 for column in (0..5).filter(|column| bits & (0b10000 >> column) != 0) {
                     for dy in 0..FONT_SCALE {
                         let y = top + row * FONT_SCALE + dy;
-                        let x = left + place * advance + column * FONT_SCALE;
+                        let x = left + place * LETTER + column * FONT_SCALE;
                         let start = y * self.width + x;
                         self.pixels[start..start + FONT_SCALE].fill(INK);
                     }
@@ -225,6 +243,24 @@ fn contrast(values: &[f32]) -> (f64, f64) {
     let (low, high) = (at(0.005), at(0.995));
     // Nearly all is one value: let the few others be seen.
     if high <= low { (at(0.0), at(1.0)) } else { (low, high) }
+}
+
+/// The same of several images together.
+fn contrast_of_all(images: &[Image]) -> (f64, f64) {
+    let all: Vec<f32> = images.iter().flat_map(|image| image.values.iter().copied()).collect();
+    contrast(&all)
+}
+
+/// A value with four digits that count.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        size if (1e-3..1e5).contains(&size) => {
+            let digits = (3 - size.log10().floor() as i32).max(0) as usize;
+            format!("{value:.digits$}")
+        }
+        _ => format!("{value:.3e}"),
+    }
 }
 
 /// Values as greys from black at `low` to white at `high`.
@@ -357,8 +393,8 @@ mod tests {
         write_preview(
             &path,
             &[
-                Panel { title: "Ramp", width: 64, height: 64, data: &ramp },
-                Panel { title: "a long title that cannot fit here at all, whatever happens, because it just goes on and on and on and on and on and on", width: 400, height: 80, data: &wide },
+                Panel { title: "Ramp", unit: "per mm", width: 64, height: 64, data: &ramp },
+                Panel { title: "a long title that cannot fit here at all, whatever happens, because it just goes on and on and on and on and on and on", unit: "", width: 400, height: 80, data: &wide },
             ],
         )
         .unwrap();
@@ -384,7 +420,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("montage.png");
         let data = [1.0f32; 16 * 16];
-        let panel = Panel { title: "1023.50", width: 16, height: 16, data: &data };
+        let panel = Panel { title: "1023.50", unit: "", width: 16, height: 16, data: &data };
         write_montage(&path, &[panel; 5]).unwrap();
         let (width, height, pixels) = read(&path);
         assert_eq!((width, height), (10 + 3 * 266, 2 * (34 + 256 + 10)));
@@ -398,7 +434,7 @@ mod tests {
     #[test]
     fn areas_are_averaged() {
         let data = [0.0, 1.0, 2.0, f32::NAN, 4.0, 5.0];
-        let panel = Panel { title: "", width: 3, height: 2, data: &data };
+        let panel = Panel { title: "", unit: "", width: 3, height: 2, data: &data };
         // Halves of the middle column on either side; what is not a number does not count.
         let out = resample(&panel, 2, 1);
         assert!((f64::from(out[0]) - (0.0 + 0.5 + 0.5 * 4.0) / 2.0).abs() < 1e-6);
@@ -430,8 +466,8 @@ mod tests {
         let path = dir.path().join("sections.png");
         let (low, high) = (vec![1.0f32; 100 * 80], vec![3.0f32; 100]);
         let panels = [
-            Panel { title: "xy", width: 100, height: 80, data: &low },
-            Panel { title: "xz", width: 100, height: 1, data: &high },
+            Panel { title: "xy", unit: "", width: 100, height: 80, data: &low },
+            Panel { title: "xz", unit: "", width: 100, height: 1, data: &high },
         ];
         write_sections(&path, &panels).unwrap();
         let (width, height, pixels) = read(&path);
@@ -443,8 +479,8 @@ mod tests {
         // larger ones are shrunk, thin ones are still there
         let data = vec![1.0f32; 3000];
         let panels = [
-            Panel { title: "", width: 3000, height: 1, data: &data },
-            Panel { title: "", width: 1, height: 3000, data: &data },
+            Panel { title: "", unit: "", width: 3000, height: 1, data: &data },
+            Panel { title: "", unit: "", width: 1, height: 3000, data: &data },
         ];
         write_sections(&path, &panels).unwrap();
         let (width, height, _) = read(&path);
@@ -455,7 +491,7 @@ mod tests {
     #[test]
     fn failures_are_output_errors_and_leave_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let panel = Panel { title: "x", width: 1, height: 1, data: &[1.0] };
+        let panel = Panel { title: "x", unit: "", width: 1, height: 1, data: &[1.0] };
         let missing = dir.path().join("no/such/preview.png");
         assert_eq!(write_preview(&missing, &[panel]).unwrap_err().exit_code(), 5);
         let path = dir.path().join("preview.png");
@@ -475,5 +511,11 @@ mod tests {
         }
         assert!(('A'..='Z').chain('0'..='9').all(|c| glyph(c) != UNKNOWN));
         assert_eq!(glyph('\u{3b8}'), glyph('?'));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 0.0123456, -12.3456, 1.0, 54321.0, 1e-7, -3.4e38].map(number);
+        assert_eq!(texts, ["0", "0.01235", "-12.35", "1.000", "54321", "1.000e-7", "-3.400e38"]);
     }
 }

@@ -1,5 +1,8 @@
-//! The minimum of a cost over trial positions, and whether it is one.
+//! The minimum of a cost over trial positions: where it is, how far that may be off, and whether there is one.
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use std::fmt;
 
 /// What is to be thought of a minimum.
@@ -13,6 +16,10 @@ pub enum Verdict {
     Flat,
     /// Another position is about as good.
     Ambiguous,
+    /// One minimum, but parts of the data differ in where it is.
+    Uncertain,
+    /// The projections are not those of the angles: a whole turn declared as half a turn, or the other way round.
+    Angles,
 }
 
 impl fmt::Display for Verdict {
@@ -22,19 +29,21 @@ impl fmt::Display for Verdict {
             Verdict::Railed => "railed",
             Verdict::Flat => "flat",
             Verdict::Ambiguous => "ambiguous",
+            Verdict::Uncertain => "uncertain",
+            Verdict::Angles => "angles",
         })
     }
 }
 
-/// Costs at evenly spread positions.
+/// Costs at evenly spread positions, in parts of the data that each have their own: rows, projections, bins, frequencies.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// First position in bins.
-    pub first: f64,
+    first: f64,
     /// Distance of positions in bins.
-    pub step: f64,
-    /// At least three, none negative.
-    pub costs: Vec<f64>,
+    step: f64,
+    /// `[position][part]`: what differs, and the whole that it is a share of. None is negative.
+    shares: Vec<Vec<[f64; 2]>>,
 }
 
 /// The lowest point of a [`Curve`].
@@ -42,6 +51,8 @@ pub struct Curve {
 pub struct Minimum {
     /// Position in bins, between those of the curve.
     pub at: f64,
+    /// Standard deviation of the position in bins, as parts of the data tell it.
+    pub uncertainty: f64,
     /// How far the cost goes down from its median, as a share of that; from 0 to 1.
     pub confidence: f64,
     pub verdict: Verdict,
@@ -55,41 +66,80 @@ const SHALLOWEST: f64 = 1e-3;
 const RIVAL: f64 = 0.85;
 /// if it is at least so many bins away.
 const APART: f64 = 2.0;
+/// Largest uncertainty in bins of a clear minimum.
+pub const CLEAR: f64 = 0.15;
+/// How often the parts are drawn anew.
+const DRAWS: usize = 64;
 
 impl Curve {
     /// `step` apart from `first` to at most `last` (bins), by a function of the position.
-    pub fn sample(first: f64, last: f64, step: f64, cost: impl Fn(f64) -> f64 + Sync) -> Curve {
-        use rayon::prelude::*;
+    pub fn sample(first: f64, last: f64, step: f64, shares: impl Fn(f64) -> Vec<[f64; 2]> + Sync) -> Curve {
         let count = ((last - first) / step + 1e-6).floor() as usize + 1;
-        let costs = (0..count).into_par_iter().map(|i| cost(first + i as f64 * step)).collect();
-        Curve { first, step, costs }
+        let shares = (0..count).into_par_iter().map(|i| shares(first + i as f64 * step)).collect();
+        Curve { first, step, shares }
     }
 
-    /// Position of a trial in bins.
-    pub fn position(&self, index: usize) -> f64 {
-        self.first + index as f64 * self.step
-    }
-
-    fn lowest(&self) -> usize {
-        (0..self.costs.len()).min_by(|&a, &b| self.costs[a].total_cmp(&self.costs[b])).unwrap_or(0)
+    /// Costs with every part taken so many times.
+    fn costs(&self, times: Option<&[f64]>) -> Vec<f64> {
+        let cost = |shares: &Vec<[f64; 2]>| {
+            let mut sum = [0f64; 2];
+            for (i, share) in shares.iter().enumerate() {
+                let times = times.map_or(1.0, |times| times[i]);
+                sum = [sum[0] + times * share[0], sum[1] + times * share[1]];
+            }
+            // what holds nothing to compare differs as unrelated rows do
+            if sum[1] > 0.0 { sum[0] / sum[1] } else { 1.0 }
+        };
+        self.shares.iter().map(cost).collect()
     }
 
     /// Where the parabola through the lowest cost and its neighbours has its vertex, in bins.
-    pub fn vertex(&self) -> f64 {
-        let lowest = self.lowest();
-        let at = self.position(lowest);
-        if lowest == 0 || lowest + 1 >= self.costs.len() {
+    fn vertex_of(&self, costs: &[f64]) -> f64 {
+        let lowest = lowest(costs);
+        let at = self.first + lowest as f64 * self.step;
+        if lowest == 0 || lowest + 1 >= costs.len() {
             return at;
         }
-        let [before, here, after] = [self.costs[lowest - 1], self.costs[lowest], self.costs[lowest + 1]];
+        let [before, here, after] = [costs[lowest - 1], costs[lowest], costs[lowest + 1]];
         let bend = before - 2.0 * here + after;
         if bend > 0.0 { at + self.step * (before - after) / (2.0 * bend) } else { at }
     }
 
+    /// The position of the minimum in bins.
+    pub fn vertex(&self) -> f64 {
+        self.vertex_of(&self.costs(None))
+    }
+
+    /// Position of the minimum in bins and the cost there.
+    pub fn bottom(&self) -> (f64, f64) {
+        let costs = self.costs(None);
+        (self.vertex_of(&costs), costs[lowest(&costs)])
+    }
+
+    /// How far the minimum goes from its place when parts are drawn at random, with repetition: root mean square in bins
+    /// (B. Efron, Bootstrap methods, Ann. Statist. 7, 1979). Of a single part nothing is known: infinite.
+    pub fn uncertainty(&self) -> f64 {
+        let parts = self.shares.first().map_or(0, Vec::len);
+        if parts < 2 {
+            return f64::INFINITY;
+        }
+        let at = self.vertex();
+        let squares: Vec<f64> = (0..DRAWS as u64)
+            .into_par_iter()
+            .map(|draw| {
+                let rng = &mut ChaCha8Rng::seed_from_u64(draw);
+                let mut times = vec![0f64; parts];
+                (0..parts).for_each(|_| times[rng.random_range(0..parts)] += 1.0);
+                (self.vertex_of(&self.costs(Some(&times))) - at).powi(2)
+            })
+            .collect();
+        (squares.iter().sum::<f64>() / DRAWS as f64).sqrt()
+    }
+
     /// The minimum with its verdict.
     pub fn minimum(&self) -> Minimum {
-        let costs = &self.costs;
-        let lowest = self.lowest();
+        let costs = &self.costs(None);
+        let lowest = lowest(costs);
         let typical = median(costs.iter().copied());
         let depth = typical - costs[lowest];
         let confidence = if typical > 0.0 { (depth / typical).clamp(0.0, 1.0) } else { 0.0 };
@@ -107,8 +157,24 @@ impl Curve {
         } else {
             Verdict::Ok
         };
-        Minimum { at: self.vertex(), confidence, verdict }
+        Minimum { at: self.vertex_of(costs), uncertainty: self.uncertainty(), confidence, verdict }
     }
+}
+
+impl Minimum {
+    /// With what the position is off by on top of what parts of the data tell, as standard deviation in bins. One that is
+    /// uncertain by more than [`CLEAR`] is not ok.
+    pub fn moved_by(mut self, deviation: f64) -> Minimum {
+        self.uncertainty = self.uncertainty.hypot(deviation);
+        if self.verdict == Verdict::Ok && self.uncertainty > CLEAR {
+            self.verdict = Verdict::Uncertain;
+        }
+        self
+    }
+}
+
+fn lowest(costs: &[f64]) -> usize {
+    (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0)
 }
 
 /// The middle one of some values; 0 of none.
@@ -116,37 +182,4 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     let middle = values.len() / 2;
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn curve(cost: impl Fn(f64) -> f64 + Sync) -> Minimum {
-        Curve::sample(10.0, 30.0, 0.5, cost).minimum()
-    }
-
-    #[test]
-    fn verdicts() {
-        let valley = |at: f64| move |x: f64| 1.0 - 0.8 * (-(x - at).powi(2) / 2.0).exp();
-        let found = curve(valley(17.3));
-        assert!(found.verdict == Verdict::Ok && (found.at - 17.3).abs() < 0.02, "{found:?}");
-        assert!((found.confidence - 0.8).abs() < 0.05);
-        assert_eq!(curve(valley(9.0)).verdict, Verdict::Railed);
-        assert_eq!(curve(valley(32.0)).verdict, Verdict::Railed);
-        assert_eq!(curve(|_| 2.5).verdict, Verdict::Flat);
-        assert_eq!(curve(|_| 0.0).verdict, Verdict::Flat);
-        let jagged = |x: f64| 1.0 + 0.1 * ((7919.0 * x).sin() * 43758.5).fract();
-        assert_eq!(curve(jagged).verdict, Verdict::Flat);
-        let two = |x: f64| valley(14.0)(x).min(0.02 + valley(25.0)(x));
-        assert_eq!(curve(two).verdict, Verdict::Ambiguous);
-        let unequal = |x: f64| valley(14.0)(x).min(0.3 + 0.7 * valley(25.0)(x));
-        assert_eq!(curve(unequal).verdict, Verdict::Ok);
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
-        assert_eq!(median(std::iter::empty()), 0.0);
-    }
 }

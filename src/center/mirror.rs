@@ -6,12 +6,16 @@
 //! registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012), and does not ask the sample to be within the
 //! field of view. Off-centre scans of whole turns: Vo et al., Appl. Sci. 11, 2021.
 
-use super::curve::{Curve, Minimum, median};
-use super::{AGREEMENT, Sinograms, Verdict};
+use super::Sinograms;
+use super::curve::{Curve, Minimum};
 use crate::error::{Error, Result};
 
 /// Pairs that are compared, over all rows.
 const MOST: usize = 192;
+/// Most parts of the pairs along the turn that each have a minimum of their own.
+const GROUPS: usize = 4;
+/// Rows are cut into blocks until there are so many parts.
+const PARTS: usize = 24;
 /// A gap between projections in degrees that is not interpolated over.
 const GAP: f64 = 5.0;
 /// Angles in degrees that are the same.
@@ -20,38 +24,48 @@ const SAME: f64 = 1e-6;
 const NOTHING: f64 = 1e-4;
 
 /// A projection between two others: their numbers and factors.
-type Blend = [(usize, f64); 2];
+pub(super) type Blend = [(usize, f64); 2];
 
-/// Blends at two angles half a turn apart.
-fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
+/// Blends at two angles so many degrees apart.
+pub(super) fn pairs_apart(sinograms: &Sinograms, apart: f64) -> Vec<[Blend; 2]> {
     let angles = &sinograms.angles;
     let count = angles.len();
     if count < 4 {
         return Vec::new();
     }
-    // between (or, for the seam, beyond) two neighbours
-    let blend = |before: usize, angle: f64| -> Option<Blend> {
-        let gap = angles[before + 1] - angles[before];
-        let share = if gap > SAME { (angle - angles[before]) / gap } else { 0.0 };
-        (gap <= GAP).then_some([(before, 1.0 - share), (before + 1, share)])
-    };
-    let (first, last) = (angles[0], angles[count - 1]);
-    let mut found: Vec<[Blend; 2]> = (0..count)
+    (0..count)
         .filter_map(|p| {
-            let opposite = angles[p] + 180.0;
+            let opposite = angles[p] + apart;
             let after = angles.partition_point(|angle| *angle <= opposite - SAME);
-            let other = match after {
-                0 => None,
-                after if after == count => None,
-                after => blend(after - 1, opposite),
-            };
-            Some([[(p, 1.0), (p, 0.0)], other?])
+            (0 < after && after < count).then(|| blend(angles, after - 1, opposite))?.map(|other| [only(p), other])
         })
-        .collect();
+        .collect()
+}
+
+/// One projection.
+pub(super) fn only(p: usize) -> Blend {
+    [(p, 1.0), (p, 0.0)]
+}
+
+/// What would be at an angle between (or, for the seam, beyond) two neighbours.
+fn blend(angles: &[f64], before: usize, angle: f64) -> Option<Blend> {
+    let gap = angles[before + 1] - angles[before];
+    let share = if gap > SAME { (angle - angles[before]) / gap } else { 0.0 };
+    (gap <= GAP).then_some([(before, 1.0 - share), (before + 1, share)])
+}
+
+/// Blends at two angles half a turn apart.
+fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
+    let (angles, count) = (&sinograms.angles, sinograms.angles.len());
+    let mut found = pairs_apart(sinograms, 180.0);
+    if count < 4 || !found.is_empty() {
+        return found;
+    }
+    let (first, last) = (angles[0], angles[count - 1]);
     let seam = first + 180.0 - last;
-    if found.is_empty() && seam > 0.0 && seam <= GAP.min(2.5 * sinograms.step()) {
+    if seam > 0.0 && seam <= GAP.min(2.5 * sinograms.step()) {
         // both ends are continued to the middle of the gap: what is wrong with that is wrong on both sides alike
-        let ends = [blend(0, first - seam / 2.0), blend(count - 2, last + seam / 2.0)];
+        let ends = [blend(angles, 0, first - seam / 2.0), blend(angles, count - 2, last + seam / 2.0)];
         if let [Some(a), Some(b)] = ends {
             found.push([a, b]);
         }
@@ -62,6 +76,12 @@ fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
 /// Whether there are projections half a turn apart.
 pub fn has_pairs(sinograms: &Sinograms) -> bool {
     !pairs(sinograms).is_empty()
+}
+
+/// A row and the one to compare it with, mirrored already, and the part of the data that they belong to.
+struct Pair {
+    group: usize,
+    rows: [Vec<f32>; 2],
 }
 
 /// Searches the axis between two positions in bins.
@@ -75,67 +95,64 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
             sinograms.angles.last().unwrap_or(&0.0)
         )));
     }
+    let minimum = compare(sinograms, &pairs, low, high).minimum();
+    // the mean of both projections' places of every pair
+    Ok(minimum.moved_by(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt()))
+}
+
+/// How far the blends differ, one of them mirrored about positions from `low` to `high` (bins).
+pub(super) fn compare(sinograms: &Sinograms, pairs: &[[Blend; 2]], low: f64, high: f64) -> Curve {
     let bins = sinograms.bins;
     let most = (MOST / sinograms.rows.len()).max(1).min(pairs.len());
+    let groups = GROUPS.min(most);
     let blended = |row: &[f32], blend: &Blend| -> Vec<f32> {
         let [(a, share_a), (b, share_b)] = *blend;
         let (a, b) = (&row[a * bins..][..bins], &row[b * bins..][..bins]);
         a.iter().zip(b).map(|(a, b)| (f64::from(*a) * share_a + f64::from(*b) * share_b) as f32).collect()
     };
-    // of each sampled row, its pairs of rows, the second one mirrored
-    let compared: Vec<Vec<[Vec<f32>; 2]>> = sinograms
-        .rows
-        .iter()
-        .map(|row| {
-            let chosen = (0..most).map(|i| &pairs[i * pairs.len() / most]);
-            let both = |[a, b]: &[Blend; 2]| {
-                let mut mirrored = blended(row, b);
-                mirrored.reverse();
-                [blended(row, a), mirrored]
-            };
-            chosen.map(both).collect()
-        })
-        .collect();
-    let (first, last) = ((2.0 * low).ceil() / 2.0, (2.0 * high).floor() / 2.0);
-    let curve_of = |pairs: &[[Vec<f32>; 2]]| {
-        let all = pairs.iter().flatten();
-        let nothing = NOTHING * all.map(|row| variance(row)).sum::<f64>() / bins as f64;
-        Curve::sample(first, last, 0.5, |center| difference(pairs, (2.0 * center).round() as usize, bins, nothing))
-    };
-    let curve = curve_of(&compared.concat());
-    let mut minimum = curve.minimum();
-    // rows, and of many pairs the two quarter turns, must tell the same
-    let parts: Vec<&[[Vec<f32>; 2]]> =
-        compared.iter().flat_map(|pairs| pairs.chunks(pairs.len().div_ceil(2).max(4))).collect();
-    if parts.len() > 1 {
-        let off = median(parts.iter().map(|pairs| (curve_of(pairs).vertex() - minimum.at).abs()));
-        minimum.confidence /= 1.0 + off;
-        if off > AGREEMENT && minimum.verdict == Verdict::Ok {
-            minimum.verdict = Verdict::Ambiguous;
+    let mut compared = Vec::new();
+    for (number, row) in sinograms.rows.iter().enumerate() {
+        for i in 0..most {
+            let [a, b] = &pairs[i * pairs.len() / most];
+            let mut mirrored = blended(row, b);
+            mirrored.reverse();
+            compared.push(Pair { group: number * groups + i * groups / most, rows: [blended(row, a), mirrored] });
         }
     }
-    Ok(minimum)
+    let all = compared.iter().flat_map(|pair| &pair.rows);
+    let nothing = NOTHING * all.map(|row| deviations(row).map(|d| d * d).sum::<f64>()).sum::<f64>() / bins as f64;
+    let blocks = (PARTS / (sinograms.rows.len() * groups)).clamp(3, 12);
+    let parts = sinograms.rows.len() * groups * blocks;
+    let (first, last) = ((2.0 * low).ceil() / 2.0, (2.0 * high).floor() / 2.0);
+    Curve::sample(first, last, 0.5, |center| {
+        difference(&compared, (2.0 * center).round() as usize, bins, nothing, [parts, blocks])
+    })
 }
 
-/// Sum of squared deviations from the mean.
-fn variance(row: &[f32]) -> f64 {
+/// Values less their mean.
+pub(super) fn deviations(row: &[f32]) -> impl Iterator<Item = f64> {
     let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / row.len() as f64;
-    row.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum()
+    row.iter().map(move |v| f64::from(*v) - mean)
 }
 
-/// The cost of `2 c = twice`. Where the overlap varies by less than `nothing` a bin it says nothing: 1.
-fn difference(pairs: &[[Vec<f32>; 2]], twice: usize, bins: usize, nothing: f64) -> f64 {
+/// Squares of differences and of values, each less its mean, for `2 c = twice`, by groups of pairs and blocks of bins.
+/// Where the overlap varies by less than `nothing` a bin it says nothing: it counts as unrelated.
+fn difference(pairs: &[Pair], twice: usize, bins: usize, nothing: f64, [parts, blocks]: [usize; 2]) -> Vec<[f64; 2]> {
     // the mirrored row starts at bin twice - (bins - 1) of the other
     let from = twice.saturating_sub(bins - 1);
     let mirrored_from = (bins - 1).saturating_sub(twice);
     let count = bins - from.max(mirrored_from);
-    let (mut differing, mut varying) = (0.0, 0.0);
+    let mut shares = vec![[0f64; 2]; parts];
     let mut deltas = vec![0f32; count];
-    for [row, mirrored] in pairs {
+    for Pair { group, rows: [row, mirrored] } in pairs {
         let (row, mirrored) = (&row[from..from + count], &mirrored[mirrored_from..mirrored_from + count]);
         deltas.iter_mut().zip(row.iter().zip(mirrored)).for_each(|(delta, (a, b))| *delta = a - b);
-        differing += variance(&deltas);
-        varying += variance(row) + variance(mirrored);
+        let values = deviations(&deltas).zip(deviations(row).zip(deviations(mirrored)));
+        for (bin, (delta, (a, b))) in values.enumerate() {
+            let share = &mut shares[group * blocks + bin * blocks / count];
+            *share = [share[0] + delta * delta, share[1] + a * a + b * b];
+        }
     }
-    if varying > nothing * count as f64 { differing / varying } else { 1.0 }
+    let varying: f64 = shares.iter().map(|share| share[1]).sum();
+    if varying > nothing * count as f64 { shares } else { vec![[1.0; 2]; parts] }
 }

@@ -7,21 +7,29 @@
 //!   mirror image of the one on the other side. `registration` and `overlap` compare them.
 //! * [`vo`]: a sinogram over a whole turn has no energy outside of a double wedge of its Fourier transform.
 //! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than the right one.
+//!
+//! [`turn`] tells by the first and last projections whether the scan went around as its angles say.
 
 mod curve;
 mod mirror;
 pub mod sweep;
+mod turn;
 mod vo;
 
 pub use curve::{Curve, Minimum, Verdict};
+use turn::{Ends, Turn, ends};
 
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
+use curve::{CLEAR, median};
 use std::fmt;
 use std::str::FromStr;
 
 /// Two methods that differ by more than this many bins do not confirm each other.
-pub const AGREEMENT: f64 = 1.0;
+pub const AGREEMENT: f64 = 0.5;
+
+/// What a method may be off by in bins however well its data agree: standard deviation.
+const BIAS: f64 = 0.1;
 
 /// Rows whose mean profile varies less than this share of the best row's, as variance, hold no sample.
 const EMPTY: f64 = 0.02;
@@ -43,10 +51,12 @@ pub enum Method {
     Overlap,
     /// Negative values of trial slices: Donath, Beckmann and Schreyer (2006).
     Sweep,
+    /// Mean of methods that agree although none is certain enough by itself, each weighted by its variance.
+    Weighted,
 }
 
 impl Method {
-    /// All of them.
+    /// Those that can be asked for.
     pub const ALL: [Method; 4] = [Method::Registration, Method::Vo, Method::Overlap, Method::Sweep];
 
     /// The word on the command line.
@@ -56,6 +66,7 @@ impl Method {
             Method::Vo => "vo",
             Method::Overlap => "overlap",
             Method::Sweep => "sweep",
+            Method::Weighted => "weighted",
         }
     }
 }
@@ -77,12 +88,14 @@ impl FromStr for Method {
     }
 }
 
-/// What a search came to.
+/// What one method came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     pub method: Method,
     /// Axis in bins; the best guess where the verdict is not [`Verdict::Ok`].
     pub value: f64,
+    /// Standard deviation of the value in bins, by how parts of the data differ.
+    pub uncertainty: f64,
     /// From 0 to 1: how much of the cost goes away at the minimum, less where sampled rows differ.
     pub confidence: f64,
     pub verdict: Verdict,
@@ -125,6 +138,29 @@ impl Sinograms {
         let mut steps: Vec<f64> = self.angles.windows(2).map(|pair| pair[1] - pair[0]).collect();
         steps.sort_by(f64::total_cmp);
         steps.get(steps.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    /// How far projections are from their place, as standard deviation in bins: the sample moves, or the stage does. From the
+    /// shift between neighbours, which changes slowly where only the sample turns.
+    fn jitter(&self) -> f64 {
+        let (bins, count) = (self.bins, self.angles.len());
+        // shift that makes the one the other, by their slopes: all rows have the same
+        let shift = |p: usize| {
+            let (mut moved, mut slopes) = (0f64, 0f64);
+            for row in &self.rows {
+                let [a, b] = [p, p + 1].map(|p| &row[p * bins..(p + 1) * bins]);
+                for i in 1..bins - 1 {
+                    let slope = f64::from(a[i + 1] - a[i - 1] + b[i + 1] - b[i - 1]) / 4.0;
+                    moved += slope * f64::from(a[i] - b[i]);
+                    slopes += slope * slope;
+                }
+            }
+            if slopes > 0.0 { moved / slopes } else { 0.0 }
+        };
+        let shifts: Vec<f64> = (0..count.saturating_sub(1)).map(shift).collect();
+        let bends = shifts.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+        // second differences of independent places have six times their variance
+        1.4826 * median(bends) / 6f64.sqrt()
     }
 
     /// Number of projections of the first half turn, its end not included.
@@ -190,7 +226,7 @@ fn range_of(method: Method, bins: usize) -> (f64, f64) {
 ///
 /// # Errors
 /// [`Error::Input`] when the scan has not what the method needs, [`Error::Usage`] for a range that is too narrow.
-pub fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Found> {
+fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Found> {
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
@@ -199,32 +235,35 @@ pub fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) 
         )));
     }
     if sinograms.rows.is_empty() {
-        return Ok(Found { method, value: (low + high) / 2.0, confidence: 0.0, verdict: Verdict::Flat });
+        let value = (low + high) / 2.0;
+        return Ok(Found { method, value, uncertainty: f64::INFINITY, confidence: 0.0, verdict: Verdict::Flat });
     }
     let minimum = match method {
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
+        Method::Weighted => return Err(Error::usage("`weighted` is no method that can be asked for")),
     };
-    Ok(Found { method, value: minimum.at, confidence: minimum.confidence, verdict: minimum.verdict })
+    let Minimum { at, uncertainty, confidence, verdict } = minimum;
+    Ok(Found { method, value: at, uncertainty, confidence, verdict })
 }
 
-/// Searches the axis with the two methods that suit the scan; the first is the answer, the second confirms it.
+/// Searches the axis with the methods that suit the scan. The first is the answer; it is ok only where another one confirms
+/// it: they differ by no more than [`AGREEMENT`] and than their uncertainties allow, and at least the answer is clear.
 ///
-/// Whole turns: `overlap` and, where the sample is within the field of view, `vo` on one half; otherwise the two quarter
-/// turns of pairs that `overlap` compares anyway confirm each other. Half a turn: `registration` and `vo`; `vo` and `sweep`
-/// where a few degrees are missing. Where the two differ by more than [`AGREEMENT`], or the second finds nothing, the verdict is
-/// [`Verdict::Ambiguous`].
+/// Whole turns: `overlap` and, where the sample is within the field of view, `vo` on one half; a sample that is cut off
+/// leaves `overlap` alone, whose many pairs confirm each other. Half a turn: `registration` and `vo`, `vo` alone where a few
+/// degrees are missing. Where these do not agree, `sweep` is asked, too, and the two that agree best are the answer.
 ///
 /// # Errors
-/// As [`search`].
-pub fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> {
+/// As one method's.
+fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> {
     let methods: &[Method] = if sinograms.whole_turn() {
         if sinograms.within_view() { &[Method::Overlap, Method::Vo] } else { &[Method::Overlap] }
     } else if mirror::has_pairs(sinograms) {
         &[Method::Registration, Method::Vo]
     } else if vo::suits(sinograms) {
-        &[Method::Vo, Method::Sweep]
+        &[Method::Vo]
     } else {
         return Err(Error::Input(format!(
             "rotation axis: the projections cover {:.1} degrees, and no two methods that could confirm each other work with \
@@ -232,23 +271,117 @@ pub fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Foun
             sinograms.coverage()
         )));
     };
-    let mut found = vec![search(methods[0], sinograms, range)?];
-    if let (Some(&second), Verdict::Ok) = (methods.get(1), found[0].verdict) {
-        // the second needs only look around the first, but wide enough to contradict it
-        let second = search(second, sinograms, range.or(Some(around(found[0].value, sinograms.bins))))?;
-        let agree = second.verdict == Verdict::Ok && (second.value - found[0].value).abs() <= AGREEMENT;
-        if !agree {
-            found[0].verdict = Verdict::Ambiguous;
-        }
-        found.push(second);
+    let mut found = Vec::new();
+    for &method in methods {
+        found.push(search(method, sinograms, range)?);
+    }
+    if methods == [Method::Overlap] {
+        return Ok(found);
+    }
+    if methods.len() < 2 || !confirm(&found[0], &found[1]) {
+        // it is slow, and needs only look where the others do
+        let range = range.or(found.iter().find(|f| f.verdict == Verdict::Ok).map(|f| around(f.value, sinograms.bins)));
+        found.push(search(Method::Sweep, sinograms, range)?);
+    }
+    let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();
+    let pairs = (0..found.len()).flat_map(|a| (a + 1..found.len()).map(move |b| (a, b)));
+    let best = pairs.filter(|&(a, b)| confirm(&found[a], &found[b])).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    if let Some((a, b)) = best {
+        let doubt = |i: &usize| (found[*i].verdict != Verdict::Ok, found[*i].uncertainty);
+        let answer = if doubt(&a) <= doubt(&b) { a } else { b };
+        found.swap(0, answer);
+    } else if let Some(mean) = weighted(&found) {
+        found.insert(0, mean);
+    } else if found[0].verdict == Verdict::Ok {
+        found[0].verdict = Verdict::Ambiguous;
     }
     Ok(found)
+}
+
+/// Whether a method found something, if not certainly.
+fn tells(found: &Found) -> bool {
+    matches!(found.verdict, Verdict::Ok | Verdict::Uncertain | Verdict::Ambiguous)
+}
+
+/// Variance in square bins of what a method found.
+fn variance(found: &Found) -> f64 {
+    found.uncertainty.powi(2) + BIAS.powi(2)
+}
+
+/// Whether two methods say the same.
+fn agree(a: &Found, b: &Found) -> bool {
+    (a.value - b.value).abs() <= AGREEMENT.min(3.0 * (variance(a) + variance(b)).sqrt())
+}
+
+/// Whether two methods say the same, at least one of them clearly.
+fn confirm(a: &Found, b: &Found) -> bool {
+    let clear = a.verdict == Verdict::Ok || b.verdict == Verdict::Ok;
+    clear && tells(a) && tells(b) && agree(a, b)
+}
+
+/// The mean of methods that all say the same, weighted by their variances: if it is certain enough, or if there are three.
+fn weighted(found: &[Found]) -> Option<Found> {
+    let telling: Vec<&Found> = found.iter().filter(|found| tells(found)).collect();
+    let all_agree = telling.iter().enumerate().all(|(i, a)| telling[..i].iter().all(|b| agree(a, b)));
+    if telling.len() < 2 || !all_agree {
+        return None;
+    }
+    let weights: f64 = telling.iter().map(|found| variance(found).recip()).sum();
+    let mean = |of: fn(&Found) -> f64| telling.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
+    let uncertainty = weights.recip().sqrt();
+    (uncertainty <= CLEAR || telling.len() > 2).then(|| Found {
+        method: Method::Weighted,
+        value: mean(|found| found.value),
+        uncertainty,
+        confidence: mean(|found| found.confidence),
+        verdict: Verdict::Ok,
+    })
 }
 
 /// An eighth of the detector on both sides, as far as there are bins.
 fn around(value: f64, bins: usize) -> (f64, f64) {
     let reach = (bins as f64 / 8.0).max(NARROWEST);
     ((value - reach).max(0.0), (value + reach).min(bins as f64 - 1.0))
+}
+
+/// What a search came to.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The first is the answer.
+    pub found: Vec<Found>,
+    /// What else a person should know.
+    pub note: Option<&'static str>,
+}
+
+/// Searches the axis with one method or with those that suit the scan, of which two must agree, unless the first and last projections
+/// contradict the angles: then every verdict is [`Verdict::Angles`].
+///
+/// # Errors
+/// As one method's.
+pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<Search> {
+    let mut found = match method {
+        Some(method) => vec![search(method, sinograms, range)?],
+        None => auto(sinograms, range)?,
+    };
+    let note = match ends(sinograms) {
+        Ends::Fit => None,
+        Ends::Instead(turn) => {
+            found.iter_mut().for_each(|found| found.verdict = Verdict::Angles);
+            Some(match turn {
+                Turn::Whole => {
+                    "the last projection is beside the first one: the scan looks like a whole turn (--overall-angle 360)"
+                }
+                Turn::Half => {
+                    "the last projection is beside the mirrored first one: the scan looks like half a turn (--overall-angle 180)"
+                }
+            })
+        }
+        Ends::Neither => Some(
+            "the last projection is like the first one neither as it is nor mirrored, which half a turn and a whole one end \
+             with: check --overall-angle or --angles, or the sample moved",
+        ),
+    };
+    Ok(Search { found, note })
 }
 
 /// The axis that was found, or what to do instead.
@@ -259,10 +392,7 @@ pub fn accept(found: &[Found]) -> Result<Found> {
     let Some(&first) = found.first() else {
         return Err(Error::Input("the axis was not searched".into()));
     };
-    let Found { method, value, verdict, .. } = first;
-    let others: Vec<String> =
-        found[1..].iter().map(|other| format!(", {} {:.2} ({})", other.method, other.value, other.verdict)).collect();
-    let (why, what) = match verdict {
+    let (why, what) = match first.verdict {
         Verdict::Ok => return Ok(first),
         Verdict::Railed => (
             "the best position is at the end of the search range",
@@ -276,6 +406,21 @@ pub fn accept(found: &[Found]) -> Result<Found> {
             "there is no single best position",
             "look at trial slices with fbp center --sweep A..B:S --output DIR, narrow --search, or give --center in bins",
         ),
+        Verdict::Uncertain => (
+            "rows, projections or parts of a slice differ in where it is",
+            "look at trial slices with fbp center --sweep A..B:S --output DIR, choose other --rows, or give --center in bins",
+        ),
+        Verdict::Angles => (
+            "the first and last projections are not as far apart as the angles say",
+            "a whole turn needs --overall-angle 360, half a turn 180; or correct --angles",
+        ),
     };
-    Err(Error::Input(format!("rotation axis: {verdict}: {why} ({method} {value:.2}{}); {what}", others.concat())))
+    let all: Vec<String> = found.iter().map(Found::to_string).collect();
+    Err(Error::Input(format!("rotation axis: {}: {why}; found were {}; {what}", first.verdict, all.join(", "))))
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {:.2} +- {:.2} ({})", self.method, self.value, self.uncertainty, self.verdict)
+    }
 }

@@ -7,12 +7,11 @@
 
 use super::curve::{Curve, Minimum, Verdict};
 use super::{AGREEMENT, Sinograms};
-use crate::geometry::{AngleWeights, cos_sin_degrees, default_axis, slice_centre, weights};
+use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
 use crate::spectrum::{Filter, padded_length, spectrum};
 use rayon::prelude::*;
 use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
-use std::borrow::Cow;
 
 /// Widest detector that the whole range is searched on; wider ones are binned for that.
 const COARSE: usize = 128;
@@ -21,43 +20,27 @@ const GRID: usize = 128;
 /// Radii of the circles that are looked at, as shares of half the detector. Near its end arcs come from what is cut off, and
 /// what is left out there may be what tells: the two must agree.
 const RADII: [f64; 2] = [0.85, 1.0];
+/// Tiles along the side of the grid that each have a minimum of their own.
+const TILES: usize = 6;
 /// Most projections that are used.
 const PROJECTIONS: usize = 480;
 
-/// One sinogram, ready to be reconstructed about any axis.
-pub struct Trials {
+/// One filtered sinogram, to be reconstructed about any axis.
+struct Trials {
     bins: usize,
     /// Cosine and sine of the angles.
     turns: Vec<[f32; 2]>,
     /// Of the projections, in radians.
     weights: Vec<f32>,
-    rows: Rows,
-}
-
-enum Rows {
-    /// Half a turn: filtered rows, whatever the axis.
-    Filtered(Vec<f32>),
-    /// Whole turns: rows to be faded out beyond the axis, so that what is seen twice counts once.
-    Twice(Vec<f32>),
+    rows: Vec<f32>,
 }
 
 impl Trials {
-    /// For `[projection][bin]` line integrals of one row at angles in degrees.
-    pub fn new(sinogram: &[f32], bins: usize, angles: &[f64]) -> Trials {
-        let span = angles.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-            - angles.iter().copied().fold(f64::INFINITY, f64::min);
-        Trials::of(sinogram, bins, angles, usize::MAX, span > 300.0)
-    }
-
-    /// With at most so many projections; `twice` says that rows are to be faded out beyond the axis.
-    fn of(sinogram: &[f32], bins: usize, angles: &[f64], most: usize, twice: bool) -> Trials {
-        let stride = angles.len().div_ceil(most.max(1)).max(1);
+    /// Of `[projection][bin]` line integrals of one row at angles in degrees, with at most [`PROJECTIONS`] of them.
+    fn new(sinogram: &[f32], bins: usize, angles: &[f64]) -> Trials {
+        let stride = angles.len().div_ceil(PROJECTIONS).max(1);
         let used: Vec<f64> = angles.iter().copied().step_by(stride).collect();
         let values: Vec<f32> = sinogram.chunks(bins).step_by(stride).flatten().copied().collect();
-        let rows = match twice {
-            true => Rows::Twice(values),
-            false => Rows::Filtered(filtered(values, bins)),
-        };
         Trials {
             bins,
             turns: used
@@ -66,17 +49,16 @@ impl Trials {
                 .map(|(cos, sin)| [cos as f32, sin as f32])
                 .collect(),
             weights: weights(&used, AngleWeights::Spacing, 180.0).into_iter().map(|w| w as f32).collect(),
-            rows,
+            rows: filtered(values, bins),
         }
     }
 
     /// Attenuation per pixel at points, in pixels right of and below the axis, which is at bin `center`.
     fn values(&self, center: f64, points: &[[f32; 2]]) -> Vec<f32> {
-        let rows = self.rows_about(center);
         let last = (self.bins - 1) as f32;
         let at = |&[x, y]: &[f32; 2]| {
             let mut sum = 0f32;
-            for ((row, [cos, sin]), weight) in rows.chunks(self.bins).zip(&self.turns).zip(&self.weights) {
+            for ((row, [cos, sin]), weight) in self.rows.chunks(self.bins).zip(&self.turns).zip(&self.weights) {
                 let h = center as f32 + x * cos - y * sin;
                 if (0.0..last).contains(&h) {
                     let (i, w) = (h as usize, h.fract());
@@ -86,30 +68,6 @@ impl Trials {
             sum
         };
         points.par_iter().with_min_len(64).map(at).collect()
-    }
-
-    /// The slice of `size` x `size` pixels about the axis.
-    pub fn slice(&self, center: f64, size: usize) -> Vec<f32> {
-        let middle = slice_centre(size) as f32;
-        let point = |i: usize| [(i % size) as f32 - middle, (i / size) as f32 - middle];
-        self.values(center, &(0..size * size).map(point).collect::<Vec<_>>())
-    }
-
-    fn rows_about(&self, center: f64) -> Cow<'_, [f32]> {
-        let rows = match &self.rows {
-            Rows::Filtered(rows) => return Cow::Borrowed(rows),
-            Rows::Twice(rows) => rows,
-        };
-        let side = if center < default_axis(self.bins) { 1.0 } else { -1.0 };
-        let overlap = center.min(self.bins as f64 - 1.0 - center).max(1.0);
-        let fade: Vec<f32> = (0..self.bins)
-            .map(|bin| {
-                let across = (side * (bin as f64 - center) / overlap).clamp(-1.0, 1.0);
-                (1.0 + (std::f64::consts::FRAC_PI_2 * across).sin()) as f32
-            })
-            .collect();
-        let faded = rows.chunks(self.bins).flat_map(|row| row.iter().zip(&fade).map(|(value, share)| value * share));
-        Cow::Owned(filtered(faded.collect(), self.bins))
     }
 }
 
@@ -159,22 +117,40 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
         let row = &sinograms.rows[sinograms.rows.len() / 2];
         // what is seen twice would blur, not sharpen, where both views are summed: half a turn
         let used = sinograms.half_turn();
-        let trials =
-            Trials::of(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used], PROJECTIONS, false);
+        let trials = Trials::new(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used]);
         let points = grid(radius);
-        move |center: f64| trials.values(center, &points).iter().map(|v| f64::from((-v).max(0.0))).sum::<f64>()
+        let tile = |&[x, y]: &[f32; 2]| {
+            let along =
+                |v: f32| ((f64::from(v) / radius + 1.0) / 2.0 * TILES as f64).clamp(0.0, TILES as f64 - 1.0) as usize;
+            along(y) * TILES + along(x)
+        };
+        let tiles: Vec<usize> = points.iter().map(tile).collect();
+        move |center: f64| {
+            let mut shares = vec![[0f64; 2]; TILES * TILES];
+            for (value, tile) in trials.values(center, &points).iter().zip(&tiles) {
+                shares[*tile][0] += f64::from((-value).max(0.0));
+                shares[*tile][1] += 1.0;
+            }
+            shares
+        }
     };
     let coarse = sharpness(&sinograms.binned(factor), radius / scale);
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, &coarse);
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
-    if minimum.verdict != Verdict::Flat {
-        let fine = sharpness(sinograms, radius);
-        for (reach, step) in [(scale, 0.25), (0.5, 0.1)] {
-            minimum.at = Curve::sample(minimum.at - reach, minimum.at + reach, step, &fine).vertex();
-        }
+    if minimum.verdict == Verdict::Flat {
+        return minimum;
     }
-    minimum
+    let fine = sharpness(sinograms, radius);
+    for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.1)] {
+        let near = Curve::sample(minimum.at - reach, minimum.at + reach, step, &fine);
+        // parts may put it outside of the narrow range
+        if step > 0.1 {
+            minimum.uncertainty = near.uncertainty();
+        }
+        minimum.at = near.vertex();
+    }
+    minimum.moved_by(0.0)
 }
 
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.

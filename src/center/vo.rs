@@ -19,6 +19,8 @@ use rustfft::num_complex::Complex;
 const COARSE: usize = 320;
 /// Most rows of the sample that are used.
 const ROWS: usize = 4;
+/// Parts that the frequencies of a row are dealt to.
+const BANDS: usize = 6;
 /// Degrees that may be missing from half a turn, beside a step.
 const MISSING: f64 = 4.0;
 
@@ -39,26 +41,38 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     let factor = sinograms.bins.div_ceil(COARSE);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
     let coarse = Metric::new(&sinograms.binned(factor));
-    let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.cost(c));
+    let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.shares(c));
     let mut minimum = curve.minimum();
+    minimum.at = minimum.at * scale + shift;
     if minimum.verdict == Verdict::Flat {
-        minimum.at = minimum.at * scale + shift;
         return Ok(minimum);
     }
     let metric = if factor > 1 { Metric::new(sinograms) } else { coarse };
-    let mut at = minimum.at * scale + shift;
-    for (reach, step) in [(scale, 0.25), (0.5, 0.05)] {
-        at = Curve::sample(at - reach, at + reach, step, |c| metric.cost(c)).vertex();
+    for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.05)] {
+        let near = Curve::sample(minimum.at - reach, minimum.at + reach, step, |c| metric.shares(c));
+        // parts may put it outside of the narrow range
+        if step > 0.1 {
+            minimum.uncertainty = near.uncertainty();
+        }
+        minimum.at = near.vertex();
     }
-    Ok(Minimum { at, ..minimum })
+    // both seams are torn by what the projections there have moved
+    Ok(minimum.moved_by(sinograms.jitter() / std::f64::consts::SQRT_2))
 }
 
 /// Transforms of half a turn, where a whole one has no values.
 struct Metric {
     /// Bins of the padded rows.
     length: f64,
-    /// Of every frequency `u` that is used, for `m` ascending, `A(m, u)` and `(-1)^m conj(A(-m, u))`.
-    columns: Vec<(usize, Vec<[Complex<f32>; 2]>)>,
+    /// Of every row and frequency `u` that is used, for `m` ascending, `A(m, u)` and `(-1)^m conj(A(-m, u))`.
+    columns: Vec<Column>,
+    parts: usize,
+}
+
+struct Column {
+    part: usize,
+    u: usize,
+    values: Vec<[Complex<f32>; 2]>,
 }
 
 impl Metric {
@@ -77,7 +91,7 @@ impl Metric {
         };
         let highest = (1..length / 2).take_while(|&u| beyond(u) < used).count();
         let mut columns = Vec::new();
-        for sinogram in sinograms.rows.iter().take(ROWS) {
+        for (number, sinogram) in sinograms.rows.iter().take(ROWS).enumerate() {
             let mut rows = vec![Complex::new(0f32, 0.0); used * length];
             for (padded, row) in rows.chunks_mut(length).zip(sinogram.chunks(bins)) {
                 padded.iter_mut().zip(row).for_each(|(to, value)| to.re = *value);
@@ -89,21 +103,22 @@ impl Metric {
                 along_angle.process(&mut column);
                 let sign = |m: usize| if m % 2 == 0 { 1.0 } else { -1.0 };
                 let both = (beyond(u)..used).map(|m| [column[m], column[turn - m].conj() * sign(m)]);
-                columns.push((u, both.collect()));
+                columns.push(Column { part: number * BANDS + u / 2 % BANDS, u, values: both.collect() });
             }
         }
-        Metric { length: length as f64, columns }
+        Metric { length: length as f64, columns, parts: sinograms.rows.len().min(ROWS) * BANDS }
     }
 
-    /// Mean absolute value outside of the wedge, for an axis in bins.
-    fn cost(&self, center: f64) -> f64 {
-        let (mut sum, mut count) = (0f64, 0usize);
-        for (u, column) in &self.columns {
+    /// Absolute values outside of the wedge and their number, for an axis in bins.
+    fn shares(&self, center: f64) -> Vec<[f64; 2]> {
+        let mut shares = vec![[0f64; 2]; self.parts];
+        for Column { part, u, values } in &self.columns {
             let (sin, cos) = (-2.0 * std::f64::consts::TAU * *u as f64 * center / self.length).sin_cos();
             let turn = Complex::new(cos as f32, sin as f32);
-            sum += column.iter().map(|[a, b]| f64::from((a + turn * b).norm_sqr().sqrt())).sum::<f64>();
-            count += column.len();
+            let sum: f64 = values.iter().map(|[a, b]| f64::from((a + turn * b).norm_sqr().sqrt())).sum();
+            let share = &mut shares[*part];
+            *share = [share[0] + sum, share[1] + values.len() as f64];
         }
-        sum / count.max(1) as f64
+        shares
     }
 }

@@ -1,17 +1,19 @@
 //! `fbp center`: the rotation axis from the data, or trial slices to choose it by eye.
 
-use crate::center::{self, Found, sweep::Trials};
+use crate::center::{self, Found, Search};
 use crate::cli::{CenterArgs, ReconstructArgs};
 use crate::config::{Job, parse_pair};
 use crate::error::{Error, Result};
 use crate::io::{Dtype, Encoding, write_image};
 use crate::picture::{Panel, write_montage};
-use crate::pipeline::{SOFTWARE, middle_row, sample};
+use crate::pipeline::{SOFTWARE, Trial, sample, trial_slices};
 use serde_json::json;
 use std::path::Path;
 
 /// Most slices of a sweep.
 const MOST: usize = 400;
+/// Beyond this share of the radius that all projections see there are edges that the sample has not.
+const CALM: f64 = 0.95;
 /// Smallest step of a sweep in bins: what file names tell apart.
 const FINEST: f64 = 0.01;
 
@@ -24,88 +26,149 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
         rows: args.rows.clone(),
         pixel_size: args.pixel_size.clone(),
         steps: args.steps.clone(),
-        // nothing is reconstructed
+        device: args.device.clone(),
+        // nothing is written as a run does
         dry_run: true,
         ..Default::default()
     })?;
     if let (Some(range), Some(directory)) = (&args.sweep, &args.output) {
-        return Ok((trial_slices(&job, range, directory, args.overwrite)?, Ok(())));
+        return Ok((trials(&job, range, usize::from(args.tile), directory, args.overwrite)?, Ok(())));
     }
     let method = args.method.as_deref().map(|name| name.parse().map_err(|e| Error::usage(format!("--method: {e}"))));
     let method = method.transpose()?;
     let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
     let sampled = sample(&job)?;
-    let found = sampled.search(method, range)?;
-    let text = if args.json { as_json(&found, &sampled.rows) } else { table(&found) };
-    Ok((text, center::accept(&found).map(|_| ())))
+    let search = sampled.search(method, range)?;
+    let text = if args.json { as_json(&search, &sampled.rows) } else { table(&search) };
+    Ok((text, center::accept(&search.found).map(|_| ())))
 }
 
-fn table(found: &[Found]) -> String {
-    let line = |f: &Found| format!("{:<14}{:>10.2}  {:>10.2}  {}\n", f.method, f.value, f.confidence, f.verdict);
-    let head = format!("{:<14}{:>10}  {:>10}  {}\n", "method", "centre", "confidence", "verdict");
-    head + &found.iter().map(line).collect::<String>()
+fn table(search: &Search) -> String {
+    let mut text =
+        format!("{:<14}{:>10}  {:>11}  {:>10}  {}\n", "method", "centre", "uncertainty", "confidence", "verdict");
+    for f in &search.found {
+        let Found { method, value, uncertainty, confidence, verdict } = f;
+        text += &format!("{method:<14}{value:>10.2}  {uncertainty:>11.2}  {confidence:>10.2}  {verdict}\n");
+    }
+    search.note.iter().for_each(|note| text += &format!("note: {note}\n"));
+    text
 }
 
 /// The first of the methods is the answer.
-fn as_json(found: &[Found], rows: &[usize]) -> String {
+fn as_json(search: &Search, rows: &[usize]) -> String {
     let one = |f: &Found| {
         json!({
             "method": f.method.name(),
             "value": f.value,
+            "uncertainty": f.uncertainty,
             "confidence": f.confidence,
             "verdict": f.verdict.to_string(),
         })
     };
-    let answer = found.first().map(one);
-    format!("{:#}\n", json!({ "center": answer, "methods": found.iter().map(one).collect::<Vec<_>>(), "rows": rows }))
+    let methods: Vec<_> = search.found.iter().map(one).collect();
+    format!("{:#}\n", json!({ "center": methods.first(), "methods": methods, "note": search.note, "rows": rows }))
 }
 
-/// Writes the slices of the middle row, and a picture of all.
-fn trial_slices(job: &Job, range: &str, directory: &Path, overwrite: bool) -> Result<String> {
-    let centers = positions(range)?;
-    let sampled = middle_row(job)?;
-    let last = (sampled.bins * sampled.binning) as f64 - 1.0;
-    if let Some(outside) = centers.iter().find(|center| !(0.0..=last).contains(*center)) {
-        return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
-    }
+/// Writes the slices of the middle row, and a picture of the same part of all.
+fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool) -> Result<String> {
+    let mut axes = positions(range)?;
     std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
     let mut entries = std::fs::read_dir(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
     if !overwrite && entries.next().is_some() {
         return Err(Error::output(directory, "--output: is not empty; add --overwrite or choose another directory"));
     }
-    let encoding = Encoding { dtype: Dtype::F32, range: None };
-    let trials = Trials::new(&sampled.sinograms[0], sampled.bins, &sampled.angles);
-    let size = sampled.bins;
-    let mut slices = Vec::with_capacity(centers.len());
-    for &center in &centers {
-        let slice = trials.slice(sampled.binned(center), size);
-        write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &slice, encoding, SOFTWARE)?;
-        let thumbnail = thinned(&slice, size);
-        slices.push((format!("{center:.2}"), thumbnail));
-    }
-    let panels: Vec<Panel> =
-        slices.iter().map(|(title, (side, data))| Panel { title, width: *side, height: *side, data }).collect();
+    // the one in the middle is the most likely to be sharp: it tells where there is something to see
+    let middle = axes.len() / 2;
+    axes[..=middle].rotate_right(1);
+    let mut part = None;
+    let mut tiles: Vec<(f64, usize, Vec<f32>)> = Vec::with_capacity(axes.len());
+    let row = trial_slices(job, &axes, |Trial { center, size, values }| {
+        let encoding = Encoding { dtype: Dtype::F32, range: None };
+        write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &values, encoding, SOFTWARE)?;
+        let part = *part.get_or_insert_with(|| Part::busiest(&values, size, side));
+        tiles.push((center, part.side, part.of(&values, size)));
+        Ok(())
+    })?;
+    tiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let titles: Vec<String> = tiles.iter().map(|(center, ..)| format!("{center:.2}")).collect();
+    let unit = job.unit();
+    let panels: Vec<Panel> = tiles
+        .iter()
+        .zip(&titles)
+        .map(|((_, side, data), title)| Panel { title, unit: &unit, width: *side, height: *side, data })
+        .collect();
     write_montage(&directory.join("montage.png"), &panels)?;
+    let part = part.map(|part| format!("; montage.png shows {part}")).unwrap_or_default();
     Ok(format!(
-        "{} slices of row {} about {:.2} to {:.2} bins in {}\n",
-        centers.len(),
-        sampled.rows[0],
-        centers[0],
-        centers[centers.len() - 1],
+        "{} slices of row {row} about {} to {} bins in {}{part}\n",
+        tiles.len(),
+        titles[0],
+        titles[titles.len() - 1],
         directory.display()
     ))
 }
 
-/// The slice at about the size that a montage shows, by means of squares of pixels, with its side.
-fn thinned(slice: &[f32], size: usize) -> (usize, Vec<f32>) {
-    let by = size.div_ceil(512);
-    let side = size / by;
-    let mean = |i: usize| {
-        let (x, y) = (i % side * by, i / side * by);
-        let rows = (y..y + by).map(|y| slice[y * size + x..y * size + x + by].iter().sum::<f32>());
-        rows.sum::<f32>() / (by * by) as f32
-    };
-    (side, (0..side * side).map(mean).collect())
+/// A square of a slice, by its place relative to the middle: slices about other axes may be larger.
+#[derive(Clone, Copy)]
+struct Part {
+    /// From the middle of the slice to the first column and row, in pixels.
+    left: i64,
+    top: i64,
+    side: usize,
+}
+
+impl Part {
+    /// The square of at most `side` pixels with the most structure: the largest sum of squares of the differences between
+    /// neighbours, inside the circle that all projections see.
+    fn busiest(slice: &[f32], size: usize, side: usize) -> Part {
+        let side = side.min(size);
+        let middle = (size as f64 - 1.0) / 2.0;
+        let seen = |x: usize, y: usize| (x as f64 - middle).hypot(y as f64 - middle) < CALM * size as f64 / 2.0;
+        // sums over all rows above and columns to the left
+        let width = size + 1;
+        let mut sums = vec![0f64; width * width];
+        for y in 0..size {
+            let mut row = 0.0;
+            for x in 0..size {
+                let at = y * size + x;
+                if x + 1 < size && y + 1 < size && seen(x, y) {
+                    let [right, below] = [slice[at + 1] - slice[at], slice[at + size] - slice[at]].map(f64::from);
+                    row += right * right + below * below;
+                }
+                sums[(y + 1) * width + x + 1] = sums[y * width + x + 1] + row;
+            }
+        }
+        let inside = |&(x, y): &(usize, usize)| {
+            sums[(y + side) * width + x + side] - sums[y * width + x + side] - sums[(y + side) * width + x]
+                + sums[y * width + x]
+        };
+        let places = || (0..=size - side).step_by((side / 8).max(1));
+        let (x, y) = places()
+            .flat_map(|y| places().map(move |x| (x, y)))
+            .max_by(|a, b| inside(a).total_cmp(&inside(b)))
+            .unwrap_or((0, 0));
+        let half = (size / 2) as i64;
+        Part { left: x as i64 - half, top: y as i64 - half, side }
+    }
+
+    /// Its values, `[y][x]`; 0 beyond the slice.
+    fn of(self, slice: &[f32], size: usize) -> Vec<f32> {
+        let half = (size / 2) as i64;
+        let value = |i: usize| {
+            let place = |first: i64, i: usize| usize::try_from(first + half + i as i64).ok().filter(|at| *at < size);
+            let (x, y) = (place(self.left, i % self.side)?, place(self.top, i / self.side)?);
+            Some(slice[y * size + x])
+        };
+        (0..self.side * self.side).map(|i| value(i).unwrap_or(0.0)).collect()
+    }
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let centre = |first: i64| first + self.side as i64 / 2;
+        let Part { left, top, side } = *self;
+        write!(f, "{side} x {side} pixels about ({}, {}) from the middle", centre(left), centre(top))
+    }
 }
 
 /// `A..B:S`, from A to at most B, in bins.
@@ -143,11 +206,24 @@ mod tests {
     }
 
     #[test]
-    fn thumbnails_are_means() {
-        let slice: Vec<f32> = (0..1030 * 1030).map(|i| (i % 1030) as f32).collect();
-        let (side, values) = thinned(&slice, 1030);
-        assert_eq!((side, values.len()), (343, 343 * 343));
-        assert_eq!(values[2], 7.0);
-        assert_eq!(thinned(&[1.0, 2.0, 3.0, 4.0], 2), (2, vec![1.0, 2.0, 3.0, 4.0]));
+    fn the_part_with_most_structure_is_shown() {
+        let (size, side) = (200, 32);
+        let mut slice = vec![1f32; size * size];
+        // a chequered corner, and a stronger one that no projection but a few sees
+        for (left, top, value) in [(120, 40, 2.0), (0, 0, 9.0)] {
+            for i in (0..20 * 20).step_by(3) {
+                slice[(top + i / 20) * size + left + i % 20] = value;
+            }
+        }
+        let part = Part::busiest(&slice, size, side);
+        let (x, y) = (part.left + 100, part.top + 100);
+        assert!((108..=120).contains(&x) && (28..=40).contains(&y), "{x}, {y}");
+        let values = part.of(&slice, size);
+        assert_eq!((values.len(), values.iter().filter(|v| **v == 2.0).count()), (32 * 32, 134));
+        // about the same middle in a larger slice
+        let mut larger = vec![0f32; 240 * 240];
+        (0..size).for_each(|y| larger[(y + 20) * 240 + 20..][..size].copy_from_slice(&slice[y * size..][..size]));
+        assert_eq!(part.of(&larger, 240), values);
+        assert_eq!(Part::busiest(&slice[..9], 3, 256).side, 3);
     }
 }

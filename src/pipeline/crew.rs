@@ -117,18 +117,7 @@ fn enlist(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, reporter: &Rep
     let mut job = job.clone();
     loop {
         let Prepared { session, plan, self_test } = open_device(&job, scan, found, host, reporter)?;
-        let setup = Setup {
-            spec: &plan.spec,
-            geometry: &scan.geometry,
-            filter: job.filter,
-            cutoff: job.cutoff,
-            padding: job.padding,
-            rows: plan.rows,
-            chunk: plan.chunk,
-            sets: plan.sets,
-            cut: plan.cut,
-        };
-        let built = Engine::new(session, &setup).and_then(|mut engine| {
+        let built = Engine::new(session, &Setup::of(&job, &scan.geometry, &plan)).and_then(|mut engine| {
             engine.touch()?;
             Ok(engine)
         });

@@ -1,10 +1,12 @@
 //! One device at work: sinograms in, slices out.
 
+use crate::config::Job;
 use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
 use crate::geometry::{Cut, Geometry};
 use crate::kernelgen::{KernelSource, KernelSpec, Padding, RowFilter, Texel};
+use crate::plan::Plan;
 use crate::spectrum::{Filter, spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem};
@@ -28,6 +30,23 @@ pub struct Setup<'a> {
     pub sets: usize,
     /// What of a chunk is on the device at a time.
     pub cut: Cut,
+}
+
+impl<'a> Setup<'a> {
+    /// As a plan for a job says.
+    pub(super) fn of(job: &Job, geometry: &'a Geometry, plan: &'a Plan) -> Setup<'a> {
+        Setup {
+            spec: &plan.spec,
+            geometry,
+            filter: job.filter,
+            cutoff: job.cutoff,
+            padding: job.padding,
+            rows: plan.rows,
+            chunk: plan.chunk,
+            sets: plan.sets,
+            cut: plan.cut,
+        }
+    }
 }
 
 /// Seconds by stage: of the device's clock, and for copies the host's.

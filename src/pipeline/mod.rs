@@ -14,7 +14,7 @@ mod summary;
 mod work;
 
 pub use bench::{Bench, Measured, Wish};
-pub use center::{Axis, Sampled, middle_row, sample};
+pub use center::{Axis, Sampled, Trial, sample, trial_slices};
 pub use check::{Checked, examine_rows};
 pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 pub use selftest::unwritable;
@@ -54,7 +54,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let mut axis = Axis::given(&source.scan);
     let mut job = Cow::Borrowed(job);
     if let Center::Search(method) = job.center {
-        axis = center::find(&source, method)?;
+        axis = center::find(&source, method, &reporter)?;
         reporter.note(&format!("note: {axis}"));
         job.to_mut().center = Center::At(axis.value);
         source = source.with_axis_of(&job)?;
@@ -140,7 +140,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let done = outcome?;
     told?;
     if let Some(path) = &job.preview {
-        preview(path, &source, middle, &done)?;
+        preview(path, job, &source, middle, &done)?;
     }
     if let Some(overview) = overview {
         overview.write(job, &key)?;
@@ -208,16 +208,23 @@ fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: 
     Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
 }
 
-fn preview(path: &Path, source: &Source, middle: usize, done: &Done) -> Result<()> {
+fn preview(path: &Path, job: &Job, source: &Source, middle: usize, done: &Done) -> Result<()> {
     let scan = &source.scan;
     let sinogram = source.read(&[middle])?;
     let roi = scan.geometry.roi;
     write_preview(
         path,
         &[
-            Panel { title: &format!("slice {middle}"), width: roi.width, height: roi.height, data: &done.middle },
+            Panel {
+                title: &format!("slice {middle}"),
+                unit: &job.unit(),
+                width: roi.width,
+                height: roi.height,
+                data: &done.middle,
+            },
             Panel {
                 title: "its sinogram",
+                unit: "line integral",
                 width: scan.geometry.bins,
                 height: scan.geometry.projections(),
                 data: &sinogram,

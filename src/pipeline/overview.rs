@@ -125,7 +125,7 @@ impl Overview {
         }
         if let (Some(path), Some(sections)) = (&job.sections, self.sections) {
             let sections = sections.into_inner().unwrap_or_else(PoisonError::into_inner);
-            sections.write(path, &self.slices, self.roi).map_err(|e| named("--sections", e))?;
+            sections.write(path, &unit, &self.slices, self.roi).map_err(|e| named("--sections", e))?;
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Told<'_> {
 }
 
 impl Sections {
-    fn write(&self, path: &Path, slices: &[usize], roi: Roi) -> Result<()> {
+    fn write(&self, path: &Path, unit: &str, slices: &[usize], roi: Roi) -> Result<()> {
         let Roi { x, y, width, height } = roi;
         let titles = [
             format!("xy, slice {}", middle(slices)),
@@ -164,7 +164,7 @@ impl Sections {
         let panels: Vec<Panel> = titles
             .iter()
             .zip(images)
-            .map(|(title, (width, height, data))| Panel { title, width, height, data })
+            .map(|(title, (width, height, data))| Panel { title, unit, width, height, data })
             .collect();
         write_sections(path, &panels)
     }

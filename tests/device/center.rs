@@ -30,3 +30,34 @@ fn the_command_and_reconstruct_agree() {
     assert_eq!(lab.read("all"), lab.read("shards"));
     lab.fails("reco --sinograms sin --center auto:guess --output no", 2, &["registration, vo, overlap, sweep"]);
 }
+
+#[test]
+fn trial_slices_are_named_by_their_axis() {
+    let lab = Lab::new();
+    let scan = Whole { width: 48, projections: 72, slices: 3, overall: 180.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.ok("center --sinograms sin --sweep 22.5..24.5:0.5 --output trials");
+    let mut names: Vec<String> = std::fs::read_dir(lab.path("trials"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let expected = ["center_22.50.tif", "center_23.00.tif", "center_23.50.tif", "center_24.00.tif", "center_24.50.tif"];
+    assert_eq!(names[..5], expected);
+    assert_eq!(names[5..], ["montage.png"]);
+    // the slice about the true axis is the sample
+    let truth = &scan.truth().pages[1];
+    let error = |name: &str| {
+        let slice = &lab.read(format!("trials/{name}").as_str()).pages[0];
+        slice.iter().zip(truth).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
+    };
+    for other in [expected[0], expected[1], expected[3], expected[4]] {
+        assert!(error(expected[2]) < error(other), "{other}");
+    }
+    // and it is the slice of a run, bit for bit
+    lab.ok("reco --sinograms sin --center 23 --rows 1..2 --output slices");
+    assert_eq!(lab.read("trials/center_23.00.tif"), lab.read("slices"));
+    lab.fails("center --sinograms sin --sweep 22..24:1 --output trials", 5, &["--overwrite"]);
+    lab.fails("center --sinograms sin --sweep 40..50:1 --output other", 2, &["outside the detector"]);
+    lab.fails("center --sinograms sin --sweep 22:24:1 --output other", 2, &["--sweep"]);
+}

@@ -1,14 +1,14 @@
 //! The search of the rotation axis: random samples with a known axis, what must be refused, real scans, and the command.
 
-use crate::support::cli::{Lab, Pages, Scan as Whole};
-use fbp::center::{AGREEMENT, Found, Method, Sinograms, Verdict, accept, auto, search};
+use crate::support::cli::{Lab, Pages};
+use fbp::center::{AGREEMENT, Found, Method, Sinograms, Verdict, accept, find};
 use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Centre, half axes, tilt and value of an ellipse, in bins from the axis.
-struct Ellipse {
+pub struct Ellipse {
     centre: [f64; 2],
     half: [f64; 2],
     tilt: f64,
@@ -16,8 +16,9 @@ struct Ellipse {
 }
 
 impl Ellipse {
-    fn random(rng: &mut ChaCha8Rng, radius: f64) -> Ellipse {
-        let half = [0, 1].map(|_| radius * rng.random_range(0.05..0.4));
+    /// Half axes are up to `size` of the radius.
+    pub fn random(rng: &mut ChaCha8Rng, radius: f64, size: f64) -> Ellipse {
+        let half = [0, 1].map(|_| radius * size * rng.random_range(0.125..1.0));
         let distance = (radius - half[0].max(half[1])) * rng.random_range(0.0..1f64).sqrt();
         let (sin, cos) = rng.random_range(0.0..std::f64::consts::TAU).sin_cos();
         let centre = [distance * cos, distance * sin];
@@ -35,30 +36,40 @@ impl Ellipse {
 }
 
 /// A scan of ellipses, bins averaged over their width.
-struct Scan {
-    bins: usize,
-    axis: f64,
-    angles: Vec<f64>,
-    rows: Vec<Vec<f32>>,
+pub struct Scan {
+    pub bins: usize,
+    pub axis: f64,
+    /// Degrees.
+    pub angles: Vec<f64>,
+    pub rows: Vec<Vec<f32>>,
 }
 
 impl Scan {
-    /// `noise` is a share of the largest value.
-    fn of(bins: usize, axis: f64, angles: Vec<f64>, rows: &[Vec<Ellipse>], noise: f64, rng: &mut ChaCha8Rng) -> Scan {
-        let value = |sample: &[Ellipse], angle: f64, bin: usize| {
+    /// `axis` is that of each projection; `noise` is a share of the largest value.
+    pub fn of(
+        bins: usize,
+        axis: &[f64],
+        angles: Vec<f64>,
+        rows: &[Vec<Ellipse>],
+        noise: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Scan {
+        let value = |sample: &[Ellipse], angle: f64, axis: f64, bin: usize| {
             let at =
                 |part: f64| sample.iter().map(|e| e.project(angle.to_radians(), bin as f64 + part - axis)).sum::<f64>();
             ([-0.375, -0.125, 0.125, 0.375].map(at).iter().sum::<f64>() / 4.0) as f32
         };
         let row = |sample: &Vec<Ellipse>| {
-            let mut values: Vec<f32> =
-                angles.iter().flat_map(|&angle| (0..bins).map(move |bin| value(sample, angle, bin))).collect();
+            let projections = angles.iter().zip(axis);
+            let mut values: Vec<f32> = projections
+                .flat_map(|(&angle, &axis)| (0..bins).map(move |bin| value(sample, angle, axis, bin)))
+                .collect();
             let largest = values.iter().copied().fold(0f32, f32::max);
             add_gaussian(&mut values, noise * f64::from(largest), rng);
             values
         };
         let rows = rows.iter().map(row).collect();
-        Scan { bins, axis, angles, rows }
+        Scan { bins, axis: axis[0], angles, rows }
     }
 
     /// The axis is up to `offset` widths from the middle; the sample reaches to the nearer end of the detector, or of an
@@ -71,14 +82,14 @@ impl Scan {
         let axis = last / 2.0 + bins as f64 * offset * rng.random_range(-1.0..1.0);
         let radius = 0.95 * if off_centre { axis.max(last - axis) } else { axis.min(last - axis) };
         let sample =
-            |rng: &mut ChaCha8Rng| (0..rng.random_range(4..10)).map(|_| Ellipse::random(rng, radius)).collect();
+            |rng: &mut ChaCha8Rng| (0..rng.random_range(4..10)).map(|_| Ellipse::random(rng, radius, 0.4)).collect();
         let rows: Vec<Vec<Ellipse>> = (0..rng.random_range(1..5)).map(|_| sample(rng)).collect();
         let angles = even_angles(rng.random_range(-90.0..90.0), overall, count);
         let noise = rng.random_range(0.0..0.04);
-        Scan::of(bins, axis, angles, &rows, noise, rng)
+        Scan::of(bins, &vec![axis; count], angles, &rows, noise, rng)
     }
 
-    fn sinograms(&self) -> Sinograms {
+    pub fn sinograms(&self) -> Sinograms {
         Sinograms::new(self.bins, &self.angles, &self.rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 }
@@ -97,6 +108,14 @@ fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result
     let refused = scans.len() - errors.len();
     println!("{name}: median {median:.3}, worst {worst:.3}, refused {refused} of {}", scans.len());
     (median, worst, refused)
+}
+
+fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<Vec<Found>> {
+    find(sinograms, None, range).map(|search| search.found)
+}
+
+fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<Found> {
+    find(sinograms, Some(method), range).map(|search| search.found[0])
 }
 
 fn one(method: Method) -> impl Fn(&Scan) -> fbp::error::Result<Found> {
@@ -176,7 +195,7 @@ fn round_samples_about_the_axis_have_one() {
     for (overall, axis) in [(180.0, 47.3), (360.0, 52.8)] {
         let disc = |radius: f64, value| Ellipse { centre: [0.0; 2], half: [radius; 2], tilt: 0.0, value };
         let rows = [vec![disc(30.0, 1.0), disc(12.0, 0.5)]];
-        let scan = Scan::of(100, axis, even_angles(0.0, overall, 120), &rows, 0.01, rng);
+        let scan = Scan::of(100, &[axis; 120], even_angles(0.0, overall, 120), &rows, 0.01, rng);
         let found = by_itself(&scan).unwrap();
         assert!((found.value - axis).abs() < 0.1, "{}", found.value);
     }
@@ -185,8 +204,8 @@ fn round_samples_about_the_axis_have_one() {
 #[test]
 fn methods_say_what_they_need() {
     let rng = &mut ChaCha8Rng::seed_from_u64(7);
-    let rows = [vec![Ellipse::random(rng, 30.0)]];
-    let scan = Scan::of(80, 40.0, even_angles(0.0, 90.0, 60), &rows, 0.0, rng);
+    let rows = [vec![Ellipse::random(rng, 30.0, 0.4)]];
+    let scan = Scan::of(80, &[40.0; 60], even_angles(0.0, 90.0, 60), &rows, 0.0, rng);
     for method in [Method::Registration, Method::Overlap, Method::Vo] {
         let error = search(method, &scan.sinograms(), None).unwrap_err();
         assert!(error.exit_code() == 3 && error.to_string().contains("try the method sweep"), "{error}");
@@ -230,34 +249,6 @@ fn real_scans() {
         assert_eq!(report["methods"].as_array().unwrap().len(), 2);
         assert!((report["center"]["value"].as_f64().unwrap() - axis).abs() <= 0.5, "{name}: {report}");
     }
-}
-
-#[test]
-fn trial_slices_are_named_by_their_axis() {
-    let lab = Lab::new();
-    let scan = Whole { width: 48, projections: 72, slices: 3, overall: 180.0 };
-    lab.write("sin", "s", &scan.sinograms());
-    lab.ok("center --sinograms sin --sweep 22.5..24.5:0.5 --output trials");
-    let mut names: Vec<String> = std::fs::read_dir(lab.path("trials"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    let expected = ["center_22.50.tif", "center_23.00.tif", "center_23.50.tif", "center_24.00.tif", "center_24.50.tif"];
-    assert_eq!(names[..5], expected);
-    assert_eq!(names[5..], ["montage.png"]);
-    // the slice about the true axis is the sample
-    let truth = &scan.truth().pages[1];
-    let error = |name: &str| {
-        let slice = &lab.read(format!("trials/{name}").as_str()).pages[0];
-        slice.iter().zip(truth).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
-    };
-    for other in [expected[0], expected[1], expected[3], expected[4]] {
-        assert!(error(expected[2]) < error(other), "{other}");
-    }
-    lab.fails("center --sinograms sin --sweep 22..24:1 --output trials", 5, &["--overwrite"]);
-    lab.fails("center --sinograms sin --sweep 40..50:1 --output other", 2, &["outside the detector"]);
-    lab.fails("center --sinograms sin --sweep 22:24:1 --output other", 2, &["--sweep"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod axis;
 mod center;
 mod golden;
 mod hostile;
