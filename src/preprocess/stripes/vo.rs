@@ -44,8 +44,9 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 /// differ too much are replaced by what sorting makes of them. `drop` is the share of projections, the brightest and the
 /// darkest, that do not count.
 ///
-/// A column of air has no factor: its mean is noise, and so would be the quotient. It takes no part in the search for
-/// columns that differ, and is shifted, which the paper does not do.
+/// Beside the paper: a column of air has no factor, as its mean is noise and so would be the quotient. It takes no part in
+/// the search for columns that differ, and is shifted. Columns are only scaled when a third of the sample's would be
+/// replaced.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
     let dropped = (0.5 * drop * projections as f64) as usize;
@@ -60,7 +61,7 @@ pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64
     let faint = AIR * sample_level(&near);
     let factors: Vec<Option<f64>> =
         own.iter().zip(&near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
-    let odd = dilated(&outstanding(&factors, snr));
+    let odd = unless_many(dilated(&outstanding(&factors, snr)), factors.iter().flatten().count());
     for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
         for (bin, value) in row.iter_mut().enumerate() {
             *value = match factors[bin] {
@@ -98,9 +99,7 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     let edge = bins.min(2);
     odd[..edge].fill(false);
     odd[bins - edge..].fill(false);
-    if 3 * odd.iter().filter(|odd| **odd).count() >= bins {
-        return;
-    }
+    let odd = unless_many(odd, bins);
     let mut end = 0;
     while let Some(start) = (end..bins).find(|bin| odd[*bin]) {
         end = (start..bins).find(|bin| !odd[*bin]).unwrap_or(bins);
@@ -177,4 +176,12 @@ fn outstanding(factors: &[Option<f64>], snr: f64) -> Vec<bool> {
 fn dilated(set: &[bool]) -> Vec<bool> {
     let at = |bin: usize| set.get(bin).copied().unwrap_or(false);
     (0..set.len()).map(|bin| at(bin) || at(bin + 1) || bin > 0 && at(bin - 1)).collect()
+}
+
+/// Nothing, if a third of `count` columns is set: then they are not exceptions that their neighbours could stand in for.
+fn unless_many(mut set: Vec<bool>, count: usize) -> Vec<bool> {
+    if 3 * set.iter().filter(|set| **set).count() >= count {
+        set.fill(false);
+    }
+    set
 }
