@@ -51,6 +51,8 @@ METHODS = {  # of fbp, and algotom with the same parameters
     "titarenko": lambda s: algotom.remove_stripe_based_regularization(s, 0.01, apply_log=False),
     "mean": lambda s: algotom.remove_stripe_based_normalization(s, 15),
 }
+DEAD = METHODS["dead"]
+METHODS |= {f"dead,{name}": lambda s, method=METHODS[name]: method(DEAD(s)) for name in ["fitting", "titarenko", "mean"]}
 
 
 def ellipses(sample, air):
@@ -219,11 +221,12 @@ def main():
     def worst(method, program, airs, kind):
         return max(results[method, program, sample, air, kind][0] for sample in SAMPLES for air in airs)
 
-    def mean(method, program, airs, kind):
-        return np.mean([results[method, program, sample, air, kind][0] for sample in SAMPLES for air in airs])
+    def mean(method, program, airs, kinds):
+        return np.mean([results[method, program, sample, air, kind][0]
+                        for sample in SAMPLES for air in airs for kind in kinds])
 
-    def cells(figure, columns, digits, scale=100):
-        return [(method, [" / ".join(f"{scale * figure(method, program, *column):.{digits}f}"
+    def cells(figure, columns, digits):
+        return [(method, [" / ".join(f"{100 * figure(method, program, *column):.{digits}f}"
                                      for program in ("fbp", "algotom")) for column in columns])
                 for method in args.methods]
 
@@ -231,10 +234,9 @@ def main():
     table("Harm in percent of the density, the worse of two samples, fbp / algotom", airs,
           cells(worst, [([air], None) for air in AIR], 2))
     table("Rings left in percent, mean of two samples and all shares of air, fbp / algotom", KINDS,
-          cells(mean, [(AIR, kind) for kind in KINDS], 0))
+          cells(mean, [(AIR, [kind]) for kind in KINDS], 0))
     table("Rings left in percent, mean of two samples and all kinds, fbp / algotom", airs,
-          [(method, [" / ".join(f"{100 * np.mean([mean(method, program, [air], kind) for kind in KINDS]):.0f}"
-                                for program in ("fbp", "algotom")) for air in AIR]) for method in args.methods])
+          cells(mean, [([air], KINDS) for air in AIR], 0))
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ mod plain {
     }
 
     /// `None` are columns of air.
-    fn outstanding(list: &[Option<f64>], snr: f64) -> Vec<bool> {
+    fn outstanding(list: &[Option<f64>], snr: f64, others: f64) -> Vec<bool> {
         let mut sorted: Vec<f64> = list.iter().filter_map(|v| *v).collect();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
@@ -126,8 +126,8 @@ mod plain {
             .iter()
             .map(|v| {
                 let Some(v) = *v else { return false };
-                (sorted[n - 1] - end) / noise >= snr && v > end + noise * snr / 2.0
-                    || (start - sorted[0]) / noise >= snr && v <= start - noise * snr / 2.0
+                (sorted[n - 1] - end) / noise >= snr && v > end + noise * others
+                    || (start - sorted[0]) / noise >= snr && v <= start - noise * others
             })
             .collect();
         (0..set.len()).map(|i| (i.saturating_sub(1)..=(i + 1).min(set.len() - 1)).any(|j| set[j])).collect()
@@ -152,7 +152,7 @@ mod plain {
             Some(factor) if factor >= 0.01 => v / factor,
             _ => v + near[b] - own[b],
         };
-        let mut odd = outstanding(&factors, snr);
+        let mut odd = outstanding(&factors, snr, snr);
         if 3 * odd.iter().filter(|odd| **odd).count() >= factors.iter().flatten().count() {
             odd.fill(false);
         }
@@ -180,8 +180,11 @@ mod plain {
         let usual = median(&changes, size);
         let factors: Vec<Option<f64>> = changes.iter().zip(&usual).map(|(c, u)| Some(c / u)).collect();
         let bins = changes.len();
-        let odd: Vec<bool> =
-            outstanding(&factors, snr).iter().enumerate().map(|(b, o)| *o && b >= 2 && b < bins - 2).collect();
+        let odd: Vec<bool> = outstanding(&factors, snr, snr / 2.0)
+            .iter()
+            .enumerate()
+            .map(|(b, o)| *o && b >= 2 && b < bins - 2)
+            .collect();
         image
             .iter()
             .map(|row| {

@@ -45,8 +45,8 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 /// darkest, that do not count.
 ///
 /// Beside the paper: a column of air has no factor, as its mean is noise and so would be the quotient. It takes no part in
-/// the search for columns that differ, and is shifted. Columns are only scaled when a third of the sample's would be
-/// replaced.
+/// the search for columns that differ, and is shifted. Every column that is replaced differs by all of `snr`. Columns are
+/// only scaled when a third of the sample's would be replaced.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
     let dropped = (0.5 * drop * projections as f64) as usize;
@@ -61,7 +61,7 @@ pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64
     let faint = AIR * sample_level(&near);
     let factors: Vec<Option<f64>> =
         own.iter().zip(&near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
-    let odd = unless_many(dilated(&outstanding(&factors, snr)), factors.iter().flatten().count());
+    let odd = unless_many(dilated(&outstanding(&factors, snr, snr)), factors.iter().flatten().count());
     for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
         for (bin, value) in row.iter_mut().enumerate() {
             *value = match factors[bin] {
@@ -95,7 +95,7 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
         .map(|(own, usual)| if *usual > 0.0 { f64::from(*own) / f64::from(*usual) } else { f64::from(*own) / mean })
         .map(|factor| Some(if factor.is_finite() { factor } else { 1.0 }))
         .collect();
-    let mut odd = dilated(&outstanding(&factors, snr));
+    let mut odd = dilated(&outstanding(&factors, snr, 0.5 * snr));
     let edge = bins.min(2);
     odd[..edge].fill(false);
     odd[bins - edge..].fill(false);
@@ -144,9 +144,9 @@ fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
 }
 
 /// Algorithm 4: which factors stand out. The middle half of the sorted factors makes a line; what lies outside of what the
-/// line says at its ends, by half of `snr` times its rise, stands out, if the extreme does by all of it. Columns without a
+/// line says at its ends, by `others` times its rise, stands out, if the extreme does by `extreme` times. Columns without a
 /// factor do not stand out.
-fn outstanding(factors: &[Option<f64>], snr: f64) -> Vec<bool> {
+fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
     let mut sorted: Vec<f64> = factors.iter().flatten().copied().collect();
     let count = sorted.len();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -166,9 +166,9 @@ fn outstanding(factors: &[Option<f64>], snr: f64) -> Vec<bool> {
     let low = mean_y - xy / xx * mean_x;
     let high = low + xy / xx * (count - 1) as f64;
     let noise = (high - low).abs().max(SMALLEST_NOISE);
-    let above = (sorted[count - 1] - high) / noise >= snr;
-    let below = (low - sorted[0]) / noise >= snr;
-    let far = |f: f64| above && f > high + 0.5 * noise * snr || below && f <= low - 0.5 * noise * snr;
+    let above = (sorted[count - 1] - high) / noise >= extreme;
+    let below = (low - sorted[0]) / noise >= extreme;
+    let far = |f: f64| above && f > high + others * noise || below && f <= low - others * noise;
     factors.iter().map(|factor| factor.is_some_and(far)).collect()
 }
 
