@@ -682,7 +682,7 @@ fn clean_samples_change_no_more_than_by_the_peer_whatever_share_is_air() {
             let clean = simulated::seen(&simulated::exact(air));
             let harm = 100.0 * simulated::change_of_the_slice(&simulated::without_stripes(text, &clean), &clean);
             println!("{text}, {air} air: {harm:.2} %, algotom {peer} %");
-            // algotom's low frequencies are half a frequency off, and fade at both ends of the scan
+            // algotom's Gaussian is half a frequency beside 0
             let allowed = if *text == "filtering" { 1.2 * peer } else { peer + 0.01 };
             assert!(harm <= allowed.max(1.0), "{text}, {air} air: {harm:.2} %, algotom {peer} %");
         }
