@@ -100,19 +100,25 @@ def by_wavelets(sinogram, wavelet, level, sigma):
     return pywt.waverec2(bands, wavelet)[pad:pad + sinogram.shape[0], pad:pad + sinogram.shape[1]]
 
 
+def rough(rows, reach):
+    """What a running median over 2 reach + 1 bins leaves of each row."""
+    return rows - median_filter(rows, (1, 2 * reach + 1))
+
+
 def by_least_squares(sinogram, alpha):
-    """Titarenko's minimum, solved as it is stated."""
+    """Titarenko's minimum for what is rough in the columns' means, solved as it is stated."""
     bins = sinogram.shape[1]
     differences = np.diff(np.eye(bins), axis=0)
     matrix = differences.T @ differences
-    mean = sinogram.mean(axis=0, dtype=float)
+    mean = rough(sinogram.mean(axis=0, dtype=float)[None], int(np.ceil(alpha**-0.5)))[0]
     return sinogram + np.linalg.solve(matrix + alpha * np.eye(bins), -matrix @ mean)
 
 
 def by_polynomials(sinogram, order, sigma):
-    """Fits of columns made smooth across bins, by least squares and SciPy's Gaussian."""
+    """What is rough in fits of columns made smooth across bins, by least squares and SciPy's Gaussian."""
     x = np.linspace(-1, 1, len(sinogram))
     fit = np.polynomial.legendre.legval(x, np.polynomial.legendre.legfit(x, sinogram.astype(float), order)).T
+    fit = rough(fit, sigma)
     return sinogram - fit + gaussian_filter1d(fit, sigma, axis=1)
 
 
@@ -140,7 +146,7 @@ STRIPES = [  # method of fbp, peer, what it does
     ("filtering", "algotom", lambda s: algotom.remove_stripe_based_filtering(s, 3, 21)),
     ("filtering", "NumPy", lambda s: by_low_frequencies(s, 3, 21)),
     ("fitting", "algotom", lambda s: algotom.remove_stripe_based_fitting(s, 2, 10)),
-    ("fitting", "NumPy", lambda s: by_polynomials(s, 2, 15)),
+    ("fitting", "NumPy", lambda s: by_polynomials(s, 2, 5)),
     ("large", "algotom", lambda s: algotom.remove_large_stripe(s, 3.0, 51)),
     ("dead", "algotom", lambda s: algotom.remove_dead_stripe(s, 3.0, 51, residual=False)),
     ("dead,large", "algotom", lambda s: algotom.remove_dead_stripe(s, 3.0, 51)),
@@ -150,6 +156,7 @@ STRIPES = [  # method of fbp, peer, what it does
     ("titarenko", "algotom", lambda s: algotom.remove_stripe_based_regularization(s, 0.01, apply_log=False)),
     ("titarenko", "NumPy", lambda s: by_least_squares(s, 0.01)),
     ("mean", "algotom", lambda s: algotom.remove_stripe_based_normalization(s, 15)),
+    ("mean", "NumPy", lambda s: by_polynomials(s, 0, 15)),
 ]
 TOMOPY = [
     ("sorting", lambda s: tomopy.remove_stripe_based_sorting(s, 21, ncore=1)),

@@ -323,7 +323,8 @@ pub struct StepArgs {
     #[arg(long, value_name = "SIZE,THRESHOLD", help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove_outliers: Option<Text>,
-    /// Take stripes out: sorting, filtering, fitting, large, dead, all, wavelet, titarenko, mean; several in order
+    /// Take stripes out: sorting, filtering, fitting, large, dead, all, wavelet, titarenko, mean; several in order, such as
+    /// dead,titarenko
     #[arg(long, value_name = "METHOD[:KEY=VALUE,...]", help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub stripes: Vec<Text>,

@@ -54,12 +54,9 @@ pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
     let reach = (4.0 * sigma + 0.5) as isize;
     let weights: Vec<f64> = (-reach..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect();
     let total: f64 = weights.iter().sum();
-    (0..profile.len() as isize)
-        .map(|place| {
-            let near = (place - reach..).map(|i| profile[mirrored(i, profile.len())]);
-            weights.iter().zip(near).map(|(w, v)| w * v).sum::<f64>() / total
-        })
-        .collect()
+    let wide: Vec<f64> =
+        (-reach..profile.len() as isize + reach).map(|i| profile[mirrored(i, profile.len())]).collect();
+    wide.windows(weights.len()).map(|near| weights.iter().zip(near).map(|(w, v)| w * v).sum::<f64>() / total).collect()
 }
 
 /// The columns' low frequencies: `exp(-k^2 / (2 sigma^2))` of frequency `k`, in periods over the `lines.len()` samples of

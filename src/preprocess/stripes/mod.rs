@@ -218,7 +218,7 @@ impl FromStr for Stripes {
             }
             "fitting" => Stripes::Fitting {
                 order: given.take("order", |n| *n <= 10, "a degree, 0 to 10")?.unwrap_or(2),
-                sigma: given.positive("sigma", 1000.0, 15.0)?,
+                sigma: given.positive("sigma", 1000.0, 5.0)?,
                 blocks: given.blocks()?,
             },
             "large" => Stripes::Large {

@@ -1,28 +1,44 @@
 //! Stripes as a profile over the bins that is the same in every projection of a block, or changes slowly.
 
-use super::columns::gaussian;
+use super::columns::{gaussian, running_median};
 
-/// What the profile is compared with to tell stripes from the object.
+/// What tells stripes in a profile from the object: how rough the profile is beside itself made smooth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smooth {
-    /// Itself under a Gaussian of this standard deviation in bins.
+    /// Under a Gaussian of this standard deviation in bins.
     Gaussian(f64),
-    /// The profile with the smallest differences between neighbours, if departing from the data costs this much.
+    /// With the smallest differences between neighbours, if departing from the data costs this much.
     Regularised(f64),
 }
 
 impl Smooth {
-    /// What is to be added to a profile.
-    fn correction(self, profile: &[f64]) -> Vec<f64> {
+    /// Widest stripes that are told from the object, in bins.
+    fn reach(self) -> f64 {
         match self {
-            Smooth::Gaussian(sigma) => gaussian(profile, sigma).iter().zip(profile).map(|(s, p)| s - p).collect(),
-            Smooth::Regularised(alpha) => regularised(profile, alpha),
+            Smooth::Gaussian(sigma) => sigma,
+            Smooth::Regularised(alpha) => alpha.sqrt().recip(),
+        }
+    }
+
+    /// What is to be added to a profile.
+    ///
+    /// A running median that stripes do not survive is taken from the profile first. It keeps the steps at the sample's
+    /// outline, which would otherwise be smoothed like stripes.
+    fn correction(self, profile: &[f64]) -> Vec<f64> {
+        let size = 2 * (self.reach().ceil() as usize).min(profile.len()) + 1;
+        let values: Vec<f32> = profile.iter().map(|value| *value as f32).collect();
+        let mut object = vec![0f32; values.len()];
+        running_median(&values, size, &mut Vec::new(), &mut object);
+        let rest: Vec<f64> = profile.iter().zip(&object).map(|(value, object)| value - f64::from(*object)).collect();
+        match self {
+            Smooth::Gaussian(sigma) => gaussian(&rest, sigma).iter().zip(&rest).map(|(s, r)| s - r).collect(),
+            Smooth::Regularised(alpha) => regularised(&rest, alpha),
         }
     }
 }
 
-/// Adds to `sinogram`, `[projection][bin]`, what makes its columns' polynomials of degree `order` over the projections of
-/// each of `blocks` blocks smooth across bins.
+/// Adds to `sinogram`, `[projection][bin]`, what makes the polynomials of degree `order` that its columns follow over the
+/// projections of each of `blocks` blocks smooth across bins.
 pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, smooth: Smooth) {
     let projections = sinogram.len() / bins;
     let blocks = blocks.clamp(1, projections.max(1));
@@ -31,24 +47,28 @@ pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, sm
         let count = (block + 1) * projections / blocks - block * projections / blocks;
         let (rows, after) = rest.split_at_mut(count * bins);
         rest = after;
-        let corrections: Vec<(Vec<f64>, Vec<f64>)> = polynomials(count, order)
+        let fits: Vec<(Vec<f64>, Vec<f64>)> = polynomials(count, order)
             .into_iter()
             .map(|polynomial| {
                 let mut profile = vec![0f64; bins];
                 for (row, factor) in rows.chunks(bins).zip(&polynomial) {
                     profile.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * f64::from(*value));
                 }
-                let correction = smooth.correction(&profile);
-                (polynomial, correction)
+                (polynomial, profile)
             })
             .collect();
-        let mut change = vec![0f64; bins];
+        let mut correction = Vec::new();
+        let mut fit = vec![0f64; bins];
         for (p, row) in rows.chunks_mut(bins).enumerate() {
-            change.fill(0.0);
-            for (polynomial, correction) in &corrections {
-                change.iter_mut().zip(correction).for_each(|(sum, value)| *sum += polynomial[p] * value);
+            // constants are the same in all rows
+            if p == 0 || fits.len() > 1 {
+                fit.fill(0.0);
+                for (polynomial, profile) in &fits {
+                    fit.iter_mut().zip(profile).for_each(|(sum, value)| *sum += polynomial[p] * value);
+                }
+                correction = smooth.correction(&fit);
             }
-            row.iter_mut().zip(&change).for_each(|(value, change)| *value = (f64::from(*value) + change) as f32);
+            row.iter_mut().zip(&correction).for_each(|(value, change)| *value = (f64::from(*value) + change) as f32);
         }
     }
 }

@@ -5,8 +5,10 @@ use super::columns::{low_frequencies, running_median, sorted};
 
 /// Smallest share of the noise in a factor that is told from none.
 const SMALLEST_NOISE: f64 = 1e-5;
-/// Columns whose mean is below this share of the usual one are air.
-const FAINT: f64 = 0.01;
+/// Columns whose mean is below this share of the sample's are air.
+const AIR: f64 = 0.1;
+/// Smallest factor that a column is divided by.
+const SMALLEST_FACTOR: f64 = 0.01;
 /// Projections that a column is smoothed over to see whether it lives.
 const ALIVE: usize = 10;
 
@@ -42,7 +44,9 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 /// differ too much are replaced by what sorting makes of them. `drop` is the share of projections, the brightest and the
 /// darkest, that do not count.
 ///
-/// A column of air has no factor that could be trusted; it is shifted instead, which the paper does not do.
+/// Beside the paper: a column of air has no factor, as its mean is noise and so would be the quotient. It takes no part in
+/// the search for columns that differ, and is shifted. Every column that is replaced differs by all of `snr`. Columns are
+/// only scaled when a third of the sample's would be replaced.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
     let dropped = (0.5 * drop * projections as f64) as usize;
@@ -54,16 +58,28 @@ pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64
         smooth_rows(ranks, bins, size);
         near = column_means(&ranks[counted], bins);
     });
-    let faint = FAINT * near.iter().map(|mean| mean.abs()).sum::<f64>() / bins as f64;
-    let trusted = |bin: usize| near[bin].abs() > faint && own[bin] / near[bin] > FAINT;
-    let factors: Vec<f64> = (0..bins).map(|bin| if trusted(bin) { own[bin] / near[bin] } else { 1.0 }).collect();
-    let shifts: Vec<f64> = (0..bins).map(|bin| if trusted(bin) { 0.0 } else { near[bin] - own[bin] }).collect();
-    let odd = dilated(&outstanding(&factors, snr));
+    let faint = AIR * sample_level(&near);
+    let factors: Vec<Option<f64>> =
+        own.iter().zip(&near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
+    let odd = unless_many(dilated(&outstanding(&factors, snr, snr)), factors.iter().flatten().count());
     for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
         for (bin, value) in row.iter_mut().enumerate() {
-            *value = if odd[bin] { smooth[bin] } else { (f64::from(*value) / factors[bin] + shifts[bin]) as f32 };
+            *value = match factors[bin] {
+                _ if odd[bin] => smooth[bin],
+                Some(factor) if factor >= SMALLEST_FACTOR => (f64::from(*value) / factor) as f32,
+                _ => (f64::from(*value) + near[bin] - own[bin]) as f32,
+            };
         }
     }
+}
+
+/// What columns of the sample say on average: the mean of those above the mean of all, which air lowers.
+fn sample_level(means: &[f64]) -> f64 {
+    let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mut levels: Vec<f64> = means.iter().map(|mean| mean.abs()).collect();
+    let all = average(&levels);
+    levels.retain(|level| *level >= all);
+    average(&levels)
 }
 
 /// Algorithm 6: columns that hardly change from projection to projection, or that change much more than their
@@ -73,19 +89,17 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     let mut usual = vec![0f32; bins];
     running_median(&changes, size, &mut Vec::new(), &mut usual);
     let mean = usual.iter().map(|v| f64::from(*v)).sum::<f64>() / bins as f64;
-    let factors: Vec<f64> = changes
+    let factors: Vec<Option<f64>> = changes
         .iter()
         .zip(&usual)
         .map(|(own, usual)| if *usual > 0.0 { f64::from(*own) / f64::from(*usual) } else { f64::from(*own) / mean })
-        .map(|factor| if factor.is_finite() { factor } else { 1.0 })
+        .map(|factor| Some(if factor.is_finite() { factor } else { 1.0 }))
         .collect();
-    let mut odd = dilated(&outstanding(&factors, snr));
+    let mut odd = dilated(&outstanding(&factors, snr, 0.5 * snr));
     let edge = bins.min(2);
     odd[..edge].fill(false);
     odd[bins - edge..].fill(false);
-    if 3 * odd.iter().filter(|odd| **odd).count() >= bins {
-        return;
-    }
+    let odd = unless_many(odd, bins);
     let mut end = 0;
     while let Some(start) = (end..bins).find(|bin| odd[*bin]) {
         end = (start..bins).find(|bin| !odd[*bin]).unwrap_or(bins);
@@ -130,15 +144,16 @@ fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
 }
 
 /// Algorithm 4: which factors stand out. The middle half of the sorted factors makes a line; what lies outside of what the
-/// line says at its ends, by half of `snr` times its rise, stands out, if the extreme does by all of it.
-fn outstanding(factors: &[f64], snr: f64) -> Vec<bool> {
-    let count = factors.len();
-    let mut sorted = factors.to_vec();
+/// line says at its ends, by `others` times its rise, stands out, if the extreme does by `extreme` times. Columns without a
+/// factor do not stand out.
+fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
+    let mut sorted: Vec<f64> = factors.iter().flatten().copied().collect();
+    let count = sorted.len();
     sorted.sort_unstable_by(f64::total_cmp);
     let quarter = count / 4;
     let Some(middle) = sorted.get(quarter..(count - quarter).saturating_sub(1)).filter(|middle| middle.len() > 1)
     else {
-        return vec![false; count];
+        return vec![false; factors.len()];
     };
     let mean_x = quarter as f64 + (middle.len() - 1) as f64 / 2.0;
     let mean_y = middle.iter().sum::<f64>() / middle.len() as f64;
@@ -151,13 +166,22 @@ fn outstanding(factors: &[f64], snr: f64) -> Vec<bool> {
     let low = mean_y - xy / xx * mean_x;
     let high = low + xy / xx * (count - 1) as f64;
     let noise = (high - low).abs().max(SMALLEST_NOISE);
-    let above = (sorted[count - 1] - high) / noise >= snr;
-    let below = (low - sorted[0]) / noise >= snr;
-    factors.iter().map(|f| above && *f > high + 0.5 * noise * snr || below && *f <= low - 0.5 * noise * snr).collect()
+    let above = (sorted[count - 1] - high) / noise >= extreme;
+    let below = (low - sorted[0]) / noise >= extreme;
+    let far = |f: f64| above && f > high + others * noise || below && f <= low - others * noise;
+    factors.iter().map(|factor| factor.is_some_and(far)).collect()
 }
 
 /// What is set, and what is beside it.
 fn dilated(set: &[bool]) -> Vec<bool> {
     let at = |bin: usize| set.get(bin).copied().unwrap_or(false);
     (0..set.len()).map(|bin| at(bin) || at(bin + 1) || bin > 0 && at(bin - 1)).collect()
+}
+
+/// Nothing, if a third of `count` columns is set: then they are not exceptions that their neighbours could stand in for.
+fn unless_many(mut set: Vec<bool>, count: usize) -> Vec<bool> {
+    if 3 * set.iter().filter(|set| **set).count() >= count {
+        set.fill(false);
+    }
+    set
 }
