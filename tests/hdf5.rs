@@ -286,8 +286,6 @@ fn data_in_other_files() {
     drop(builder.create("/exchange/data").unwrap());
     drop((builder, virtual_file));
     check(&lab, "virtual.h5", "", &expected);
-    let (_, err) = lab.ok("reconstruct --hdf5 virtual.h5 --output noted");
-    assert!(err.contains("/exchange/data is made of other files"), "{err}");
 
     // one whole dataset
     let whole = file(&lab, "whole.h5");
@@ -298,6 +296,71 @@ fn data_in_other_files() {
     drop(builder.create("/exchange/data").unwrap());
     drop((builder, whole));
     check(&lab, "whole.h5", "", &expected);
+}
+
+/// The library would read fill values in place of a source that is not there.
+#[test]
+fn missing_sources_of_virtual_datasets_are_refused() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    let (frames, shape) = (FRAMES / 8, (FRAMES, ROWS, WIDTH));
+    let part = |stack: &Pages, part: usize| Pages {
+        width: WIDTH,
+        pages: stack.pages[part * frames..(part + 1) * frames].to_vec(),
+    };
+    let all = (.., .., ..);
+    // one of the eight parts is virtual itself
+    let top = file(&lab, "top.h5");
+    exchange(&top, &counts);
+    let mut builder = top.new_dataset::<u16>().shape(shape);
+    for number in 0..8 {
+        let name = format!("part_{number}.h5");
+        let new = file(&lab, &name);
+        let size = (frames, ROWS, WIDTH);
+        if number == 7 {
+            volume(&file(&lab, "camera.h5"), "/d", &part(&counts.projections, 7), |v| v as u16);
+            let inner = new.new_dataset::<u16>().shape(size).virtual_map("camera.h5", "/d", size, all, size, all);
+            drop(inner.create("/d").unwrap());
+        } else {
+            volume(&new, "/d", &part(&counts.projections, number), |v| v as u16);
+        }
+        let to = (number * frames..(number + 1) * frames, .., ..);
+        builder = builder.virtual_map(&name, "/d", size, all, shape, to);
+    }
+    drop(builder.create("/exchange/data").unwrap());
+    drop((builder, top));
+    check(&lab, "top.h5", "", &expected(&lab, "--flats f --darks d"));
+
+    let away = |name: &str, words: &[&str]| {
+        fs::rename(lab.path(name), lab.path("away")).unwrap();
+        let words: Vec<&str> = ["--hdf5 top.h5: /exchange/data", "fill values"].iter().chain(words).copied().collect();
+        refused(&lab, "--hdf5 top.h5", &words);
+        fs::rename(lab.path("away"), lab.path(name)).unwrap();
+    };
+    away("part_3.h5", &["1 of its sources is missing: part_3.h5;", "beside top.h5", "HDF5_VDS_PREFIX"]);
+    away("camera.h5", &["1 of its sources is missing: camera.h5;"]);
+    // a file in its place that lacks the dataset, or is none
+    fs::rename(lab.path("part_2.h5"), lab.path("kept")).unwrap();
+    drop(file(&lab, "part_2.h5"));
+    refused(&lab, "--hdf5 top.h5", &["missing: dataset /d of part_2.h5;"]);
+    lab.text("part_2.h5", "something else\n");
+    refused(&lab, "--hdf5 top.h5", &["missing: part_2.h5 ("]);
+    fs::remove_file(lab.path("part_2.h5")).unwrap();
+    for number in [1, 4, 5, 6] {
+        fs::remove_file(lab.path(format!("part_{number}.h5"))).unwrap();
+    }
+    let message = refused(&lab, "--hdf5 top.h5", &["5 of its sources are missing: part_1.h5, part_2.h5, part_4.h5"]);
+    assert!(message.contains("part_5.h5 and 1 more;"), "{message}");
+    // a directory of its own
+    lab.directory("store");
+    for number in [0, 3, 7] {
+        fs::rename(lab.path(format!("part_{number}.h5")), lab.path(format!("store/part_{number}.h5"))).unwrap();
+    }
+    fs::rename(lab.path("camera.h5"), lab.path("store/camera.h5")).unwrap();
+    let mut command = lab.command("reconstruct --hdf5 top.h5 --output out");
+    let output = command.env("HDF5_VDS_PREFIX", lab.path("store")).output().unwrap();
+    lab.check_failure(&output, "with HDF5_VDS_PREFIX", 3, &["5 of its sources are missing: part_1.h5"]);
 }
 
 #[test]

@@ -78,7 +78,9 @@ fn unsafe_code_stays_where_the_drivers_are() {
                 || code.contains(" unsafe fn")
                 || code.contains("unsafe impl")
         });
-        assert!(!has || in_room(&path, &["src/device", "src/fft"]), "{} has unsafe code", path.display());
+        // the sources of a virtual dataset have no safe interface
+        let allowed = ["src/device", "src/fft", "src/io/hdf5/sources.rs"];
+        assert!(!has || in_room(&path, &allowed), "{} has unsafe code", path.display());
     }
 }
 

@@ -1,6 +1,7 @@
 //! HDF5 files as input: Data Exchange, NXtomo, or datasets by their paths (docs/hdf5.md).
 
 mod layout;
+mod sources;
 mod text;
 mod volume;
 

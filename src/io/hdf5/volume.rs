@@ -1,6 +1,6 @@
 //! Datasets of frames: what they must be, and how rows of them are read.
 
-use super::{Text, values};
+use super::{Text, sources, values};
 use crate::io::SampleType;
 use crate::io::convert::to_f32;
 use crate::io::decode::{MAX_PIXELS, MAX_SIDE};
@@ -61,14 +61,8 @@ impl Volume {
         self.shape[0]
     }
 
-    /// What a person should know: chunks that were never written, sources that may be missing.
+    /// What a person should know: chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
-        if self.dataset.layout() == Layout::Virtual && self.dataset.dcpl().is_ok_and(|p| p.get_virtual_map().is_err()) {
-            return vec![format!(
-                "{} is made of other files, which could not be looked for; what is missing reads as its fill value",
-                self.name
-            )];
-        }
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
         let chunks: usize = self.shape.iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
         match written < chunks {
@@ -248,7 +242,7 @@ fn native(sample: SampleType) -> Option<Datatype> {
 }
 
 /// Checks that the library can undo all filters.
-fn filters(dataset: &Dataset) -> Text<()> {
+pub(super) fn filters(dataset: &Dataset) -> Text<()> {
     let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
     // those that are loaded; the others may be plugins
     if plist.all_filters_avail() {
@@ -294,30 +288,9 @@ fn files(path: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
         true => vec![path.to_owned()],
         false => vec![holder, path.to_owned()],
     };
-    let Ok(plist) = dataset.dcpl() else { return Ok(files) };
-    if plist.layout() != Layout::Virtual {
-        return Ok(files);
-    }
-    let directory = files[0].parent().unwrap_or(Path::new("")).to_owned();
-    // the crate refuses selections of a single block, the usual ones; notes() says that these are not checked
-    for source in plist.get_virtual_map().unwrap_or_default() {
-        let source = Path::new(&source.src_filename);
-        // `.` is the file itself, and a pattern stands for files that may come
-        if source == Path::new(".") || source.to_string_lossy().contains('%') {
-            continue;
-        }
-        let beside = source.file_name().map(|name| directory.join(name)).unwrap_or_default();
-        let there = [directory.join(source), source.to_owned(), beside].into_iter().find(|file| file.is_file());
-        match there {
-            Some(file) if files.contains(&file) => {}
-            Some(file) => files.push(file),
-            None if std::env::var_os("HDF5_VDS_PREFIX").is_some() => {}
-            None => {
-                return Err(format!(
-                    "is made of other files, of which {} is missing: its part would be fill values; put it beside this file",
-                    source.display()
-                ));
-            }
+    for source in sources::files(&files[0], dataset)? {
+        if !files.contains(&source) {
+            files.push(source);
         }
     }
     Ok(files)

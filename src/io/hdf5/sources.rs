@@ -1,0 +1,145 @@
+//! The files that a virtual dataset is made of. The library reads what is missing as fill values, without a word.
+
+use super::Text;
+use super::volume::filters;
+use hdf5_metno::dataset::{DatasetCreate, Layout};
+use hdf5_metno::sync::sync;
+use hdf5_metno::{Dataset, File};
+use hdf5_metno_sys::h5p::{H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename};
+use std::collections::HashSet;
+use std::ffi::{OsString, c_char};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// Virtual datasets that are made of virtual datasets are followed so deep: they may go in circles.
+const DEPTH: usize = 8;
+/// Missing sources that a message names.
+const NAMED: usize = 4;
+
+/// All files that a virtual dataset is made of, also through other virtual datasets.
+///
+/// `holder` is the file that holds the dataset.
+///
+/// # Errors
+/// Names the sources that are missing, cannot be opened, or need a filter that the library lacks.
+pub(super) fn files(holder: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
+    let mut search = Search::default();
+    search.follow(holder, dataset, DEPTH)?;
+    let missing = search.missing.len();
+    if missing == 0 {
+        return Ok(search.files);
+    }
+    search.missing.truncate(NAMED);
+    let more = if missing > NAMED { format!(" and {} more", missing - NAMED) } else { String::new() };
+    Err(format!(
+        "is a virtual dataset, and {missing} of its sources {} missing: {}{more}; their values would be fill values. Put the \
+         files where the dataset expects them or beside {}, or set HDF5_VDS_PREFIX to their directory",
+        if missing == 1 { "is" } else { "are" },
+        search.missing.join(", "),
+        holder.display()
+    ))
+}
+
+#[derive(Default)]
+struct Search {
+    files: Vec<PathBuf>,
+    /// Files and datasets that were looked at.
+    seen: HashSet<(PathBuf, String)>,
+    missing: Vec<String>,
+}
+
+impl Search {
+    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Text<()> {
+        let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+        if plist.layout() != Layout::Virtual || depth == 0 {
+            return Ok(());
+        }
+        let directory = holder.parent().unwrap_or(Path::new(""));
+        for (source, name) in names(&plist)? {
+            // a pattern stands for files that may come; the dataset ends with the last that is there
+            if source.to_string_lossy().contains('%') || name.contains('%') {
+                continue;
+            }
+            let found = match source == Path::new(".") {
+                true => Some(holder.to_owned()),
+                false => candidates(&source, directory).into_iter().find(|file| file.is_file()),
+            };
+            let Some(path) = found else {
+                self.missing(source.display().to_string());
+                continue;
+            };
+            if !self.seen.insert((path.clone(), name.clone())) {
+                continue;
+            }
+            if path != holder && !self.files.contains(&path) {
+                self.files.push(path.clone());
+            }
+            match File::open(&path).map(|file| file.dataset(&name)) {
+                Err(error) => self.missing(format!("{} ({error})", path.display())),
+                Ok(Err(_)) => self.missing(format!("dataset {name} of {}", path.display())),
+                Ok(Ok(dataset)) => {
+                    filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.display()))?;
+                    self.follow(&path, &dataset, depth - 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&mut self, what: String) {
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
+        }
+    }
+}
+
+/// Where the library looks for a source, in this order.
+fn candidates(source: &Path, directory: &Path) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if source.is_absolute() {
+        places.push(source.to_owned());
+    }
+    // an absolute path that leads nowhere is looked for by its last part
+    let relative = if source.is_absolute() { source.file_name().map(Path::new) } else { Some(source) };
+    let Some(relative) = relative else { return places };
+    let prefixes = std::env::var("HDF5_VDS_PREFIX").unwrap_or_default();
+    for prefix in prefixes.split(':').filter(|prefix| !prefix.is_empty()) {
+        let prefix = prefix.replacen("${ORIGIN}", &directory.to_string_lossy(), 1);
+        places.push(Path::new(&prefix).join(relative));
+    }
+    places.extend([directory.join(relative), relative.to_owned()]);
+    places
+}
+
+/// File and dataset of every mapping, in the order of the file. `hdf5_metno` lists mappings as well, but it refuses selections
+/// of a single block, the usual ones.
+fn names(plist: &DatasetCreate) -> Text<Vec<(PathBuf, String)>> {
+    let (id, mut count) = (plist.id(), 0);
+    let refused = || "is a virtual dataset whose sources cannot be listed".to_owned();
+    sync(|| {
+        // SAFETY: the list of properties is open as long as it is borrowed, `count` is there to be written to, and the
+        // library's lock is held, here and below
+        if unsafe { H5Pget_virtual_count(id, &mut count) } < 0 {
+            return Err(refused());
+        }
+        (0..count)
+            .map(|index| {
+                // SAFETY: `text` gives a buffer and its length, or none and 0
+                let file = text(|buffer, size| unsafe { H5Pget_virtual_filename(id, index, buffer, size) });
+                // SAFETY: as above
+                let name = text(|buffer, size| unsafe { H5Pget_virtual_dsetname(id, index, buffer, size) });
+                let (file, name) = file.zip(name).ok_or_else(refused)?;
+                Ok((OsString::from_vec(file).into(), String::from_utf8_lossy(&name).into_owned()))
+            })
+            .collect()
+    })
+}
+
+/// A text of the library: `get` fills a buffer of so many bytes, its end included, and gives the length without it.
+fn text(get: impl Fn(*mut c_char, usize) -> isize) -> Option<Vec<u8>> {
+    let length = usize::try_from(get(std::ptr::null_mut(), 0)).ok()?;
+    let mut bytes = vec![0u8; length + 1];
+    let again = usize::try_from(get(bytes.as_mut_ptr().cast(), bytes.len())).ok()?;
+    bytes.truncate(again.min(length));
+    Some(bytes)
+}
