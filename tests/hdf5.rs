@@ -431,13 +431,45 @@ fn paths_by_hand_and_radians() {
     assert!(out.contains("/scan/frames 16x3x32 float32, contiguous"), "{out}");
 }
 
-/// Makes the gzip filter of a file one that no library has.
-fn renumber_filter(lab: &Lab, name: &str) {
+/// Makes the gzip filter of a file another.
+fn renumber_filter(lab: &Lab, name: &str, number: u16) {
     let mut bytes = fs::read(lab.path(name)).unwrap();
     let at = bytes.windows(7).position(|word| word == b"deflate").unwrap() - 8;
-    assert_eq!(bytes[at..at + 2], [1, 0]);
-    bytes[at..at + 2].copy_from_slice(&32008u16.to_le_bytes());
+    bytes[at..at + 2].copy_from_slice(&number.to_le_bytes());
     fs::write(lab.path(name), bytes).unwrap();
+}
+
+/// The message names the filter, where a plugin for it comes from, and what to do where there is none.
+#[test]
+fn filters_without_a_plugin_get_advice() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    let new = file(&lab, "filter.h5");
+    exchange(&new, &counts);
+    {
+        let builder = new.new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH)).chunk((1, ROWS, WIDTH)).deflate(1);
+        builder.create("/exchange/data").unwrap().write_raw(&cast(&counts.projections, |v| v as u16)).unwrap();
+    }
+    drop(new);
+    let message = |number: u16, path: Option<&str>, words: &[&str]| {
+        renumber_filter(&lab, "filter.h5", number);
+        let args = "reconstruct --hdf5 filter.h5 --output out";
+        let mut command = lab.command(args);
+        match path {
+            Some(path) => command.env("HDF5_PLUGIN_PATH", path),
+            None => command.env_remove("HDF5_PLUGIN_PATH"),
+        };
+        let words: Vec<&str> = ["--hdf5 filter.h5: /exchange/data"].iter().chain(words).copied().collect();
+        lab.check_failure(&command.output().unwrap(), args, 3, &words)
+    };
+    let install = "pip install hdf5plugin";
+    message(32008, None, &["bitshuffle (filter 32008)", "HDF5_PLUGIN_PATH, the directory", "not set", install, "h5repack"]);
+    message(32015, Some("/no/plugins"), &["zstd (filter 32015)", "HDF5_PLUGIN_PATH is /no/plugins", install]);
+    for (number, name) in [(32000, "lzf (filter 32000)"), (41234, "filter 41234")] {
+        let text = message(number, None, &[name, "in no package of plugins", "HDF5_PLUGIN_PATH", "h5repack -f GZIP=1"]);
+        assert!(!text.contains(install), "{text}");
+    }
 }
 
 #[test]
@@ -510,16 +542,6 @@ fn files_that_do_not_fit() {
         drop(file);
         refuse(name, &[words]);
     }
-
-    // a filter that nobody has
-    let builder = new("filter.h5").new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH)).chunk((1, ROWS, WIDTH));
-    let values = cast(data, |v| v as u16);
-    {
-        let builder = builder.deflate(1);
-        builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
-    }
-    renumber_filter(&lab, "filter.h5");
-    refuse("filter.h5", &["/exchange/data", "bitshuffle (filter 32008)", "HDF5_PLUGIN_PATH"]);
 
     // a file that was cut short
     volume(&new("whole.h5"), "/exchange/data", data, |v| v as u16);

@@ -249,16 +249,36 @@ pub(super) fn filters(dataset: &Dataset) -> Text<()> {
         return Ok(());
     }
     let filters = plist.get_filters().map_err(|e| format!("has filters that cannot be read: {e}"))?;
-    let missing: Vec<_> =
-        filters.iter().filter(|filter| !filter.is_available()).map(|filter| filter_name(filter.id())).collect();
+    let missing: Vec<_> = filters.iter().filter(|filter| !filter.is_available()).map(Filter::id).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(format!(
-        "is compressed with {}, which this system's HDF5 library does not have; set HDF5_PLUGIN_PATH to the directory of \
-         that plugin, or write the file again with gzip (h5repack)",
-        missing.join(" and ")
-    ))
+    let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
+    Err(format!("is compressed with {}, which this system's HDF5 library lacks: {}", names.join(" and "), advice(&missing)))
+}
+
+/// Filters that Python's hdf5plugin has plugins for.
+const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
+
+/// What to do about filters that are missing.
+fn advice(missing: &[i32]) -> String {
+    const REPACK: &str = "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
+    let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
+    if !without.is_empty() {
+        return format!(
+            "{} is in no package of plugins that fbp knows of. If its makers have one, set HDF5_PLUGIN_PATH to the \
+             directory; else {REPACK}",
+            without.join(" and ")
+        );
+    }
+    let looked = match std::env::var("HDF5_PLUGIN_PATH") {
+        Ok(path) => format!("HDF5_PLUGIN_PATH is {path} and has no plugin for it that can be loaded"),
+        Err(_) => "HDF5_PLUGIN_PATH, the directory of plugins, is not set".to_owned(),
+    };
+    format!(
+        "{looked}. `pip install hdf5plugin` brings the plugin, `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; \
+         print(hdf5plugin.PLUGIN_PATH)')` names its directory; or {REPACK}"
+    )
 }
 
 /// What is registered for a filter's number.
@@ -266,6 +286,8 @@ fn filter_name(id: i32) -> String {
     let name = match id {
         1 => "gzip",
         4 => "szip",
+        5 => "nbit",
+        6 => "scale-offset",
         307 => "bzip2",
         32000 => "lzf",
         32001 => "blosc",
@@ -274,7 +296,10 @@ fn filter_name(id: i32) -> String {
         32013 => "zfp",
         32015 => "zstd",
         32017 => "sz",
+        32018 => "fcidecomp",
+        32024 => "sz3",
         32026 => "blosc2",
+        32028 => "sperr",
         id => return format!("filter {id}"),
     };
     format!("{name} (filter {id})")
