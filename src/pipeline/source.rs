@@ -86,7 +86,7 @@ impl Source {
         let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
-        let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
+        let preparation = Preparation::open(job, &stacks, &scan.used, block.unwrap_or(1))?;
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
                 "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
