@@ -385,7 +385,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hdf5_angles: Option<String>,
-    /// Flat fields (beam without sample), for --projections
+    /// Flat fields (beam without sample), for --projections, or in place of those of --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flats: Option<String>,
@@ -393,7 +393,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flats2: Option<String>,
-    /// Dark fields (no beam), for --projections
+    /// Dark fields (no beam), for --projections, or in place of those of --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub darks: Option<String>,

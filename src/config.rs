@@ -308,7 +308,7 @@ impl Job {
     /// Types and checks merged flags.
     pub fn new(args: ReconstructArgs) -> Result<Job> {
         let input = input(&args)?;
-        let has_flats = matches!(&input, Input::Projections { flats: Some(_), .. });
+        let has_flats = input.fields().is_some_and(|fields| fields.flats.is_some());
         let text = |value: &Option<Text>| value.as_ref().map(|t| t.0.clone());
         let parse_word = |value: &Option<String>, flag: &str, default: &str| -> Result<String> {
             let word = value.clone().unwrap_or_else(|| default.to_owned());

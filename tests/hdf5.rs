@@ -183,6 +183,72 @@ fn big_endian_data() {
     check(&lab, "big.h5", "", &expected(&lab, "--flats f --darks d"));
 }
 
+/// Flats and darks that were averaged before, and those of other files.
+#[test]
+fn fields_of_one_frame_or_from_elsewhere() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    let data = |name: &str| {
+        let file = file(&lab, name);
+        volume(&file, "/exchange/data", &counts.projections, |v| v as u16);
+        unit(&list(&file, "/exchange/theta", &angles()), "degrees");
+        file
+    };
+    // single frames, contiguous and in chunks
+    let one = |stack: &Pages| Pages { width: WIDTH, pages: vec![stack.pages[1].clone()] };
+    let (flat, dark) = (one(&counts.flats), one(&counts.darks));
+    lab.write("f1", "f", &flat);
+    lab.write("d1", "d", &dark);
+    let averaged = expected(&lab, "--flats f1 --darks d1");
+    let file_2d = data("averaged.h5");
+    let shape = (ROWS, WIDTH);
+    let dataset = file_2d.new_dataset::<f64>().shape(shape).create("/exchange/data_white").unwrap();
+    dataset.write_raw(&cast(&flat, f64::from)).unwrap();
+    drop(dataset);
+    {
+        let builder = file_2d.new_dataset::<f32>().shape(shape).chunk((2, WIDTH)).deflate(3);
+        builder.create("/exchange/data_dark").unwrap().write_raw(&cast(&dark, |v| v)).unwrap();
+    }
+    drop(file_2d);
+    check(&lab, "averaged.h5", "", &averaged);
+
+    // from TIFF files, where the file has none, and in place of those it has
+    lab.directory("others");
+    let elsewhere = |flags: &str, to: &str| {
+        lab.slices(&format!("--projections p {flags} --angles angles.txt {FLAGS}"), &format!("others/{to}"))
+    };
+    drop(data("bare.h5"));
+    let both = elsewhere("--flats f --flats2 f2 --darks d", "both");
+    check(&lab, "bare.h5", "--flats f --flats2 f2 --darks d", &both);
+    check(&lab, "averaged.h5", "--flats f --flats2 f2 --darks d", &both);
+    check(&lab, "averaged.h5", "--darks d", &elsewhere("--flats f1 --darks d", "darks"));
+    check(&lab, "averaged.h5", "--flats f --hdf5-darks none", &elsewhere("--flats f", "flats"));
+    nxtomo(&file(&lab, "keys.nx"), "/entry", &counts, true);
+    check(&lab, "keys.nx", "--flats f1 --darks d1", &averaged);
+    let (_, err) = lab.ok(&format!("reconstruct --hdf5 bare.h5 --darks d {FLAGS} --output dark-only"));
+    assert!(err.contains("dark fields and no flat fields"), "{err}");
+
+    // of another size
+    lab.page("narrow/f.tif", WIDTH - 1, &[100.0; (WIDTH - 1) * ROWS]);
+    lab.page("high/d.tif", WIDTH, &[1.0; WIDTH * (ROWS + 1)]);
+    refused(&lab, "--hdf5 bare.h5 --flats narrow", &["--flats narrow", "31x3", "32x3", "one size"]);
+    refused(&lab, "--hdf5 averaged.h5 --darks high", &["--darks high", "32x4", "32x3", "one size"]);
+    refused(&lab, "--hdf5 bare.h5 --flats nowhere", &["--flats", "nowhere"]);
+    let wrong = data("wrong.h5");
+    wrong.new_dataset::<f32>().shape((ROWS, 8)).create("/exchange/data_white").unwrap().write_raw(&[1f32; 24]).unwrap();
+    drop(wrong);
+    refused(&lab, "--hdf5 wrong.h5", &["/exchange/data_white", "8x3", "32x3"]);
+    let flat = data("list.h5");
+    list(&flat, "/exchange/data_white", &[1f32; 32]);
+    drop(flat);
+    refused(
+        &lab,
+        "--hdf5 list.h5",
+        &["/exchange/data_white", "the shape 32;", "[frame][row][bin] or one frame, [row][bin]"],
+    );
+}
+
 /// NXtomo: what is a frame of what, with invalid ones among them.
 fn nxtomo(file: &File, entry: &str, counts: &Counts, after: bool) {
     let mut all: Vec<(i32, f64, Vec<f32>)> = Vec::new();
@@ -464,7 +530,11 @@ fn filters_without_a_plugin_get_advice() {
         lab.check_failure(&command.output().unwrap(), args, 3, &words)
     };
     let install = "pip install hdf5plugin";
-    message(32008, None, &["bitshuffle (filter 32008)", "HDF5_PLUGIN_PATH, the directory", "not set", install, "h5repack"]);
+    message(
+        32008,
+        None,
+        &["bitshuffle (filter 32008)", "HDF5_PLUGIN_PATH, the directory", "not set", install, "h5repack"],
+    );
     message(32015, Some("/no/plugins"), &["zstd (filter 32015)", "HDF5_PLUGIN_PATH is /no/plugins", install]);
     for (number, name) in [(32000, "lzf (filter 32000)"), (41234, "filter 41234")] {
         let text = message(number, None, &[name, "in no package of plugins", "HDF5_PLUGIN_PATH", "h5repack -f GZIP=1"]);

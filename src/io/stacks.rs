@@ -17,7 +17,17 @@ pub struct Stacks {
     pub angles: Option<Vec<f64>>,
 }
 
-/// An HDF5 file, and paths of datasets in it; what is not given is looked for, and `none` is left out.
+impl Stacks {
+    /// Data alone.
+    pub fn of(data: Stack) -> Stacks {
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None }
+    }
+}
+
+/// What a path of a dataset must be for nothing to be taken.
+pub const NOTHING: &str = "none";
+
+/// An HDF5 file, and paths of datasets in it; what is not given is looked for, and [`NOTHING`] is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hdf5Input {
     pub file: PathBuf,

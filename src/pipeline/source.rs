@@ -77,9 +77,14 @@ impl Source {
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
         }
-        if let (Some(_), None) = (&stacks.flats, &stacks.darks) {
-            let missing = if let Input::Hdf5 { .. } = job.input { "no dark fields in the file" } else { "no --darks" };
-            reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+        match (&stacks.flats, &stacks.darks) {
+            (Some(_), None) => {
+                let hdf5 = matches!(job.input, Input::Hdf5 { .. });
+                let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
+                reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+            }
+            (None, Some(_)) => reporter.note("note: there are dark fields and no flat fields: nothing is corrected"),
+            _ => {}
         }
         // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
         let phase = job.preprocess.phase.map_or(0, |paganin| paganin.halo());

@@ -121,7 +121,8 @@ impl Fields {
             fingerprint += &format!("{}: {}", stack.flag(), stack.fingerprint());
             if (stack.width(), stack.height()) != (projections.width(), projections.height()) {
                 return Err(Error::Input(format!(
-                    "{}: fields are {}x{}, the projections {}x{}; they must be of one size",
+                    "{}: fields are {}x{}, the projections {}x{}; they must be of one size, of the same detector and its \
+                     region",
                     stack.title(),
                     stack.width(),
                     stack.height(),

@@ -3,11 +3,9 @@
 use super::Text;
 use super::text::text;
 use super::volume::{shape, stored};
-use crate::io::stacks::Hdf5Input;
+use crate::io::stacks::{Hdf5Input, NOTHING};
 use hdf5_metno::{Dataset, File, Group, LocationType};
 
-/// What a path must be for nothing to be taken.
-const NONE: &str = "none";
 /// NXtomo's frames and keys in their entry.
 const NX_DATA: &str = "instrument/detector/data";
 const NX_KEYS: &str = "instrument/detector/image_key";
@@ -49,7 +47,7 @@ impl Layout {
             None => beside("theta"),
         };
         let pick = |given: &Option<String>, found: Option<String>| match given.as_deref() {
-            Some(NONE) => None,
+            Some(NOTHING) => None,
             Some(path) => Some(absolute(path)),
             None => found,
         };

@@ -61,7 +61,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
     let part =
         |frames: &[usize], flag: &str| (!frames.is_empty()).then(|| data.stack(frames.to_vec(), flag)).transpose();
     let whole = |name: &str, flag: &str| -> Text<(Stack, Vec<String>)> {
-        let volume = Volume::open(path, file, name)?;
+        let volume = Volume::open_field(path, file, name)?;
         let notes = volume.notes();
         Ok((volume.stack((0..volume.frames()).collect(), flag)?, notes))
     };
@@ -74,9 +74,6 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
     let flats = field(&layout.flats, &roles.flats, "--hdf5 flats")?;
     let flats2 = field(&None, &roles.flats2, "--hdf5 flats (after)")?;
     let darks = field(&layout.darks, &roles.darks, "--hdf5 darks")?;
-    if darks.is_some() && flats.is_none() {
-        notes.push("there are dark fields and no flat fields: nothing is corrected".into());
-    }
     let angles = match (angles, &layout.angles) {
         (false, _) => None,
         (true, None) => {

@@ -18,11 +18,13 @@ pub(super) const MAX_FRAMES: usize = 1 << 20;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
 
-/// A dataset `[frame][row][bin]`.
+/// A dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
     pub name: String,
     dataset: Dataset,
+    /// It has two dimensions.
+    single: bool,
     /// Frames, rows, bins.
     shape: [usize; 3],
     sample: SampleType,
@@ -43,13 +45,23 @@ struct Plain {
 impl Volume {
     /// Opens a dataset of the file at `path`.
     pub fn open(path: &Path, file: &File, name: &str) -> Text<Volume> {
+        Volume::of(path, file, name, false)
+    }
+
+    /// The same for flats or darks, which may be one frame, averaged before.
+    pub fn open_field(path: &Path, file: &File, name: &str) -> Text<Volume> {
+        Volume::of(path, file, name, true)
+    }
+
+    fn of(path: &Path, file: &File, name: &str, field: bool) -> Text<Volume> {
         let bad = |message: String| format!("{name} {message}");
         let dataset = file.dataset(name).map_err(|e| bad(format!("cannot be opened as a dataset: {e}")))?;
-        let shape = sides(&dataset).map_err(bad)?;
+        let single = field && dataset.ndim() == 2;
+        let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
         filters(&dataset).map_err(bad)?;
         let files = files(path, &dataset).map_err(bad)?;
-        let mut volume = Volume { name: name.to_owned(), dataset, shape, sample, plain: None, files };
+        let mut volume = Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
             return Err(bad("has a shape, but no data was written to it".into()));
         }
@@ -64,7 +76,8 @@ impl Volume {
     /// What a person should know: chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
-        let chunks: usize = self.shape.iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
+        let chunks: usize =
+            self.dataset.shape().iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
         match written < chunks {
             true => vec![format!(
                 "{}: {} of {chunks} chunks were never written and read as its fill value; was the scan stopped?",
@@ -146,7 +159,10 @@ impl Volume {
     }
 
     fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
-        let read = self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..));
+        let read = match self.single {
+            true => self.dataset.read_slice_2d::<f32, _>((rows.clone(), ..)),
+            false => self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..)),
+        };
         let values = read.map_err(|e| format!("cannot be read: {e}"))?;
         let values = values.as_slice().filter(|values| values.len() == out.len());
         out.copy_from_slice(values.ok_or("cannot be read: the library gives another shape")?);
@@ -184,12 +200,21 @@ impl Frames for Selected {
     }
 }
 
-/// The shape, checked.
-fn sides(dataset: &Dataset) -> Text<[usize; 3]> {
+/// The shape, checked; a `field` may be one frame.
+fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
     let text = shape(dataset);
-    let Ok([frames, height, width]) = <[usize; 3]>::try_from(dataset.shape()) else {
-        let one = if dataset.ndim() == 2 { ", which is a single frame" } else { "" };
-        return Err(format!("has the shape {text}{one}; expected three dimensions, [frame][row][bin]"));
+    let [frames, height, width] = match (&dataset.shape()[..], field) {
+        (&[frames, height, width], _) => [frames, height, width],
+        (&[height, width], true) => [1, height, width],
+        (_, true) => {
+            return Err(format!("has the shape {text}; expected frames, [frame][row][bin] or one frame, [row][bin]"));
+        }
+        ([_, _], false) => {
+            return Err(format!(
+                "has the shape {text}, which is a single frame; expected three dimensions, [frame][row][bin]"
+            ));
+        }
+        (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
     };
     if frames == 0 || height == 0 || width == 0 {
         return Err(format!("has the shape {text}, which holds nothing"));
@@ -254,7 +279,11 @@ pub(super) fn filters(dataset: &Dataset) -> Text<()> {
         return Ok(());
     }
     let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
-    Err(format!("is compressed with {}, which this system's HDF5 library lacks: {}", names.join(" and "), advice(&missing)))
+    Err(format!(
+        "is compressed with {}, which this system's HDF5 library lacks: {}",
+        names.join(" and "),
+        advice(&missing)
+    ))
 }
 
 /// Filters that Python's hdf5plugin has plugins for.
@@ -262,7 +291,8 @@ const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32
 
 /// What to do about filters that are missing.
 fn advice(missing: &[i32]) -> String {
-    const REPACK: &str = "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
+    const REPACK: &str =
+        "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
     let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
     if !without.is_empty() {
         return format!(
