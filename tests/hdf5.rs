@@ -497,6 +497,64 @@ fn paths_by_hand_and_radians() {
     assert!(out.contains("/scan/frames 16x3x32 float32, contiguous"), "{out}");
 }
 
+/// What `--hdf5` would take from a file, and what it has.
+#[test]
+fn info_tells_the_scan_of_a_file() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    let exchanged = file(&lab, "exchange.h5");
+    exchange(&exchanged, &counts);
+    {
+        let builder = exchanged.new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH)).chunk((2, ROWS, WIDTH)).deflate(1);
+        builder.create("/exchange/data").unwrap().write_raw(&cast(&counts.projections, |v| v as u16)).unwrap();
+    }
+    drop(exchanged);
+    let (out, _) = lab.ok("info exchange.h5");
+    for line in [
+        "layout          Data Exchange",
+        "projections     16 of 32 x 3 pixels, /exchange/data: uint16, chunks of 2x3x32, gzip (filter 1)",
+        "flats           3 of 32 x 3 pixels, /exchange/data_white: uint16, contiguous",
+        "darks           2 of 32 x 3 pixels, /exchange/data_dark: uint16, contiguous",
+        "angles          16, 0 to 180 degrees, /exchange/theta: given as degrees",
+        "  /exchange/data 16x3x32 uint16, chunks of 2x3x32, gzip (filter 1)",
+    ] {
+        assert!(out.lines().any(|l| l == line), "no `{line}` in\n{out}");
+    }
+
+    nxtomo(&file(&lab, "scan.nx"), "/entry", &counts, true);
+    let (out, _) = lab.ok("info scan.nx");
+    let data = "/entry/instrument/detector/data: uint16, contiguous";
+    for line in [
+        "layout          NXtomo".to_owned(),
+        format!("projections     16 of 32 x 3 pixels, {data}"),
+        format!("flats           3 of 32 x 3 pixels, {data}"),
+        format!("flats after     2 of 32 x 3 pixels, {data}"),
+        format!("darks           2 of 32 x 3 pixels, {data}"),
+        "angles          16, 0 to 180 degrees, /entry/sample/rotation_angle: no unit is given".to_owned(),
+        "pixel size      0.65 um, which --pixel-size takes".to_owned(),
+    ] {
+        assert!(out.lines().any(|l| l == line), "no `{line}` in\n{out}");
+    }
+    assert!(out.contains("note            /entry/instrument/detector/image_key marks 3 frames as invalid"), "{out}");
+    let (out, _) = lab.ok("info scan.nx --json");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["scan"]["layout"], "NXtomo");
+    assert_eq!((&json["scan"]["flats_after"]["frames"], &json["scan"]["angles"]["count"]), (&2.into(), &16.into()));
+    assert_eq!(json["datasets"].as_array().unwrap().len(), 1);
+
+    // one without a scan that is known
+    let own = file(&lab, "own.h5");
+    volume(&own, "/scan/frames", &counts.projections, |v| v);
+    drop(own);
+    let (out, _) = lab.ok("info own.h5");
+    assert!(out.contains("no scan         holds neither /exchange/data") && out.contains("--hdf5-data"), "{out}");
+    assert!(out.ends_with("datasets\n  /scan/frames 16x3x32 float32, contiguous\n"), "{out}");
+    let (out, _) = lab.ok("info own.h5 --json");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(json["scan"].is_null() && json["problem"].as_str().unwrap().contains("NXtomo"), "{out}");
+}
+
 /// Makes the gzip filter of a file another.
 fn renumber_filter(lab: &Lab, name: &str, number: u16) {
     let mut bytes = fs::read(lab.path(name)).unwrap();

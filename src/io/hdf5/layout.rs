@@ -31,6 +31,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// What people call it.
+    pub fn name(&self) -> &'static str {
+        match (&self.keys, self.data.starts_with("/exchange/")) {
+            (Some(_), _) => "NXtomo",
+            (None, true) => "Data Exchange",
+            (None, false) => "by hand",
+        }
+    }
+
     /// Looks for what is not given; a layout is known by what is beside the data.
     pub fn find(file: &File, given: &Hdf5Input) -> Text<Layout> {
         let data = match &given.data {

@@ -5,8 +5,7 @@ mod sources;
 mod text;
 mod volume;
 
-use super::stack::Stack;
-use super::stacks::{Hdf5Input, Stacks};
+use super::stacks::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, Stacks};
 use crate::error::{Error, Result};
 use hdf5_metno as hdf5;
 use layout::Layout;
@@ -14,7 +13,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use text::length_of;
+use text::{Angles, length_of};
 use volume::Volume;
 
 /// Errors of this room, without the file's name.
@@ -39,10 +38,28 @@ pub fn open(input: &Hdf5Input, angles: bool) -> Result<Stacks> {
     let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
     let file = open_file(&input.file).map_err(bad)?;
     let layout = Layout::find(&file, input).map_err(bad)?;
-    read(input, &file, &layout, angles).map_err(bad)
+    let scan = read(input, &file, &layout, angles).map_err(bad)?;
+    stacks(scan).map_err(bad)
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<Stacks> {
+/// A scan: the frames of each kind, and what is known of them.
+struct Scan {
+    projections: Part,
+    flats: Option<Part>,
+    flats2: Option<Part>,
+    darks: Option<Part>,
+    angles: Option<Angles>,
+    pixel_size: Option<String>,
+    notes: Vec<String>,
+}
+
+/// Some frames of a dataset.
+struct Part {
+    volume: Volume,
+    frames: Vec<usize>,
+}
+
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<Scan> {
     let path = &input.file;
     let data = Volume::open(path, file, &layout.data)?;
     let mut notes = data.notes();
@@ -58,22 +75,17 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
         roles.darks.clear();
     }
     notes.extend(roles.notes(layout));
-    let part =
-        |frames: &[usize], flag: &str| (!frames.is_empty()).then(|| data.stack(frames.to_vec(), flag)).transpose();
-    let whole = |name: &str, flag: &str| -> Text<(Stack, Vec<String>)> {
+    let part = |frames: &[usize]| (!frames.is_empty()).then(|| Part { volume: data.clone(), frames: frames.to_vec() });
+    let mut field = |dataset: &Option<String>, frames: &[usize]| -> Text<Option<Part>> {
+        let Some(name) = dataset else { return Ok(part(frames)) };
         let volume = Volume::open_field(path, file, name)?;
-        let notes = volume.notes();
-        Ok((volume.stack((0..volume.frames()).collect(), flag)?, notes))
+        notes.extend(volume.notes());
+        let frames = (0..volume.frames()).collect();
+        Ok(Some(Part { volume, frames }))
     };
-    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> Text<Option<Stack>> {
-        let Some(name) = dataset else { return part(frames, flag) };
-        let (stack, more) = whole(name, flag)?;
-        notes.extend(more);
-        Ok(Some(stack))
-    };
-    let flats = field(&layout.flats, &roles.flats, "--hdf5 flats")?;
-    let flats2 = field(&None, &roles.flats2, "--hdf5 flats (after)")?;
-    let darks = field(&layout.darks, &roles.darks, "--hdf5 darks")?;
+    let flats = field(&layout.flats, &roles.flats)?;
+    let flats2 = part(&roles.flats2);
+    let darks = field(&layout.darks, &roles.darks)?;
     let angles = match (angles, &layout.angles) {
         (false, _) => None,
         (true, None) => {
@@ -81,16 +93,31 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
             return Err(format!("holds no angles where they are expected; {advice}"));
         }
         (true, Some(name)) => {
-            let (angles, note) = text::angles(file, name)?;
-            notes.extend(note);
-            Some(roles.pick(&angles, data.frames(), name)?)
+            let angles = text::angles(file, name)?;
+            notes.extend(angles.note.clone());
+            let degrees = roles.pick(&angles.degrees, data.frames(), name)?;
+            Some(Angles { degrees, ..angles })
         }
     };
-    if let Some(size) = layout.pixel_size.as_deref().and_then(|name| length_of(file, name)) {
+    let pixel_size = layout.pixel_size.as_deref().and_then(|name| length_of(file, name));
+    let projections = Part { volume: data, frames: roles.projections };
+    Ok(Scan { projections, flats, flats2, darks, angles, pixel_size, notes })
+}
+
+fn stacks(scan: Scan) -> Text<Stacks> {
+    let mut notes = scan.notes;
+    if let Some(size) = scan.pixel_size {
         notes.push(format!("the file says that pixels of the detector are {size} wide; only --pixel-size is used"));
     }
-    let projections = data.stack(roles.projections, "--hdf5")?.with_notes(notes);
-    Ok(Stacks { data: projections, flats, flats2, darks, angles })
+    let stack = |part: Part, flag: &str| part.volume.stack(part.frames, flag);
+    let field = |part: Option<Part>, flag: &str| part.map(|part| stack(part, flag)).transpose();
+    Ok(Stacks {
+        data: stack(scan.projections, "--hdf5")?.with_notes(notes),
+        flats: field(scan.flats, "--hdf5 flats")?,
+        flats2: field(scan.flats2, "--hdf5 flats (after)")?,
+        darks: field(scan.darks, "--hdf5 darks")?,
+        angles: scan.angles.map(|angles| angles.degrees),
+    })
 }
 
 /// Which frames are what.
@@ -224,14 +251,58 @@ fn open_file(path: &Path) -> Text<hdf5::File> {
     })
 }
 
-/// What `fbp info` says of a file: a line for each dataset with at least two dimensions.
+/// What `fbp info` says of a file: its datasets of at least two dimensions, and the scan that `--hdf5` would take from it.
 ///
 /// # Errors
 /// [`Error::Input`] when it is no HDF5 file.
-pub fn datasets(path: &Path) -> Result<Vec<String>> {
+pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
     let file = open_file(path).map_err(bad)?;
-    Ok(layout::datasets(&file, |dataset| dataset.ndim() >= 2))
+    let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
+    let scan = Layout::find(&file, &input).and_then(|layout| {
+        let scan = read(&input, &file, &layout, layout.angles.is_some())?;
+        Ok(scan.describe(layout.name()))
+    });
+    let (scan, problem) = match scan {
+        Ok(scan) => (Some(scan), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    Ok(Hdf5Contents { datasets: layout::datasets(&file, |dataset| dataset.ndim() >= 2), scan, problem })
+}
+
+impl Scan {
+    fn describe(&self, layout: &'static str) -> Hdf5Scan {
+        let part = |part: &Part| {
+            let (width, height) = part.volume.size();
+            Hdf5Frames {
+                dataset: part.volume.name.clone(),
+                frames: part.frames.len(),
+                width,
+                height,
+                stored: part.volume.stored(),
+            }
+        };
+        let angles = |angles: &Angles| {
+            let ends = |pick: fn(f64, f64) -> f64| angles.degrees.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+            Hdf5Angles {
+                dataset: angles.name.clone(),
+                count: angles.degrees.len(),
+                smallest: ends(f64::min),
+                largest: ends(f64::max),
+                unit: angles.unit.clone(),
+            }
+        };
+        Hdf5Scan {
+            layout,
+            projections: part(&self.projections),
+            flats: self.flats.as_ref().map(part),
+            flats_after: self.flats2.as_ref().map(part),
+            darks: self.darks.as_ref().map(part),
+            angles: self.angles.as_ref().map(angles),
+            pixel_size: self.pixel_size.clone(),
+            notes: self.notes.clone(),
+        }
+    }
 }
 
 /// Rows of a frame as the positions of their values.

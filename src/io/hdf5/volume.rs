@@ -73,6 +73,17 @@ impl Volume {
         self.shape[0]
     }
 
+    /// Width and height of a frame in pixels.
+    pub fn size(&self) -> (usize, usize) {
+        let [_, height, width] = self.shape;
+        (width, height)
+    }
+
+    /// Type and storage in words.
+    pub fn stored(&self) -> String {
+        stored(&self.dataset)
+    }
+
     /// What a person should know: chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
