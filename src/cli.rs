@@ -509,6 +509,12 @@ pub struct CenterArgs {
     /// Write into a directory that is not empty
     #[arg(long, requires = "sweep")]
     pub overwrite: bool,
+    /// Say more
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Say nothing but results and errors
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
 }
 
 #[derive(Args, Debug)]

@@ -24,6 +24,8 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
         rows: args.rows.clone(),
         pixel_size: args.pixel_size.clone(),
         steps: args.steps.clone(),
+        verbose: args.verbose,
+        quiet: args.quiet,
         // nothing is reconstructed
         dry_run: true,
         ..Default::default()
