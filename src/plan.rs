@@ -512,8 +512,8 @@ impl Plan {
         Some(Plan::updates(scan) / (measured.gu_per_s * 1e9))
     }
 
-    /// The plan for people.
-    pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts) -> String {
+    /// The plan for people, with what is done `before` the filter.
+    pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts, before: &[(&'static str, String)]) -> String {
         let mut text = String::new();
         let g = &scan.geometry;
         let mut line = |name: &str, value: String| {
@@ -548,6 +548,7 @@ impl Plan {
                 ),
             );
         }
+        before.iter().for_each(|(name, value)| line(name, value.clone()));
         line(
             "filter",
             format!(

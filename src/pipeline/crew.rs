@@ -134,7 +134,7 @@ fn enlist(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, reporter: &Rep
         });
         let why = match built {
             Ok(engine) => {
-                reporter.detail(plan.describe(&job, scan, &engine.session.facts).trim_end());
+                reporter.detail(plan.describe(&job, scan, &engine.session.facts, &[]).trim_end());
                 reporter.detail(&format!("kernel uses     {}", engine.resources));
                 if let Some(note) = &engine.note {
                     reporter.note(&format!("note: {note}"));

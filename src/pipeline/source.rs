@@ -92,6 +92,9 @@ impl Source {
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
         let preparation = Preparation::open(job, &stacks, &scan.used, block.unwrap_or(1))?;
+        for (name, value) in preparation.describe() {
+            reporter.detail(&format!("{name:<16}{value}"));
+        }
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
                 "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \

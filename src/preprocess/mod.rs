@@ -92,6 +92,9 @@ pub struct Repairs {
 pub struct Preparation {
     pub correction: Correction,
     steps: Steps,
+    /// Where the fields are from, and how many frames they have.
+    fields: Vec<(&'static str, String)>,
+    binning: usize,
     values: AtomicU64,
     defects: Defects,
     outliers: AtomicU64,
@@ -134,6 +137,8 @@ impl Preparation {
         }
         let correction = Correction { fields, minus_log, clamped: Clamped::default() };
         let mut preparation = Preparation::new(correction, steps, data.width(), data.height(), most_rows);
+        preparation.fields = fields_of(stacks, job.input.median());
+        preparation.binning = job.binning;
         // a row is a slice
         let rows = if let Input::Sinograms(_) = job.input { data.len() } else { data.height() };
         preparation.defects = Defects::new(used, rows, data.width());
@@ -149,6 +154,8 @@ impl Preparation {
         Preparation {
             correction,
             steps,
+            fields: Vec::new(),
+            binning: 1,
             values: AtomicU64::default(),
             defects: Defects::default(),
             outliers: AtomicU64::default(),
@@ -294,6 +301,39 @@ impl Preparation {
         self.values.fetch_add((rows.len() * bins) as u64, Relaxed);
     }
 
+    /// The fields, -log, and all steps in the order in which they are done, for people.
+    pub fn describe(&self) -> Vec<(&'static str, String)> {
+        let has_fields = self.correction.fields.is_some();
+        let mut lines = self.fields.clone();
+        if !has_fields {
+            lines.push(("flats", "none".to_owned()));
+        } else if !lines.iter().any(|(name, _)| *name == "darks") {
+            lines.push(("darks", "none, the dark level is 0".to_owned()));
+        }
+        lines.push(("-log", if self.correction.minus_log { "on" } else { "off" }.to_owned()));
+        let mut steps = Vec::new();
+        if self.binning > 1 {
+            steps.push(format!("binning {}", self.binning));
+        }
+        let flags = self.steps.flags();
+        let take = |names: &[&str]| {
+            let named = flags.iter().filter(|(flag, _)| names.contains(flag));
+            named.map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>()
+        };
+        steps.extend(take(&["remove-outliers"]));
+        if has_fields {
+            let scaled = self.steps.dark_scale.map(|scale| format!(" (darks times {scale})")).unwrap_or_default();
+            steps.push(format!("flat and dark fields{scaled}"));
+        }
+        steps.extend(take(&["normalize-air", "tilt", "phase"]));
+        if self.correction.minus_log {
+            steps.push("-log".to_owned());
+        }
+        steps.extend(take(&["stripes"]));
+        lines.push(("steps", if steps.is_empty() { "none".to_owned() } else { steps.join("; ") }));
+        lines
+    }
+
     /// What there was to repair so far.
     pub fn repairs(&self) -> Repairs {
         Repairs {
@@ -334,6 +374,27 @@ impl Preparation {
     pub fn memory(&self, projections: usize) -> usize {
         self.steps.stripes.iter().map(|s| s.memory(projections, self.bins)).max().unwrap_or(0)
     }
+}
+
+/// Where the fields of a correction are from, and how many frames they have.
+fn fields_of(stacks: &Stacks, median: bool) -> Vec<(&'static str, String)> {
+    if stacks.flats.is_none() {
+        return Vec::new();
+    }
+    let how = if median { "median" } else { "mean" };
+    [("flats", &stacks.flats), ("flats after", &stacks.flats2), ("darks", &stacks.darks)]
+        .into_iter()
+        .filter_map(|(name, stack)| {
+            let stack = stack.as_ref()?;
+            Some((
+                name,
+                match stack.len() {
+                    1 => format!("1 frame, {}", stack.title()),
+                    frames => format!("{how} of {frames} frames, {}", stack.title()),
+                },
+            ))
+        })
+        .collect()
 }
 
 /// `rows` and up to `halo` more on both sides, within `0..height`.

@@ -193,6 +193,61 @@ fn replaced_values_name_the_flags_that_help() {
     assert!(!err.contains("--remove-outliers"), "{err}");
 }
 
+/// Fields with where they are from, -log, and the steps in their order.
+#[test]
+fn the_dry_run_lists_fields_and_steps() {
+    let lab = Lab::new();
+    let page = |level: f32, count: usize| Pages { width: 32, pages: vec![vec![level; 32 * 6]; count] };
+    for (directory, level, count) in [("p", 500.0, 8), ("f", 1000.0, 3), ("f2", 990.0, 1), ("d", 10.0, 2)] {
+        lab.write(directory, "p", &page(level, count));
+    }
+    let plan = |flags: &str, lines: &[&str]| {
+        let (out, _) = lab.ok(&format!("reconstruct {flags} --dry-run"));
+        for line in lines {
+            assert!(out.lines().any(|l| l == *line), "no `{line}` in\n{out}");
+        }
+        out
+    };
+    plan(
+        "--projections p --flats f --flats2 f2 --darks d --dark-scale 0.5 --stripes dead --normalize-air 4,4 --tilt 1 \
+         --remove-outliers 3,500 --binning 2",
+        &[
+            "flats           mean of 3 frames, --flats f",
+            "flats after     1 frame, --flats2 f2",
+            "darks           mean of 2 frames, --darks d",
+            "-log            on",
+            "steps           binning 2; remove-outliers 3,500; flat and dark fields (darks times 0.5); normalize-air 4,4; \
+             tilt 1; -log; stripes dead:snr=3,size=51",
+        ],
+    );
+    let flags = "--projections p --flats f --field-mode median --no-minus-log";
+    let lines = [
+        "flats           median of 3 frames, --flats f",
+        "darks           none, the dark level is 0",
+        "-log            off",
+        "steps           flat and dark fields",
+    ];
+    plan(flags, &lines);
+    let out = plan("--sinograms p", &["flats           none", "-log            off", "steps           none"]);
+    assert!(!out.contains("darks"), "{out}");
+    plan("--sinograms p --minus-log", &["-log            on", "steps           -log"]);
+}
+
+/// `fbp center` tells as much as is asked for.
+#[test]
+fn center_says_more_or_less() {
+    let lab = Lab::new();
+    lab.write("s", "s", &Scan { width: 64, projections: 90, slices: 6, overall: 180.0 }.sinograms());
+    lab.text("s/notes.txt", "no TIFF");
+    let (table, usual) = lab.ok("center --sinograms s");
+    assert!(usual.contains("note: ignored 1 file") && !usual.contains("steps"), "{usual}");
+    let (quiet, nothing) = lab.ok("center --sinograms s -q");
+    assert_eq!((&quiet, nothing.as_str()), (&table, ""));
+    let (verbose, more) = lab.ok("center --sinograms s -v");
+    assert!(verbose == table && more.contains("-log            off\nsteps           none\n"), "{more}");
+    lab.fails("center --sinograms s -v -q", 2, &["--verbose", "--quiet"]);
+}
+
 /// What methods against stripes need is a part of the run's memory: a sinogram or more for every thread.
 #[test]
 fn stripes_count_as_memory() {
