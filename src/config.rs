@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
 use crate::io::{Dtype, Target};
 use crate::kernelgen::Padding;
+use crate::memory;
 use crate::preprocess::Steps;
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
 use crate::shard::Shard;
@@ -303,6 +304,11 @@ impl Job {
     /// The unit of values in slices.
     pub fn unit(&self) -> String {
         format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
+    }
+
+    /// Memory of the host that the run may use, in bytes.
+    pub fn host_memory(&self) -> u64 {
+        self.memory.unwrap_or_else(|| memory::available() / 2)
     }
 
     /// Types and checks merged flags.

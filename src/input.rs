@@ -10,10 +10,10 @@ use crate::io::{Binning, Stack, Stacks, hdf5};
 /// # Errors
 /// Those of opening.
 pub fn open(job: &Job, angles: bool, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
-    let Stacks { data, mut flats, mut flats2, mut darks, angles } = match &job.input {
+    let Stacks { data, mut flats, mut flats2, mut darks, angles, held } = match &job.input {
         Input::Sinograms(path) => Stacks::of(data(path, "--sinograms")?),
         Input::Projections { path, .. } => Stacks::of(data(path, "--projections")?),
-        Input::Hdf5 { input, .. } => hdf5::open(input, angles)?,
+        Input::Hdf5 { input, .. } => hdf5::open(input, angles, job.host_memory())?,
     };
     if let Some(files) = job.input.fields() {
         for (stack, path, flag) in [
@@ -34,5 +34,6 @@ pub fn open(job: &Job, angles: bool, data: impl FnOnce(&str, &str) -> Result<Sta
         flats2: flats2.map(binned).transpose()?,
         darks: darks.map(binned).transpose()?,
         angles,
+        held,
     })
 }

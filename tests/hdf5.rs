@@ -445,7 +445,7 @@ fn a_file_that_changes_is_noticed() {
         builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
         drop((builder, new));
         let input = Hdf5Input { file: lab.path(name), ..Default::default() };
-        let stacks = fbp::io::hdf5::open(&input, true).unwrap();
+        let stacks = fbp::io::hdf5::open(&input, true, 1 << 30).unwrap();
         let mut row = vec![0f32; WIDTH];
         stacks.data.read_rows(7, 1..2, &mut row).unwrap();
         assert_eq!(row, counts.projections.pages[7][WIDTH..2 * WIDTH]);
@@ -553,6 +553,60 @@ fn info_tells_the_scan_of_a_file() {
     let (out, _) = lab.ok("info own.h5 --json");
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(json["scan"].is_null() && json["problem"].as_str().unwrap().contains("NXtomo"), "{out}");
+}
+
+/// Chunks that the library keeps are a part of the run's memory, of every source of a virtual dataset, too.
+#[test]
+fn chunk_caches_count_as_memory() {
+    let _alone = alone();
+    let lab = Lab::new();
+    // 64 MiB, in chunks of a frame
+    let (frames, rows, bins) = (256, 128, 1024);
+    let values: Vec<u16> = (0..frames * rows * bins).map(|i| (i / 61 % 4093) as u16).collect();
+    let write = |file: &File, name: &str, values: &[u16], chunked: bool| {
+        let builder = file.new_dataset::<u16>().shape((values.len() / (rows * bins), rows, bins));
+        match chunked {
+            true => builder.chunk((1, rows, bins)).deflate(1).create(name).unwrap().write_raw(values).unwrap(),
+            false => builder.create(name).unwrap().write_raw(values).unwrap(),
+        }
+    };
+    write(&file(&lab, "plain.h5"), "/exchange/data", &values, false);
+    write(&file(&lab, "chunked.h5"), "/exchange/data", &values, true);
+    let parts = file(&lab, "parts.h5");
+    let (shape, part, all) = ((frames, rows, bins), frames / 4, (.., .., ..));
+    let mut builder = parts.new_dataset::<u16>().shape(shape);
+    for (number, values) in values.chunks(part * rows * bins).enumerate() {
+        let name = format!("part_{number}.h5");
+        write(&file(&lab, &name), "/d", values, true);
+        let to = (number * part..(number + 1) * part, .., ..);
+        builder = builder.virtual_map(&name, "/d", (part, rows, bins), all, shape, to);
+    }
+    drop(builder.create("/exchange/data").unwrap());
+    drop((builder, parts));
+
+    let args = |name: &str, memory: &str| {
+        format!("reconstruct --hdf5 {name} --overall-angle 180 --rows 0..2 --size 64 --memory {memory}")
+    };
+    let plan = |name: &str, memory: &str| {
+        let (out, _) = lab.ok(&format!("{} --dry-run", args(name, memory)));
+        out.lines().find_map(|line| Some(line.trim().strip_prefix("HDF5 chunks")?.trim().to_owned()))
+    };
+    assert_eq!(plan("plain.h5", "80M"), None);
+    // an eighth, the table, and a chunk of 256 KiB that is decompressed
+    assert_eq!(plan("chunked.h5", "80M").as_deref(), Some("10.5 MiB"));
+    assert_eq!(plan("parts.h5", "80M").as_deref(), Some("10.5 MiB"));
+    assert_eq!(plan("chunked.h5", "8G").as_deref(), Some("64.6 MiB"));
+
+    let peak = |name: &str| {
+        lab.ok(&format!("{} --overwrite --output r --report r.json", args(name, "80M")));
+        let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+        report["peak_memory"].as_u64().unwrap() as f64 / f64::from(1 << 20)
+    };
+    // what is compiled and kept the first time does not count
+    peak("plain.h5");
+    let (plain, chunked, parts) = (peak("plain.h5"), peak("chunked.h5"), peak("parts.h5"));
+    println!("peak memory in MiB: contiguous {plain:.0}, chunked {chunked:.0}, virtual {parts:.0}");
+    assert!(chunked < plain + 30.0 && parts < plain + 30.0, "{plain} {chunked} {parts}");
 }
 
 /// Makes the gzip filter of a file another.

@@ -23,7 +23,7 @@ pub fn built_in() -> Result<()> {
 ///
 /// # Errors
 /// Those of [`built_in`].
-pub fn open(_: &Hdf5Input, _: bool) -> Result<Stacks> {
+pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
     Err(missing())
 }
 

@@ -16,12 +16,14 @@ pub struct Stacks {
     pub darks: Option<Stack>,
     /// Of every projection, in degrees, where the input has them and they are wanted.
     pub angles: Option<Vec<f64>>,
+    /// Bytes that a library holds beside what is read.
+    pub held: u64,
 }
 
 impl Stacks {
     /// Data alone.
     pub fn of(data: Stack) -> Stacks {
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None }
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held: 0 }
     }
 }
 

@@ -107,6 +107,7 @@ impl Source {
         let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
         let stripes = threads * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
+        scan.cached = stacks.held;
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
@@ -118,7 +119,7 @@ impl Source {
 
     /// The same data with the axis of another job.
     pub fn with_axis_of(self, job: &Job) -> Result<Source> {
-        let scan = Scan { held: self.scan.held, ..Scan::new(job, &self.shape)? };
+        let scan = Scan { held: self.scan.held, cached: self.scan.cached, ..Scan::new(job, &self.shape)? };
         Ok(Source { scan, ..self })
     }
 

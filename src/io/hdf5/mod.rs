@@ -19,27 +19,59 @@ use volume::Volume;
 /// Errors of this room, without the file's name.
 type Text<T> = std::result::Result<T, String>;
 
-/// Bytes of chunks that the library keeps decompressed, for each dataset: of chunks of several frames each is needed
-/// again.
-const CHUNK_CACHE: usize = 64 << 20;
-/// Slots of its table: a prime, about a hundred for each chunk.
-const CHUNK_SLOTS: usize = 12_421;
+/// Chunks that the library keeps decompressed for a dataset: of chunks of several frames each is needed again.
+#[derive(Clone, Copy, Debug)]
+struct ChunkCache {
+    bytes: u64,
+    /// Of the table of chunks.
+    slots: u64,
+}
+
+impl ChunkCache {
+    /// Most bytes of a scan,
+    const MOST: u64 = 64 << 20;
+    /// and the share of the memory that is there.
+    const SHARE: u64 = 8;
+    /// Slots for so many bytes: a prime, about a hundred for each chunk;
+    const SLOTS: u64 = 12_421;
+    /// and the library's own default, for few.
+    const LEAST_SLOTS: u64 = 521;
+    /// How much rather chunks are dropped that were read to their end, the library's own default. At 1 version 1.10.8 never
+    /// drops a chunk that was read in part, whatever the limit.
+    const PREFERENCE: f64 = 0.75;
+
+    /// For each of so many datasets, of which each has a cache of its own.
+    fn of(memory: u64, datasets: u64) -> ChunkCache {
+        let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
+        ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
+    }
+}
 
 /// That this build reads HDF5.
 pub fn built_in() -> Result<()> {
     Ok(())
 }
 
-/// Opens a scan. `angles` says whether those of the file are wanted.
+/// Opens a scan. `angles` says whether those of the file are wanted; the library keeps chunks in a part of `memory`, in
+/// bytes.
 ///
 /// # Errors
 /// [`Error::Input`] when the file is no HDF5 file, holds no scan or several, or parts of it do not fit together.
-pub fn open(input: &Hdf5Input, angles: bool) -> Result<Stacks> {
+pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
-    let file = open_file(&input.file).map_err(bad)?;
+    let mut cache = ChunkCache::of(memory, 1);
+    let mut file = open_file(&input.file, cache).map_err(bad)?;
     let layout = Layout::find(&file, input).map_err(bad)?;
+    let datasets = Volume::open(&input.file, &file, &layout.data).map_err(bad)?.chunked();
+    if datasets > 1 {
+        // the sources of a virtual dataset take over what its file was opened with
+        cache = ChunkCache::of(memory, datasets);
+        drop(file);
+        file = open_file(&input.file, cache).map_err(bad)?;
+    }
     let scan = read(input, &file, &layout, angles).map_err(bad)?;
-    stacks(scan).map_err(bad)
+    let held = scan.projections.volume.held(cache);
+    Ok(Stacks { held, ..stacks(scan).map_err(bad)? })
 }
 
 /// A scan: the frames of each kind, and what is known of them.
@@ -117,6 +149,7 @@ fn stacks(scan: Scan) -> Text<Stacks> {
         flats2: field(scan.flats2, "--hdf5 flats (after)")?,
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
+        held: 0,
     })
 }
 
@@ -227,7 +260,7 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn open_file(path: &Path) -> Text<hdf5::File> {
+fn open_file(path: &Path, cache: ChunkCache) -> Text<hdf5::File> {
     let plain = match File::open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
         opened => opened.map_err(|e| format!("cannot be read: {e}"))?,
@@ -237,7 +270,7 @@ fn open_file(path: &Path) -> Text<hdf5::File> {
     }
     hdf5::silence_errors(true);
     let mut options = hdf5::File::with_options();
-    options.with_fapl(|access| access.chunk_cache(CHUNK_SLOTS, CHUNK_CACHE, 1.0));
+    options.with_fapl(|access| access.chunk_cache(cache.slots as usize, cache.bytes as usize, ChunkCache::PREFERENCE));
     options.open(path).map_err(|e| {
         let message = e.to_string();
         let advice = match message {
@@ -257,7 +290,7 @@ fn open_file(path: &Path) -> Text<hdf5::File> {
 /// [`Error::Input`] when it is no HDF5 file.
 pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
-    let file = open_file(path).map_err(bad)?;
+    let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
     let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
     let scan = Layout::find(&file, &input).and_then(|layout| {
         let scan = read(&input, &file, &layout, layout.angles.is_some())?;

@@ -1,7 +1,7 @@
 //! The files that a virtual dataset is made of. The library reads what is missing as fill values, without a word.
 
 use super::Text;
-use super::volume::filters;
+use super::volume::{chunk_bytes, filters};
 use hdf5_metno::dataset::{DatasetCreate, Layout};
 use hdf5_metno::sync::sync;
 use hdf5_metno::{Dataset, File};
@@ -16,18 +16,27 @@ const DEPTH: usize = 8;
 /// Missing sources that a message names.
 const NAMED: usize = 4;
 
-/// All files that a virtual dataset is made of, also through other virtual datasets.
+/// What a virtual dataset is made of.
+#[derive(Default)]
+pub(super) struct Sources {
+    pub files: Vec<PathBuf>,
+    /// Datasets that are stored in chunks, and bytes of the largest chunk.
+    pub chunked: u64,
+    pub chunk: u64,
+}
+
+/// All that a virtual dataset is made of, also through other virtual datasets.
 ///
 /// `holder` is the file that holds the dataset.
 ///
 /// # Errors
 /// Names the sources that are missing, cannot be opened, or need a filter that the library lacks.
-pub(super) fn files(holder: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
+pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
     let mut search = Search::default();
     search.follow(holder, dataset, DEPTH)?;
     let missing = search.missing.len();
     if missing == 0 {
-        return Ok(search.files);
+        return Ok(search.found);
     }
     search.missing.truncate(NAMED);
     let more = if missing > NAMED { format!(" and {} more", missing - NAMED) } else { String::new() };
@@ -42,7 +51,7 @@ pub(super) fn files(holder: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
 
 #[derive(Default)]
 struct Search {
-    files: Vec<PathBuf>,
+    found: Sources,
     /// Files and datasets that were looked at.
     seen: HashSet<(PathBuf, String)>,
     missing: Vec<String>,
@@ -71,14 +80,18 @@ impl Search {
             if !self.seen.insert((path.clone(), name.clone())) {
                 continue;
             }
-            if path != holder && !self.files.contains(&path) {
-                self.files.push(path.clone());
+            if path != holder && !self.found.files.contains(&path) {
+                self.found.files.push(path.clone());
             }
             match File::open(&path).map(|file| file.dataset(&name)) {
                 Err(error) => self.missing(format!("{} ({error})", path.display())),
                 Ok(Err(_)) => self.missing(format!("dataset {name} of {}", path.display())),
                 Ok(Ok(dataset)) => {
                     filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.display()))?;
+                    if let Some(bytes) = chunk_bytes(&dataset) {
+                        self.found.chunked += 1;
+                        self.found.chunk = self.found.chunk.max(bytes);
+                    }
                     self.follow(&path, &dataset, depth - 1)?;
                 }
             }

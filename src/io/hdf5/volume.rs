@@ -1,6 +1,7 @@
 //! Datasets of frames: what they must be, and how rows of them are read.
 
-use super::{Text, sources, values};
+use super::sources::sources;
+use super::{ChunkCache, Text, values};
 use crate::io::SampleType;
 use crate::io::convert::to_f32;
 use crate::io::decode::{MAX_PIXELS, MAX_SIDE};
@@ -32,6 +33,9 @@ pub(super) struct Volume {
     plain: Option<Plain>,
     /// The file that holds the values, others that lead to it, and those that a virtual dataset is made of.
     files: Vec<PathBuf>,
+    /// Datasets that are stored in chunks: this one, or those that it is made of; and bytes of the largest chunk.
+    chunked: u64,
+    chunk: u64,
 }
 
 /// Values in a file, one after the other.
@@ -60,8 +64,19 @@ impl Volume {
         let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
         filters(&dataset).map_err(bad)?;
-        let files = files(path, &dataset).map_err(bad)?;
-        let mut volume = Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files };
+        let mut files = files(path, &dataset);
+        let (mut chunked, mut chunk) = chunk_bytes(&dataset).map_or((0, 0), |bytes| (1, bytes));
+        if dataset.layout() == Layout::Virtual {
+            let sources = sources(&files[0], &dataset).map_err(bad)?;
+            (chunked, chunk) = (sources.chunked, sources.chunk);
+            for file in sources.files {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+        let mut volume =
+            Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files, chunked, chunk };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
             return Err(bad("has a shape, but no data was written to it".into()));
         }
@@ -71,6 +86,19 @@ impl Volume {
 
     pub fn frames(&self) -> usize {
         self.shape[0]
+    }
+
+    /// Datasets that the library keeps chunks of.
+    pub fn chunked(&self) -> u64 {
+        self.chunked
+    }
+
+    /// Bytes that the library may hold while it is read: chunks that it keeps, and one that it decompresses.
+    pub fn held(&self, cache: ChunkCache) -> u64 {
+        let [frames, height, width] = self.shape;
+        let all = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
+        let tables = self.chunked * cache.slots * size_of::<usize>() as u64;
+        (self.chunked * cache.bytes).min(all) + tables + 2 * self.chunk
     }
 
     /// Width and height of a frame in pixels.
@@ -346,20 +374,20 @@ fn filter_name(id: i32) -> String {
     format!("{name} (filter {id})")
 }
 
-/// The files that a dataset is in: the one that holds it, the one that was opened, sources of a virtual one.
-fn files(path: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
+/// Bytes of a chunk, if a dataset is stored in chunks.
+pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
+    let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
+    Some(values.saturating_mul(dataset.dtype().ok()?.size() as u64))
+}
+
+/// The files that a dataset is in: the one that holds it and the one that was opened.
+fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let holder = PathBuf::from(dataset.filename());
-    let mut files = match same(&holder, path) {
+    match same(&holder, path) {
         true => vec![path.to_owned()],
         false => vec![holder, path.to_owned()],
-    };
-    for source in sources::files(&files[0], dataset)? {
-        if !files.contains(&source) {
-            files.push(source);
-        }
     }
-    Ok(files)
 }
 
 /// `1800x2048x2448`.
