@@ -705,7 +705,7 @@ pub struct PhantomArgs {
     /// Number of slices
     #[arg(long, default_value_t = 1)]
     pub slices: usize,
-    /// shepp-logan, asymmetric or discs
+    /// shepp-logan, asymmetric, discs or disc
     #[arg(long, default_value = "shepp-logan")]
     pub kind: String,
     /// What to write: one file a slice or one a projection
