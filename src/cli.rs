@@ -386,7 +386,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hdf5_angles: Option<String>,
-    /// Flat fields (beam without sample), for --projections
+    /// Flat fields (beam without sample), for --projections, or in place of those of --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flats: Option<String>,
@@ -394,7 +394,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flats2: Option<String>,
-    /// Dark fields (no beam), for --projections
+    /// Dark fields (no beam), for --projections, or in place of those of --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub darks: Option<String>,
@@ -517,6 +517,12 @@ pub struct CenterArgs {
     /// Write into a directory that is not empty
     #[arg(long, requires = "sweep")]
     pub overwrite: bool,
+    /// Say more
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Say nothing but results and errors
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
 }
 
 #[derive(Args, Debug)]
@@ -707,7 +713,7 @@ pub struct PhantomArgs {
     /// Number of slices
     #[arg(long, default_value_t = 1)]
     pub slices: usize,
-    /// shepp-logan, asymmetric or discs
+    /// shepp-logan, asymmetric, discs or disc
     #[arg(long, default_value = "shepp-logan")]
     pub kind: String,
     /// What to write: one file a slice or one a projection

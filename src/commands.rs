@@ -22,7 +22,8 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::io::{
-    Description, Dtype, Encoding, Present, SliceWriter, Stack, Target, described, hdf5, read_text, write_image,
+    Description, Dtype, Encoding, Hdf5Contents, Hdf5Frames, Hdf5Scan, Present, SliceWriter, Stack, Target, described,
+    hdf5, read_text, write_image,
 };
 use crate::kernelgen::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
@@ -459,14 +460,51 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     Ok((text, verdict))
 }
 
-/// `fbp info`: what a stack holds, or which datasets an HDF5 file has.
+/// The scan of an HDF5 file, or why it has none, and its datasets.
+fn hdf5_text(contents: &Hdf5Contents) -> String {
+    let mut lines = Vec::new();
+    match &contents.scan {
+        Some(scan) => hdf5_scan(scan, &mut lines),
+        None => lines.extend(contents.problem.as_ref().map(|problem| named("no scan", problem))),
+    }
+    lines.push("datasets".to_owned());
+    lines.extend(contents.datasets.iter().map(|dataset| format!("  {dataset}")));
+    lines.join("\n") + "\n"
+}
+
+fn hdf5_scan(scan: &Hdf5Scan, lines: &mut Vec<String>) {
+    let frames = |frames: &Hdf5Frames| {
+        let Hdf5Frames { dataset, frames, width, height, stored } = frames;
+        format!("{frames} of {width} x {height} pixels, {dataset}: {stored}")
+    };
+    let field = |part: &Option<Hdf5Frames>| part.as_ref().map_or("none".to_owned(), frames);
+    lines.push(named("layout", scan.layout));
+    lines.push(named("projections", &frames(&scan.projections)));
+    lines.push(named("flats", &field(&scan.flats)));
+    if scan.flats_after.is_some() {
+        lines.push(named("flats after", &field(&scan.flats_after)));
+    }
+    lines.push(named("darks", &field(&scan.darks)));
+    let angles = scan.angles.as_ref().map(|angles| {
+        let unit = angles.unit.as_ref().map_or("no unit is given".to_owned(), |unit| format!("given as {unit}"));
+        format!("{}, {} to {} degrees, {}: {unit}", angles.count, angles.smallest, angles.largest, angles.dataset)
+    });
+    let missing = "none; --angles or --overall-angle is needed";
+    lines.push(named("angles", angles.as_deref().unwrap_or(missing)));
+    lines
+        .extend(scan.pixel_size.as_ref().map(|size| named("pixel size", &format!("{size}, which --pixel-size takes"))));
+    lines.extend(scan.notes.iter().map(|note| named("note", note)));
+}
+
+fn named(name: &str, value: &str) -> String {
+    format!("{name:<16}{value}")
+}
+
+/// `fbp info`: what a stack holds, or the scan and the datasets of an HDF5 file.
 pub fn info(args: &InfoArgs) -> Result<String> {
     if hdf5::is_hdf5(Path::new(&args.path)) {
-        let datasets = hdf5::datasets(Path::new(&args.path))?;
-        return Ok(match args.json {
-            true => format!("{:#}\n", json!({ "datasets": datasets })),
-            false => datasets.iter().map(|line| format!("{line}\n")).collect(),
-        });
+        let contents = hdf5::contents(Path::new(&args.path))?;
+        return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { hdf5_text(&contents) });
     }
     let stack = Stack::open(&args.path, "PATH")?;
     let (width, height) = (stack.width(), stack.height());

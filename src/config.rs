@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
 use crate::io::{Dtype, Target};
 use crate::kernelgen::Padding;
+use crate::memory;
 use crate::preprocess::Steps;
 use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
 use crate::shard::Shard;
@@ -305,10 +306,15 @@ impl Job {
         format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
     }
 
+    /// Memory of the host that the run may use, in bytes.
+    pub fn host_memory(&self) -> u64 {
+        self.memory.unwrap_or_else(|| memory::available() / 2)
+    }
+
     /// Types and checks merged flags.
     pub fn new(args: ReconstructArgs) -> Result<Job> {
         let input = input(&args)?;
-        let has_flats = matches!(&input, Input::Projections { flats: Some(_), .. });
+        let has_flats = input.fields().is_some_and(|fields| fields.flats.is_some());
         let text = |value: &Option<Text>| value.as_ref().map(|t| t.0.clone());
         let parse_word = |value: &Option<String>, flag: &str, default: &str| -> Result<String> {
             let word = value.clone().unwrap_or_else(|| default.to_owned());

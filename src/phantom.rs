@@ -52,11 +52,13 @@ pub enum Kind {
     Asymmetric,
     /// Uniform discs of different contrasts and sizes, down to two per cent of the half width.
     Discs,
+    /// One uniform disc about the middle, five eighths of the half width in radius.
+    Disc,
 }
 
 impl Kind {
     /// Every kind, in the order in which help texts list them.
-    pub const ALL: [Kind; 3] = [Kind::SheppLogan, Kind::Asymmetric, Kind::Discs];
+    pub const ALL: [Kind; 4] = [Kind::SheppLogan, Kind::Asymmetric, Kind::Discs, Kind::Disc];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -64,6 +66,7 @@ impl Kind {
             Kind::SheppLogan => "shepp-logan",
             Kind::Asymmetric => "asymmetric",
             Kind::Discs => "discs",
+            Kind::Disc => "disc",
         }
     }
 
@@ -105,6 +108,7 @@ impl Kind {
                 [0.6, 0.03, 0.03, 0.14, -0.65, 0.0],
                 [0.6, 0.02, 0.02, 0.04, -0.45, 0.0],
             ],
+            Kind::Disc => &[[1.0, 0.625, 0.625, 0.0, 0.0, 0.0]],
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Scan {
     pub field: Option<ExtendedField>,
     /// Bytes of the host's memory that reading holds whatever the chunks are; none until there is a reader.
     pub held: u64,
+    /// Bytes that the library of the input holds beside that.
+    pub cached: u64,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
     /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
@@ -155,7 +157,7 @@ impl Scan {
         };
         let slices = whole[job.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        Ok(Scan { geometry, center, field, held: 0, slices, whole, used, notes })
+        Ok(Scan { geometry, center, field, held: 0, cached: 0, slices, whole, used, notes })
     }
 }
 
@@ -512,8 +514,8 @@ impl Plan {
         Some(Plan::updates(scan) / (measured.gu_per_s * 1e9))
     }
 
-    /// The plan for people.
-    pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts) -> String {
+    /// The plan for people, with what is done `before` the filter.
+    pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts, before: &[(&'static str, String)]) -> String {
         let mut text = String::new();
         let g = &scan.geometry;
         let mut line = |name: &str, value: String| {
@@ -548,6 +550,7 @@ impl Plan {
                 ),
             );
         }
+        before.iter().for_each(|(name, value)| line(name, value.clone()));
         line(
             "filter",
             format!(
@@ -579,9 +582,11 @@ impl Plan {
         for b in &self.device_bytes {
             line("", format!("{:<20}{}", b.what, human(b.bytes)));
         }
-        line("host memory", human(self.host_bytes + scan.held));
-        if scan.held > 0 {
-            line("", format!("{:<20}{}", "steps before", human(scan.held)));
+        line("host memory", human(self.host_bytes + scan.held + scan.cached));
+        for (what, bytes) in [("steps before", scan.held), ("HDF5 chunks", scan.cached)] {
+            if bytes > 0 {
+                line("", format!("{what:<20}{}", human(bytes)));
+            }
         }
         let updates = Plan::updates(scan) / 1e9;
         line(

@@ -27,6 +27,8 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
         pixel_size: args.pixel_size.clone(),
         steps: args.steps.clone(),
         device: args.device.clone(),
+        verbose: args.verbose,
+        quiet: args.quiet,
         // nothing is written as a run does
         dry_run: true,
         ..Default::default()

@@ -30,7 +30,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let stacks = input::open(&job, false, Stack::open)?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
-    let preparation = Preparation::open(&job, &stacks, rows)?;
+    let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
+    let preparation = Preparation::open(&job, &stacks, &used, rows)?;
     let Some(target) = job.output else {
         return Err(Error::usage("--output: missing"));
     };

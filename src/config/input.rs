@@ -3,30 +3,55 @@
 use super::allowed;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
-use crate::io::{Hdf5Input, hdf5};
+use crate::io::{Hdf5Input, NOTHING, hdf5};
 
 /// Where the data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// One sinogram a page.
     Sinograms(String),
-    /// One projection a page, with fields.
-    Projections { path: String, flats: Option<String>, flats2: Option<String>, darks: Option<String>, median: bool },
-    /// One projection a frame, with fields and angles.
-    Hdf5 { input: Hdf5Input, median: bool },
+    /// One projection a page.
+    Projections { path: String, fields: FieldFiles },
+    /// One projection a frame, with angles, and fields where there are no files of them.
+    Hdf5 { input: Hdf5Input, fields: FieldFiles },
+}
+
+/// TIFF files of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldFiles {
+    pub flats: Option<String>,
+    pub flats2: Option<String>,
+    pub darks: Option<String>,
+    /// Medians of several frames instead of means.
+    pub median: bool,
 }
 
 impl Input {
+    /// The files of the fields; none of sinograms.
+    pub fn fields(&self) -> Option<&FieldFiles> {
+        match self {
+            Input::Sinograms(_) => None,
+            Input::Projections { fields, .. } | Input::Hdf5 { fields, .. } => Some(fields),
+        }
+    }
+
     /// Whether fields are medians instead of means.
     pub fn median(&self) -> bool {
-        matches!(self, Input::Projections { median: true, .. } | Input::Hdf5 { median: true, .. })
+        self.fields().is_some_and(|fields| fields.median)
     }
 }
 
 /// What the flags say, if they agree.
 pub(super) fn input(args: &ReconstructArgs) -> Result<Input> {
     let given = &args.input;
-    let median = || Ok(allowed(given.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median");
+    let fields = || -> Result<FieldFiles> {
+        Ok(FieldFiles {
+            flats: given.flats.clone(),
+            flats2: given.flats2.clone(),
+            darks: given.darks.clone(),
+            median: allowed(given.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median",
+        })
+    };
     let kinds = [
         ("--sinograms", given.sinograms.is_some()),
         ("--projections", given.projections.is_some()),
@@ -37,7 +62,7 @@ pub(super) fn input(args: &ReconstructArgs) -> Result<Input> {
         return Err(Error::usage(format!("{}: give one of them", kinds.join(" and "))));
     }
     if let Some(file) = &given.hdf5 {
-        return hdf5_input(args, file, median()?);
+        return hdf5_input(args, file, fields()?);
     }
     for (flag, value) in [
         ("--hdf5-data", &given.hdf5_data),
@@ -75,27 +100,29 @@ pub(super) fn input(args: &ReconstructArgs) -> Result<Input> {
                     }
                 }
             }
-            Ok(Input::Projections {
-                path: path.clone(),
-                flats: args.input.flats.clone(),
-                flats2: args.input.flats2.clone(),
-                darks: args.input.darks.clone(),
-                median: median()?,
-            })
+            Ok(Input::Projections { path: path.clone(), fields: fields()? })
         }
     }
 }
 
-fn hdf5_input(args: &ReconstructArgs, file: &str, median: bool) -> Result<Input> {
+fn hdf5_input(args: &ReconstructArgs, file: &str, fields: FieldFiles) -> Result<Input> {
     hdf5::built_in()?;
     let given = &args.input;
-    for (flag, value) in [("--flats", &given.flats), ("--flats2", &given.flats2), ("--darks", &given.darks)] {
-        if value.is_some() {
-            return Err(Error::usage(format!(
-                "{flag}: works with --projections; --hdf5 takes the fields of its file, see --hdf5-flats and --hdf5-darks"
-            )));
+    for (flag, files, dataset) in
+        [("flats", &fields.flats, &given.hdf5_flats), ("darks", &fields.darks, &given.hdf5_darks)]
+    {
+        if files.is_some() && dataset.is_some() {
+            return Err(Error::usage(format!("--{flag} and --hdf5-{flag}: give one of them, TIFF files or a dataset")));
         }
     }
+    if fields.flats2.is_some() && fields.flats.is_none() {
+        return Err(Error::usage("--flats2: needs --flats, too: the flats of the file are not mixed with others"));
+    }
+    // files stand for what is in the file
+    let dataset = |files: &Option<String>, dataset: &Option<String>| match files {
+        Some(_) => Some(NOTHING.to_owned()),
+        None => dataset.clone(),
+    };
     let angles = [
         ("--angles", args.scan.angles.is_some()),
         ("--overall-angle", args.scan.overall_angle.is_some()),
@@ -108,10 +135,10 @@ fn hdf5_input(args: &ReconstructArgs, file: &str, median: bool) -> Result<Input>
         input: Hdf5Input {
             file: file.into(),
             data: given.hdf5_data.clone(),
-            flats: given.hdf5_flats.clone(),
-            darks: given.hdf5_darks.clone(),
+            flats: dataset(&fields.flats, &given.hdf5_flats),
+            darks: dataset(&fields.darks, &given.hdf5_darks),
             angles: given.hdf5_angles.clone(),
         },
-        median,
+        fields,
     })
 }

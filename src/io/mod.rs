@@ -22,7 +22,7 @@ pub use convert::SampleType;
 pub use lock::{Hold, Lock};
 pub use order::natural;
 pub use stack::Stack;
-pub use stacks::{Hdf5Input, Stacks};
+pub use stacks::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING, Stacks};
 pub use stamp::{Description, Found, Stamp, described, examine};
 pub use text::read_text;
 pub use watch::{Watch, wait};

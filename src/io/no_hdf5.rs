@@ -1,6 +1,6 @@
 //! In place of `hdf5`, in a build without it.
 
-use super::stacks::{Hdf5Input, Stacks};
+use super::stacks::{Hdf5Contents, Hdf5Input, Stacks};
 use crate::error::{Error, Result};
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub fn built_in() -> Result<()> {
 ///
 /// # Errors
 /// Those of [`built_in`].
-pub fn open(_: &Hdf5Input, _: bool) -> Result<Stacks> {
+pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
     Err(missing())
 }
 
@@ -32,10 +32,10 @@ pub fn is_hdf5(_: &Path) -> bool {
     false
 }
 
-/// Lines about datasets.
+/// What a file holds.
 ///
 /// # Errors
 /// Those of [`built_in`].
-pub fn datasets(_: &Path) -> Result<Vec<String>> {
+pub fn contents(_: &Path) -> Result<Hdf5Contents> {
     Err(missing())
 }

@@ -7,7 +7,6 @@ use crate::config::Job;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::known::KnownFailures;
-use crate::memory;
 use crate::model;
 use crate::plan::{Avoid, PIECES, Plan, Scan, human};
 use crate::profile::ProfileStore;
@@ -57,16 +56,22 @@ pub(super) fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, u64)> 
 /// # Errors
 /// [`Error::Usage`] when it is not more than what reading holds.
 pub(super) fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
-    let all = job.memory.unwrap_or_else(|| memory::available() / 2);
-    match all.checked_sub(scan.held) {
+    let all = job.host_memory();
+    match all.checked_sub(scan.held + scan.cached) {
         Some(left) if left > 0 => Ok(left),
-        _ => Err(Error::usage(format!(
-            "--memory: {} are not enough: the steps before the filter hold {} (--phase and --tilt filter rows of all \
-             projections together, --stripes works on a sinogram for every thread); give more, or fewer projections with \
-             --projection-range",
-            human(all),
-            human(scan.held)
-        ))),
+        _ => {
+            let cached = match scan.cached {
+                0 => String::new(),
+                cached => format!(", and the HDF5 library {} for chunks", human(cached)),
+            };
+            Err(Error::usage(format!(
+                "--memory: {} are not enough: the steps before the filter hold {} (--phase and --tilt filter rows of all \
+                 projections together, --stripes works on a sinogram for every thread){cached}; give more, or fewer \
+                 projections with --projection-range",
+                human(all),
+                human(scan.held)
+            )))
+        }
     }
 }
 
@@ -123,7 +128,7 @@ fn enlist(job: &Job, scan: &Scan, found: &FoundDevice, host: u64, reporter: &Rep
         });
         let why = match built {
             Ok(engine) => {
-                reporter.detail(plan.describe(&job, scan, &engine.session.facts).trim_end());
+                reporter.detail(plan.describe(&job, scan, &engine.session.facts, &[]).trim_end());
                 reporter.detail(&format!("kernel uses     {}", engine.resources));
                 if let Some(note) = &engine.note {
                     reporter.note(&format!("note: {note}"));

@@ -67,7 +67,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         let (devices, host) = chosen(job, scan)?;
         for found in &devices {
             let plan = prepare(job, scan, found, host, &reporter)?;
-            results(&plan.describe(job, scan, &found.facts))?;
+            results(&plan.describe(job, scan, &found.facts, &source.preparation.describe()))?;
         }
         return Ok(());
     }

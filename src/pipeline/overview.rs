@@ -252,16 +252,15 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
 
 /// Files and directories of the input.
 fn inputs(job: &Job, source: &Source) -> HashSet<PathBuf> {
-    let named: Vec<&Path> = match &job.input {
-        Input::Sinograms(path) => vec![path.as_ref()],
-        Input::Projections { path, flats, flats2, darks, .. } => {
-            [Some(path), flats.as_ref(), flats2.as_ref(), darks.as_ref()].into_iter().flatten().map(Path::new).collect()
-        }
-        Input::Hdf5 { input, .. } => vec![input.file.as_ref()],
+    let data: &Path = match &job.input {
+        Input::Sinograms(path) | Input::Projections { path, .. } => path.as_ref(),
+        Input::Hdf5 { input, .. } => input.file.as_ref(),
     };
+    let fields = job.input.fields().map(|fields| [&fields.flats, &fields.flats2, &fields.darks]);
+    let fields = fields.into_iter().flatten().flatten().map(Path::new);
     let scan = &job.resolved.scan;
     let texts = [&scan.angles, &scan.center_shifts, &job.resolved.config].into_iter().flatten().map(PathBuf::as_path);
-    let all = named.into_iter().chain(texts).chain(source.stack.files().iter().map(PathBuf::as_path));
+    let all = std::iter::once(data).chain(fields).chain(texts).chain(source.stack.files().iter().map(PathBuf::as_path));
     all.filter_map(|path| path.canonicalize().ok()).collect()
 }
 

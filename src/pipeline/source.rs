@@ -77,16 +77,24 @@ impl Source {
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
         }
-        if let (Some(_), None) = (&stacks.flats, &stacks.darks) {
-            let missing = if let Input::Hdf5 { .. } = job.input { "no dark fields in the file" } else { "no --darks" };
-            reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+        match (&stacks.flats, &stacks.darks) {
+            (Some(_), None) => {
+                let hdf5 = matches!(job.input, Input::Hdf5 { .. });
+                let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
+                reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+            }
+            (None, Some(_)) => reporter.note("note: there are dark fields and no flat fields: nothing is corrected"),
+            _ => {}
         }
         // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
         let phase = job.preprocess.phase.map_or(0, |paganin| paganin.halo());
         let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
-        let preparation = Preparation::open(job, &stacks, block.unwrap_or(1))?;
+        let preparation = Preparation::open(job, &stacks, &scan.used, block.unwrap_or(1))?;
+        for (name, value) in preparation.describe() {
+            reporter.detail(&format!("{name:<16}{value}"));
+        }
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
                 "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
@@ -99,6 +107,7 @@ impl Source {
         let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
         let stripes = threads * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
+        scan.cached = stacks.held;
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
@@ -110,7 +119,7 @@ impl Source {
 
     /// The same data with the axis of another job.
     pub fn with_axis_of(self, job: &Job) -> Result<Source> {
-        let scan = Scan { held: self.scan.held, ..Scan::new(job, &self.shape)? };
+        let scan = Scan { held: self.scan.held, cached: self.scan.cached, ..Scan::new(job, &self.shape)? };
         Ok(Source { scan, ..self })
     }
 

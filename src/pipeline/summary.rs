@@ -4,12 +4,12 @@ use super::center::Axis;
 use super::crew::Member;
 use super::engine::DeviceSeconds;
 use super::stages::Done;
-use crate::config::Job;
+use crate::config::{Input, Job};
 use crate::error::{Error, Result};
 use crate::geometry::Geometry;
 use crate::io::Dtype;
 use crate::plan::Scan;
-use crate::preprocess::Repairs;
+use crate::preprocess::{Repairs, Stripes};
 use crate::report::Reporter;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -90,12 +90,17 @@ impl<'a> Summary<'a> {
         let c = self.repairs.clamped;
         if c.total() > 0 {
             reporter.note(&format!(
-                "warning: {} values were replaced: {} transmissions at or below 0, {} where the flat is not above the dark, {} not finite",
+                "warning: {} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
+                 dark, {} not finite",
                 c.total(),
+                self.repairs.values,
                 c.non_positive,
                 c.dead,
                 c.non_finite
             ));
+        }
+        if let Some(warning) = self.defects() {
+            reporter.note(&warning);
         }
         if self.repairs.outliers > 0 {
             reporter.note(&format!("note: {} outliers were replaced", self.repairs.outliers));
@@ -151,6 +156,45 @@ impl<'a> Summary<'a> {
         ));
     }
 
+    /// What replaced values do to slices, and the flags that help, if there are too many.
+    fn defects(&self) -> Option<String> {
+        let Repairs { spoilt_rows, failing_bins, .. } = &self.repairs;
+        let mut faults = Vec::new();
+        let interpolates = |method: &Stripes| matches!(method, Stripes::Dead { .. } | Stripes::All { .. });
+        let interpolated = self.job.preprocess.stripes.iter().any(interpolates);
+        let mended = |row: usize| interpolated && failing_bins.iter().any(|(failing, _)| *failing == row);
+        let rows: Vec<usize> = spoilt_rows.iter().copied().filter(|&row| !mended(row)).collect();
+        if let [first, ..] = rows[..] {
+            faults.push(format!(
+                "more than 1 % of the values of {} were replaced, the first is row {first}",
+                counted(rows.len(), "row")
+            ));
+        }
+        if let ([(row, bin), ..], false) = (&failing_bins[..], interpolated) {
+            faults.push(format!(
+                "{} replaced in most projections, the first is bin {bin} of row {row}",
+                match failing_bins.len() {
+                    1 => "1 detector bin is".to_owned(),
+                    count => format!("{count} detector bins are"),
+                }
+            ));
+        }
+        if faults.is_empty() {
+            return None;
+        }
+        let outliers = match self.job.input {
+            Input::Sinograms(_) => "",
+            _ => {
+                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels before \
+                 that"
+            }
+        };
+        Some(format!(
+            "warning: {}: this spoils slices; --stripes dead interpolates bins that fail throughout{outliers}",
+            faults.join("; ")
+        ))
+    }
+
     /// Writes the report of `--report`.
     pub fn write(&self, path: &Path) -> Result<()> {
         let first = &self.members[0];
@@ -196,6 +240,8 @@ impl<'a> Summary<'a> {
             "peak_memory": peak_memory(),
             "clamped": self.repairs.clamped.total(),
             "clamped_by_reason": self.repairs.clamped,
+            "replaced_rows": self.repairs.spoilt_rows,
+            "replaced_bins": self.repairs.failing_bins.len(),
             "outliers": self.repairs.outliers,
             "saturated": self.repairs.saturated,
             "saturated_flats": self.repairs.saturated_flats,
@@ -205,6 +251,10 @@ impl<'a> Summary<'a> {
         });
         std::fs::write(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
     }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn kernel(member: &Member) -> Value {

@@ -63,7 +63,7 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
         assert!(total <= job.device_memory.unwrap(), "{device} {total}");
         assert!(plan.device_bytes.iter().all(|b| b.bytes <= facts.max_allocation), "{:?}", plan.device_bytes);
         let scan = Scan::new(&job, &stack()).unwrap();
-        let text = plan.describe(&job, &scan, facts);
+        let text = plan.describe(&job, &scan, facts, &[]);
         assert_eq!(text.contains("added up"), plan.cut.projections < 180, "{text}");
         assert_eq!(text.contains("rows of pixels"), plan.cut.rows < 256, "{text}");
         assert_eq!(plan.notes.len(), usize::from(plan.cut != Cut { projections: 180, rows: 256 }), "{:?}", plan.notes);

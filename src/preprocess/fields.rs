@@ -121,7 +121,8 @@ impl Fields {
             fingerprint += &format!("{}: {}", stack.flag(), stack.fingerprint());
             if (stack.width(), stack.height()) != (projections.width(), projections.height()) {
                 return Err(Error::Input(format!(
-                    "{}: fields are {}x{}, the projections {}x{}; they must be of one size",
+                    "{}: fields are {}x{}, the projections {}x{}; they must be of one size, of the same detector and its \
+                     region",
                     stack.title(),
                     stack.width(),
                     stack.height(),
@@ -167,6 +168,14 @@ impl Fields {
         let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
         let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at]);
         counts.dead += transmissions(values, (flat, flat2, progress), dark);
+    }
+
+    /// What `correct` makes of one count; `None` where the flat is not above the dark.
+    fn transmission(&self, count: f32, at: usize, progress: f32) -> Option<f32> {
+        let (first, dark) = (self.flat[at], self.dark[at]);
+        let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
+        let beam = first + progress * (second - first) - dark;
+        (beam > 0.0).then(|| (count - dark) / beam)
     }
 }
 
@@ -250,6 +259,11 @@ fn median_of(values: &mut [f32]) -> f32 {
     if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
 }
 
+/// Place of a projection between the flats before and after the scan, 0 to 1.
+fn progress(projection: usize, projections: usize) -> f32 {
+    projection as f32 / projections.saturating_sub(1).max(1) as f32
+}
+
 /// What is done to every row on its way into a sinogram.
 pub struct Correction {
     pub fields: Option<Fields>,
@@ -271,12 +285,26 @@ impl Correction {
     pub fn transmission(&self, values: &mut [f32], row: usize, projection: usize, projections: usize) -> ClampedCounts {
         let mut counts = ClampedCounts::default();
         if let Some(fields) = &self.fields {
-            let last = projections.saturating_sub(1).max(1);
-            fields.correct(values, row, projection as f32 / last as f32, &mut counts);
+            fields.correct(values, row, progress(projection, projections), &mut counts);
         }
         let instead = if self.minus_log { 1.0 } else { 0.0 };
         counts.non_finite += finite(values, instead);
         counts
+    }
+
+    /// Whether a value is replaced: a count, or what stands for it, of a bin of `(row, projection, of so many projections)`.
+    pub fn replaces(&self, count: f32, bin: usize, (row, projection, projections): (usize, usize, usize)) -> bool {
+        let transmission = match &self.fields {
+            Some(fields) => fields.transmission(count, row * fields.width + bin, progress(projection, projections)),
+            None => Some(count),
+        };
+        transmission.is_none_or(|value| !value.is_finite() || self.minus_log && value <= 0.0)
+    }
+
+    /// Whether there are transmissions that -log is asked of and that have none.
+    pub fn without_logarithm(&self, values: &[f32]) -> bool {
+        // without a branch for every value, so that several are compared at once
+        self.minus_log && values.iter().fold(false, |any, value| any | (*value <= 0.0))
     }
 
     /// -log in place if it is asked for; the number of values at or below 0 that were replaced.

@@ -12,6 +12,7 @@
 //! Then the sinogram: 7. [`Stripes`], in the order given. [`Preparation`] is all of it, ready to be called by a reader.
 
 mod air;
+mod defects;
 mod fields;
 mod outliers;
 mod phase;
@@ -25,9 +26,10 @@ pub use phase::{Paganin, PaganinFilter, Unsharp};
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::config::Job;
+use crate::config::{Input, Job};
 use crate::error::{Error, Result};
 use crate::io::{Stack, Stacks};
+use defects::Defects;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -70,6 +72,12 @@ impl Steps {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Repairs {
     pub clamped: ClampedCounts,
+    /// All values that were corrected, replaced or not.
+    pub values: u64,
+    /// Rows of whose values more than 1 % were replaced, ascending.
+    pub spoilt_rows: Vec<usize>,
+    /// Row and bin of values that were replaced in most projections, ascending.
+    pub failing_bins: Vec<(usize, usize)>,
     /// Pixels that were outliers, replaced.
     pub outliers: u64,
     /// Counts that are the largest number of their sample type, taken as they are.
@@ -84,6 +92,11 @@ pub struct Repairs {
 pub struct Preparation {
     pub correction: Correction,
     steps: Steps,
+    /// Where the fields are from, and how many frames they have.
+    fields: Vec<(&'static str, String)>,
+    binning: usize,
+    values: AtomicU64,
+    defects: Defects,
     outliers: AtomicU64,
     saturated: AtomicU64,
     unlit: Mutex<BTreeSet<usize>>,
@@ -98,13 +111,13 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// All that a run asks for: reads the fields, and the air region of all projections. `stacks` are the run's input; at
-    /// most `most_rows` rows of a projection are wanted at once.
+    /// All that a run asks for: reads the fields, and the air region of all projections. `stacks` are the run's input, of
+    /// which the projections of the numbers `used` are wanted, at most `most_rows` rows of one at once.
     ///
     /// # Errors
     /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections, or
     /// the input lacks fields that a step needs.
-    pub fn open(job: &Job, stacks: &Stacks, most_rows: usize) -> Result<Preparation> {
+    pub fn open(job: &Job, stacks: &Stacks, used: &[usize], most_rows: usize) -> Result<Preparation> {
         let steps = job.preprocess.clone();
         let data = &stacks.data;
         if steps.dark_scale.is_some() && stacks.darks.is_none() {
@@ -124,6 +137,11 @@ impl Preparation {
         }
         let correction = Correction { fields, minus_log, clamped: Clamped::default() };
         let mut preparation = Preparation::new(correction, steps, data.width(), data.height(), most_rows);
+        preparation.fields = fields_of(stacks, job.input.median());
+        preparation.binning = job.binning;
+        // a row is a slice
+        let rows = if let Input::Sinograms(_) = job.input { data.len() } else { data.height() };
+        preparation.defects = Defects::new(used, rows, data.width());
         // what comes without fields may be scaled to fill its type
         preparation.saturation = preparation.correction.fields.as_ref().and_then(|_| data.sample().largest());
         preparation.measure_air(data)?;
@@ -136,6 +154,10 @@ impl Preparation {
         Preparation {
             correction,
             steps,
+            fields: Vec::new(),
+            binning: 1,
+            values: AtomicU64::default(),
+            defects: Defects::default(),
             outliers: AtomicU64::default(),
             saturated: AtomicU64::default(),
             unlit: Mutex::default(),
@@ -229,13 +251,24 @@ impl Preparation {
             self.outliers.fetch_add(count, Relaxed);
         }
         let mut counts = ClampedCounts::default();
+        let watched = self.defects.watches(projection);
+        let mut before = Vec::new();
         let rows = within(&needed);
         for (row, line) in needed.clone().zip(values[rows.start * bins..rows.end * bins].chunks_mut(bins)) {
+            if watched {
+                before.clear();
+                before.extend_from_slice(line);
+            }
             let replaced = self.correction.transmission(line, row, projection, projections);
             if wanted.contains(&row) {
                 counts += replaced;
+                self.defects.add(row, replaced.total());
                 if self.correction.minus_log && line.iter().all(|value| *value <= 0.0) {
                     self.unlit.lock().unwrap_or_else(PoisonError::into_inner).insert(projection);
+                }
+                if watched && (replaced.total() > 0 || self.correction.without_logarithm(line)) {
+                    let place = (row, projection, projections);
+                    self.defects.add_bins(row, bins, |bin| self.correction.replaces(before[bin], bin, place));
                 }
             }
             match self.steps.air {
@@ -259,14 +292,55 @@ impl Preparation {
             phase.apply(&mut values[upright_values], upright, wanted.clone());
         }
         let rows = within(&wanted);
-        counts.non_positive = self.correction.logarithm(&mut values[rows.start * bins..rows.end * bins]);
+        for (row, line) in wanted.zip(values[rows.start * bins..rows.end * bins].chunks_mut(bins)) {
+            let non_positive = self.correction.logarithm(line);
+            self.defects.add(row, non_positive);
+            counts.non_positive += non_positive;
+        }
         self.correction.count(counts);
+        self.values.fetch_add((rows.len() * bins) as u64, Relaxed);
+    }
+
+    /// The fields, -log, and all steps in the order in which they are done, for people.
+    pub fn describe(&self) -> Vec<(&'static str, String)> {
+        let has_fields = self.correction.fields.is_some();
+        let mut lines = self.fields.clone();
+        if !has_fields {
+            lines.push(("flats", "none".to_owned()));
+        } else if !lines.iter().any(|(name, _)| *name == "darks") {
+            lines.push(("darks", "none, the dark level is 0".to_owned()));
+        }
+        lines.push(("-log", if self.correction.minus_log { "on" } else { "off" }.to_owned()));
+        let mut steps = Vec::new();
+        if self.binning > 1 {
+            steps.push(format!("binning {}", self.binning));
+        }
+        let flags = self.steps.flags();
+        let take = |names: &[&str]| {
+            let named = flags.iter().filter(|(flag, _)| names.contains(flag));
+            named.map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>()
+        };
+        steps.extend(take(&["remove-outliers"]));
+        if has_fields {
+            let scaled = self.steps.dark_scale.map(|scale| format!(" (darks times {scale})")).unwrap_or_default();
+            steps.push(format!("flat and dark fields{scaled}"));
+        }
+        steps.extend(take(&["normalize-air", "tilt", "phase"]));
+        if self.correction.minus_log {
+            steps.push("-log".to_owned());
+        }
+        steps.extend(take(&["stripes"]));
+        lines.push(("steps", if steps.is_empty() { "none".to_owned() } else { steps.join("; ") }));
+        lines
     }
 
     /// What there was to repair so far.
     pub fn repairs(&self) -> Repairs {
         Repairs {
             clamped: self.correction.clamped.counts(),
+            values: self.values.load(Relaxed),
+            spoilt_rows: self.defects.spoilt_rows(),
+            failing_bins: self.defects.failing_bins(),
             outliers: self.outliers.load(Relaxed),
             saturated: self.saturated.load(Relaxed),
             saturated_flats: match (&self.correction.fields, self.saturation) {
@@ -280,6 +354,8 @@ impl Preparation {
     /// Starts counting again.
     pub fn reset(&self) {
         self.correction.clamped.reset();
+        self.values.store(0, Relaxed);
+        self.defects.reset();
         self.outliers.store(0, Relaxed);
         self.saturated.store(0, Relaxed);
         self.unlit.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -298,6 +374,27 @@ impl Preparation {
     pub fn memory(&self, projections: usize) -> usize {
         self.steps.stripes.iter().map(|s| s.memory(projections, self.bins)).max().unwrap_or(0)
     }
+}
+
+/// Where the fields of a correction are from, and how many frames they have.
+fn fields_of(stacks: &Stacks, median: bool) -> Vec<(&'static str, String)> {
+    if stacks.flats.is_none() {
+        return Vec::new();
+    }
+    let how = if median { "median" } else { "mean" };
+    [("flats", &stacks.flats), ("flats after", &stacks.flats2), ("darks", &stacks.darks)]
+        .into_iter()
+        .filter_map(|(name, stack)| {
+            let stack = stack.as_ref()?;
+            Some((
+                name,
+                match stack.len() {
+                    1 => format!("1 frame, {}", stack.title()),
+                    frames => format!("{how} of {frames} frames, {}", stack.title()),
+                },
+            ))
+        })
+        .collect()
 }
 
 /// `rows` and up to `halo` more on both sides, within `0..height`.

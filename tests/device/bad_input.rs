@@ -72,7 +72,9 @@ fn hdf5_is_input_of_its_own() {
     refused("--projections proj --hdf5-data /scan", &["--hdf5-data", "--hdf5, which is missing"]);
     match cfg!(feature = "hdf5") {
         true => {
-            refused("--hdf5 scan.h5 --flats proj", &["--flats", "--hdf5-flats"]);
+            refused("--hdf5 scan.h5 --flats proj --hdf5-flats d", &["--flats and --hdf5-flats", "give one of them"]);
+            refused("--hdf5 scan.h5 --darks proj --hdf5-darks d", &["--darks and --hdf5-darks", "give one of them"]);
+            refused("--hdf5 scan.h5 --flats2 proj", &["--flats2: needs --flats"]);
             refused("--hdf5 scan.h5 --watch 5", &["--watch", "--hdf5"]);
             refused("--hdf5 scan.h5 --hdf5-angles a --overall-angle 180", &["--hdf5-angles and --overall-angle"]);
         }

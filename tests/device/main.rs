@@ -20,3 +20,4 @@ mod real_data;
 mod reliability;
 mod scans;
 mod tune;
+mod values;

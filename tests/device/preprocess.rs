@@ -132,6 +132,122 @@ fn a_reconstruction_takes_the_same_steps() {
     assert!(lab.read_text("r.json").contains("\"outliers\": 40"));
 }
 
+/// Bins that fail, and rows that lose many values, get a warning with the flags that mend them.
+#[test]
+fn replaced_values_name_the_flags_that_help() {
+    let lab = Lab::new();
+    let scan = Scan { width: 64, projections: 90, slices: 5, overall: 180.0 };
+    let lines = scan.sinograms().turned();
+    let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let counts = lines.map(|line| 10_000.0 * (-2.0 * line / most).exp());
+    lab.write("clean", "p", &counts);
+    lab.write("f", "f", &Pages { width: 64, pages: vec![vec![10_000.0; 64 * 5]] });
+    let clean = lab.slices("--projections clean --flats f", "r-clean");
+    let run = |data: &str, flags: &str, output: &str| {
+        let (_, err) = lab.ok(&format!("reconstruct --projections {data} --flats f {flags} --output {output}"));
+        (err, rms(&lab.read(output), &clean))
+    };
+    let (calm, _) = run("clean", "", "r0");
+    assert!(!calm.contains("replaced"), "{calm}");
+
+    // two bins of row 3 see nothing in 80 of 90 projections: 0.6 % of the run's values, 2.8 % of the row's
+    let mut dead = counts.clone();
+    for page in &mut dead.pages[10..] {
+        for bin in [20, 41] {
+            page[3 * 64 + bin] = 0.0;
+        }
+    }
+    lab.write("dead", "p", &dead);
+    let (err, spoilt) = run("dead", "--report r.json", "r1");
+    for words in [
+        "160 values of 28800 were replaced",
+        "more than 1 % of the values of 1 row were replaced, the first is row 3",
+        "2 detector bins are replaced in most projections, the first is bin 20 of row 3",
+        "--stripes dead",
+        "--remove-outliers SIZE,THRESHOLD,both",
+    ] {
+        assert!(err.contains(words), "no `{words}` in {err}");
+    }
+    let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+    assert_eq!((&report["replaced_rows"], &report["replaced_bins"]), (&serde_json::json!([3]), &serde_json::json!(2)));
+    let (err, mended) = run("dead", "--stripes dead", "r2");
+    assert!(!err.contains("spoils"), "{err}");
+    let (err, filled) = run("dead", "--remove-outliers 3,500,both", "r3");
+    assert!(!err.contains("values were replaced"), "{err}");
+    println!("dead bins: {spoilt:.2e}, interpolated {mended:.2e}, medians {filled:.2e}");
+    assert!(mended < 0.3 * spoilt && filled < 0.3 * spoilt);
+
+    // one bin in few projections: counted, and that is all
+    let mut few = counts.clone();
+    few.pages[7][2 * 64 + 30] = 0.0;
+    lab.write("few", "p", &few);
+    let (err, _) = run("few", "", "r4");
+    assert!(err.contains("1 values of 28800 were replaced") && !err.contains("spoils"), "{err}");
+
+    // sinograms have no pixels beside them
+    let mut sinogram = scan.sinograms().map(|line| (-2.0 * line / most).exp());
+    sinogram.pages[1].iter_mut().skip(9).step_by(64).for_each(|value| *value = f32::NAN);
+    lab.write("s", "s", &sinogram);
+    let (_, err) = lab.ok("reconstruct --sinograms s --minus-log --output r5");
+    assert!(err.contains("bin 9 of row 1") && err.contains("--stripes dead"), "{err}");
+    assert!(!err.contains("--remove-outliers"), "{err}");
+}
+
+/// Fields with where they are from, -log, and the steps in their order.
+#[test]
+fn the_dry_run_lists_fields_and_steps() {
+    let lab = Lab::new();
+    let page = |level: f32, count: usize| Pages { width: 32, pages: vec![vec![level; 32 * 6]; count] };
+    for (directory, level, count) in [("p", 500.0, 8), ("f", 1000.0, 3), ("f2", 990.0, 1), ("d", 10.0, 2)] {
+        lab.write(directory, "p", &page(level, count));
+    }
+    let plan = |flags: &str, lines: &[&str]| {
+        let (out, _) = lab.ok(&format!("reconstruct {flags} --dry-run"));
+        for line in lines {
+            assert!(out.lines().any(|l| l == *line), "no `{line}` in\n{out}");
+        }
+        out
+    };
+    plan(
+        "--projections p --flats f --flats2 f2 --darks d --dark-scale 0.5 --stripes dead --normalize-air 4,4 --tilt 1 \
+         --remove-outliers 3,500 --binning 2",
+        &[
+            "flats           mean of 3 frames, --flats f",
+            "flats after     1 frame, --flats2 f2",
+            "darks           mean of 2 frames, --darks d",
+            "-log            on",
+            "steps           binning 2; remove-outliers 3,500; flat and dark fields (darks times 0.5); normalize-air 4,4; \
+             tilt 1; -log; stripes dead:snr=3,size=51",
+        ],
+    );
+    let flags = "--projections p --flats f --field-mode median --no-minus-log";
+    let lines = [
+        "flats           median of 3 frames, --flats f",
+        "darks           none, the dark level is 0",
+        "-log            off",
+        "steps           flat and dark fields",
+    ];
+    plan(flags, &lines);
+    let out = plan("--sinograms p", &["flats           none", "-log            off", "steps           none"]);
+    assert!(!out.contains("darks"), "{out}");
+    plan("--sinograms p --minus-log", &["-log            on", "steps           -log"]);
+}
+
+/// `fbp center` tells as much as is asked for.
+#[test]
+fn center_says_more_or_less() {
+    let lab = Lab::new();
+    lab.write("s", "s", &Scan { width: 64, projections: 90, slices: 6, overall: 180.0 }.sinograms());
+    lab.text("s/notes.txt", "no TIFF");
+    let (table, usual) = lab.ok("center --sinograms s");
+    assert!(usual.contains("note: ignored 1 file") && !usual.contains("steps"), "{usual}");
+    let (quiet, nothing) = lab.ok("center --sinograms s -q");
+    assert_eq!((&quiet, nothing.as_str()), (&table, ""));
+    let (verbose, more) = lab.ok("center --sinograms s -v");
+    assert!(verbose == table && more.contains("-log            off\nsteps           none\n"), "{more}");
+    lab.fails("center --sinograms s -v -q", 2, &["--verbose", "--quiet"]);
+}
+
 /// What methods against stripes need is a part of the run's memory: a sinogram or more for every thread.
 #[test]
 fn stripes_count_as_memory() {

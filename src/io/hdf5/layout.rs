@@ -3,11 +3,9 @@
 use super::Text;
 use super::text::text;
 use super::volume::{shape, stored};
-use crate::io::stacks::Hdf5Input;
+use crate::io::stacks::{Hdf5Input, NOTHING};
 use hdf5_metno::{Dataset, File, Group, LocationType};
 
-/// What a path must be for nothing to be taken.
-const NONE: &str = "none";
 /// NXtomo's frames and keys in their entry.
 const NX_DATA: &str = "instrument/detector/data";
 const NX_KEYS: &str = "instrument/detector/image_key";
@@ -33,6 +31,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// What people call it.
+    pub fn name(&self) -> &'static str {
+        match (&self.keys, self.data.starts_with("/exchange/")) {
+            (Some(_), _) => "NXtomo",
+            (None, true) => "Data Exchange",
+            (None, false) => "by hand",
+        }
+    }
+
     /// Looks for what is not given; a layout is known by what is beside the data.
     pub fn find(file: &File, given: &Hdf5Input) -> Text<Layout> {
         let data = match &given.data {
@@ -49,7 +56,7 @@ impl Layout {
             None => beside("theta"),
         };
         let pick = |given: &Option<String>, found: Option<String>| match given.as_deref() {
-            Some(NONE) => None,
+            Some(NOTHING) => None,
             Some(path) => Some(absolute(path)),
             None => found,
         };

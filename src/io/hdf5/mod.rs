@@ -1,11 +1,11 @@
 //! HDF5 files as input: Data Exchange, NXtomo, or datasets by their paths (docs/hdf5.md).
 
 mod layout;
+mod sources;
 mod text;
 mod volume;
 
-use super::stack::Stack;
-use super::stacks::{Hdf5Input, Stacks};
+use super::stacks::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, Stacks};
 use crate::error::{Error, Result};
 use hdf5_metno as hdf5;
 use layout::Layout;
@@ -13,35 +13,85 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use text::length_of;
+use text::{Angles, length_of};
 use volume::Volume;
 
 /// Errors of this room, without the file's name.
 type Text<T> = std::result::Result<T, String>;
 
-/// Bytes of chunks that the library keeps decompressed, for each dataset: of chunks of several frames each is needed
-/// again.
-const CHUNK_CACHE: usize = 64 << 20;
-/// Slots of its table: a prime, about a hundred for each chunk.
-const CHUNK_SLOTS: usize = 12_421;
+/// Chunks that the library keeps decompressed for a dataset: of chunks of several frames each is needed again.
+#[derive(Clone, Copy, Debug)]
+struct ChunkCache {
+    bytes: u64,
+    /// Of the table of chunks.
+    slots: u64,
+}
+
+impl ChunkCache {
+    /// Most bytes of a scan,
+    const MOST: u64 = 64 << 20;
+    /// and the share of the memory that is there.
+    const SHARE: u64 = 8;
+    /// Slots for so many bytes: a prime, about a hundred for each chunk;
+    const SLOTS: u64 = 12_421;
+    /// and the library's own default, for few.
+    const LEAST_SLOTS: u64 = 521;
+    /// How much rather chunks are dropped that were read to their end, the library's own default. At 1 version 1.10.8 never
+    /// drops a chunk that was read in part, whatever the limit.
+    const PREFERENCE: f64 = 0.75;
+
+    /// For each of so many datasets, of which each has a cache of its own.
+    fn of(memory: u64, datasets: u64) -> ChunkCache {
+        let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
+        ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
+    }
+}
 
 /// That this build reads HDF5.
 pub fn built_in() -> Result<()> {
     Ok(())
 }
 
-/// Opens a scan. `angles` says whether those of the file are wanted.
+/// Opens a scan. `angles` says whether those of the file are wanted; the library keeps chunks in a part of `memory`, in
+/// bytes.
 ///
 /// # Errors
 /// [`Error::Input`] when the file is no HDF5 file, holds no scan or several, or parts of it do not fit together.
-pub fn open(input: &Hdf5Input, angles: bool) -> Result<Stacks> {
+pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
-    let file = open_file(&input.file).map_err(bad)?;
+    let mut cache = ChunkCache::of(memory, 1);
+    let mut file = open_file(&input.file, cache).map_err(bad)?;
     let layout = Layout::find(&file, input).map_err(bad)?;
-    read(input, &file, &layout, angles).map_err(bad)
+    let datasets = Volume::open(&input.file, &file, &layout.data).map_err(bad)?.chunked();
+    if datasets > 1 {
+        // the sources of a virtual dataset take over what its file was opened with
+        cache = ChunkCache::of(memory, datasets);
+        drop(file);
+        file = open_file(&input.file, cache).map_err(bad)?;
+    }
+    let scan = read(input, &file, &layout, angles).map_err(bad)?;
+    let held = scan.projections.volume.held(cache);
+    Ok(Stacks { held, ..stacks(scan).map_err(bad)? })
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<Stacks> {
+/// A scan: the frames of each kind, and what is known of them.
+struct Scan {
+    projections: Part,
+    flats: Option<Part>,
+    flats2: Option<Part>,
+    darks: Option<Part>,
+    angles: Option<Angles>,
+    pixel_size: Option<String>,
+    notes: Vec<String>,
+}
+
+/// Some frames of a dataset.
+struct Part {
+    volume: Volume,
+    frames: Vec<usize>,
+}
+
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<Scan> {
     let path = &input.file;
     let data = Volume::open(path, file, &layout.data)?;
     let mut notes = data.notes();
@@ -57,25 +107,17 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
         roles.darks.clear();
     }
     notes.extend(roles.notes(layout));
-    let part =
-        |frames: &[usize], flag: &str| (!frames.is_empty()).then(|| data.stack(frames.to_vec(), flag)).transpose();
-    let whole = |name: &str, flag: &str| -> Text<(Stack, Vec<String>)> {
-        let volume = Volume::open(path, file, name)?;
-        let notes = volume.notes();
-        Ok((volume.stack((0..volume.frames()).collect(), flag)?, notes))
+    let part = |frames: &[usize]| (!frames.is_empty()).then(|| Part { volume: data.clone(), frames: frames.to_vec() });
+    let mut field = |dataset: &Option<String>, frames: &[usize]| -> Text<Option<Part>> {
+        let Some(name) = dataset else { return Ok(part(frames)) };
+        let volume = Volume::open_field(path, file, name)?;
+        notes.extend(volume.notes());
+        let frames = (0..volume.frames()).collect();
+        Ok(Some(Part { volume, frames }))
     };
-    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> Text<Option<Stack>> {
-        let Some(name) = dataset else { return part(frames, flag) };
-        let (stack, more) = whole(name, flag)?;
-        notes.extend(more);
-        Ok(Some(stack))
-    };
-    let flats = field(&layout.flats, &roles.flats, "--hdf5 flats")?;
-    let flats2 = field(&None, &roles.flats2, "--hdf5 flats (after)")?;
-    let darks = field(&layout.darks, &roles.darks, "--hdf5 darks")?;
-    if darks.is_some() && flats.is_none() {
-        notes.push("there are dark fields and no flat fields: nothing is corrected".into());
-    }
+    let flats = field(&layout.flats, &roles.flats)?;
+    let flats2 = part(&roles.flats2);
+    let darks = field(&layout.darks, &roles.darks)?;
     let angles = match (angles, &layout.angles) {
         (false, _) => None,
         (true, None) => {
@@ -83,16 +125,32 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
             return Err(format!("holds no angles where they are expected; {advice}"));
         }
         (true, Some(name)) => {
-            let (angles, note) = text::angles(file, name)?;
-            notes.extend(note);
-            Some(roles.pick(&angles, data.frames(), name)?)
+            let angles = text::angles(file, name)?;
+            notes.extend(angles.note.clone());
+            let degrees = roles.pick(&angles.degrees, data.frames(), name)?;
+            Some(Angles { degrees, ..angles })
         }
     };
-    if let Some(size) = layout.pixel_size.as_deref().and_then(|name| length_of(file, name)) {
+    let pixel_size = layout.pixel_size.as_deref().and_then(|name| length_of(file, name));
+    let projections = Part { volume: data, frames: roles.projections };
+    Ok(Scan { projections, flats, flats2, darks, angles, pixel_size, notes })
+}
+
+fn stacks(scan: Scan) -> Text<Stacks> {
+    let mut notes = scan.notes;
+    if let Some(size) = scan.pixel_size {
         notes.push(format!("the file says that pixels of the detector are {size} wide; only --pixel-size is used"));
     }
-    let projections = data.stack(roles.projections, "--hdf5")?.with_notes(notes);
-    Ok(Stacks { data: projections, flats, flats2, darks, angles })
+    let stack = |part: Part, flag: &str| part.volume.stack(part.frames, flag);
+    let field = |part: Option<Part>, flag: &str| part.map(|part| stack(part, flag)).transpose();
+    Ok(Stacks {
+        data: stack(scan.projections, "--hdf5")?.with_notes(notes),
+        flats: field(scan.flats, "--hdf5 flats")?,
+        flats2: field(scan.flats2, "--hdf5 flats (after)")?,
+        darks: field(scan.darks, "--hdf5 darks")?,
+        angles: scan.angles.map(|angles| angles.degrees),
+        held: 0,
+    })
 }
 
 /// Which frames are what.
@@ -202,7 +260,7 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn open_file(path: &Path) -> Text<hdf5::File> {
+fn open_file(path: &Path, cache: ChunkCache) -> Text<hdf5::File> {
     let plain = match File::open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
         opened => opened.map_err(|e| format!("cannot be read: {e}"))?,
@@ -212,7 +270,7 @@ fn open_file(path: &Path) -> Text<hdf5::File> {
     }
     hdf5::silence_errors(true);
     let mut options = hdf5::File::with_options();
-    options.with_fapl(|access| access.chunk_cache(CHUNK_SLOTS, CHUNK_CACHE, 1.0));
+    options.with_fapl(|access| access.chunk_cache(cache.slots as usize, cache.bytes as usize, ChunkCache::PREFERENCE));
     options.open(path).map_err(|e| {
         let message = e.to_string();
         let advice = match message {
@@ -226,14 +284,58 @@ fn open_file(path: &Path) -> Text<hdf5::File> {
     })
 }
 
-/// What `fbp info` says of a file: a line for each dataset with at least two dimensions.
+/// What `fbp info` says of a file: its datasets of at least two dimensions, and the scan that `--hdf5` would take from it.
 ///
 /// # Errors
 /// [`Error::Input`] when it is no HDF5 file.
-pub fn datasets(path: &Path) -> Result<Vec<String>> {
+pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
-    let file = open_file(path).map_err(bad)?;
-    Ok(layout::datasets(&file, |dataset| dataset.ndim() >= 2))
+    let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
+    let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
+    let scan = Layout::find(&file, &input).and_then(|layout| {
+        let scan = read(&input, &file, &layout, layout.angles.is_some())?;
+        Ok(scan.describe(layout.name()))
+    });
+    let (scan, problem) = match scan {
+        Ok(scan) => (Some(scan), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    Ok(Hdf5Contents { datasets: layout::datasets(&file, |dataset| dataset.ndim() >= 2), scan, problem })
+}
+
+impl Scan {
+    fn describe(&self, layout: &'static str) -> Hdf5Scan {
+        let part = |part: &Part| {
+            let (width, height) = part.volume.size();
+            Hdf5Frames {
+                dataset: part.volume.name.clone(),
+                frames: part.frames.len(),
+                width,
+                height,
+                stored: part.volume.stored(),
+            }
+        };
+        let angles = |angles: &Angles| {
+            let ends = |pick: fn(f64, f64) -> f64| angles.degrees.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+            Hdf5Angles {
+                dataset: angles.name.clone(),
+                count: angles.degrees.len(),
+                smallest: ends(f64::min),
+                largest: ends(f64::max),
+                unit: angles.unit.clone(),
+            }
+        };
+        Hdf5Scan {
+            layout,
+            projections: part(&self.projections),
+            flats: self.flats.as_ref().map(part),
+            flats_after: self.flats2.as_ref().map(part),
+            darks: self.darks.as_ref().map(part),
+            angles: self.angles.as_ref().map(angles),
+            pixel_size: self.pixel_size.clone(),
+            notes: self.notes.clone(),
+        }
+    }
 }
 
 /// Rows of a frame as the positions of their values.

@@ -56,8 +56,18 @@ fn values(dataset: &Dataset, name: &str) -> Text<Vec<f64>> {
 /// Spans of angles without a unit that are taken for radians: a half or whole turn, or most of it.
 const RADIANS: std::ops::RangeInclusive<f64> = 2.5..=6.5;
 
-/// Angles in degrees, and what a person should know about their unit.
-pub(super) fn angles(file: &File, name: &str) -> Text<(Vec<f64>, Option<String>)> {
+/// The angles of a dataset.
+pub(super) struct Angles {
+    pub name: String,
+    pub degrees: Vec<f64>,
+    /// As the file says it.
+    pub unit: Option<String>,
+    /// What a person should know about the unit.
+    pub note: Option<String>,
+}
+
+/// Reads angles, whatever their unit.
+pub(super) fn angles(file: &File, name: &str) -> Text<Angles> {
     let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
     let values = values(&dataset, name)?;
     let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();
@@ -70,13 +80,19 @@ pub(super) fn angles(file: &File, name: &str) -> Text<(Vec<f64>, Option<String>)
                 "{name} has no unit and spans {span:.2}: taken as radians; --angles or --overall-angle says otherwise"
             )
         });
-        return Ok((if radians { degrees(values) } else { values }, note));
+        let degrees = if radians { degrees(values) } else { values };
+        return Ok(Angles { name: name.to_owned(), degrees, unit: None, note });
     };
-    match unit.to_lowercase().as_str() {
-        "deg" | "degs" | "degree" | "degrees" | "°" => Ok((values, None)),
-        "rad" | "rads" | "radian" | "radians" => Ok((degrees(values), None)),
-        _ => Err(format!("{name}: its unit `{unit}` is neither degrees nor radians; give --angles or --overall-angle")),
-    }
+    let degrees = match unit.to_lowercase().as_str() {
+        "deg" | "degs" | "degree" | "degrees" | "°" => values,
+        "rad" | "rads" | "radian" | "radians" => degrees(values),
+        _ => {
+            return Err(format!(
+                "{name}: its unit `{unit}` is neither degrees nor radians; give --angles or --overall-angle"
+            ));
+        }
+    };
+    Ok(Angles { name: name.to_owned(), degrees, unit: Some(unit), note: None })
 }
 
 /// A length with its unit, such as `0.65 um`.

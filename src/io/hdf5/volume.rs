@@ -1,6 +1,7 @@
 //! Datasets of frames: what they must be, and how rows of them are read.
 
-use super::{Text, values};
+use super::sources::sources;
+use super::{ChunkCache, Text, values};
 use crate::io::SampleType;
 use crate::io::convert::to_f32;
 use crate::io::decode::{MAX_PIXELS, MAX_SIDE};
@@ -18,11 +19,13 @@ pub(super) const MAX_FRAMES: usize = 1 << 20;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
 
-/// A dataset `[frame][row][bin]`.
+/// A dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
     pub name: String,
     dataset: Dataset,
+    /// It has two dimensions.
+    single: bool,
     /// Frames, rows, bins.
     shape: [usize; 3],
     sample: SampleType,
@@ -30,6 +33,9 @@ pub(super) struct Volume {
     plain: Option<Plain>,
     /// The file that holds the values, others that lead to it, and those that a virtual dataset is made of.
     files: Vec<PathBuf>,
+    /// Datasets that are stored in chunks: this one, or those that it is made of; and bytes of the largest chunk.
+    chunked: u64,
+    chunk: u64,
 }
 
 /// Values in a file, one after the other.
@@ -43,13 +49,34 @@ struct Plain {
 impl Volume {
     /// Opens a dataset of the file at `path`.
     pub fn open(path: &Path, file: &File, name: &str) -> Text<Volume> {
+        Volume::of(path, file, name, false)
+    }
+
+    /// The same for flats or darks, which may be one frame, averaged before.
+    pub fn open_field(path: &Path, file: &File, name: &str) -> Text<Volume> {
+        Volume::of(path, file, name, true)
+    }
+
+    fn of(path: &Path, file: &File, name: &str, field: bool) -> Text<Volume> {
         let bad = |message: String| format!("{name} {message}");
         let dataset = file.dataset(name).map_err(|e| bad(format!("cannot be opened as a dataset: {e}")))?;
-        let shape = sides(&dataset).map_err(bad)?;
+        let single = field && dataset.ndim() == 2;
+        let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
         filters(&dataset).map_err(bad)?;
-        let files = files(path, &dataset).map_err(bad)?;
-        let mut volume = Volume { name: name.to_owned(), dataset, shape, sample, plain: None, files };
+        let mut files = files(path, &dataset);
+        let (mut chunked, mut chunk) = chunk_bytes(&dataset).map_or((0, 0), |bytes| (1, bytes));
+        if dataset.layout() == Layout::Virtual {
+            let sources = sources(&files[0], &dataset).map_err(bad)?;
+            (chunked, chunk) = (sources.chunked, sources.chunk);
+            for file in sources.files {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+        let mut volume =
+            Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files, chunked, chunk };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
             return Err(bad("has a shape, but no data was written to it".into()));
         }
@@ -61,16 +88,35 @@ impl Volume {
         self.shape[0]
     }
 
-    /// What a person should know: chunks that were never written, sources that may be missing.
+    /// Datasets that the library keeps chunks of.
+    pub fn chunked(&self) -> u64 {
+        self.chunked
+    }
+
+    /// Bytes that the library may hold while it is read: chunks that it keeps, and one that it decompresses.
+    pub fn held(&self, cache: ChunkCache) -> u64 {
+        let [frames, height, width] = self.shape;
+        let all = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
+        let tables = self.chunked * cache.slots * size_of::<usize>() as u64;
+        (self.chunked * cache.bytes).min(all) + tables + 2 * self.chunk
+    }
+
+    /// Width and height of a frame in pixels.
+    pub fn size(&self) -> (usize, usize) {
+        let [_, height, width] = self.shape;
+        (width, height)
+    }
+
+    /// Type and storage in words.
+    pub fn stored(&self) -> String {
+        stored(&self.dataset)
+    }
+
+    /// What a person should know: chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
-        if self.dataset.layout() == Layout::Virtual && self.dataset.dcpl().is_ok_and(|p| p.get_virtual_map().is_err()) {
-            return vec![format!(
-                "{} is made of other files, which could not be looked for; what is missing reads as its fill value",
-                self.name
-            )];
-        }
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
-        let chunks: usize = self.shape.iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
+        let chunks: usize =
+            self.dataset.shape().iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
         match written < chunks {
             true => vec![format!(
                 "{}: {} of {chunks} chunks were never written and read as its fill value; was the scan stopped?",
@@ -152,7 +198,10 @@ impl Volume {
     }
 
     fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
-        let read = self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..));
+        let read = match self.single {
+            true => self.dataset.read_slice_2d::<f32, _>((rows.clone(), ..)),
+            false => self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..)),
+        };
         let values = read.map_err(|e| format!("cannot be read: {e}"))?;
         let values = values.as_slice().filter(|values| values.len() == out.len());
         out.copy_from_slice(values.ok_or("cannot be read: the library gives another shape")?);
@@ -190,12 +239,21 @@ impl Frames for Selected {
     }
 }
 
-/// The shape, checked.
-fn sides(dataset: &Dataset) -> Text<[usize; 3]> {
+/// The shape, checked; a `field` may be one frame.
+fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
     let text = shape(dataset);
-    let Ok([frames, height, width]) = <[usize; 3]>::try_from(dataset.shape()) else {
-        let one = if dataset.ndim() == 2 { ", which is a single frame" } else { "" };
-        return Err(format!("has the shape {text}{one}; expected three dimensions, [frame][row][bin]"));
+    let [frames, height, width] = match (&dataset.shape()[..], field) {
+        (&[frames, height, width], _) => [frames, height, width],
+        (&[height, width], true) => [1, height, width],
+        (_, true) => {
+            return Err(format!("has the shape {text}; expected frames, [frame][row][bin] or one frame, [row][bin]"));
+        }
+        ([_, _], false) => {
+            return Err(format!(
+                "has the shape {text}, which is a single frame; expected three dimensions, [frame][row][bin]"
+            ));
+        }
+        (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
     };
     if frames == 0 || height == 0 || width == 0 {
         return Err(format!("has the shape {text}, which holds nothing"));
@@ -248,23 +306,48 @@ fn native(sample: SampleType) -> Option<Datatype> {
 }
 
 /// Checks that the library can undo all filters.
-fn filters(dataset: &Dataset) -> Text<()> {
+pub(super) fn filters(dataset: &Dataset) -> Text<()> {
     let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
     // those that are loaded; the others may be plugins
     if plist.all_filters_avail() {
         return Ok(());
     }
     let filters = plist.get_filters().map_err(|e| format!("has filters that cannot be read: {e}"))?;
-    let missing: Vec<_> =
-        filters.iter().filter(|filter| !filter.is_available()).map(|filter| filter_name(filter.id())).collect();
+    let missing: Vec<_> = filters.iter().filter(|filter| !filter.is_available()).map(Filter::id).collect();
     if missing.is_empty() {
         return Ok(());
     }
+    let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
     Err(format!(
-        "is compressed with {}, which this system's HDF5 library does not have; set HDF5_PLUGIN_PATH to the directory of \
-         that plugin, or write the file again with gzip (h5repack)",
-        missing.join(" and ")
+        "is compressed with {}, which this system's HDF5 library lacks: {}",
+        names.join(" and "),
+        advice(&missing)
     ))
+}
+
+/// Filters that Python's hdf5plugin has plugins for.
+const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
+
+/// What to do about filters that are missing.
+fn advice(missing: &[i32]) -> String {
+    const REPACK: &str =
+        "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
+    let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
+    if !without.is_empty() {
+        return format!(
+            "{} is in no package of plugins that fbp knows of. If its makers have one, set HDF5_PLUGIN_PATH to the \
+             directory; else {REPACK}",
+            without.join(" and ")
+        );
+    }
+    let looked = match std::env::var("HDF5_PLUGIN_PATH") {
+        Ok(path) => format!("HDF5_PLUGIN_PATH is {path} and has no plugin for it that can be loaded"),
+        Err(_) => "HDF5_PLUGIN_PATH, the directory of plugins, is not set".to_owned(),
+    };
+    format!(
+        "{looked}. `pip install hdf5plugin` brings the plugin, `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; \
+         print(hdf5plugin.PLUGIN_PATH)')` names its directory; or {REPACK}"
+    )
 }
 
 /// What is registered for a filter's number.
@@ -272,6 +355,8 @@ fn filter_name(id: i32) -> String {
     let name = match id {
         1 => "gzip",
         4 => "szip",
+        5 => "nbit",
+        6 => "scale-offset",
         307 => "bzip2",
         32000 => "lzf",
         32001 => "blosc",
@@ -280,47 +365,29 @@ fn filter_name(id: i32) -> String {
         32013 => "zfp",
         32015 => "zstd",
         32017 => "sz",
+        32018 => "fcidecomp",
+        32024 => "sz3",
         32026 => "blosc2",
+        32028 => "sperr",
         id => return format!("filter {id}"),
     };
     format!("{name} (filter {id})")
 }
 
-/// The files that a dataset is in: the one that holds it, the one that was opened, sources of a virtual one.
-fn files(path: &Path, dataset: &Dataset) -> Text<Vec<PathBuf>> {
+/// Bytes of a chunk, if a dataset is stored in chunks.
+pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
+    let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
+    Some(values.saturating_mul(dataset.dtype().ok()?.size() as u64))
+}
+
+/// The files that a dataset is in: the one that holds it and the one that was opened.
+fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let holder = PathBuf::from(dataset.filename());
-    let mut files = match same(&holder, path) {
+    match same(&holder, path) {
         true => vec![path.to_owned()],
         false => vec![holder, path.to_owned()],
-    };
-    let Ok(plist) = dataset.dcpl() else { return Ok(files) };
-    if plist.layout() != Layout::Virtual {
-        return Ok(files);
     }
-    let directory = files[0].parent().unwrap_or(Path::new("")).to_owned();
-    // the crate refuses selections of a single block, the usual ones; notes() says that these are not checked
-    for source in plist.get_virtual_map().unwrap_or_default() {
-        let source = Path::new(&source.src_filename);
-        // `.` is the file itself, and a pattern stands for files that may come
-        if source == Path::new(".") || source.to_string_lossy().contains('%') {
-            continue;
-        }
-        let beside = source.file_name().map(|name| directory.join(name)).unwrap_or_default();
-        let there = [directory.join(source), source.to_owned(), beside].into_iter().find(|file| file.is_file());
-        match there {
-            Some(file) if files.contains(&file) => {}
-            Some(file) => files.push(file),
-            None if std::env::var_os("HDF5_VDS_PREFIX").is_some() => {}
-            None => {
-                return Err(format!(
-                    "is made of other files, of which {} is missing: its part would be fill values; put it beside this file",
-                    source.display()
-                ));
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// `1800x2048x2448`.
