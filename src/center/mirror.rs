@@ -16,8 +16,10 @@ const MOST: usize = 192;
 const GROUPS: usize = 4;
 /// Rows are cut into blocks until there are so many parts.
 const PARTS: usize = 24;
-/// A gap between projections in degrees that is not interpolated over.
+/// A gap between projections in degrees that is not interpolated over,
 const GAP: f64 = 5.0;
+/// and one that the ends of a scan are not continued into.
+const SEAM: f64 = 10.0;
 /// Angles in degrees that are the same.
 const SAME: f64 = 1e-6;
 /// Variance, as a share of the mean of all rows, below which an overlap holds nothing to compare.
@@ -37,7 +39,7 @@ pub(super) fn pairs_apart(sinograms: &Sinograms, apart: f64) -> Vec<[Blend; 2]> 
         .filter_map(|p| {
             let opposite = angles[p] + apart;
             let after = angles.partition_point(|angle| *angle <= opposite - SAME);
-            (0 < after && after < count).then(|| blend(angles, after - 1, opposite))?.map(|other| [only(p), other])
+            (0 < after && after < count).then(|| blend(angles, after - 1, opposite, GAP))?.map(|other| [only(p), other])
         })
         .collect()
 }
@@ -47,11 +49,11 @@ pub(super) fn only(p: usize) -> Blend {
     [(p, 1.0), (p, 0.0)]
 }
 
-/// What would be at an angle between (or, for the seam, beyond) two neighbours.
-fn blend(angles: &[f64], before: usize, angle: f64) -> Option<Blend> {
+/// What would be at an angle between (or, for the seam, beyond) two neighbours that are at most so many degrees apart.
+fn blend(angles: &[f64], before: usize, angle: f64, widest: f64) -> Option<Blend> {
     let gap = angles[before + 1] - angles[before];
     let share = if gap > SAME { (angle - angles[before]) / gap } else { 0.0 };
-    (gap <= GAP).then_some([(before, 1.0 - share), (before + 1, share)])
+    (gap <= widest).then_some([(before, 1.0 - share), (before + 1, share)])
 }
 
 /// Blends at two angles half a turn apart.
@@ -63,9 +65,9 @@ fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
     }
     let (first, last) = (angles[0], angles[count - 1]);
     let seam = first + 180.0 - last;
-    if seam > 0.0 && seam <= GAP.min(2.5 * sinograms.step()) {
+    if seam > 0.0 && seam <= SEAM.min(2.5 * sinograms.step()) {
         // both ends are continued to the middle of the gap: what is wrong with that is wrong on both sides alike
-        let ends = [blend(angles, 0, first - seam / 2.0), blend(angles, count - 2, last + seam / 2.0)];
+        let ends = [blend(angles, 0, first - seam / 2.0, SEAM), blend(angles, count - 2, last + seam / 2.0, SEAM)];
         if let [Some(a), Some(b)] = ends {
             found.push([a, b]);
         }

@@ -286,7 +286,10 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> 
     let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();
     let pairs = (0..found.len()).flat_map(|a| (a + 1..found.len()).map(move |b| (a, b)));
     let best = pairs.filter(|&(a, b)| confirm(&found[a], &found[b])).min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    if let Some((a, b)) = best {
+    let contradicted = |(a, _): &(usize, usize)| {
+        found.iter().any(|f| f.verdict == Verdict::Ok && (f.value - found[*a].value).abs() > 2.0 * AGREEMENT)
+    };
+    if let Some((a, b)) = best.filter(|pair| !contradicted(pair)) {
         let doubt = |i: &usize| (found[*i].verdict != Verdict::Ok, found[*i].uncertainty);
         let answer = if doubt(&a) <= doubt(&b) { a } else { b };
         found.swap(0, answer);

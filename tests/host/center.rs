@@ -152,7 +152,8 @@ fn off_centre_whole_turns() {
 fn sharp_slices() {
     let scans: Vec<Scan> = (0..12).map(|seed| Scan::random(seed, 180.0, 0.1, false)).collect();
     let (median, worst, refused) = errors("half turn, sweep", &scans, one(Method::Sweep));
-    assert!(median <= 0.15 && worst <= 0.5 && refused <= 4);
+    // half of them are right, but not certain
+    assert!(median <= 0.05 && worst <= 0.15 && refused <= 6);
 }
 
 #[test]
@@ -226,8 +227,12 @@ fn methods_that_differ_are_refused_with_both_values() {
     }
     let found = auto(&scan.sinograms(), None).unwrap();
     let error = accept(&found).unwrap_err().to_string();
-    assert!(found.len() == 2 && (found[0].value - found[1].value).abs() > AGREEMENT, "{found:?}");
-    assert!(error.contains("ambiguous") && error.contains(&format!("vo {:.2}", found[1].value)), "{error}");
+    let of = |method| found.iter().find(|found| found.method == method).unwrap().value;
+    let [overlap, vo] = [Method::Overlap, Method::Vo].map(of);
+    assert!((overlap - vo).abs() > AGREEMENT, "{found:?}");
+    for named in ["ambiguous".to_owned(), format!("overlap {overlap:.2}"), format!("vo {vo:.2}")] {
+        assert!(error.contains(&named), "{error}");
+    }
 }
 
 #[test]
@@ -276,4 +281,34 @@ fn the_axis_of_whole_turns_near_an_end() {
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["center"]["method"], "overlap");
     assert!((report["center"]["value"].as_f64().unwrap() - scan.axis).abs() < 0.3, "{report}");
+}
+
+#[test]
+fn angles_that_the_ends_contradict_are_refused() {
+    let mut whole = Scan::random(2, 360.0, 0.1, false);
+    let mut half = Scan::random(2, 180.0, 0.1, false);
+    let (of_whole, of_half) = (whole.angles.len(), half.angles.len());
+    whole.angles = even_angles(0.0, 180.0, of_whole);
+    half.angles = even_angles(0.0, 360.0, of_half);
+    for (scan, instead) in [(whole, "--overall-angle 360"), (half, "--overall-angle 180")] {
+        for method in [None, Some(Method::Registration), Some(Method::Vo), Some(Method::Sweep)] {
+            let search = find(&scan.sinograms(), method, None).unwrap();
+            assert!(search.found.iter().all(|found| found.verdict == Verdict::Angles), "{search:?}");
+            assert!(search.note.unwrap().contains(instead), "{search:?}");
+            assert!(accept(&search.found).unwrap_err().to_string().contains("--overall-angle 360"));
+        }
+    }
+    // the sample moved half way: the ends are alike in no way, which is a note
+    let mut moved = Scan::random(2, 180.0, 0.1, false);
+    let (bins, count) = (moved.bins, moved.angles.len());
+    for row in &mut moved.rows {
+        row[(count - 3) * bins..].chunks_mut(bins).for_each(|values| values.iter_mut().for_each(|v| *v = 1.0));
+        row[(count - 3) * bins..].chunks_mut(bins).for_each(|values| values[bins / 5] = 40.0);
+    }
+    assert!(find(&moved.sinograms(), None, None).unwrap().note.unwrap().contains("the sample moved"));
+    // a round sample about the axis looks the same from everywhere
+    let rng = &mut ChaCha8Rng::seed_from_u64(5);
+    let disc = Ellipse { centre: [0.0; 2], half: [30.0; 2], tilt: 0.0, value: 1.0 };
+    let round = Scan::of(100, &[47.3; 120], even_angles(0.0, 180.0, 120), &[vec![disc]], 0.01, rng);
+    assert_eq!(find(&round.sinograms(), None, None).unwrap().note, None);
 }
