@@ -389,17 +389,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("preview.png");
         let ramp: Vec<f32> = (0..64 * 64).map(|i| (i % 64) as f32).collect();
+        let title = "a title that is longer than its panel is wide ".repeat(3);
         let wide = vec![f32::NAN; 400 * 80];
         write_preview(
             &path,
             &[
                 Panel { title: "Ramp", unit: "per mm", width: 64, height: 64, data: &ramp },
-                Panel { title: "a long title that cannot fit here at all, whatever happens, because it just goes on and on and on and on and on and on", unit: "", width: 400, height: 80, data: &wide },
+                Panel { title: &title, unit: "", width: 400, height: 80, data: &wide },
             ],
         )
         .unwrap();
         let (width, height, pixels) = read(&path);
-        assert_eq!((width, height), (10 + 768 + 10 + 1536 + 10, 34 + 768 + 10));
+        // the longer title is there to its end, the scale below
+        let letters = title.chars().count() * LETTER;
+        assert!(letters > 1536);
+        assert_eq!((width, height), (10 + 768 + 10 + letters + 10, 34 + 768 + 34));
         let at = |x: usize, y: usize| pixels[y * width + x];
         assert_eq!((at(0, 0), at(5, 400)), (BACKGROUND, BACKGROUND));
         // The ramp is enlarged twelvefold, black on the left and white on the right.
@@ -412,6 +416,8 @@ mod tests {
         // R, the first letter: its stem is two pixels wide and fourteen high.
         assert!((10..24).all(|y| at(10, y) == INK && at(11, y) == INK));
         assert_eq!(at(12, 14), BACKGROUND);
+        // 0 to 63 per mm, at the lower end
+        assert!((10..200).any(|x| at(x, height - 12) == INK) && (10..200).all(|x| at(x, height - 5) == BACKGROUND));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
@@ -423,7 +429,7 @@ mod tests {
         let panel = Panel { title: "1023.50", unit: "", width: 16, height: 16, data: &data };
         write_montage(&path, &[panel; 5]).unwrap();
         let (width, height, pixels) = read(&path);
-        assert_eq!((width, height), (10 + 3 * 266, 2 * (34 + 256 + 10)));
+        assert_eq!((width, height), (10 + 3 * 266, 2 * (34 + 256 + 34)));
         let at = |x: usize, y: usize| pixels[y * width + x];
         // three and two panels, nothing in the place of the sixth
         assert_eq!((at(20, 100), at(20, 400), at(286, 400), at(552, 100)), (128, 128, 128, 128));
@@ -472,7 +478,7 @@ mod tests {
         write_sections(&path, &panels).unwrap();
         let (width, height, pixels) = read(&path);
         // 7 times as large, and as high as the highest
-        assert_eq!((width, height), (10 + 2 * 710, 34 + 560 + 10));
+        assert_eq!((width, height), (10 + 2 * 710, 34 + 560 + 34));
         let at = |x: usize, y: usize| pixels[y * width + x];
         assert_eq!((at(10, 34), at(709, 593)), (0, 0));
         assert_eq!((at(720, 34), at(1419, 40), at(720, 41)), (255, 255, BACKGROUND));
@@ -484,7 +490,9 @@ mod tests {
         ];
         write_sections(&path, &panels).unwrap();
         let (width, height, _) = read(&path);
-        assert_eq!((width, height), (10 + 778 + 11, 34 + 768 + 10));
+        // below the thin one there is room for its scale
+        let scale = "1.000 to 1.000 ".len() * LETTER;
+        assert_eq!((width, height), (10 + 778 + scale + 10, 34 + 768 + 34));
         assert_eq!(write_sections(&path, &[]).unwrap_err().exit_code(), 5);
     }
 

@@ -15,10 +15,15 @@ fn the_command_and_reconstruct_agree() {
     assert!((report["center"]["value"].as_f64().unwrap() - 31.5).abs() < 0.1, "{report}");
 
     let (_, notes) = lab.ok("reco --sinograms sin --center auto --report r.json --output all");
-    assert!(notes.contains("bins found by registration"), "{notes}");
+    assert!(notes.contains("bins found by vo, uncertainty 0.0"), "{notes}");
     let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
     let found = &report["center"];
-    assert!(found["method"] == "registration" && found["confidence"].as_f64().unwrap() > 0.5, "{report}");
+    assert!(
+        found["method"] == "vo"
+            && found["confidence"].as_f64().unwrap() > 0.5
+            && found["uncertainty"].as_f64().unwrap() < 0.1,
+        "{report}"
+    );
     let value = found["value"].as_f64().unwrap();
     assert!((value - 31.5).abs() < 0.1);
     // found is as good as given, and the same for all shards
