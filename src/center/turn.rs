@@ -28,9 +28,11 @@ pub enum Ends {
 const REACH: f64 = 0.4;
 /// Where neighbouring projections differ by more than this, nothing can be told.
 const ALIKE: f64 = 0.3;
-/// Projections that differ by so many times what neighbours do, and this on top, may be neighbours.
-const TIMES: f64 = 3.0;
+/// Projections that differ by so many times more than neighbours do, and this on top, may be neighbours,
+const TIMES: f64 = 2.0;
 const MORE: f64 = 0.02;
+/// but never by more than this.
+const MOST: f64 = 0.15;
 /// Projections that differ by so many times that limit are none.
 const APART: f64 = 2.0;
 /// Axes that are so many bins apart are the same.
@@ -50,7 +52,7 @@ pub fn ends(sinograms: &Sinograms) -> Ends {
         median((0..STEPS.min(last)).map(|i| i * last / STEPS.min(last)).map(|p| differ(sinograms, p, p + 1)));
     let (middle, reach) = (default_axis(sinograms.bins), REACH * sinograms.bins as f64);
     let least = |pairs: &[[_; 2]]| compare(sinograms, pairs, middle - reach, middle + reach).bottom();
-    let limit = TIMES * neighbours + MORE;
+    let limit = neighbours + (TIMES * neighbours + MORE).min(MOST);
     let same = differ(sinograms, 0, last);
     let (mirrored_at, mirrored) = least(&[[only(0), only(last)]]);
     // half of the angles apart: opposite to each other where the scan is a whole turn
