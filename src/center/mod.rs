@@ -253,7 +253,8 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
 ///
 /// Whole turns: `overlap` and, where the sample is within the field of view, `vo` on one half; a sample that is cut off
 /// leaves `overlap` alone, whose many pairs confirm each other. Half a turn: `registration` and `vo`, `vo` alone where a few
-/// degrees are missing. Where these do not agree, `sweep` is asked, too, and the two that agree best are the answer.
+/// degrees are missing. Where these do not agree, `sweep` is asked, too, and the more certain one of the two that agree best
+/// is the answer, unless another clear one is elsewhere; or else the weighted mean of all, if they agree.
 ///
 /// # Errors
 /// As one method's.
@@ -356,8 +357,8 @@ pub struct Search {
     pub note: Option<&'static str>,
 }
 
-/// Searches the axis with one method or with those that suit the scan, of which two must agree, unless the first and last projections
-/// contradict the angles: then every verdict is [`Verdict::Angles`].
+/// Searches the axis with one method, or with those that suit the scan, of which two must agree. Where the first and last
+/// projections contradict the angles, every verdict is [`Verdict::Angles`].
 ///
 /// # Errors
 /// As one method's.
