@@ -183,3 +183,55 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let middle = values.len() / 2;
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of the data that all have the same cost.
+    fn curve(cost: impl Fn(f64) -> f64 + Sync) -> Minimum {
+        Curve::sample(10.0, 30.0, 0.5, |x| vec![[cost(x), 1.0]; 8]).minimum()
+    }
+
+    fn valley(at: f64) -> impl Fn(f64) -> f64 + Sync {
+        move |x: f64| 1.0 - 0.8 * (-(x - at).powi(2) / 2.0).exp()
+    }
+
+    #[test]
+    fn verdicts() {
+        let found = curve(valley(17.3));
+        assert!(found.verdict == Verdict::Ok && (found.at - 17.3).abs() < 0.02, "{found:?}");
+        assert!((found.confidence - 0.8).abs() < 0.05);
+        assert_eq!(curve(valley(9.0)).verdict, Verdict::Railed);
+        assert_eq!(curve(valley(32.0)).verdict, Verdict::Railed);
+        assert_eq!(curve(|_| 2.5).verdict, Verdict::Flat);
+        assert_eq!(curve(|_| 0.0).verdict, Verdict::Flat);
+        let jagged = |x: f64| 1.0 + 0.1 * ((7919.0 * x).sin() * 43758.5).fract();
+        assert_eq!(curve(jagged).verdict, Verdict::Flat);
+        let two = |x: f64| valley(14.0)(x).min(0.02 + valley(25.0)(x));
+        assert_eq!(curve(two).verdict, Verdict::Ambiguous);
+        let unequal = |x: f64| valley(14.0)(x).min(0.3 + 0.7 * valley(25.0)(x));
+        assert_eq!(curve(unequal).verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn parts_that_differ_make_uncertain() {
+        let of = |spread: f64| {
+            let part = |x: f64, i: i32| [valley(17.3 + spread * f64::from(2 * (i % 2) - 1))(x), 1.0];
+            Curve::sample(10.0, 30.0, 0.5, |x| (0..16).map(|i| part(x, i)).collect()).minimum()
+        };
+        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).moved_by(0.1).verdict == Verdict::Ok);
+        // the mean of 16 places that are 0.4 bins off, either way, is off by a tenth
+        let found = of(0.4);
+        assert!((0.05..0.15).contains(&found.uncertainty), "{found:?}");
+        assert_eq!(found.moved_by(0.2).verdict, Verdict::Uncertain);
+        let one = Curve::sample(10.0, 30.0, 0.5, |x| vec![[valley(17.3)(x), 1.0]]).minimum();
+        assert!(one.uncertainty.is_infinite() && one.moved_by(0.0).verdict == Verdict::Uncertain);
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
+        assert_eq!(median(std::iter::empty()), 0.0);
+    }
+}

@@ -12,7 +12,7 @@
 
 mod curve;
 mod mirror;
-pub mod sweep;
+mod sweep;
 mod turn;
 mod vo;
 

@@ -74,8 +74,7 @@ fn as_json(search: &Search, rows: &[usize]) -> String {
 /// Writes the slices of the middle row, and a picture of the same part of all.
 fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool) -> Result<String> {
     let mut axes = positions(range)?;
-    std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
-    let mut entries = std::fs::read_dir(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
+    let mut entries = std::fs::read_dir(directory).into_iter().flatten();
     if !overwrite && entries.next().is_some() {
         return Err(Error::output(directory, "--output: is not empty; add --overwrite or choose another directory"));
     }
@@ -85,6 +84,8 @@ fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool
     let mut part = None;
     let mut tiles: Vec<(f64, usize, Vec<f32>)> = Vec::with_capacity(axes.len());
     let row = trial_slices(job, &axes, |Trial { center, size, values }| {
+        // made when there is something to write: what is refused leaves nothing behind
+        std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
         let encoding = Encoding { dtype: Dtype::F32, range: None };
         write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &values, encoding, SOFTWARE)?;
         let part = *part.get_or_insert_with(|| Part::busiest(&values, size, side));

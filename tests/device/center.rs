@@ -65,4 +65,5 @@ fn trial_slices_are_named_by_their_axis() {
     lab.fails("center --sinograms sin --sweep 22..24:1 --output trials", 5, &["--overwrite"]);
     lab.fails("center --sinograms sin --sweep 40..50:1 --output other", 2, &["outside the detector"]);
     lab.fails("center --sinograms sin --sweep 22:24:1 --output other", 2, &["--sweep"]);
+    assert!(!lab.path("other").exists());
 }
