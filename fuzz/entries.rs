@@ -2,13 +2,14 @@
 //! the outcome is a result or an error, never a panic, and memory stays within bounds.
 
 use fbp::cli::{InputArgs, ReconstructArgs, ScanArgs};
-use fbp::config::{self, Job};
 use fbp::error::{Error, Result};
 use fbp::geometry::{self, AngleWeights};
-use fbp::io::{Stack, Target};
-use fbp::kernelgen::{KernelSpec, Problem};
+use fbp::kernel::{KernelSpec, Problem};
 use fbp::plan::{Scan, StackShape};
 use fbp::profile::Profile;
+use fbp::recipe::{self, Job};
+use fbp::sink::Target;
+use fbp::source::Stack;
 use std::io::Write;
 use tempfile::NamedTempFile;
 
@@ -58,7 +59,7 @@ pub fn profile(data: &[u8]) -> Result<()> {
 pub fn run(data: &[u8]) -> Result<()> {
     let file = file(data)?;
     let flags = ReconstructArgs { config: Some(file.path().to_owned()), dry_run: true, ..Default::default() };
-    let job = Job::new(config::merge(flags)?)?;
+    let job = Job::new(recipe::merge(flags)?)?;
     let even: Vec<f64> = (0..9).map(f64::from).collect();
     let stack = StackShape {
         slices: 64,
@@ -72,10 +73,10 @@ pub fn run(data: &[u8]) -> Result<()> {
     finite(&scan.geometry.weights);
     finite(&scan.geometry.axis);
     assert!(scan.slices.iter().all(|slice| scan.whole.contains(slice)));
-    let saved = config::run_file(&job.resolved)?;
+    let saved = recipe::run_file(&job.resolved)?;
     std::fs::write(file.path(), &saved).map_err(|e| Error::output(file.path(), e.to_string()))?;
-    let again = config::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;
-    assert_eq!(config::run_file(&again)?, saved, "a saved run is another one");
+    let again = recipe::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;
+    assert_eq!(recipe::run_file(&again)?, saved, "a saved run is another one");
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! One TOML file for each device, driver and version of the program. A file that is not there or makes no sense counts
 //! as empty; nothing depends on it but time.
 
-use crate::kernelgen::fnv1a;
+use crate::kernel::fnv1a;
 use crate::profile::DeviceFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Opening what a job reads.
 
-use crate::config::{Input, Job};
 use crate::error::Result;
-use crate::io::{Binning, Stack, Stacks, hdf5};
+use crate::recipe::{Input, Job};
+use crate::source::{Binning, Stack, Stacks, hdf5};
 
 /// Opens the data and their fields, and with `angles` those of an HDF5 file. `data` opens the TIFF files of the data by path
 /// and flag; it may wait for them. All are binned as the job wants.

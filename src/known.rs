@@ -1,7 +1,7 @@
 //! Kernels that a driver is known to get wrong: data, in `configs/known-failures.toml`.
 
 use crate::error::{Error, Result};
-use crate::kernelgen::KernelSpec;
+use crate::kernel::KernelSpec;
 use crate::profile::facts::DeviceKind;
 use crate::profile::{Algorithm, DeviceFacts, Interpolation, Sampler, Storage};
 use serde::Deserialize;
@@ -110,7 +110,7 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernelgen::Problem;
+    use crate::kernel::Problem;
     use crate::profile::facts::example;
     use crate::profile::{Mode, ProfileStore};
 

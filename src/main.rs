@@ -4,7 +4,7 @@ use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
 use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::report::results;
-use fbp::{commands, config, pipeline};
+use fbp::{commands, engine, recipe};
 use nix::sys::signal::{SigSet, Signal};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Reconstruct(args) => {
-            let job = config::Job::new(config::merge(*args)?)?;
-            pipeline::run(&job, &*cancelled_by_signals()?)
+            let job = recipe::Job::new(recipe::merge(*args)?)?;
+            engine::run(&job, &*cancelled_by_signals()?)
         }
         Command::Devices(args) => results(&commands::devices(&args)?),
         Command::Profiles { action } => results(&commands::profiles(&action)?),

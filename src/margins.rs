@@ -1,6 +1,6 @@
 //! How far a kernel's result may be from the `f64` reference, in one table, each value with its reason.
 
-use crate::kernelgen::{KernelSpec, Texel};
+use crate::kernel::{KernelSpec, Texel};
 use crate::profile::{Interpolation, Parameters, Storage};
 
 /// A bound on the relative error: root mean square of the difference over that of the reference.

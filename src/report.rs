@@ -2,8 +2,8 @@
 //!
 //! This is the only room that prints: results on stdout, the rest on stderr.
 
-use crate::config::ProgressKind;
 use crate::error::{Error, Result};
+use crate::recipe::ProgressKind;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::fs::File;

@@ -4,7 +4,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use fbp::io::Hdf5Input;
+use fbp::source::Hdf5Input;
 use hdf5_metno::types::{FixedAscii, VarLenUnicode};
 use hdf5_metno::{Dataset, File, H5Type};
 use std::fs;
@@ -445,7 +445,7 @@ fn a_file_that_changes_is_noticed() {
         builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
         drop((builder, new));
         let input = Hdf5Input { file: lab.path(name), ..Default::default() };
-        let stacks = fbp::io::hdf5::open(&input, true, 1 << 30).unwrap();
+        let stacks = fbp::source::hdf5::open(&input, true, 1 << 30).unwrap();
         let mut row = vec![0f32; WIDTH];
         stacks.data.read_rows(7, 1..2, &mut row).unwrap();
         assert_eq!(row, counts.projections.pages[7][WIDTH..2 * WIDTH]);

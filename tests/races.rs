@@ -7,11 +7,11 @@
 mod support;
 
 use fbp::device::{FoundDevice, enumerate};
+use fbp::engine::{Engine, Setup, open, texel_works};
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
-use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
+use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
-use fbp::pipeline::{Engine, Setup, open, texel_works};
 use fbp::profile::facts::ImageFormat;
 use fbp::profile::{DeviceFacts, Profile, ProfileStore};
 use fbp::spectrum::Filter;
@@ -234,7 +234,7 @@ fn planted_mistakes_are_reported() {
         shared[item] = item;
         values[item + 1] = shared[15 - item] + values[item + 2];
     }";
-    let source = KernelSource { entry: "planted", text: text.into(), ..fbp::kernelgen::generate_probe() };
+    let source = KernelSource { entry: "planted", text: text.into(), ..fbp::kernel::generate_probe() };
     let kernel = session.kernel(&session.build(&source).unwrap(), source.entry).unwrap();
     let values = session.constant_buffer(&[0f32; 16], "values").unwrap();
     let launch = session.launch(&kernel, source.entry).handle(&values).unwrap();

@@ -9,7 +9,7 @@ pub use reference::{Reads, Reference};
 
 use crate::error::Result;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernelgen::{KernelSpec, RowFilter};
+use crate::kernel::{KernelSpec, RowFilter};
 use crate::plan::human;
 use crate::profile::facts::DeviceFacts;
 use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};

@@ -1,7 +1,7 @@
 //! What a benchmarked kernel should have computed: known noise, and its back projection in `f64` at some pixels.
 
 use crate::geometry::{Geometry, cos_sin_degrees, slice_centre};
-use crate::kernelgen::KernelSpec;
+use crate::kernel::KernelSpec;
 use crate::profile::{Interpolation, OVERSAMPLE, Parameters};
 use rayon::prelude::*;
 use std::collections::BTreeSet;

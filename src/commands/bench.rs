@@ -2,15 +2,15 @@
 
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, plot, table};
 use crate::cli::BenchArgs;
-use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice};
+use crate::engine::{Bench, Measured};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem, RowFilter};
+use crate::kernel::{KernelSpec, Problem, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
-use crate::pipeline::{Bench, Measured};
 use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
+use crate::recipe::ProgressKind;
 use crate::report::Reporter;
 use std::str::FromStr;
 

@@ -2,11 +2,11 @@
 
 use crate::center::{self, Found, Search};
 use crate::cli::{CenterArgs, ReconstructArgs};
-use crate::config::{Job, parse_pair};
+use crate::engine::{SOFTWARE, Trial, sample, trial_slices};
 use crate::error::{Error, Result};
-use crate::io::{Dtype, Encoding, write_image};
 use crate::picture::{Panel, write_montage};
-use crate::pipeline::{SOFTWARE, Trial, sample, trial_slices};
+use crate::recipe::{Job, parse_pair};
+use crate::sink::{Dtype, Encoding, write_image};
 use serde_json::json;
 use std::path::Path;
 

@@ -4,14 +4,14 @@ use super::bench::{candidates, choices, measure};
 use crate::bench::{Protocol, Row, Verdict, Wanted};
 use crate::cache::{Remembered, Verdicts};
 use crate::cli::DoctorArgs;
-use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
+use crate::engine::{examine_rows, open, texel_works, unwritable};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem, RowFilter, Texel};
-use crate::pipeline::{examine_rows, open, texel_works, unwritable};
+use crate::kernel::{KernelSpec, Problem, RowFilter, Texel};
 use crate::profile::facts::ImageFormat;
 use crate::profile::{Choice, Profile, ProfileStore, Storage};
+use crate::recipe::ProgressKind;
 use crate::report::Reporter;
 use std::path::PathBuf;
 

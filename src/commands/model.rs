@@ -2,7 +2,7 @@
 
 use crate::cli::ModelArgs;
 use crate::error::{Error, Result};
-use crate::kernelgen::Problem;
+use crate::kernel::Problem;
 use crate::model::{Row, of_paper, of_profile, table, table_15};
 use crate::profile::ProfileStore;
 

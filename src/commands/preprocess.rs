@@ -2,12 +2,13 @@
 
 use super::refuse_filled;
 use crate::cli::{PreprocessArgs, ReconstructArgs};
-use crate::config::{Input, Job};
+use crate::engine::SOFTWARE;
 use crate::error::{Error, Result};
 use crate::input;
-use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target};
-use crate::pipeline::SOFTWARE;
-use crate::preprocess::Preparation;
+use crate::recipe::{Input, Job};
+use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
+use crate::source::Stack;
+use crate::steps::Preparation;
 use rayon::prelude::*;
 use std::time::Instant;
 

@@ -4,17 +4,17 @@ use super::bench::{protocol, wanted};
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, scientific, three_digits};
 use crate::cache;
 use crate::cli::TuneArgs;
-use crate::config::{ProgressKind, parse_time};
 use crate::device::{self, DeviceSelector, FoundDevice};
+use crate::engine::{Bench, Wish};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem, RowFilter};
+use crate::kernel::{KernelSpec, Problem, RowFilter};
 use crate::margins::margin;
 use crate::model;
-use crate::pipeline::{Bench, Wish};
 use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{
     Algorithm, Choice, Interpolation, Mode, Offer, Profile, ProfileStore, SLICE_MODES, tuned_directory,
 };
+use crate::recipe::{ProgressKind, parse_time};
 use crate::report::Reporter;
 use crate::tune::{
     Candidate, Entry, Identity, Log, Outcome, Point, Predict, Reach, Search, Side, Space, Stamp, changes, compose,

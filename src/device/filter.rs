@@ -3,7 +3,7 @@
 use super::session::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft::{self, HostFilter, RowTransform};
-use crate::kernelgen::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, TILE, generate_filter};
+use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, TILE, generate_filter};
 use crate::profile::Storage;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;

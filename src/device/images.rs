@@ -2,7 +2,7 @@
 
 use super::{Session, cl_error};
 use crate::error::Result;
-use crate::kernelgen;
+use crate::kernel;
 use crate::profile::facts::{ChannelType, Channels, ImageFormat};
 use half::f16;
 use opencl3::context::Context;
@@ -96,7 +96,7 @@ pub(super) fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
         Ok(image) => image,
         Err(_) => return Ok(false),
     };
-    let program = session.build(&kernelgen::generate_probe())?;
+    let program = session.build(&kernel::generate_probe())?;
     let kernel = session.kernel(&program, "probe_image")?;
     let positions = session.constant_buffer(&at, "probe positions")?;
     let values = session.buffer::<[f32; 4]>(2 * at.len(), CL_MEM_WRITE_ONLY, "probe values")?;

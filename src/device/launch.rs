@@ -4,7 +4,7 @@ use super::fault;
 use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::geometry::{Geometry, Offset, slice_centre};
-use crate::kernelgen::KernelSpec;
+use crate::kernel::KernelSpec;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};

@@ -2,7 +2,7 @@
 
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSource, Texel};
+use crate::kernel::{KernelSource, Texel};
 use crate::profile::facts::{DeviceFacts, DeviceKind, ImageFormat};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;

@@ -4,7 +4,7 @@
 use super::RowTransform;
 use crate::device::Session;
 use crate::error::Result;
-use crate::kernelgen::Padding;
+use crate::kernel::Padding;
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use rayon::prelude::*;

@@ -4,7 +4,7 @@
 //! block's pixels and slices, work of an item over the item's, work of a pixel over its slices. The other families are
 //! counted in the same way from their files in `cl/`.
 
-use crate::kernelgen::{KernelSpec, Matrix, Texel};
+use crate::kernel::{KernelSpec, Matrix, Texel};
 use crate::profile::facts::ChannelType;
 use crate::profile::{
     Alu, Cache, Common, Hybrid, Interpolation, OVERSAMPLE, Offsets, Parameters, Rounding, Sampler, Storage, Tensor,

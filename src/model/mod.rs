@@ -9,7 +9,7 @@ mod load;
 pub use load::{Load, local_memory, paper_kernel};
 
 use crate::bench::markdown;
-use crate::kernelgen::{KernelSpec, Problem, Texel};
+use crate::kernel::{KernelSpec, Problem, Texel};
 use crate::profile::{DeviceFacts, Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
-use crate::kernelgen::Texel;
+use crate::kernel::Texel;
 use crate::profile::facts::example;
 use crate::profile::{ProfileStore, facts};
 

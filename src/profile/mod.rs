@@ -678,7 +678,7 @@ pub struct Tuned {
     /// Of the program that tuned.
     pub version: String,
     pub date: String,
-    /// Keys of the generated sources that `[[auto]]` leads to, see [`crate::kernelgen::auto_keys`].
+    /// Keys of the generated sources that `[[auto]]` leads to, see [`crate::kernel::auto_keys`].
     pub keys: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use super::{Choice, DeviceFacts, Profile, choose};
 use crate::cache;
 use crate::error::{Error, Result};
-use crate::kernelgen::auto_keys;
+use crate::kernel::auto_keys;
 use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).
@@ -157,7 +157,7 @@ pub fn tuned_directory() -> Option<PathBuf> {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.display().to_string();
-    let text = crate::io::read_text(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+    let text = crate::files::read_text(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
     Profile::parse(&text, &name)
 }
 

@@ -11,7 +11,7 @@ pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
 use crate::bench::{Reads, markdown, scientific, three_digits};
 use crate::error::Result;
-use crate::kernelgen::{KernelSpec, auto_keys, fnv1a};
+use crate::kernel::{KernelSpec, auto_keys, fnv1a};
 use crate::margins::{margin, tie};
 use crate::profile::facts::DeviceFacts;
 use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, Offer, Profile, Tuned};

@@ -7,7 +7,7 @@
 
 use super::space::{Point, Reach, Space};
 use crate::error::Result;
-use crate::kernelgen::KernelSpec;
+use crate::kernel::KernelSpec;
 use crate::profile::Algorithm;
 use std::collections::{HashSet, VecDeque};
 
@@ -157,7 +157,7 @@ fn family(candidate: &Candidate) -> Algorithm {
 mod tests {
     use super::super::space::{changes, describe};
     use super::*;
-    use crate::kernelgen::Problem;
+    use crate::kernel::Problem;
     use crate::profile::{Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Vector};
 
     fn cpu() -> Profile {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kernelgen::{Problem, auto_keys};
+use crate::kernel::{Problem, auto_keys};
 use crate::profile::facts::example;
 use crate::profile::{
     Algorithm, Alu, Common, Parameters, ProfileStore, Sampler, Standard, Storage, Tensor, Texture, Vector,

@@ -2,7 +2,7 @@
 //! that looks like a result.
 
 use crate::support::cli::{F32, Lab, Pages, SMALL, Scan, text};
-use fbp::io::{Dtype, Encoding, write_image};
+use fbp::sink::{Dtype, Encoding, write_image};
 use predicates::prelude::*;
 use serde_json::{Value, json};
 use std::fs;

@@ -2,7 +2,7 @@
 //!
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test host golden` and look at the difference in git.
 
-use fbp::kernelgen::{
+use fbp::kernel::{
     FILES, KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel, generate_filter, generate_probe,
 };
 use fbp::profile::ProfileStore;

@@ -1,7 +1,8 @@
 //! TIFF stacks in and out: made by hand here, so that every layout and every damage is at hand.
 
 use fbp::error::Error;
-use fbp::io::{Dtype, Encoding, Present, SampleType, SliceWriter, Stack, Target, write_image};
+use fbp::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+use fbp::source::{SampleType, Stack};
 use half::f16;
 use std::fs;
 use std::io::Cursor;

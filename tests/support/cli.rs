@@ -2,8 +2,9 @@
 //! failure.
 
 use assert_cmd::Command;
-use fbp::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, write_image};
 use fbp::phantom::{Kind, Phantom};
+use fbp::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+use fbp::source::Stack;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -2,7 +2,7 @@
 //! It shares no code with the program but the types that it is given.
 
 use fbp::bench::Reads;
-use fbp::kernelgen::KernelSpec;
+use fbp::kernel::KernelSpec;
 use fbp::margins::TIE;
 use std::f64::consts::PI;
 

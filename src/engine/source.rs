@@ -1,0 +1,330 @@
+//! Where sinograms come from, and what is done to slices before they are written.
+
+use super::record::digest;
+use crate::error::{Error, Result};
+use crate::files::read_text;
+use crate::geometry::{parse_angles, parse_numbers, slice_centre};
+use crate::input;
+use crate::plan::{Scan, StackShape};
+use crate::recipe::{AngleSource, Input, Job};
+use crate::report::Reporter;
+use crate::source::{SampleType, Stack, Watch, wait};
+use crate::steps::{Preparation, widened};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Least and most rows of a projection that a filter across rows takes at once: few are mostly borders, many are much
+/// memory.
+const LEAST_BLOCK: usize = 16;
+const MOST_BLOCK: usize = 128;
+
+/// The stack, its correction and the scan that it holds.
+pub(super) struct Source {
+    pub stack: Stack,
+    pub preparation: Preparation,
+    sinograms: bool,
+    shape: StackShape,
+    pub scan: Scan,
+    /// Rows of projections that are filtered together, if they are filtered across rows.
+    block: Option<usize>,
+    /// The block that was filtered last: its rows, and their sinograms.
+    filtered: Mutex<(Vec<usize>, Vec<f32>)>,
+}
+
+impl Source {
+    /// Opens the input, when it has arrived, reads the text files beside it, and checks that all fits together.
+    pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
+        let sinograms = matches!(job.input, Input::Sinograms(_));
+        let text = |path: &Path, flag: &str| -> Result<(String, String)> {
+            let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
+            Ok((text, format!("{flag} {}", path.display())))
+        };
+        let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
+            let (text, what) = text(path, flag)?;
+            parse_numbers(&text, &what)
+        };
+        let angles = match &job.angles {
+            AngleSource::File(file) => {
+                let (text, what) = text(file, "--angles")?;
+                let (angles, note) = parse_angles(&text, &what)?;
+                note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
+                Some(angles)
+            }
+            AngleSource::Hdf5(_) | AngleSource::Even { .. } => None,
+        };
+        let mut stacks = input::open(job, matches!(job.angles, AngleSource::Hdf5(_)), |path, flag| match job.watch {
+            None => Stack::open(path, flag),
+            Some(patience) => {
+                let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
+                let watch = Watch { patience, pages: job.expect.or(of_angles) };
+                await_stack(path, flag, watch, reporter, cancelled)
+            }
+        })?;
+        let angles = angles.or(stacks.angles.take());
+        let stack = &stacks.data;
+        for note in stack.notes() {
+            reporter.note(&format!("note: {note}"));
+        }
+        let shifts = job.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        let (slices, projections) = match sinograms {
+            true => (stack.len(), stack.height()),
+            false => (stack.height(), stack.len()),
+        };
+        let shape = StackShape { slices, projections, bins: stack.width(), binning: job.binning, angles, shifts };
+        let mut scan = Scan::new(job, &shape)?;
+        for note in &scan.notes {
+            reporter.note(&format!("note: {note}"));
+        }
+        match (&stacks.flats, &stacks.darks) {
+            (Some(_), None) => {
+                let hdf5 = matches!(job.input, Input::Hdf5 { .. });
+                let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
+                reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+            }
+            (None, Some(_)) => reporter.note("note: there are dark fields and no flat fields: nothing is corrected"),
+            _ => {}
+        }
+        // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
+        let phase = job.preprocess.phase.map_or(0, |paganin| paganin.halo());
+        let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
+        let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
+        let block_rows = block.map_or(0, |block| block.min(stack.height()));
+        let preparation = Preparation::open(job, &stacks, &scan.used, block.unwrap_or(1))?;
+        for (name, value) in preparation.describe() {
+            reporter.detail(&format!("{name:<16}{value}"));
+        }
+        if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
+            reporter.note(&format!(
+                "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
+                 --projections with --flats and --darks, or --hdf5, makes attenuations of them, --minus-log does of \
+                 transmissions",
+                stack.title()
+            ));
+        }
+        // every thread takes the stripes out of a sinogram of its own
+        let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
+        let stripes = threads * preparation.memory(scan.used.len());
+        scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
+        scan.cached = stacks.held;
+        Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
+    }
+
+    /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
+    pub fn fingerprint(&self) -> String {
+        let fields = self.preparation.correction.fields.as_ref().map_or("", |fields| &fields.fingerprint);
+        digest([&self.stack.fingerprint(), fields])
+    }
+
+    /// The same data with the axis of another job.
+    pub fn with_axis_of(self, job: &Job) -> Result<Source> {
+        let scan = Scan { held: self.scan.held, cached: self.scan.cached, ..Scan::new(job, &self.shape)? };
+        Ok(Source { scan, ..self })
+    }
+
+    /// Values of one sinogram.
+    pub fn sinogram_len(&self) -> usize {
+        self.scan.geometry.projections() * self.scan.geometry.bins
+    }
+
+    /// Of these the ones that the detector saw.
+    fn detector_len(&self) -> usize {
+        self.scan.geometry.projections() * self.stack.width()
+    }
+
+    /// Room for what the detector saw of every sinogram of `out`, at its beginning.
+    fn seen<'a>(&self, out: &'a mut [f32]) -> impl IndexedParallelIterator<Item = &'a mut [f32]> {
+        let seen = self.detector_len();
+        out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
+    }
+
+    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan.
+    pub fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
+        let mut out = vec![0f32; which.len() * self.sinogram_len()];
+        self.read_into(which, &mut out)?;
+        Ok(out)
+    }
+
+    /// The same into `out`, which has room for exactly these.
+    pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+        self.read_lines(which, out)?;
+        self.seen(out).for_each(|sinogram| self.preparation.sinogram(sinogram));
+        if let Some(field) = &self.scan.field {
+            out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
+        }
+        Ok(())
+    }
+
+    /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.
+    pub fn read_seen(&self, which: &[usize]) -> Result<Vec<f32>> {
+        let mut out = vec![0f32; which.len() * self.sinogram_len()];
+        self.read_lines(which, &mut out)?;
+        let seen = self.detector_len();
+        Ok(out.chunks(self.sinogram_len()).flat_map(|sinogram| &sinogram[..seen]).copied().collect())
+    }
+
+    /// What the detector saw, at the beginning of each sinogram of `out`.
+    fn read_lines(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+        match self.sinograms {
+            true => self.read_sinograms(which, out),
+            false => self.read_projections(which, out),
+        }
+    }
+
+    fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.height());
+        self.seen(out).zip(which).try_for_each(|(sinogram, &slice)| -> Result<()> {
+            if used.len() == total {
+                self.stack.read_rows(slice, 0..total, sinogram)?;
+            } else {
+                let mut all = vec![0f32; total * bins];
+                self.stack.read_rows(slice, 0..total, &mut all)?;
+                for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
+                    row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
+                }
+            }
+            for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
+                self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total);
+            }
+            Ok(())
+        })
+    }
+
+    fn read_projections(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+        match self.block {
+            None => self.turn_projections(which, out.chunks_mut(self.sinogram_len()))?,
+            Some(block) => {
+                // slices in order: most are in the block that was filtered last
+                let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+                for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
+                    let first = slice / block * block;
+                    let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
+                    if filtered.0 != rows {
+                        filtered.0.clear();
+                        filtered.1.resize(rows.len() * self.detector_len(), 0.0);
+                        self.turn_projections(&rows, filtered.1.chunks_mut(self.detector_len()))?;
+                        filtered.0 = rows;
+                    }
+                    let seen = self.detector_len();
+                    let at = (slice - first) * seen;
+                    sinogram[..seen].copy_from_slice(&filtered.1[at..at + seen]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
+    fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<()> {
+        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.len());
+        let (halo, height) = (self.preparation.halo(), self.stack.height());
+        let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
+        for sinogram in out {
+            for (rows, row) in rows_of.iter_mut().zip(sinogram.chunks_mut(bins)) {
+                rows.push(row);
+            }
+        }
+        // rows next to each other together, others one by one
+        let spans = match span_of(which) {
+            span if span.len() == which.len() => vec![span],
+            _ => which.iter().map(|&z| z..z + 1).collect(),
+        };
+        rows_of.into_par_iter().zip(used).try_for_each_init(Vec::new, |band, (rows, &p)| -> Result<()> {
+            let mut rows = rows.into_iter();
+            for span in &spans {
+                let read = widened(span, halo, height);
+                band.resize(read.len() * bins, 0.0);
+                self.stack.read_rows(p, read.clone(), band)?;
+                self.preparation.projection(band, read.clone(), span.clone(), p, total);
+                let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
+                wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Level of what looks like counts of a detector that nothing makes attenuations of: the median of a row in the middle of
+/// unsigned integers, if it is in the thousands.
+fn counts(stack: &Stack, preparation: &Preparation, scan: &Scan, sinograms: bool) -> Option<f32> {
+    const LEAST: f32 = 1000.0;
+    let unsigned = matches!(stack.sample(), SampleType::U16 | SampleType::U32);
+    if !unsigned || preparation.correction.fields.is_some() || preparation.correction.minus_log {
+        return None;
+    }
+    let (slice, projection) = (*scan.slices.get(scan.slices.len() / 2)?, *scan.used.get(scan.used.len() / 2)?);
+    let (page, at) = if sinograms { (slice, projection) } else { (projection, slice) };
+    let mut row = vec![0f32; stack.width()];
+    // a file that cannot be read is an error when it is needed
+    stack.read_rows(page, at..at + 1, &mut row).ok()?;
+    let (_, median, _) = row.select_nth_unstable_by(stack.width() / 2, f32::total_cmp);
+    Some(*median).filter(|level| *level >= LEAST)
+}
+
+/// Waits for a stack, and tells how many files are there whenever more have come.
+fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Stack> {
+    let mut before = None;
+    wait(path, flag, watch, |files| {
+        if cancelled.load(Relaxed) {
+            return Err(Error::Interrupted("interrupted while waiting for files; nothing was written".into()));
+        }
+        if before.replace(files) != Some(files) {
+            let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();
+            reporter.detail(&format!("waiting for {flag}: {files}{of} files are there"));
+        }
+        Ok(())
+    })
+}
+
+/// From the first to the last of ascending numbers.
+fn span_of(numbers: &[usize]) -> Range<usize> {
+    match (numbers.first(), numbers.last()) {
+        (Some(&first), Some(&last)) => first..last + 1,
+        _ => 0..0,
+    }
+}
+
+/// What is done to a slice after the device: length unit and mask.
+pub(super) struct Finish {
+    factor: f32,
+    /// Radius in pixels, squared.
+    radius2: Option<f64>,
+}
+
+impl Finish {
+    pub fn new(job: &Job, scan: &Scan) -> Self {
+        Finish {
+            factor: job.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
+            radius2: job.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
+        }
+    }
+
+    pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {
+        if self.factor != 1.0 {
+            slice.iter_mut().for_each(|v| *v *= self.factor);
+        }
+        if self.radius2.is_some() {
+            for (y, row) in slice.chunks_mut(scan.geometry.roi.width).enumerate() {
+                let inside = self.inside(scan, y);
+                row[..inside.start].fill(0.0);
+                row[inside.end..].fill(0.0);
+            }
+        }
+    }
+
+    /// Columns of a row of the region that the mask leaves, next to each other as they are in a circle.
+    pub fn inside(&self, scan: &Scan, y: usize) -> Range<usize> {
+        let (roi, centre) = (scan.geometry.roi, slice_centre(scan.geometry.size));
+        let Some(radius2) = self.radius2 else { return 0..roi.width };
+        let dy = (roi.y + y) as f64 - centre;
+        let within = |&x: &usize| {
+            let dx = (roi.x + x) as f64 - centre;
+            dx * dx + dy * dy <= radius2
+        };
+        let start = (0..roi.width).find(within).unwrap_or(0);
+        let end = (start..roi.width).rfind(within).map_or(start, |last| last + 1);
+        start..end
+    }
+}
