@@ -1,0 +1,47 @@
+//! `fbp bench`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    pub profile: Vec<String>,
+    /// Only these families of kernels
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub algorithm: Vec<String>,
+    /// Only these interpolations: linear, nearest
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub interpolation: Vec<String>,
+    /// Only these modes: precise, fast
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    pub mode: Vec<String>,
+    /// Only kernels of so many slices: 1, 2, 4, 8, 16, 32 or 64
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub slices_per_pass: Vec<String>,
+    /// Side of a slice in pixels
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    pub size: usize,
+    /// Detector bins [default: size]
+    #[arg(long, value_name = "N")]
+    pub bins: Option<usize>,
+    /// Projections [default: size]
+    #[arg(long, value_name = "N")]
+    pub projections: Option<usize>,
+    /// Timed passes of each kernel, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub passes: usize,
+    /// JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the speeds as bars
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Say nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
