@@ -3,14 +3,15 @@
 //! This is the only room that prints: results on stdout, the rest on stderr.
 
 use crate::error::{Error, Result};
-use crate::recipe::ProgressKind;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use strum::{Display, EnumString, VariantNames};
 
 /// Writes results to stdout. A reader that has seen enough (`| head`) is no error.
 ///
@@ -22,6 +23,20 @@ pub fn results(text: &str) -> Result<()> {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(format!("standard output: {e}"))),
         _ => Ok(()),
     }
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum ProgressKind {
+    /// A bar on a terminal, plain lines elsewhere.
+    #[default]
+    Auto,
+    Bar,
+    Plain,
+    Json,
+    None,
 }
 
 /// Prints for people, as much as they asked for, and appends the same to a log file.

@@ -1,11 +1,12 @@
 //! `--shard`: the share of a run's slices that one of several jobs computes.
 
+use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::ops::Range;
 
 /// Share `index` of `count`, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     pub index: usize,
     pub count: usize,

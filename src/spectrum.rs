@@ -5,16 +5,19 @@
 //! The other filters are that ramp times a window of `u = f / (cutoff * f_Nyquist)`; windows end at `u = 1`
 //! (the Butterworth window, order 4, falls off smoothly and has `1/2` there).
 
-use crate::error::{Error, Result};
 use rustfft::{FftPlanner, num_complex::Complex};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumString, VariantNames};
 
 /// The named filters, as in silx, nabu and ASTRA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Filter {
     #[default]
+    #[strum(to_string = "ramp", serialize = "ramlak", serialize = "ram-lak")]
+    #[serde(alias = "ramlak", alias = "ram-lak")]
     Ramp,
     SheppLogan,
     Cosine,
@@ -27,32 +30,6 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// Every filter, in the order that `--help` lists them.
-    pub const ALL: [Filter; 8] = [
-        Filter::Ramp,
-        Filter::SheppLogan,
-        Filter::Cosine,
-        Filter::Hamming,
-        Filter::Hann,
-        Filter::Parzen,
-        Filter::Butterworth,
-        Filter::None,
-    ];
-
-    /// The name that `--filter` takes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Filter::Ramp => "ramp",
-            Filter::SheppLogan => "shepp-logan",
-            Filter::Cosine => "cosine",
-            Filter::Hamming => "hamming",
-            Filter::Hann => "hann",
-            Filter::Parzen => "parzen",
-            Filter::Butterworth => "butterworth",
-            Filter::None => "none",
-        }
-    }
-
     /// The window at `u = f / (cutoff * f_Nyquist) >= 0`.
     fn window(self, u: f64) -> f64 {
         if u > 1.0 && self != Filter::Butterworth {
@@ -71,26 +48,6 @@ impl Filter {
             Filter::Parzen => 2.0 * (1.0 - u).powi(3),
             Filter::Butterworth => 1.0 / (1.0 + u.powi(8)),
         }
-    }
-}
-
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Filter {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if matches!(text, "ramlak" | "ram-lak") {
-            return Ok(Filter::Ramp);
-        }
-        Filter::ALL.into_iter().find(|filter| filter.name() == text).ok_or_else(|| {
-            let names = Filter::ALL.map(Filter::name).join(", ");
-            Error::usage(format!("--filter: unknown filter `{text}`; it is one of {names}"))
-        })
     }
 }
 

@@ -22,6 +22,7 @@ use turn::{Ends, Turn, ends};
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
 use curve::{CLEAR, median};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,7 +42,8 @@ const AIR: f64 = 0.1;
 pub const NARROWEST: f64 = 4.0;
 
 /// How the axis is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Projections half a turn apart, one of them mirrored, near the middle of the detector.
     Registration,

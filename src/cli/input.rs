@@ -1,5 +1,7 @@
 //! Flags about the data.
 
+use super::words;
+use crate::steps::FieldMode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -41,8 +43,8 @@ pub struct InputArgs {
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
     pub darks: Option<String>,
     /// How several flats or darks become one [default: mean]
-    #[arg(long, value_name = "MODE", value_parser = ["mean", "median"], help_heading = "Input (exactly one of the first three)")]
-    pub field_mode: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = words::<FieldMode>(), help_heading = "Input (exactly one of the first three)")]
+    pub field_mode: Option<FieldMode>,
     /// Take -log of the transmission [default: on with flats]
     #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first three)")]
     #[serde(skip_serializing_if = "Not::not")]

@@ -1,4 +1,4 @@
-//! The command line, as a declaration. Nothing here knows the rest of the crate.
+//! The command line, as a declaration. Of the rest of the crate it knows the words that flags take.
 
 mod bench;
 mod center;
@@ -34,8 +34,13 @@ pub use scan::ScanArgs;
 pub use steps::StepArgs;
 pub use tune::TuneArgs;
 
+use crate::spectrum::Filter;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
+use std::error::Error;
+use std::str::FromStr;
+use strum::VariantNames;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -100,6 +105,22 @@ With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pi
         /// The shell to complete for
         shell: clap_complete::Shell,
     },
+}
+
+/// Takes the words of an enum, and lists them in the help.
+fn words<T>() -> impl TypedValueParser<Value = T>
+where
+    T: VariantNames + FromStr<Err: Error + Send + Sync> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(T::VARIANTS).try_map(|word| T::from_str(&word))
+}
+
+/// The filters, of which the first has other names, too.
+fn filters() -> impl TypedValueParser<Value = Filter> {
+    let name = |name: &&'static str| PossibleValue::new(*name);
+    let mut names: Vec<PossibleValue> = Filter::VARIANTS.iter().map(name).collect();
+    names[0] = names[0].clone().aliases(["ramlak", "ram-lak"]);
+    PossibleValuesParser::new(names).try_map(|word| Filter::from_str(&word))
 }
 
 /// Text in a run file: a string, or a number or list written without quotes.

@@ -1,6 +1,12 @@
 //! `fbp reconstruct`, and the keys of a run file.
 
-use super::{InputArgs, ScanArgs, StepArgs, Text};
+use super::{filters, words, InputArgs, ScanArgs, StepArgs, Text};
+use crate::geometry::AngleWeights;
+use crate::kernel::Padding;
+use crate::profile::{Interpolation, Mode};
+use crate::report::ProgressKind;
+use crate::sink::Dtype;
+use crate::spectrum::Filter;
 use clap::{ArgAction, Args};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -22,8 +28,8 @@ pub struct ReconstructArgs {
     pub scan: ScanArgs,
 
     /// Weight of each projection [default: spacing]
-    #[arg(long, value_name = "SCHEME", value_parser = ["spacing", "uniform"], help_heading = "Geometry")]
-    pub angle_weights: Option<String>,
+    #[arg(long, value_name = "SCHEME", value_parser = words::<AngleWeights>(), help_heading = "Geometry")]
+    pub angle_weights: Option<AngleWeights>,
     /// Rotation axis in bins, counted from the centre of bin 0; auto or auto:METHOD searches it [default: (bins - 1) / 2]
     #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
     pub center: Option<Text>,
@@ -48,15 +54,15 @@ pub struct ReconstructArgs {
     #[serde(flatten)]
     pub steps: StepArgs,
 
-    /// ramp, shepp-logan, cosine, hamming, hann, parzen, butterworth or none [default: ramp]
-    #[arg(long, value_name = "NAME", help_heading = "Filtering")]
-    pub filter: Option<String>,
+    /// Filter of rows [default: ramp]
+    #[arg(long, value_name = "NAME", value_parser = filters(), help_heading = "Filtering")]
+    pub filter: Option<Filter>,
     /// Where the filter ends, in units of the Nyquist frequency [default: 1]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Filtering")]
     pub filter_cutoff: Option<f64>,
     /// What continues a row beyond the detector [default: edge]
-    #[arg(long, value_name = "KIND", value_parser = ["edge", "zero", "mirror"], help_heading = "Filtering")]
-    pub padding: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = words::<Padding>(), help_heading = "Filtering")]
+    pub padding: Option<Padding>,
 
     /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several with commas between them, `/N` behind
     /// one cuts it in N equal devices [default: best GPU, else CPU]
@@ -70,12 +76,12 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "NAME", help_heading = "Back projection")]
     pub algorithm: Option<String>,
     /// Between two bins [default: linear]
-    #[arg(long, value_name = "KIND", value_parser = ["linear", "nearest"], help_heading = "Back projection")]
-    pub interpolation: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = words::<Interpolation>(), help_heading = "Back projection")]
+    pub interpolation: Option<Interpolation>,
     /// fast allows sinograms stored as half and the texture units' weights of 8 bits: within 4e-3 of the interpolation's
     /// rule [default: precise]
-    #[arg(long, value_name = "MODE", value_parser = ["precise", "fast"], help_heading = "Back projection")]
-    pub mode: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = words::<Mode>(), help_heading = "Back projection")]
+    pub mode: Option<Mode>,
     /// Slices that one kernel run reconstructs side by side: auto, 1, 2, 4, 8, 16, 32 or 64 [default: auto]
     #[arg(long, value_name = "N", help_heading = "Back projection")]
     pub slices_per_pass: Option<Text>,
@@ -93,14 +99,13 @@ pub struct ReconstructArgs {
     #[arg(long, short, value_name = "PATH", help_heading = "Output")]
     pub output: Option<String>,
     /// Sample type of the slices [default: f32]
-    #[arg(long, value_name = "TYPE", value_parser = ["f32", "f16", "u16", "u8"], help_heading = "Output")]
-    pub dtype: Option<String>,
+    #[arg(long, value_name = "TYPE", value_parser = words::<Dtype>(), help_heading = "Output")]
+    pub dtype: Option<Dtype>,
     /// Values that become the smallest and largest integer, for u16 and u8
     #[arg(
         long,
         value_name = "MIN,MAX",
         allow_hyphen_values = true,
-        conflicts_with = "percentile",
         help_heading = "Output"
     )]
     pub range: Option<Text>,
@@ -124,7 +129,7 @@ pub struct ReconstructArgs {
     #[serde(skip_serializing_if = "Not::not")]
     pub overwrite: bool,
     /// Keep the slices that are there, whole and of this very run; do the others
-    #[arg(long, conflicts_with = "overwrite", help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     #[serde(skip_serializing_if = "Not::not")]
     pub resume: bool,
 
@@ -156,8 +161,8 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "I/N", help_heading = "Running")]
     pub shard: Option<Text>,
     /// Progress on stderr [default: auto: a bar on a terminal, plain lines elsewhere]
-    #[arg(long, value_name = "KIND", value_parser = ["auto", "bar", "plain", "json", "none"], help_heading = "Running")]
-    pub progress: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = words::<ProgressKind>(), help_heading = "Running")]
+    pub progress: Option<ProgressKind>,
     /// Append messages to a file, too
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub log: Option<PathBuf>,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[serde(rename_all = "kebab-case", default)]
 pub struct ScanArgs {
     /// One angle in degrees a line ('#' starts a comment)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["overall_angle", "start_angle"], help_heading = "Geometry")]
+    #[arg(long, value_name = "FILE", help_heading = "Geometry")]
     pub angles: Option<PathBuf>,
     /// Angle in degrees that the projections are spread over, end excluded [default: 180, or the angles of --hdf5]
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]

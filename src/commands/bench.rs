@@ -10,8 +10,7 @@ use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
 use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
-use crate::recipe::ProgressKind;
-use crate::report::Reporter;
+use crate::report::{ProgressKind, Reporter};
 use std::str::FromStr;
 
 /// Sides, bins and projections up to here keep every product of them in 64 bits.

@@ -5,8 +5,7 @@ use crate::device;
 use crate::error::Result;
 use crate::plan::human;
 use crate::profile::ProfileStore;
-use crate::recipe::ProgressKind;
-use crate::report::Reporter;
+use crate::report::{ProgressKind, Reporter};
 use serde_json::json;
 
 /// `fbp devices`: a table, or JSON.

@@ -11,8 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{KernelSpec, Problem, RowFilter, Texel};
 use crate::profile::facts::ImageFormat;
 use crate::profile::{Choice, Profile, ProfileStore, Storage};
-use crate::recipe::ProgressKind;
-use crate::report::Reporter;
+use crate::report::{ProgressKind, Reporter};
 use std::path::PathBuf;
 
 /// The text for stdout, and whether all that is offered is right.

@@ -14,8 +14,8 @@ use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{
     Algorithm, Choice, Interpolation, Mode, Offer, Profile, ProfileStore, SLICE_MODES, tuned_directory,
 };
-use crate::recipe::{ProgressKind, parse_time};
-use crate::report::Reporter;
+use crate::recipe::parse_time;
+use crate::report::{ProgressKind, Reporter};
 use crate::tune::{
     Candidate, Entry, Identity, Log, Outcome, Point, Predict, Reach, Search, Side, Space, Stamp, changes, compose,
     describe, file_stem, forbids, shipped, starts, table,

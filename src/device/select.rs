@@ -1,11 +1,12 @@
 //! Which devices a person means.
 
+use serde::{Deserialize, Serialize};
 use super::FoundDevice;
 use crate::error::{Error, Result};
 use crate::profile::facts::{DeviceFacts, DeviceKind};
 
 /// Which device a person asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceSelector {
     /// The best GPU, else an accelerator, else a CPU.
     #[default]
@@ -86,10 +87,10 @@ impl DeviceSelector {
 }
 
 /// The devices of a run, as `--device` lists them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceList(Vec<Entry>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     /// `None` is every GPU and accelerator, and one processor.
     device: Option<DeviceSelector>,

@@ -21,12 +21,16 @@ mod extended;
 pub use extended::{ExtendedField, widest_gap};
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;
+use strum::{Display, EnumString, VariantNames};
 
 /// How much each projection counts in the sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum AngleWeights {
     /// Half the distance to both neighbours on the circle modulo 180 degrees.
     #[default]
@@ -36,7 +40,7 @@ pub enum AngleWeights {
 }
 
 /// A rectangle of pixels inside the `N x N` slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roi {
     pub x: usize,
     pub y: usize,

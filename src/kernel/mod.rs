@@ -14,7 +14,9 @@ use crate::profile::{
     Offsets, Parameters, Profile, Rounding, Rows, Sampler, Storage, Tensor, Texture, Vector,
 };
 use crate::spectrum::padded_length;
+use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
+use strum::{Display, EnumString, VariantNames};
 
 /// A file of `cl/`: name and text.
 pub type ClFile = (&'static str, &'static str);
@@ -564,7 +566,9 @@ impl Parameters {
 }
 
 /// What continues a row beyond the detector before the filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Padding {
     Zero,
     /// The row's first and last value (default, as in nabu and tofu).
@@ -572,17 +576,6 @@ pub enum Padding {
     Edge,
     /// The row mirrored at its ends (the end values twice).
     Mirror,
-}
-
-/// As `--padding` takes it.
-impl fmt::Display for Padding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Padding::Zero => "zero",
-            Padding::Edge => "edge",
-            Padding::Mirror => "mirror",
-        })
-    }
 }
 
 /// Work-group of the kernels that go along a row.

@@ -8,7 +8,7 @@ fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
     let mut args = ReconstructArgs { input, output: Some("r".into()), ..Default::default() };
     change(&mut args);
-    Job::new(args).unwrap()
+    Job::new(&args).unwrap()
 }
 
 fn stack() -> StackShape {
@@ -38,7 +38,7 @@ fn chunks_are_whole_passes_within_both_budgets() {
         assert_eq!(plan.spec.slices, 4);
         assert_eq!(plan.chunk % 4, 0, "{device} {host}");
         let total: u64 = plan.device_bytes.iter().map(|b| b.bytes).sum();
-        assert!(total <= job.device_memory.unwrap() && plan.host_bytes <= host, "{device} {host} {total}");
+        assert!(total <= job.execution.device_memory.unwrap() && plan.host_bytes <= host, "{device} {host} {total}");
     }
 }
 
@@ -60,7 +60,7 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
         let job = job(|a| a.device_memory = Some(device.into()));
         let plan = plan(&job, facts, 8 << 30).unwrap();
         let total: u64 = plan.device_bytes.iter().map(|b| b.bytes).sum();
-        assert!(total <= job.device_memory.unwrap(), "{device} {total}");
+        assert!(total <= job.execution.device_memory.unwrap(), "{device} {total}");
         assert!(plan.device_bytes.iter().all(|b| b.bytes <= facts.max_allocation), "{:?}", plan.device_bytes);
         let scan = Scan::new(&job, &stack()).unwrap();
         let text = plan.describe(&job, &scan, facts, &[]);

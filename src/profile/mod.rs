@@ -8,9 +8,9 @@
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::VariantNames)]
         pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $word)] $variant),+
+            $($(#[$vdoc])* #[serde(rename = $word)] #[strum(serialize = $word)] $variant),+
         }
 
         impl $name {

@@ -1,144 +1,147 @@
-//! Where the data come from.
+//! The data, and how counts become line integrals.
 
-use super::allowed;
-use crate::cli::ReconstructArgs;
+use crate::cli::InputArgs;
 use crate::error::{Error, Result};
-use crate::source::{Hdf5Input, NOTHING, hdf5};
+use crate::source::{NOTHING, hdf5};
+use crate::steps::FieldMode;
+use serde::{Deserialize, Serialize};
 
-/// Where the data come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// One sinogram a page.
-    Sinograms(String),
-    /// One projection a page.
-    Projections { path: String, fields: FieldFiles },
-    /// One projection a frame, with angles, and fields where there are no files of them.
-    Hdf5 { input: Hdf5Input, fields: FieldFiles },
+/// Most bins that are one.
+const MAX_BINNING: usize = 64;
+
+/// What the input is taken for. Where it lies is no part of it: see [`Files`](crate::execution::Files).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Input {
+    pub kind: InputKind,
+    /// Of an HDF5 file.
+    pub datasets: Datasets,
+    /// How several flats or darks become one.
+    pub field_mode: FieldMode,
+    /// As it was asked for; `None` means that it is taken where there are flats.
+    pub minus_log: Option<bool>,
+    /// Bins and rows of the detector that are one; everything but the axis counts these.
+    pub binning: usize,
 }
 
-/// TIFF files of the fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldFiles {
+/// What a page is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputKind {
+    /// One sinogram a page.
+    Sinograms,
+    /// One projection a page.
+    #[default]
+    Projections,
+    /// One projection a frame of an HDF5 file, with angles, and fields where there are no files of them.
+    Hdf5,
+}
+
+/// Paths of datasets; what is not given is looked for, and [`NOTHING`] is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Datasets {
+    pub data: Option<String>,
     pub flats: Option<String>,
-    pub flats2: Option<String>,
     pub darks: Option<String>,
-    /// Medians of several frames instead of means.
-    pub median: bool,
+    pub angles: Option<String>,
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        Input {
+            kind: InputKind::default(),
+            datasets: Datasets::default(),
+            field_mode: FieldMode::default(),
+            minus_log: None,
+            binning: 1,
+        }
+    }
 }
 
 impl Input {
-    /// The files of the fields; none of sinograms.
-    pub fn fields(&self) -> Option<&FieldFiles> {
-        match self {
-            Input::Sinograms(_) => None,
-            Input::Projections { fields, .. } | Input::Hdf5 { fields, .. } => Some(fields),
+    /// What the flags say, if they agree.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] that names the flag.
+    pub fn new(args: &InputArgs) -> Result<Input> {
+        let kind = kind(args)?;
+        match kind {
+            InputKind::Hdf5 => check_hdf5(args)?,
+            _ => check_tiff(args)?,
         }
+        // files stand for what is in the file
+        let dataset = |files: &Option<String>, dataset: &Option<String>| match files {
+            Some(_) => Some(NOTHING.to_owned()),
+            None => dataset.clone(),
+        };
+        let datasets = match kind {
+            InputKind::Hdf5 => Datasets {
+                data: args.hdf5_data.clone(),
+                flats: dataset(&args.flats, &args.hdf5_flats),
+                darks: dataset(&args.darks, &args.hdf5_darks),
+                angles: args.hdf5_angles.clone(),
+            },
+            _ => Datasets::default(),
+        };
+        let minus_log = match (args.no_minus_log, args.minus_log) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            _ => None,
+        };
+        let binning = match args.binning {
+            Some(binning) if !(1..=MAX_BINNING).contains(&binning) => {
+                return Err(Error::usage(format!("--binning: {binning} is not a number of bins, 1 to {MAX_BINNING}")));
+            }
+            binning => binning.unwrap_or(1),
+        };
+        Ok(Input { kind, datasets, field_mode: args.field_mode.unwrap_or_default(), minus_log, binning })
     }
 
-    /// Whether fields are medians instead of means.
-    pub fn median(&self) -> bool {
-        self.fields().is_some_and(|fields| fields.median)
+    /// Whether a page is a sinogram.
+    pub fn is_sinograms(&self) -> bool {
+        self.kind == InputKind::Sinograms
     }
 }
 
-/// What the flags say, if they agree.
-pub(super) fn input(args: &ReconstructArgs) -> Result<Input> {
-    let given = &args.input;
-    let fields = || -> Result<FieldFiles> {
-        Ok(FieldFiles {
-            flats: given.flats.clone(),
-            flats2: given.flats2.clone(),
-            darks: given.darks.clone(),
-            median: allowed(given.field_mode.as_deref().unwrap_or("mean"), "field-mode")? == "median",
-        })
-    };
-    let kinds = [
-        ("--sinograms", given.sinograms.is_some()),
-        ("--projections", given.projections.is_some()),
-        ("--hdf5", given.hdf5.is_some()),
-    ];
-    let kinds: Vec<&str> = kinds.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect();
-    if kinds.len() > 1 {
-        return Err(Error::usage(format!("{}: give one of them", kinds.join(" and "))));
+fn kind(args: &InputArgs) -> Result<InputKind> {
+    match (&args.sinograms, &args.projections, &args.hdf5) {
+        (Some(_), ..) => Ok(InputKind::Sinograms),
+        (_, Some(_), _) => Ok(InputKind::Projections),
+        (.., Some(_)) => Ok(InputKind::Hdf5),
+        (None, None, None) => {
+            Err(Error::usage("--sinograms, --projections or --hdf5: missing, one of them says what to reconstruct"))
+        }
     }
-    if let Some(file) = &given.hdf5 {
-        return hdf5_input(args, file, fields()?);
-    }
+}
+
+fn check_tiff(args: &InputArgs) -> Result<()> {
     for (flag, value) in [
-        ("--hdf5-data", &given.hdf5_data),
-        ("--hdf5-flats", &given.hdf5_flats),
-        ("--hdf5-darks", &given.hdf5_darks),
-        ("--hdf5-angles", &given.hdf5_angles),
+        ("--hdf5-data", &args.hdf5_data),
+        ("--hdf5-flats", &args.hdf5_flats),
+        ("--hdf5-darks", &args.hdf5_darks),
+        ("--hdf5-angles", &args.hdf5_angles),
     ] {
         if value.is_some() {
             return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing")));
         }
     }
-    match (&args.input.sinograms, &args.input.projections) {
-        (None, None) => {
-            Err(Error::usage("--sinograms, --projections or --hdf5: missing, one of them says what to reconstruct"))
-        }
-        (Some(path), _) => {
-            for (flag, value) in
-                [("--flats", &args.input.flats), ("--flats2", &args.input.flats2), ("--darks", &args.input.darks)]
-            {
-                if value.is_some() {
-                    return Err(Error::usage(format!(
-                        "{flag}: works with --projections; sinograms are taken as already corrected"
-                    )));
-                }
-            }
-            Ok(Input::Sinograms(path.clone()))
-        }
-        (None, Some(path)) => {
-            if args.input.flats.is_none() {
-                for (flag, value) in [("--darks", &args.input.darks), ("--flats2", &args.input.flats2)] {
-                    if value.is_some() {
-                        return Err(Error::usage(format!(
-                            "{flag}: needs --flats, too; without it nothing would be corrected"
-                        )));
-                    }
-                }
-            }
-            Ok(Input::Projections { path: path.clone(), fields: fields()? })
+    let fields = [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)];
+    if let (Some(_), Some((flag, _))) = (&args.sinograms, fields.iter().find(|(_, value)| value.is_some())) {
+        return Err(Error::usage(format!("{flag}: works with --projections; sinograms are taken as already corrected")));
+    }
+    for (flag, value) in [("--darks", &args.darks), ("--flats2", &args.flats2)] {
+        if value.is_some() && args.flats.is_none() {
+            return Err(Error::usage(format!("{flag}: needs --flats, too; without it nothing would be corrected")));
         }
     }
+    Ok(())
 }
 
-fn hdf5_input(args: &ReconstructArgs, file: &str, fields: FieldFiles) -> Result<Input> {
+fn check_hdf5(args: &InputArgs) -> Result<()> {
     hdf5::built_in()?;
-    let given = &args.input;
-    for (flag, files, dataset) in
-        [("flats", &fields.flats, &given.hdf5_flats), ("darks", &fields.darks, &given.hdf5_darks)]
-    {
-        if files.is_some() && dataset.is_some() {
-            return Err(Error::usage(format!("--{flag} and --hdf5-{flag}: give one of them, TIFF files or a dataset")));
-        }
-    }
-    if fields.flats2.is_some() && fields.flats.is_none() {
+    if args.flats2.is_some() && args.flats.is_none() {
         return Err(Error::usage("--flats2: needs --flats, too: the flats of the file are not mixed with others"));
     }
-    // files stand for what is in the file
-    let dataset = |files: &Option<String>, dataset: &Option<String>| match files {
-        Some(_) => Some(NOTHING.to_owned()),
-        None => dataset.clone(),
-    };
-    let angles = [
-        ("--angles", args.scan.angles.is_some()),
-        ("--overall-angle", args.scan.overall_angle.is_some()),
-        ("--start-angle", args.scan.start_angle.is_some()),
-    ];
-    if let (Some(_), Some((flag, _))) = (&given.hdf5_angles, angles.iter().find(|(_, is_given)| *is_given)) {
-        return Err(Error::usage(format!("--hdf5-angles and {flag}: give one of them")));
-    }
-    Ok(Input::Hdf5 {
-        input: Hdf5Input {
-            file: file.into(),
-            data: given.hdf5_data.clone(),
-            flats: dataset(&fields.flats, &given.hdf5_flats),
-            darks: dataset(&fields.darks, &given.hdf5_darks),
-            angles: given.hdf5_angles.clone(),
-        },
-        fields,
-    })
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Run files: flags as keys of a TOML table.
 
+use super::conflicts::give_way;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
 use crate::files::read_text;
@@ -26,12 +27,7 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     };
     let mut merged = to_table(&file)?;
     let over = to_table(&flags)?;
-    // a flag also drops what it contradicts in the file
-    for (flag, other) in CONTRADICTIONS {
-        if over.contains_key(*flag) {
-            merged.remove(*other);
-        }
-    }
+    give_way(&mut merged, &over);
     merged.extend(over);
     let mut args: ReconstructArgs =
         merged.try_into().map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
@@ -42,39 +38,6 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     args.quiet = flags.quiet;
     Ok(args)
 }
-
-/// Flags that replace another key of the run file.
-const CONTRADICTIONS: &[(&str, &str)] = &[
-    ("sinograms", "projections"),
-    ("sinograms", "hdf5"),
-    ("projections", "sinograms"),
-    ("projections", "hdf5"),
-    ("hdf5", "sinograms"),
-    ("hdf5", "projections"),
-    ("hdf5-angles", "angles"),
-    ("hdf5-angles", "overall-angle"),
-    ("hdf5-angles", "start-angle"),
-    ("flats", "hdf5-flats"),
-    ("hdf5-flats", "flats"),
-    ("hdf5-flats", "flats2"),
-    ("darks", "hdf5-darks"),
-    ("hdf5-darks", "darks"),
-    ("angles", "hdf5-angles"),
-    ("overall-angle", "hdf5-angles"),
-    ("start-angle", "hdf5-angles"),
-    ("angles", "overall-angle"),
-    ("angles", "start-angle"),
-    ("overall-angle", "angles"),
-    ("start-angle", "angles"),
-    ("minus-log", "no-minus-log"),
-    ("no-minus-log", "minus-log"),
-    ("self-test", "no-self-test"),
-    ("no-self-test", "self-test"),
-    ("range", "percentile"),
-    ("percentile", "range"),
-    ("overwrite", "resume"),
-    ("resume", "overwrite"),
-];
 
 /// Keys that a run file may have: the long flags, less those about the run file itself.
 fn known_keys() -> Vec<String> {

@@ -1,9 +1,10 @@
 //! Ranges of slices and of projections.
 
+use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 /// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     start: usize,
     end: Option<usize>,
@@ -63,7 +64,7 @@ impl Span {
 }
 
 /// Several spans, separated by commas.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranges(Vec<Span>);
 
 impl Ranges {

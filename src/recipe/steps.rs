@@ -1,7 +1,8 @@
 //! What is done to the data before the filter, from its flags.
 
-use super::{PixelSize, allowed, parse_length};
-use crate::cli::{ReconstructArgs, StepArgs};
+use super::PixelSize;
+use super::quantities::parse_length;
+use crate::cli::{InputArgs, StepArgs};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use crate::steps::{Air, LARGEST_NEIGHBOURHOOD, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
@@ -18,14 +19,13 @@ fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
     }
 }
 
-/// The steps before the filter, with what they need; `transmissions` says that the data are some before -log.
-pub(super) fn parse_steps(
-    args: &ReconstructArgs,
-    pixel_size: Option<&PixelSize>,
-    transmissions: bool,
-) -> Result<Steps> {
-    let given = &args.steps;
-    let (hdf5, projections) = (args.input.hdf5.is_some(), args.input.sinograms.is_none());
+/// The steps before the filter, with what they need of the input.
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
+pub fn parse_steps(given: &StepArgs, input: &InputArgs, pixel_size: Option<&PixelSize>) -> Result<Steps> {
+    let (hdf5, projections) = (input.hdf5.is_some(), input.sinograms.is_none());
+    let transmissions = (input.minus_log && !input.no_minus_log) || input.flats.is_some();
     if !projections {
         for (flag, is_given) in [
             ("--remove-outliers", given.remove_outliers.is_some()),
@@ -38,7 +38,7 @@ pub(super) fn parse_steps(
         }
     }
     // what an HDF5 file has is not known yet
-    if given.dark_scale.is_some() && args.input.darks.is_none() && !hdf5 {
+    if given.dark_scale.is_some() && input.darks.is_none() && !hdf5 {
         return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
     }
     if given.normalize_air.is_some() && !transmissions && !hdf5 {
@@ -121,7 +121,9 @@ fn parse_phase(given: &StepArgs, pixel_size: Option<&PixelSize>) -> Result<Optio
         }
         return Ok(None);
     };
-    allowed(name, "phase")?;
+    if name != "paganin" {
+        return Err(Error::usage(format!("--phase: `{name}` is not one of paganin")));
+    }
     // what is missing is said at once
     let missing: Vec<&str> = [
         ("--energy-kev", given.energy_kev.is_none()),

@@ -6,13 +6,14 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use strum::{Display, EnumString, VariantNames};
 use tiff::encoder::colortype::{ColorType, Gray8, Gray16, Gray32Float};
 use tiff::encoder::{TiffEncoder, TiffKind, TiffKindBig, TiffKindStandard, TiffValue};
 use tiff::tags::{PhotometricInterpretation, ResolutionUnit, SampleFormat, Tag};
@@ -26,9 +27,12 @@ const WRITE_TEST: &str = "fbp-write-test";
 const STRIP: usize = 256 << 10;
 
 /// How a sample is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Dtype {
     /// 32-bit float
+    #[default]
     F32,
     /// 16-bit float
     F16,
@@ -38,19 +42,12 @@ pub enum Dtype {
     U8,
 }
 
-/// As `--dtype` takes it.
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Dtype::F32 => "f32",
-            Dtype::F16 => "f16",
-            Dtype::U16 => "u16",
-            Dtype::U8 => "u8",
-        })
-    }
-}
-
 impl Dtype {
+    /// Whether values are scaled to whole numbers.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Dtype::U16 | Dtype::U8)
+    }
+
     /// Bytes of one sample.
     pub fn bytes(self) -> usize {
         match self {
@@ -101,7 +98,8 @@ impl Encoding {
 }
 
 /// Where slices go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// `slice_00000.tif`, .. in this directory.
     Directory(PathBuf),

@@ -1,11 +1,12 @@
 //! The beam's changes from projection to projection: transmissions are divided by those of an air region.
 
+use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use std::fmt;
 
 /// Where there is nothing but air in every projection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Air {
     /// So many bins at the left and at the right end of each row; one of them may be 0.
     Sides(usize, usize),

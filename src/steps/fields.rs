@@ -9,6 +9,7 @@ use crate::source::Stack;
 use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantNames};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Smallest transmission that -log is taken of; values at or below 0 become this (-log of it is 13.8).
@@ -84,6 +85,16 @@ pub struct Fields {
 
 /// Rows that are averaged together.
 const BAND: usize = 16;
+
+/// How several frames of a field become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum FieldMode {
+    #[default]
+    Mean,
+    Median,
+}
 
 /// How several frames of a field become one.
 #[derive(Clone, Debug, Default)]

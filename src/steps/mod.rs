@@ -20,7 +20,7 @@ pub mod stripes;
 mod tilt;
 
 pub use air::Air;
-pub use fields::{Clamped, ClampedCounts, Combine, Correction, Fields, SMALLEST_TRANSMISSION};
+pub use fields::{Clamped, ClampedCounts, Combine, Correction, FieldMode, Fields, SMALLEST_TRANSMISSION};
 pub use outliers::{LARGEST as LARGEST_NEIGHBOURHOOD, Outliers};
 pub use phase::{Paganin, PaganinFilter, Unsharp};
 pub use stripes::Stripes;
@@ -31,14 +31,14 @@ use crate::recipe::{Input, Job};
 use crate::source::{Stack, Stacks};
 use defects::Defects;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// The steps beside fields and -log, as they were asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steps {
     /// Factor on the dark field.
     pub dark_scale: Option<f32>,

@@ -1,5 +1,6 @@
 //! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
 
+use serde::{Deserialize, Serialize};
 use multiversion::multiversion;
 use std::fmt;
 use std::ops::Range;
@@ -13,7 +14,7 @@ pub const LARGEST: usize = 15;
 ///
 /// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` becomes
 /// that median; with `both`, one that differs by more. Beyond the frame its outermost pixels are mirrored.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outliers {
     size: usize,
     threshold: f32,

@@ -1,5 +1,6 @@
 //! Paganin's filter: from the edges that propagation draws to the projected thickness, before -log.
 
+use serde::{Deserialize, Serialize};
 use realfft::num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftPlanner};
@@ -28,7 +29,7 @@ const TOGETHER: usize = 16;
 /// with `k` in radians a length; -log of the result is the projected attenuation of an object of one material. D. Paganin
 /// et al., *Simultaneous phase and amplitude extraction from a single defocused image of a homogeneous object*, Journal of
 /// Microscopy 206 (2002) 33-40, equation 10. Optionally times `1 + c - c exp(-sigma^2 k^2 / 2)`: an unsharp mask.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paganin {
     /// `L` in pixels.
     pub length: f64,
@@ -36,7 +37,7 @@ pub struct Paganin {
 }
 
 /// An unsharp mask: the image plus `amount` times its difference to itself under a Gaussian.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unsharp {
     /// Standard deviation of the Gaussian in pixels.
     pub sigma: f64,

@@ -1,5 +1,6 @@
 //! A detector that is turned about the beam: projections are turned back before their rows become sinograms.
 
+use serde::{Deserialize, Serialize};
 use crate::geometry::default_axis;
 use crate::numbers::floor;
 use multiversion::multiversion;
@@ -10,7 +11,7 @@ const REACH: usize = 2;
 
 /// Turns projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels; beyond the
 /// projection its outermost pixels go on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tilt {
     /// Degrees by which the axis is turned in the projections, from bin 0's row 0 upwards: a positive tilt moves the axis
     /// to higher bins further down.

@@ -11,6 +11,7 @@ mod wavelet;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use profile::Smooth;
 use std::fmt;
@@ -20,7 +21,7 @@ use std::str::FromStr;
 const PAD: usize = 150;
 
 /// A method with its parameters. Sizes are odd numbers of bins.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stripes {
     /// Narrow stripes that run through: Vo et al. 2018, algorithm 3.
     Sorting { size: usize },

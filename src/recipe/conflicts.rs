@@ -1,0 +1,53 @@
+//! Flags that cannot be given together: the one list of them, for the prompt and for run files.
+
+use crate::error::{Error, Result};
+use serde::Serialize;
+use toml::Table;
+
+/// Two flags, and what to do about them.
+struct Conflict(&'static str, &'static str, &'static str);
+
+const ONE: &str = "give one of them";
+const FILES: &str = "give one of them, TIFF files or a dataset";
+const ANGLES: &str = "the file stands for even steps; give one or the other";
+
+const CONFLICTS: &[Conflict] = &[
+    Conflict("sinograms", "projections", ONE),
+    Conflict("sinograms", "hdf5", ONE),
+    Conflict("projections", "hdf5", ONE),
+    Conflict("flats", "hdf5-flats", FILES),
+    Conflict("darks", "hdf5-darks", FILES),
+    Conflict("flats2", "hdf5-flats", FILES),
+    Conflict("angles", "hdf5-angles", ONE),
+    Conflict("overall-angle", "hdf5-angles", ONE),
+    Conflict("start-angle", "hdf5-angles", ONE),
+    Conflict("angles", "overall-angle", ANGLES),
+    Conflict("angles", "start-angle", ANGLES),
+    Conflict("minus-log", "no-minus-log", ONE),
+    Conflict("self-test", "no-self-test", ONE),
+    Conflict("range", "percentile", ONE),
+    Conflict("resume", "overwrite", "one keeps slices and the other replaces them; give one of them"),
+];
+
+/// Refuses flags that contradict each other. Of `args` those count that were given.
+///
+/// # Errors
+/// [`Error::Usage`] that names both.
+pub fn check_conflicts(args: &impl Serialize) -> Result<()> {
+    let given = Table::try_from(args).map_err(|e| Error::usage(format!("the flags cannot be read: {e}")))?;
+    match CONFLICTS.iter().find(|Conflict(a, b, _)| given.contains_key(*a) && given.contains_key(*b)) {
+        Some(Conflict(a, b, what)) => Err(Error::usage(format!("--{a} and --{b}: {what}"))),
+        None => Ok(()),
+    }
+}
+
+/// Takes out of a run file's keys those that a flag at the prompt contradicts.
+pub(super) fn give_way(file: &mut Table, flags: &Table) {
+    for Conflict(a, b, _) in CONFLICTS {
+        for (flag, key) in [(a, b), (b, a)] {
+            if flags.contains_key(*flag) {
+                file.remove(*key);
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What becomes of a slice's values when it is written.
+
+use super::quantities::{UNITS, parse_pair};
+use super::text;
+use crate::cli::ReconstructArgs;
+use crate::error::{Error, Result};
+use crate::sink::Dtype;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Sample type, scaling to integers, and the mask.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Values {
+    pub dtype: Dtype,
+    /// Of integers; floats have none.
+    pub scaling: Option<Scaling>,
+    /// Radius of the circle beyond which pixels are 0, as a fraction of half the slice.
+    pub mask: Option<f64>,
+}
+
+/// How values become integers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Scaling {
+    /// Values that become 0 and the largest integer.
+    Fixed { low: f32, high: f32 },
+    /// Percentiles of sampled slices.
+    Percentile { low: f64, high: f64 },
+}
+
+/// A pixel's size: a number and the unit it is in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PixelSize {
+    pub value: f64,
+    pub unit: String,
+}
+
+impl Values {
+    pub(super) fn new(args: &ReconstructArgs) -> Result<Values> {
+        let dtype = args.dtype.unwrap_or_default();
+        // a range is checked even where floats do not need it
+        let scaling = match (text(&args.range), text(&args.percentile)) {
+            (Some(range), _) => {
+                let (low, high) = parse_pair(range, "--range")?;
+                Scaling::Fixed { low: low as f32, high: high as f32 }
+            }
+            (None, percentile) => {
+                let (low, high) = parse_pair(percentile.unwrap_or("0.1,99.9"), "--percentile")?;
+                if low < 0.0 || high > 100.0 {
+                    return Err(Error::usage(format!("--percentile: {low},{high} is not within 0,100")));
+                }
+                Scaling::Percentile { low, high }
+            }
+        };
+        if let Some(mask) = args.mask
+            && !(mask.is_finite() && mask > 0.0)
+        {
+            return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
+        }
+        Ok(Values { dtype, scaling: Some(scaling).filter(|_| dtype.is_integer()), mask: args.mask })
+    }
+}
+
+/// As `--pixel-size` takes it.
+impl fmt::Display for PixelSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)?;
+        match UNITS.iter().any(|(unit, _)| *unit == self.unit) {
+            true => f.write_str(&self.unit),
+            false => Ok(()),
+        }
+    }
+}
+
+impl PixelSize {
+    /// The size in metres, if its unit was given.
+    pub fn metres(&self) -> Option<f64> {
+        UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)
+    }
+}
