@@ -20,6 +20,7 @@ pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
 pub use selftest::unwritable;
 
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Job, Scaling, run_file};
@@ -49,7 +50,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let mut source = Source::open(job, &reporter, cancelled)?;
     if let Some(path) = &job.save_config {
         let text = run_file(&job.resolved)?;
-        std::fs::write(path, text).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
+        write_atomically(path, text).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
     }
     let mut axis = Axis::given(&source.scan);
     let mut job = Cow::Borrowed(job);

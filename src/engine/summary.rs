@@ -5,6 +5,7 @@ use super::crew::Member;
 use super::engine::DeviceSeconds;
 use super::stages::Done;
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::geometry::Geometry;
 use crate::plan::Scan;
 use crate::recipe::{Input, Job};
@@ -249,7 +250,7 @@ impl<'a> Summary<'a> {
             "clipped": self.done.clipped,
             "notes": first.plan.notes,
         });
-        std::fs::write(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
+        write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
     }
 }
 

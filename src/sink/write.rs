@@ -2,6 +2,7 @@
 
 use super::stamp::{Description, Stamp, digits, fraction};
 use crate::error::{Error, Result};
+use crate::files::{AtomicFile, name_of_temporary};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
@@ -12,7 +13,6 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use tiff::encoder::colortype::{ColorType, Gray8, Gray16, Gray32Float};
 use tiff::encoder::{TiffEncoder, TiffKind, TiffKindBig, TiffKindStandard, TiffValue};
 use tiff::tags::{PhotometricInterpretation, ResolutionUnit, SampleFormat, Tag};
@@ -228,9 +228,7 @@ impl Target {
     /// Whether a file of this name in the directory is one of this output that has not got its name.
     fn is_temporary(&self, name: &str) -> bool {
         let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let Some((name, tail)) = name.strip_prefix('.').and_then(|name| name.rsplit_once(".part-")) else {
-            return false;
-        };
+        let Some(name) = name_of_temporary(name) else { return false };
         let (prefix, suffix) = match self {
             Target::Directory(_) => ("slice_", ".tif"),
             Target::Pattern { prefix, suffix, .. } => (prefix.as_str(), suffix.as_str()),
@@ -242,7 +240,7 @@ impl Target {
             _ => slice() || name == WRITE_TEST,
         };
         let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);
-        tail.split_once('-').is_some_and(|(process, count)| number(process) && number(count)) && (ours || is_record())
+        ours || is_record()
     }
 
     /// The directory that the files go to.
@@ -296,7 +294,7 @@ pub struct SliceWriter {
 /// The multi-page file under its temporary name. Fields drop in this order: file, then name.
 struct Single {
     encoder: Either,
-    temporary: Temporary,
+    file: AtomicFile,
 }
 
 enum Either {
@@ -343,17 +341,18 @@ impl SliceWriter {
                 if path.is_dir() {
                     return Err(Error::output(path, "is a directory; expected the name of a file"));
                 }
-                let (temporary, file) = Temporary::create(path)?;
+                let file = create(path)?;
                 let cannot = |e| failed(path, &e);
+                let own = file.file().try_clone().map_err(|e| cannot(TiffError::IoError(e)))?;
                 let encoder = if is_big(width, height, encoding.dtype, indices.len()) {
-                    Either::Big(TiffEncoder::new_big(file).map_err(cannot)?)
+                    Either::Big(TiffEncoder::new_big(own).map_err(cannot)?)
                 } else {
-                    Either::Classic(TiffEncoder::new(file).map_err(cannot)?)
+                    Either::Classic(TiffEncoder::new(own).map_err(cannot)?)
                 };
-                Some(Single { encoder, temporary })
+                Some(Single { encoder, file })
             }
             _ => {
-                drop(Temporary::create(&directory.join(WRITE_TEST))?);
+                drop(create(&directory.join(WRITE_TEST))?);
                 None
             }
         };
@@ -502,9 +501,11 @@ impl SliceWriter {
             ));
         }
         match self.single {
-            Some(Single { encoder, temporary }) => {
+            Some(Single { encoder, file }) => {
                 drop(encoder); // writes go straight to the file, so nothing is left to flush
-                Ok(vec![temporary.rename(self.overwrite)?])
+                let path = file.path().to_owned();
+                finish(file, self.overwrite)?;
+                Ok(vec![path])
             }
             None => Ok(self.indices.iter().map(|&i| self.target.path_of(i)).collect()),
         }
@@ -534,10 +535,9 @@ pub fn write_image(
 /// # Errors
 /// [`Error::Output`] when it cannot be written.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    let (temporary, mut file) = Temporary::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|e| failed(path, &TiffError::IoError(e)))?;
-    temporary.rename(true)?;
-    Ok(())
+    let file = create(path)?;
+    file.file().write_all(text.as_bytes()).map_err(|e| failed(path, &TiffError::IoError(e)))?;
+    finish(file, true)
 }
 
 /// What of the output is in the way: its path, and what is wrong with it.
@@ -582,54 +582,33 @@ fn failed(path: &Path, error: &TiffError) -> Error {
     Error::output(path, format!("cannot be written: {cause}; make room or write to another place"))
 }
 
-/// A file that is removed again unless it is renamed.
-struct Temporary {
-    path: PathBuf,
-    end: PathBuf,
+/// The temporary file of an output.
+fn create(path: &Path) -> Result<AtomicFile> {
+    AtomicFile::create(path).map_err(|e| {
+        if e.kind() == std::io::ErrorKind::InvalidInput {
+            return Error::output(path, e);
+        }
+        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Error::output(directory, format!("cannot write here: {e}; choose another --output"))
+    })
 }
 
-impl Temporary {
-    /// Creates `.NAME.part-PID-N` beside `end`.
-    fn create(end: &Path) -> Result<(Temporary, File)> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = end.file_name().ok_or_else(|| Error::output(end, "is not the name of a file"))?;
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".{}.part-{}-{count}", name.to_string_lossy(), std::process::id());
-        let path = end.with_file_name(name);
-        match File::create(&path) {
-            Ok(file) => Ok((Temporary { path, end: end.to_owned() }, file)),
-            Err(e) => {
-                let directory = end.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                Err(Error::output(directory, format!("cannot write here: {e}; choose another --output")))
-            }
-        }
+/// Gives a file its name.
+fn finish(file: AtomicFile, overwrite: bool) -> Result<()> {
+    let path = file.path().to_owned();
+    if !overwrite && path.exists() {
+        return Err(Error::output(&path, "exists by now; is another run writing to the same --output?"));
     }
-
-    /// Gives the file its final name.
-    fn rename(self, overwrite: bool) -> Result<PathBuf> {
-        if !overwrite && self.end.exists() {
-            return Err(Error::output(&self.end, "exists by now; is another run writing to the same --output?"));
-        }
-        fs::rename(&self.path, &self.end).map_err(|e| {
-            Error::output(
-                &self.end,
-                format!("cannot be given its name: {e}; is the directory there, and may it be written to?"),
-            )
-        })?;
-        Ok(self.end.clone()) // dropping removes the old name, which is gone
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // nothing more can be done
-    }
+    file.finish().map_err(|e| {
+        let why = format!("cannot be given its name: {e}; is the directory there, and may it be written to?");
+        Error::output(&path, why)
+    })
 }
 
 /// Writes a file of one page; returns the number of clamped values.
 fn write_file(path: &Path, page: Page) -> Result<u64> {
-    let (temporary, file) = Temporary::create(path)?;
-    let mut file = BufWriter::with_capacity(STRIP, file);
+    let complete = create(path)?;
+    let mut file = BufWriter::with_capacity(STRIP, complete.file());
     let clamped = if is_big(page.width, page.height, page.encoding.dtype, 1) {
         page.write(&mut TiffEncoder::new_big(&mut file).map_err(|e| failed(path, &e))?, path)
     } else {
@@ -637,7 +616,7 @@ fn write_file(path: &Path, page: Page) -> Result<u64> {
     }?;
     file.flush().map_err(|e| failed(path, &TiffError::IoError(e)))?;
     drop(file);
-    temporary.rename(true)?;
+    finish(complete, true)?;
     Ok(clamped)
 }
 
