@@ -24,7 +24,6 @@ pub mod fft;
 pub mod files;
 pub mod geometry;
 pub mod histogram;
-pub mod input;
 pub mod kernel;
 pub mod known;
 pub mod margins;

@@ -4,10 +4,9 @@ use super::refuse_filled;
 use crate::cli::{PreprocessArgs, ReconstructArgs};
 use crate::engine::SOFTWARE;
 use crate::error::{Error, Result};
-use crate::input;
 use crate::recipe::{Input, Job};
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
-use crate::source::Stack;
+use crate::source::{self, Stack};
 use crate::steps::Preparation;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -28,7 +27,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
             "--stripes: works on sinograms, and with --projections or --hdf5 this command writes projections",
         ));
     }
-    let stacks = input::open(&job, false, Stack::open)?;
+    let stacks = source::open(&job.input, job.binning, false, job.host_memory(), Stack::open)?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();

@@ -4,11 +4,10 @@ use super::record::digest;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{parse_angles, parse_numbers, slice_centre};
-use crate::input;
 use crate::plan::{Scan, StackShape};
 use crate::recipe::{AngleSource, Input, Job};
 use crate::report::Reporter;
-use crate::source::{SampleType, Stack, Watch, wait};
+use crate::source::{self, SampleType, Stack, Watch, wait};
 use crate::steps::{Preparation, widened};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -55,14 +54,16 @@ impl Source {
             }
             AngleSource::Hdf5(_) | AngleSource::Even { .. } => None,
         };
-        let mut stacks = input::open(job, matches!(job.angles, AngleSource::Hdf5(_)), |path, flag| match job.watch {
-            None => Stack::open(path, flag),
-            Some(patience) => {
-                let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
-                let watch = Watch { patience, pages: job.expect.or(of_angles) };
-                await_stack(path, flag, watch, reporter, cancelled)
-            }
-        })?;
+        let of_file = matches!(job.angles, AngleSource::Hdf5(_));
+        let mut stacks =
+            source::open(&job.input, job.binning, of_file, job.host_memory(), |path, flag| match job.watch {
+                None => Stack::open(path, flag),
+                Some(patience) => {
+                    let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
+                    let watch = Watch { patience, pages: job.expect.or(of_angles) };
+                    await_stack(path, flag, watch, reporter, cancelled)
+                }
+            })?;
         let angles = angles.or(stacks.angles.take());
         let stack = &stacks.data;
         for note in stack.notes() {
