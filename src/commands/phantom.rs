@@ -129,7 +129,7 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
             write_image(path, size, size, &phantoms[0].rasterise(4), encoding, SOFTWARE)?;
         } else {
             let indices: Vec<usize> = (0..slices).collect();
-            let target = Target::Single(path.clone());
+            let target = Target::single(path);
             let mut writer = SliceWriter::create(
                 target,
                 size,
@@ -165,12 +165,7 @@ fn write_stack(
     page: impl Fn(usize) -> Vec<f32>,
 ) -> Result<()> {
     refuse_filled(directory, overwrite)?;
-    let target = Target::Pattern {
-        directory: directory.to_owned(),
-        prefix: format!("{prefix}_"),
-        digits: 5,
-        suffix: ".tif".into(),
-    };
+    let target = Target::files(directory, &format!("{prefix}_"));
     let encoding = match counts {
         true => Encoding { dtype: Dtype::U16, range: Some((0.0, 65535.0)) },
         false => Encoding { dtype: Dtype::F32, range: None },

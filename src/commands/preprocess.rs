@@ -36,13 +36,13 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         return Err(Error::usage("--output: missing"));
     };
     // a page is no slice
-    let prefix = if sinograms { "sinogram_" } else { "projection_" }.to_owned();
-    let target = match target {
-        Target::Directory(directory) => {
-            refuse_filled(&directory, job.overwrite)?;
-            Target::Pattern { directory, prefix, digits: 5, suffix: ".tif".into() }
+    let prefix = if sinograms { "sinogram_" } else { "projection_" };
+    let target = match target.fills_directory() {
+        true => {
+            refuse_filled(target.directory(), job.overwrite)?;
+            Target::files(target.directory(), prefix)
         }
-        target => target,
+        false => target,
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();

@@ -114,7 +114,6 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             }
         }
         let scan = &source.scan;
-        let single = matches!(target, Target::Single(_));
         let slice_bytes = scan.geometry.roi.pixels() as u64 * 4;
         let run = Run {
             job,
@@ -123,7 +122,11 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
             reporter: &reporter,
             cancelled,
             // one file is written in order: what comes early waits in a part of the memory
-            window: if single { Some((host_budget(job, scan)? / 4 / slice_bytes.max(1)) as usize) } else { None },
+            window: if target.in_order() {
+                Some((host_budget(job, scan)? / 4 / slice_bytes.max(1)) as usize)
+            } else {
+                None
+            },
             target,
             middle,
             overview: overview.as_ref(),

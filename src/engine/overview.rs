@@ -242,8 +242,9 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
         if is_tiff && inputs.contains(directory(&file)) {
             return wrong("would be read as a page of the input");
         }
-        if let (true, Target::Directory(output)) = (is_tiff, target)
-            && output.canonicalize().is_ok_and(|output| output == directory(&file))
+        if is_tiff
+            && target.fills_directory()
+            && target.directory().canonicalize().is_ok_and(|output| output == directory(&file))
         {
             return wrong("would be taken for a slice in the directory of --output");
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::files::{Hold, Lock};
 use crate::recipe::{FACTS, Job, Scaling, run_file};
 use crate::report::Reporter;
-use crate::sink::{Dtype, Found, Stamp, Target, examine, write_text};
+use crate::sink::{Dtype, SliceStamp, SliceState, Target, write_text};
 use crate::spectrum::padded_length;
 use crate::steps::ClampedCounts;
 use rayon::prelude::*;
@@ -103,7 +103,7 @@ pub(super) fn digest(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Strin
 }
 
 /// What slices say of the run.
-pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
+pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
     let centimetres = |unit: &str| match unit {
         "nm" => Some(1e-7),
         "um" | "µm" => Some(1e-4),
@@ -113,7 +113,7 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
         _ => None,
     };
     let size = job.pixel_size.as_ref();
-    Stamp {
+    SliceStamp {
         run: key.to_owned(),
         center: source.scan.center,
         pixel_size: size.map(|size| format!("{:?} {}", size.value, size.unit.replace('µ', "u"))),
@@ -354,25 +354,11 @@ impl<'a> Record<'a> {
         if outcome.is_err()
             && self.new
             && before.as_ref().is_none_or(|before| before.jobs.len() <= 1)
-            && !any(self.target)
+            && !self.target.is_started()
         {
             return std::fs::remove_file(&path).map_err(|e| Error::output(&path, format!("cannot be removed: {e}")));
         }
         self.put(before)
-    }
-}
-
-/// Whether the directory or file has any slice.
-fn any(target: &Target) -> bool {
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    match target {
-        Target::Single(path) => path.exists(),
-        _ => {
-            let record = name(&target.record());
-            let entries = std::fs::read_dir(target.directory()).into_iter().flatten().flatten();
-            let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-            names.any(|name| !name.starts_with('.') && Some(&name) != record.as_ref())
-        }
     }
 }
 
@@ -448,7 +434,7 @@ pub(super) fn kept(
     let slices = &source.scan.slices;
     let look = |&slice: &usize| match cancelled.load(Relaxed) {
         true => Err(interrupted(target)),
-        false => Ok((slice, examine(&target.path_of(slice)))),
+        false => Ok((slice, target.examine(slice))),
     };
     let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
     // a preview shows the values, which a file may not hold as they are
@@ -457,16 +443,16 @@ pub(super) fn kept(
     let mut kept = Vec::new();
     for (slice, found) in found {
         match found {
-            Found::Whole(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
+            SliceState::Whole(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
                 match shown == Some(slice) {
                     true => again.preview += 1,
                     false => kept.push(slice),
                 }
             }
-            Found::Whole(_) | Found::Unknown => again.other += 1,
-            Found::Missing => again.missing += 1,
-            Found::Torn => again.torn += 1,
-            Found::Unreadable(why) => again.unreadable.push(why),
+            SliceState::Whole(_) | SliceState::Unknown => again.other += 1,
+            SliceState::Missing => again.missing += 1,
+            SliceState::Torn => again.torn += 1,
+            SliceState::Unreadable(why) => again.unreadable.push(why),
         }
     }
     let reasons: Vec<_> = [
@@ -493,8 +479,8 @@ pub(super) fn middle(slices: &[usize]) -> usize {
 
 /// What a run ends with after a signal.
 pub(super) fn interrupted(target: &Target) -> Error {
-    Error::Interrupted(match target {
-        Target::Single(path) => format!("interrupted: {} is not written; run again", path.display()),
-        _ => "interrupted: every slice that is there is whole; run again with --resume to do the others".into(),
+    Error::Interrupted(match target.resumable() {
+        true => "interrupted: every slice that is there is whole; run again with --resume to do the others".into(),
+        false => format!("interrupted: {} is not written; run again", target.path_of(0).display()),
     })
 }

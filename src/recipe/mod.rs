@@ -415,21 +415,21 @@ impl Job {
             ));
         }
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
-        if let (Some(_), Some(Target::Single(path))) = (&shard, &output) {
+        if let (Some(_), Some(target)) = (&shard, output.as_ref().filter(|target| !target.shareable())) {
             return Err(Error::usage(format!(
                 "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
                  as --output",
-                path.display()
+                target.path_of(0).display()
             )));
         }
         if args.resume && args.overwrite {
             return Err(Error::usage("--resume keeps slices and --overwrite replaces them: give one of them"));
         }
-        if let (true, Some(Target::Single(path))) = (args.resume, &output) {
+        if let (true, Some(target)) = (args.resume, output.as_ref().filter(|target| !target.resumable())) {
             return Err(Error::usage(format!(
                 "--resume: {} is one file, which is there as a whole or not at all; leave --resume out, or name a directory \
                  or a pattern such as out/r-%05i.tif as --output",
-                path.display()
+                target.path_of(0).display()
             )));
         }
         Ok(Job {
