@@ -1,15 +1,11 @@
 //! The rotation axis from a few rows of the input, corrected as for a run; slices about trial axes, made as by a run.
 
-use super::crew::host_budget;
-use super::engine::{Engine, Setup};
-use super::record::middle;
-use super::selftest::{Prepared, open_device};
-use super::source::{Finish, Source};
 use crate::center::{self, Found, Method, Search, Sinograms};
 use crate::device::enumerate;
+use crate::engine::{Engine, Finish, Prepared, Setup, Source, host_budget, open_device};
 use crate::error::{Error, Result};
-use crate::plan::{Scan, binned};
-use crate::recipe::{Center, Job};
+use crate::job::Job;
+use crate::plan::{Memory, Scan, binned};
 use crate::report::Reporter;
 use serde::Serialize;
 use std::fmt;
@@ -35,7 +31,7 @@ pub struct Axis {
 
 impl Axis {
     /// As it was given.
-    pub(super) fn given(scan: &Scan) -> Axis {
+    pub fn given(scan: &Scan) -> Axis {
         Axis { value: scan.center, method: None, uncertainty: None, confidence: None }
     }
 }
@@ -94,7 +90,8 @@ impl Sampled {
 
 /// Opens the input of a job and reads the rows of a search, with their stripes.
 pub fn sample(job: &Job) -> Result<Sampled> {
-    read(&open(job)?)
+    let reporter = Reporter::of(&job.execution.messages)?;
+    read(&Source::open(job, &reporter, &AtomicBool::new(false))?)
 }
 
 /// A slice about a trial axis.
@@ -113,45 +110,40 @@ pub struct Trial {
 /// # Errors
 /// As a run; [`Error::Usage`] for an axis outside of the detector.
 pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Result<()>) -> Result<usize> {
-    let mut job = job.clone();
-    let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
-    let mut source = Source::open(&job, &reporter, &AtomicBool::new(false))?;
+    let reporter = Reporter::of(&job.execution.messages)?;
+    let mut source = Source::open(job, &reporter, &AtomicBool::new(false))?;
     let last = (source.stack.width() * source.stack.binning().by) as f64 - 1.0;
     if let Some(outside) = axes.iter().find(|axis| !(0.0..=last).contains(*axis)) {
         return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
     }
-    let row = middle(&source.scan.whole);
-    let devices = job.device.select(&enumerate()?)?;
+    let row = source.scan.whole.get(source.scan.whole.len() / 2).copied().unwrap_or_default();
+    let devices = job.execution.devices.select(&enumerate()?)?;
     let found = devices.first().ok_or_else(|| Error::Device("there is no device".into()))?;
     let mut ready: Option<(usize, Prepared)> = None;
     for &center in axes {
-        job.center = Center::At(center);
+        let job = job.about(center);
         source = source.with_axis_of(&job)?;
         (source.scan.slices, source.scan.whole) = (vec![row], vec![row]);
         let scan = &source.scan;
         // an extended field is as wide as the axis is off the middle
         let bins = scan.geometry.bins;
+        let memory = Memory { host: host_budget(&job, scan)?, device: job.execution.device_memory };
         let Prepared { session, plan, self_test } = match ready.take() {
             Some((planned, ready)) if planned == bins => ready,
-            _ => open_device(&job, scan, found, host_budget(&job, scan)?, &reporter)?,
+            _ => open_device(&job, scan, found, memory, &reporter)?,
         };
-        let mut engine = Engine::new(session, &Setup::of(&job, &scan.geometry, &plan))?;
+        let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
         let mut values = vec![0f32; scan.geometry.roi.pixels()];
         engine.reconstruct(&source.read(&[row])?, &mut values)?;
-        Finish::new(&job, scan).apply(scan, &mut values);
+        Finish::new(&job.recipe, scan).apply(scan, &mut values);
         ready = Some((bins, Prepared { session: engine.into_session(), plan, self_test }));
         take(Trial { center, size: scan.geometry.size, values })?;
     }
     Ok(row)
 }
 
-fn open(job: &Job) -> Result<Source> {
-    let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
-    Source::open(job, &reporter, &AtomicBool::new(false))
-}
-
 /// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
-pub(super) fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
+pub fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
     // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
     let search = read(source)?.search(method, None)?;
     search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));

@@ -3,13 +3,12 @@
 //! One TOML file for each device, driver and version of the program. A file that is not there or makes no sense counts
 //! as empty; nothing depends on it but time.
 
+use crate::files::write_atomically;
 use crate::kernel::fnv1a;
 use crate::profile::DeviceFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The directory for remembered things: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
@@ -88,6 +87,12 @@ impl Verdicts {
         &self.path
     }
 
+    /// What people are told when verdicts cannot be kept.
+    pub fn unwritable(&self, error: &io::Error) -> String {
+        let path = self.path.display();
+        format!("warning: {path}: {error}; verdicts are not remembered, FBP_CACHE_DIR names another directory")
+    }
+
     /// The error of a kernel that was right, by today's margin, too.
     pub fn right(&self, key: &str, margin: f64) -> Option<f64> {
         let known = self.content.kernel.get(key).filter(|known| known.verdict == "right")?;
@@ -101,12 +106,7 @@ impl Verdicts {
         let text = toml::to_string(&self.content).map_err(io::Error::other)?;
         let directory = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(directory)?;
-        // readable like any other file, as the process's mask says
-        let mode = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(&self.path)?;
-        Ok(())
+        write_atomically(&self.path, text)
     }
 }
 

@@ -5,9 +5,10 @@ use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::recipe::{Span, parse_size, parse_time};
-use crate::report::ProgressKind;
+use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::Target;
+use crate::source::StackPaths;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,11 +49,7 @@ pub struct Execution {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Files {
-    /// A directory, a glob or a file.
-    pub data: String,
-    pub flats: Option<String>,
-    pub flats2: Option<String>,
-    pub darks: Option<String>,
+    pub stacks: StackPaths,
     /// One angle a line.
     pub angles: Option<PathBuf>,
     /// One shift of the axis a line.
@@ -73,25 +70,17 @@ pub enum Existing {
     Resume,
 }
 
-/// What people see of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Messages {
-    /// -1 errors only, 0 what matters, 1 and up more.
-    pub verbosity: i8,
-    pub progress: ProgressKind,
-    pub log: Option<PathBuf>,
-}
-
 impl Files {
     /// What the flags name.
     pub fn new(input: &InputArgs, scan: &ScanArgs) -> Files {
         let data = [&input.sinograms, &input.projections, &input.hdf5].into_iter().flatten().next();
         Files {
-            data: data.cloned().unwrap_or_default(),
-            flats: input.flats.clone(),
-            flats2: input.flats2.clone(),
-            darks: input.darks.clone(),
+            stacks: StackPaths {
+                data: data.cloned().unwrap_or_default(),
+                flats: input.flats.clone(),
+                flats2: input.flats2.clone(),
+                darks: input.darks.clone(),
+            },
             angles: scan.angles.clone(),
             center_shifts: scan.center_shifts.clone(),
             config: None,
@@ -100,16 +89,10 @@ impl Files {
 
     /// All that the input was read from, beside files in directories.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
-        let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
+        let StackPaths { data, flats, flats2, darks } = &self.stacks;
+        let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
         let texts = [&self.angles, &self.center_shifts, &self.config];
         stacks.into_iter().flatten().map(Path::new).chain(texts.into_iter().flatten().map(PathBuf::as_path))
-    }
-}
-
-impl Messages {
-    /// `--verbose` as often as it was given, or `--quiet`.
-    pub fn verbosity(verbose: u8, quiet: bool) -> i8 {
-        if quiet { -1 } else { verbose.min(3) as i8 }
     }
 }
 
@@ -120,8 +103,7 @@ impl Execution {
     /// [`Error::Usage`] that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Execution> {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
-        let size =
-            |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
+        let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
         if args.watch.is_some() && args.input.hdf5.is_some() {
             return Err(Error::usage("--watch: waits for TIFF files; with --hdf5, start when the file is complete"));
@@ -167,19 +149,18 @@ impl Execution {
                 )),
             };
         };
-        let Target::Single(path) = output else { return Ok(()) };
-        if self.shard.is_some() {
+        if self.shard.is_some() && !output.shareable() {
             return Err(Error::usage(format!(
                 "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
                  as --output",
-                path.display()
+                output.path_of(0).display()
             )));
         }
-        if self.existing == Existing::Resume {
+        if self.existing == Existing::Resume && !output.resumable() {
             return Err(Error::usage(format!(
                 "--resume: {} is one file, which is there as a whole or not at all; leave --resume out, or name a directory \
                  or a pattern such as out/r-%05i.tif as --output",
-                path.display()
+                output.path_of(0).display()
             )));
         }
         Ok(())

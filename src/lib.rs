@@ -10,9 +10,11 @@
 //! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters; `docs/architecture.md`
 //! is the map of the rooms.
 
+pub mod axis;
 pub mod bench;
 pub mod cache;
 pub mod center;
+pub mod check;
 pub mod cli;
 pub mod commands;
 pub mod compare;
@@ -25,9 +27,8 @@ pub mod fft;
 pub mod files;
 pub mod geometry;
 pub mod histogram;
-pub mod input;
-pub mod kernel;
 pub mod job;
+pub mod kernel;
 pub mod known;
 pub mod margins;
 pub mod memory;
@@ -46,3 +47,6 @@ pub mod spectrum;
 pub mod steps;
 pub mod tune;
 pub mod units;
+
+/// What the `Software` tag of every slice says.
+pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));

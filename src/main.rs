@@ -2,9 +2,9 @@
 
 use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
+use fbp::commands;
 use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::report::results;
-use fbp::{commands, engine, recipe};
 use nix::sys::signal::{SigSet, Signal};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,10 +22,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
-        Command::Reconstruct(args) => {
-            let job = recipe::Job::new(recipe::merge(*args)?)?;
-            engine::run(&job, &*cancelled_by_signals()?)
-        }
+        Command::Reconstruct(args) => commands::reconstruct(*args, &*cancelled_by_signals()?),
         Command::Devices(args) => results(&commands::devices(&args)?),
         Command::Profiles { action } => results(&commands::profiles(&action)?),
         Command::Kernel(args) => results(&commands::kernel(&args)?),

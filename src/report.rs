@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use strum::{Display, EnumString, VariantNames};
@@ -39,6 +39,23 @@ pub enum ProgressKind {
     None,
 }
 
+/// What people see of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Messages {
+    /// -1 errors only, 0 what matters, 1 and up more.
+    pub verbosity: i8,
+    pub progress: ProgressKind,
+    pub log: Option<PathBuf>,
+}
+
+impl Messages {
+    /// `--verbose` as often as it was given, or `--quiet`.
+    pub fn verbosity(verbose: u8, quiet: bool) -> i8 {
+        if quiet { -1 } else { verbose.min(3) as i8 }
+    }
+}
+
 /// Prints for people, as much as they asked for, and appends the same to a log file.
 pub struct Reporter {
     verbosity: i8,
@@ -65,6 +82,11 @@ impl Reporter {
             kind => kind,
         };
         Ok(Reporter { verbosity, kind, log: log.map(Mutex::new) })
+    }
+
+    /// As a run's messages are wanted.
+    pub fn of(messages: &Messages) -> Result<Self> {
+        Reporter::new(messages.verbosity, messages.progress, messages.log.as_deref())
     }
 
     /// Says nothing to anybody.

@@ -1,7 +1,7 @@
 //! `--shard`: the share of a run's slices that one of several jobs computes.
 
-use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 

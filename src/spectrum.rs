@@ -8,10 +8,12 @@
 use rustfft::{FftPlanner, num_complex::Complex};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
-use strum::{Display, EnumString, VariantNames};
+use strum::{Display, EnumIter, EnumString, VariantNames};
 
 /// The named filters, as in silx, nabu and ASTRA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumIter, EnumString, VariantNames, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Filter {
@@ -93,13 +95,20 @@ pub fn padded_length(bins: usize) -> usize {
     (2 * bins).next_power_of_two().max(SHORTEST)
 }
 
+/// A filter's spectrum on `length` points with the `1 / length` of the backward transform.
+pub fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
+    let scale = 1.0 / length as f64;
+    spectrum(filter, cutoff, length).iter().map(|v| (v * scale) as f32).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::IntoEnumIterator;
 
     #[test]
     fn names_and_aliases() {
-        for filter in Filter::ALL {
+        for filter in Filter::iter() {
             assert_eq!(filter.name().parse::<Filter>().unwrap(), filter);
         }
         assert_eq!("ram-lak".parse::<Filter>().unwrap(), Filter::Ramp);
@@ -124,7 +133,7 @@ mod tests {
     #[test]
     fn windows_start_at_one_and_end_where_they_should() {
         let at_nyquist = [1.0, 2.0 / PI, 0.0, 0.08, 0.0, 0.0, 0.5, 1.0];
-        for (filter, end) in Filter::ALL.into_iter().zip(at_nyquist) {
+        for (filter, end) in Filter::iter().zip(at_nyquist) {
             assert!((filter.window(0.0) - 1.0).abs() < 1e-15, "{filter}");
             assert!((filter.window(1.0) - end).abs() < 1e-12, "{filter}");
         }

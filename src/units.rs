@@ -11,4 +11,3 @@ pub fn human(bytes: u64) -> String {
     }
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
-

@@ -1,12 +1,15 @@
 //! Known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
 
-use super::engine::scaled_spectrum;
+mod timing;
+
+pub use timing::{Bench, Measured, Wish};
+
 use crate::bench::{Protocol, Reads, Reference};
 use crate::device::{BackProjector, FilterSetup, RowStage, Session, SinogramStore};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Padding, RowFilter};
 use crate::margins::{margin, tie};
-use crate::spectrum::Filter;
+use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 
 /// Noise on a device, room for what becomes of it.
@@ -17,7 +20,7 @@ pub struct Checker {
 }
 
 /// A kernel with the filtered noise that it reads.
-pub(super) struct Prepared {
+pub(super) struct Loaded {
     pub filter: RowStage,
     pub sinogram: SinogramStore,
     pub projector: BackProjector,
@@ -34,7 +37,7 @@ impl Checker {
     }
 
     /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
-    /// kernel is `told` of so many projections only, see `Wish`.
+    /// kernel is `told` of so many projections only, see [`Wish`].
     pub(super) fn prepare(
         &self,
         session: &Session,
@@ -42,7 +45,7 @@ impl Checker {
         (rows, padding): (RowFilter, Padding),
         reference: &Reference,
         told: Option<usize>,
-    ) -> Result<Prepared> {
+    ) -> Result<Loaded> {
         let geometry = reference.geometry();
         let (bins, projections) = (geometry.bins, geometry.projections());
         let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
@@ -52,7 +55,7 @@ impl Checker {
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
         filter.store_rows(session, &self.rows, &mut sinogram)?;
         let projector = BackProjector::new(session, spec, geometry, 0..told.unwrap_or(projections))?;
-        Ok(Prepared { filter, sinogram, projector })
+        Ok(Loaded { filter, sinogram, projector })
     }
 
     /// Runs the kernel; its error, see [`Reference::error`].
@@ -60,11 +63,11 @@ impl Checker {
         &mut self,
         session: &Session,
         spec: &KernelSpec,
-        prepared: &Prepared,
+        prepared: &Loaded,
         reference: &mut Reference,
     ) -> Result<f64> {
         let count = spec.slices as usize;
-        let Prepared { sinogram, filter, projector, .. } = prepared;
+        let Loaded { sinogram, filter, projector, .. } = prepared;
         projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
         let slices = &mut self.host[..count * reference.geometry().roi.pixels()];
         session.read(&self.slices, slices, "slices")?;

@@ -1,7 +1,6 @@
 //! Kernels timed on a device, each checked first on the data that it is timed with.
 
-use super::check::{Checked, Checker, Prepared};
-use super::engine::texel_works;
+use super::{Checked, Checker, Loaded};
 use crate::bench::{Protocol, Reference, steady_median};
 use crate::device::{FoundDevice, Session};
 use crate::error::Result;
@@ -83,7 +82,7 @@ impl Bench {
         rows: RowFilter,
         references: &mut [Reference],
         wish: &Wish,
-    ) -> Result<(Measured, Option<Prepared>)> {
+    ) -> Result<(Measured, Option<Loaded>)> {
         let session = &self.session;
         let mut error = 0f64;
         let mut first = None;
@@ -96,7 +95,7 @@ impl Bench {
         let checked = Checked::new(error, spec);
         let mut measured = Measured { checked, seconds: None, filter: None };
         let (passes, count) = (self.protocol.passes, spec.slices as usize);
-        if let Some(Prepared { filter, sinogram, projector }) = &first
+        if let Some(Loaded { filter, sinogram, projector }) = &first
             && checked.right()
             && passes > 0
         {
@@ -120,7 +119,7 @@ impl Bench {
     /// problem are filtered as `rows` says, which is timed, too.
     pub fn measure(&mut self, spec: &KernelSpec, rows: RowFilter, references: &mut [Reference]) -> Result<Measured> {
         let (measured, first) = self.time_first(spec, rows, references, &Wish::default())?;
-        let (Some(Prepared { mut filter, mut sinogram, .. }), Some(_)) = (first, measured.seconds) else {
+        let (Some(Loaded { mut filter, mut sinogram, .. }), Some(_)) = (first, measured.seconds) else {
             return Ok(measured);
         };
         let (session, noise) = (&self.session, &self.checkers[0].rows);
@@ -161,7 +160,7 @@ impl Bench {
             let works = match self.texels.iter().find(|(tried, _)| *tried == texel) {
                 Some((_, works)) => *works,
                 None => {
-                    let works = texel_works(&self.session, texel)?;
+                    let works = self.session.texel_works(texel)?;
                     self.texels.push((texel, works));
                     works
                 }

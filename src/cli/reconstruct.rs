@@ -1,6 +1,6 @@
 //! `fbp reconstruct`, and the keys of a run file.
 
-use super::{filters, words, InputArgs, ScanArgs, StepArgs, Text};
+use super::{InputArgs, ScanArgs, StepArgs, Text, filters, words};
 use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
 use crate::profile::{Interpolation, Mode};
@@ -102,12 +102,7 @@ pub struct ReconstructArgs {
     #[arg(long, value_name = "TYPE", value_parser = words::<Dtype>(), help_heading = "Output")]
     pub dtype: Option<Dtype>,
     /// Values that become the smallest and largest integer, for u16 and u8
-    #[arg(
-        long,
-        value_name = "MIN,MAX",
-        allow_hyphen_values = true,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, help_heading = "Output")]
     pub range: Option<Text>,
     /// The same as percentiles of sampled slices [default for u16 and u8: 0.1,99.9]
     #[arg(long, value_name = "LO,HI", help_heading = "Output")]

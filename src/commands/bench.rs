@@ -1,10 +1,11 @@
 //! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
 
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, plot, table};
+use crate::check::{Bench, Measured};
 use crate::cli::BenchArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
-use crate::engine::{Bench, Measured};
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::kernel::{KernelSpec, Problem, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
@@ -56,7 +57,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let rows = measure(found, Some(&own), &candidates, &[protocol], once, &reporter)?;
 
     if let Some(path) = &args.plot {
-        std::fs::write(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
+        write_atomically(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
     }
     let text = if args.json {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;

@@ -1,11 +1,16 @@
 //! `fbp center`: the rotation axis from the data, or trial slices to choose it by eye.
 
+use crate::SOFTWARE;
+use crate::axis::{Trial, sample, trial_slices};
 use crate::center::{self, Found, Search};
-use crate::cli::{CenterArgs, ReconstructArgs};
-use crate::engine::{SOFTWARE, Trial, sample, trial_slices};
+use crate::cli::{CenterArgs, Text};
+use crate::device::DeviceList;
 use crate::error::{Error, Result};
+use crate::execution::{Execution, Files};
+use crate::job::Job;
 use crate::picture::{Panel, write_montage};
-use crate::recipe::{Job, parse_pair};
+use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, parse_pair, parse_steps};
+use crate::report::Messages;
 use crate::sink::{Dtype, Encoding, write_image};
 use serde_json::json;
 use std::path::Path;
@@ -19,20 +24,7 @@ const FINEST: f64 = 0.01;
 
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
 pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
-    let job = Job::new(ReconstructArgs {
-        input: args.input.clone(),
-        scan: args.scan.clone(),
-        center: Some("auto".into()),
-        rows: args.rows.clone(),
-        pixel_size: args.pixel_size.clone(),
-        steps: args.steps.clone(),
-        device: args.device.clone(),
-        verbose: args.verbose,
-        quiet: args.quiet,
-        // nothing is written as a run does
-        dry_run: true,
-        ..Default::default()
-    })?;
+    let job = job(args)?;
     if let (Some(range), Some(directory)) = (&args.sweep, &args.output) {
         return Ok((trials(&job, range, usize::from(args.tile), directory, args.overwrite)?, Ok(())));
     }
@@ -43,6 +35,30 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let search = sampled.search(method, range)?;
     let text = if args.json { as_json(&search, &sampled.rows) } else { table(&search) };
     Ok((text, center::accept(&search.found).map(|_| ())))
+}
+
+/// A run about an axis that is to be found, without an output.
+fn job(args: &CenterArgs) -> Result<Job> {
+    check_conflicts(&args.input)?;
+    check_conflicts(&args.scan)?;
+    let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
+    let input = Input::new(&args.input)?;
+    let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
+    let recipe = Recipe {
+        scan: ScanRecipe { center: Center::Search(None), ..ScanRecipe::new(&args.scan, input.kind)? },
+        steps: parse_steps(&args.steps, &args.input, slice.pixel_size.as_ref())?,
+        input,
+        slice,
+        ..Recipe::default()
+    };
+    let execution = Execution {
+        files: Files::new(&args.input, &args.scan),
+        rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
+        devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
+        messages: Messages { verbosity: Messages::verbosity(args.verbose, args.quiet), ..Messages::default() },
+        ..Execution::default()
+    };
+    Ok(Job { recipe, execution })
 }
 
 fn table(search: &Search) -> String {
@@ -94,7 +110,7 @@ fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool
     })?;
     tiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     let titles: Vec<String> = tiles.iter().map(|(center, ..)| format!("{center:.2}")).collect();
-    let unit = job.unit();
+    let unit = job.recipe.unit();
     let panels: Vec<Panel> = tiles
         .iter()
         .zip(&titles)

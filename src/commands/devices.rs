@@ -3,9 +3,9 @@
 use crate::cli::DevicesArgs;
 use crate::device;
 use crate::error::Result;
-use crate::plan::human;
 use crate::profile::ProfileStore;
 use crate::report::{ProgressKind, Reporter};
+use crate::units::human;
 use serde_json::json;
 
 /// `fbp devices`: a table, or JSON.

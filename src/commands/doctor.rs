@@ -3,10 +3,10 @@
 use super::bench::{candidates, choices, measure};
 use crate::bench::{Protocol, Row, Verdict, Wanted};
 use crate::cache::{Remembered, Verdicts};
+use crate::check::examine_rows;
 use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
-use crate::engine::{examine_rows, open, texel_works, unwritable};
 use crate::error::{Error, Result};
 use crate::kernel::{KernelSpec, Problem, RowFilter, Texel};
 use crate::profile::facts::ImageFormat;
@@ -36,7 +36,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     };
     let head = format!("{} [{}], driver {}; profile {profile} ({reason})", facts.name, facts.kind, facts.driver);
     reporter.note(&head);
-    let session = open(found)?;
+    let session = Session::open(found)?;
     let formats = formats(&session);
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
@@ -68,7 +68,7 @@ fn formats(session: &Session) -> Vec<Finding> {
         } else if !session.facts.image_formats.contains(&format) {
             unused("listed, but cannot be created")
         } else {
-            match texel_works(session, Texel::Image(format)) {
+            match session.texel_works(Texel::Image(format)) {
                 Ok(true) => (Verdict::Right, None, false),
                 Ok(false) => unused("gives back other values"),
                 Err(error) => (Verdict::Failed(String::new()), Some(error.to_string()), false),
@@ -99,7 +99,7 @@ fn lengths(
             Ok(None) => (Verdict::Right, None),
             other => {
                 // after an error a driver may hand out nothing else
-                session = open(found)?;
+                session = Session::open(found)?;
                 match other {
                     Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
                     Ok(why) => (Verdict::Right, why),
@@ -135,7 +135,7 @@ fn remember(found: &FoundDevice, rows: &[Row], reporter: &Reporter) -> Option<Pa
     match cache.store(kept.collect::<Vec<_>>()) {
         Ok(()) => Some(cache.path().to_owned()),
         Err(error) => {
-            reporter.note(&unwritable(&cache, &error));
+            reporter.note(&cache.unwritable(&error));
             None
         }
     }

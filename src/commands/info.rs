@@ -2,7 +2,7 @@
 
 use crate::cli::InfoArgs;
 use crate::error::Result;
-use crate::sink::{Description, described};
+use crate::sink::{SliceDescription, described};
 use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, Stack, hdf5};
 use serde_json::json;
 use std::path::Path;
@@ -93,7 +93,7 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         stack.len(),
         stack.len()
     );
-    if let Some(Description { slice, stamp: Some(stamp), .. }) = description {
+    if let Some(SliceDescription { slice, stamp: Some(stamp), .. }) = description {
         text += &format!("slice {slice} of run {}, axis at bin {}", stamp.run, stamp.center);
         text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();
         text.push('\n');

@@ -2,6 +2,7 @@
 
 use crate::cli::KernelArgs;
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,
@@ -98,7 +99,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
     let mut names = String::new();
     for (name, source) in &programs {
         let file = directory.join(format!("{}-{name}.cl", profile.name));
-        std::fs::write(&file, kernel_text(profile, source, args))
+        write_atomically(&file, kernel_text(profile, source, args))
             .map_err(|e| Error::output(&file, format!("--every: {e}")))?;
         names += &format!("{}\n", file.display());
     }

@@ -11,6 +11,7 @@ mod model;
 mod phantom;
 mod preprocess;
 mod profiles;
+mod reconstruct;
 mod tune;
 
 pub use bench::bench;
@@ -24,6 +25,7 @@ pub use model::model;
 pub use phantom::phantom;
 pub use preprocess::preprocess;
 pub use profiles::profiles;
+pub use reconstruct::reconstruct;
 pub use tune::tune;
 
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! `fbp phantom`: analytic sinograms or projections, their slices, and counts of a noisy detector.
 
 use super::refuse_filled;
+use crate::SOFTWARE;
 use crate::cli::PhantomArgs;
-use crate::engine::SOFTWARE;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{default_axis, even_angles, parse_angles};
@@ -128,7 +128,7 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
             write_image(path, size, size, &phantoms[0].rasterise(4), encoding, SOFTWARE)?;
         } else {
             let indices: Vec<usize> = (0..slices).collect();
-            let target = Target::Single(path.clone());
+            let target = Target::single(path);
             let mut writer = SliceWriter::create(
                 target,
                 size,
@@ -164,12 +164,7 @@ fn write_stack(
     page: impl Fn(usize) -> Vec<f32>,
 ) -> Result<()> {
     refuse_filled(directory, overwrite)?;
-    let target = Target::Pattern {
-        directory: directory.to_owned(),
-        prefix: format!("{prefix}_"),
-        digits: 5,
-        suffix: ".tif".into(),
-    };
+    let target = Target::files(directory, &format!("{prefix}_"));
     let encoding = match counts {
         true => Encoding { dtype: Dtype::U16, range: Some((0.0, 65535.0)) },
         false => Encoding { dtype: Dtype::F32, range: None },

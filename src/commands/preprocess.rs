@@ -1,53 +1,51 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::refuse_filled;
-use crate::cli::{PreprocessArgs, ReconstructArgs};
-use crate::engine::SOFTWARE;
+use crate::SOFTWARE;
+use crate::cli::{PreprocessArgs, ScanArgs};
 use crate::error::{Error, Result};
-use crate::input;
-use crate::recipe::{Input, Job};
+use crate::execution::{Execution, Files};
+use crate::job::Job;
+use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, parse_steps};
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
-use crate::source::Stack;
+use crate::source::{self, Stack};
 use crate::steps::Preparation;
 use rayon::prelude::*;
 use std::time::Instant;
 
 /// Reads, corrects and writes page by page, as many at once as there are threads; a line with sizes and times.
 pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
-    let job = Job::new(ReconstructArgs {
-        input: args.input.clone(),
-        pixel_size: args.pixel_size.clone(),
-        steps: args.steps.clone(),
-        output: Some(args.output.clone()),
-        overwrite: args.overwrite,
-        ..Default::default()
-    })?;
-    let sinograms = matches!(job.input, Input::Sinograms(_));
-    if !sinograms && !job.preprocess.stripes.is_empty() {
+    check_conflicts(&args.input)?;
+    let input = Input::new(&args.input)?;
+    let slice = SliceGrid::of_pixels(args.pixel_size.as_ref().map(|text| text.0.as_str()), input.binning)?;
+    let steps = parse_steps(&args.steps, &args.input, slice.pixel_size.as_ref())?;
+    let target = Target::parse(&args.output)?;
+    let sinograms = input.is_sinograms();
+    if !sinograms && !steps.stripes.is_empty() {
         return Err(Error::usage(
             "--stripes: works on sinograms, and with --projections or --hdf5 this command writes projections",
         ));
     }
-    let stacks = input::open(&job, false, Stack::open)?;
+    let recipe = Recipe { input, slice, steps, ..Recipe::default() };
+    let execution = Execution { files: Files::new(&args.input, &ScanArgs::default()), ..Execution::default() };
+    let job = Job { recipe, execution };
+    let stacks = source::open(job.open_request(false), Stack::open)?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
-    let preparation = Preparation::open(&job, &stacks, &used, rows)?;
-    let Some(target) = job.output else {
-        return Err(Error::usage("--output: missing"));
-    };
+    let preparation = Preparation::open(&job.recipe, &stacks, &used, rows)?;
     // a page is no slice
-    let prefix = if sinograms { "sinogram_" } else { "projection_" }.to_owned();
-    let target = match target {
-        Target::Directory(directory) => {
-            refuse_filled(&directory, job.overwrite)?;
-            Target::Pattern { directory, prefix, digits: 5, suffix: ".tif".into() }
+    let prefix = if sinograms { "sinogram_" } else { "projection_" };
+    let target = match target.fills_directory() {
+        true => {
+            refuse_filled(target.directory(), args.overwrite)?;
+            Target::files(target.directory(), prefix)
         }
-        target => target,
+        false => target,
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
-    let present = Present::new(job.overwrite, None);
+    let present = Present::new(args.overwrite, None);
     let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;

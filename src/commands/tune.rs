@@ -3,10 +3,11 @@
 use super::bench::{protocol, wanted};
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, scientific, three_digits};
 use crate::cache;
+use crate::check::{Bench, Wish};
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
-use crate::engine::{Bench, Wish};
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::kernel::{KernelSpec, Problem, RowFilter};
 use crate::margins::margin;
 use crate::model;
@@ -22,9 +23,6 @@ use crate::tune::{
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
-use std::fs::Permissions;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
@@ -317,12 +315,7 @@ fn write(profile: &Profile, path: &Path) -> Result<()> {
     let wrong = |e: std::io::Error| Error::output(path, format!("the tuned profile: {e}"));
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(PathBuf::from("."), Path::to_owned);
     std::fs::create_dir_all(&directory).map_err(wrong)?;
-    // readable like any other file, as far as the umask lets it be
-    let everybody = Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new().permissions(everybody).tempfile_in(&directory).map_err(wrong)?;
-    file.write_all(text.as_bytes()).map_err(wrong)?;
-    file.persist(path).map_err(|e| wrong(e.error))?;
-    Ok(())
+    write_atomically(path, text).map_err(wrong)
 }
 
 /// A device at work, with all that was measured on it.

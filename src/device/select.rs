@@ -1,9 +1,9 @@
 //! Which devices a person means.
 
-use serde::{Deserialize, Serialize};
 use super::FoundDevice;
 use crate::error::{Error, Result};
 use crate::profile::facts::{DeviceFacts, DeviceKind};
+use serde::{Deserialize, Serialize};
 
 /// Which device a person asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -261,6 +261,11 @@ impl Session {
         Launch { session: self, kernel, name, index: 0 }
     }
 
+    /// Whether the image format of a kernel gives back right values on this device; buffers always do.
+    pub fn texel_works(&self, texel: Texel) -> Result<bool> {
+        texel.format().map_or(Ok(true), |format| self.image_format_works(format))
+    }
+
     /// Whether an image of this format hands back what was put in: tried with real values, not believed.
     pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
         images::verify(self, format)

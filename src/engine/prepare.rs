@@ -1,22 +1,21 @@
 //! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
 
-use super::check::self_test;
-use super::crew::prepare;
-use super::engine::{open, texel_works};
 use crate::cache::{Remembered, Verdicts};
+use crate::check::self_test;
 use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result, first_error};
+use crate::job::Job;
 use crate::kernel::KernelSource;
 use crate::known::KnownFailures;
 use crate::margins::margin;
-use crate::plan::{Avoid, Plan, Refused, Scan};
-use crate::recipe::Job;
+use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
+use crate::profile::{Choice, ProfileStore};
 use crate::report::Reporter;
 use serde::Serialize;
 use std::time::Instant;
 
 /// An open device with a plan whose kernel is right there.
-pub(super) struct Prepared {
+pub struct Prepared {
     pub session: Session,
     pub plan: Plan,
     pub self_test: SelfTest,
@@ -25,7 +24,7 @@ pub(super) struct Prepared {
 /// How the check before a run went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-pub(super) enum SelfTest {
+pub enum SelfTest {
     /// Checked now, or remembered if it took no time.
     Right { error: f64, margin: f64, seconds: Option<f64> },
     /// The person said so.
@@ -47,28 +46,58 @@ impl std::fmt::Display for SelfTest {
     }
 }
 
-/// Opens a device and plans: without image formats that do not work and kernels that are wrong. `host` is the memory that
-/// the plan may use there, in bytes.
-pub(super) fn open_device(
+/// The profile that a device gets.
+fn profile_for(job: &Job, found: &FoundDevice, reporter: &Reporter) -> Result<Choice> {
+    let choice = ProfileStore::load()?.for_device(job.recipe.kernel.profile.as_deref(), &found.facts)?;
+    reporter.detail(&format!("profile {}: {}", choice.profile.name, choice.reason));
+    for note in &choice.notes {
+        reporter.note(&format!("note: {note}"));
+    }
+    Ok(choice)
+}
+
+/// Plans for a device, trusting its driver but for what is known.
+pub fn plan_for(job: &Job, scan: &Scan, found: &FoundDevice, memory: Memory, reporter: &Reporter) -> Result<Plan> {
+    let avoid = Avoid { known: &KnownFailures::built_in()?, refused: &[] };
+    let choice = profile_for(job, found, reporter)?;
+    Plan::new(&request(job, scan, &choice, found, memory, avoid))
+}
+
+fn request<'a>(
+    job: &'a Job,
+    scan: &'a Scan,
+    choice: &'a Choice,
+    found: &'a FoundDevice,
+    memory: Memory,
+    avoid: Avoid<'a>,
+) -> Request<'a> {
+    let self_test = !job.execution.skip_self_test;
+    Request { recipe: &job.recipe, self_test, scan, choice, facts: &found.facts, memory, avoid }
+}
+
+/// Opens a device and plans: without image formats that do not work and kernels that are wrong.
+///
+/// # Errors
+/// Those of planning and opening.
+pub fn open_device(
     job: &Job,
     scan: &Scan,
     found: &FoundDevice,
-    host: u64,
+    memory: Memory,
     reporter: &Reporter,
 ) -> Result<Prepared> {
     let mut found = found.clone();
-    let mut plan = prepare(job, scan, &found, host, reporter)?;
-    let mut session = open(&found)?;
-    let choice = crate::profile::Choice {
-        profile: plan.profile.clone(),
-        reason: plan.profile_reason.clone(),
-        notes: Vec::new(),
-    };
+    let choice = profile_for(job, &found, reporter)?;
     let known = KnownFailures::built_in()?;
     let mut cache = Verdicts::load(&found.facts);
     let mut refused = Vec::new();
+    let plan_without = |found: &FoundDevice, refused: &[Refused]| {
+        Plan::new(&request(job, scan, &choice, found, memory, Avoid { known: &known, refused }))
+    };
+    let mut plan = plan_without(&found, &refused)?;
+    let mut session = Session::open(&found)?;
     let self_test = loop {
-        if !texel_works(&session, plan.spec.texel)? {
+        if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
             if let Some(format) = broken {
                 reporter.note(&format!(
@@ -76,7 +105,7 @@ pub(super) fn open_device(
                 ));
             }
             found.facts.image_formats.retain(|f| Some(*f) != broken);
-        } else if !job.self_test {
+        } else if job.execution.skip_self_test {
             break SelfTest::Skipped;
         } else {
             let source = plan.spec.generate()?;
@@ -85,11 +114,11 @@ pub(super) fn open_device(
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
                     // after an error a driver may hand out nothing else
-                    session = open(&found)?;
+                    session = Session::open(&found)?;
                 }
             }
         }
-        plan = Plan::new(job, scan, &choice, &found.facts, host, Avoid { known: &known, refused: &refused })?;
+        plan = plan_without(&found, &refused)?;
     };
     for note in &plan.notes {
         reporter.note(&format!("note: {note}"));
@@ -115,7 +144,7 @@ fn check(
         return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
     }
     let start = Instant::now();
-    let checked = self_test(session, &plan.spec, plan.rows, job.padding);
+    let checked = self_test(session, &plan.spec, plan.rows, job.recipe.filter.padding);
     let seconds = start.elapsed().as_secs_f64();
     let (verdict, error, outcome) = match checked {
         Ok(checked) if checked.right() => {
@@ -135,16 +164,10 @@ fn check(
     if let Some(cache) = cache {
         let remembered = Remembered { name: source.name.clone(), verdict: verdict.into(), error, margin };
         if let Err(error) = cache.store([(source.key.clone(), remembered)]) {
-            reporter.note(&unwritable(cache, &error));
+            reporter.note(&cache.unwritable(&error));
         }
     }
     Ok(outcome)
-}
-
-/// What people are told when verdicts cannot be kept.
-pub fn unwritable(cache: &Verdicts, error: &std::io::Error) -> String {
-    let path = cache.path().display();
-    format!("warning: {path}: {error}; verdicts are not remembered, FBP_CACHE_DIR names another directory")
 }
 
 /// An error in one line.

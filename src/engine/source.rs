@@ -1,14 +1,13 @@
 //! Where sinograms come from, and what is done to slices before they are written.
 
-use super::record::digest;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{parse_angles, parse_numbers, slice_centre};
-use crate::input;
+use crate::job::Job;
 use crate::plan::{Scan, StackShape};
-use crate::recipe::{AngleSource, Input, Job};
+use crate::recipe::{AngleSource, Recipe, digest};
 use crate::report::Reporter;
-use crate::source::{SampleType, Stack, Watch, wait};
+use crate::source::{self, InputKind, SampleType, Stack, Watch, wait};
 use crate::steps::{Preparation, widened};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -22,7 +21,7 @@ const LEAST_BLOCK: usize = 16;
 const MOST_BLOCK: usize = 128;
 
 /// The stack, its correction and the scan that it holds.
-pub(super) struct Source {
+pub struct Source {
     pub stack: Stack,
     pub preparation: Preparation,
     sinograms: bool,
@@ -37,7 +36,7 @@ pub(super) struct Source {
 impl Source {
     /// Opens the input, when it has arrived, reads the text files beside it, and checks that all fits together.
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
-        let sinograms = matches!(job.input, Input::Sinograms(_));
+        let sinograms = job.recipe.input.is_sinograms();
         let text = |path: &Path, flag: &str| -> Result<(String, String)> {
             let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
             Ok((text, format!("{flag} {}", path.display())))
@@ -46,20 +45,21 @@ impl Source {
             let (text, what) = text(path, flag)?;
             parse_numbers(&text, &what)
         };
-        let angles = match &job.angles {
-            AngleSource::File(file) => {
+        let angles = match &job.execution.files.angles {
+            Some(file) => {
                 let (text, what) = text(file, "--angles")?;
                 let (angles, note) = parse_angles(&text, &what)?;
                 note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
                 Some(angles)
             }
-            AngleSource::Hdf5(_) | AngleSource::Even { .. } => None,
+            None => None,
         };
-        let mut stacks = input::open(job, matches!(job.angles, AngleSource::Hdf5(_)), |path, flag| match job.watch {
+        let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
+        let mut stacks = source::open(request, |path, flag| match job.execution.watch {
             None => Stack::open(path, flag),
             Some(patience) => {
                 let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
-                let watch = Watch { patience, pages: job.expect.or(of_angles) };
+                let watch = Watch { patience, pages: job.execution.expect.or(of_angles) };
                 await_stack(path, flag, watch, reporter, cancelled)
             }
         })?;
@@ -68,19 +68,21 @@ impl Source {
         for note in stack.notes() {
             reporter.note(&format!("note: {note}"));
         }
-        let shifts = job.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        let shifts =
+            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),
         };
-        let shape = StackShape { slices, projections, bins: stack.width(), binning: job.binning, angles, shifts };
+        let shape =
+            StackShape { slices, projections, bins: stack.width(), binning: job.recipe.input.binning, angles, shifts };
         let mut scan = Scan::new(job, &shape)?;
         for note in &scan.notes {
             reporter.note(&format!("note: {note}"));
         }
         match (&stacks.flats, &stacks.darks) {
             (Some(_), None) => {
-                let hdf5 = matches!(job.input, Input::Hdf5 { .. });
+                let hdf5 = job.recipe.input.kind == InputKind::Hdf5;
                 let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
                 reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
             }
@@ -88,11 +90,11 @@ impl Source {
             _ => {}
         }
         // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
-        let phase = job.preprocess.phase.map_or(0, |paganin| paganin.halo());
-        let tilt = job.preprocess.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
+        let phase = job.recipe.steps.phase.map_or(0, |paganin| paganin.halo());
+        let tilt = job.recipe.steps.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
         let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
-        let preparation = Preparation::open(job, &stacks, &scan.used, block.unwrap_or(1))?;
+        let preparation = Preparation::open(&job.recipe, &stacks, &scan.used, block.unwrap_or(1))?;
         for (name, value) in preparation.describe() {
             reporter.detail(&format!("{name:<16}{value}"));
         }
@@ -115,7 +117,10 @@ impl Source {
     /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
     pub fn fingerprint(&self) -> String {
         let fields = self.preparation.correction.fields.as_ref().map_or("", |fields| &fields.fingerprint);
-        digest([&self.stack.fingerprint(), fields])
+        let bits = |values: &Option<Vec<f64>>| -> String {
+            values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
+        };
+        digest([&self.stack.fingerprint(), fields, &bits(&self.shape.angles), &bits(&self.shape.shifts)])
     }
 
     /// The same data with the axis of another job.
@@ -287,17 +292,17 @@ fn span_of(numbers: &[usize]) -> Range<usize> {
 }
 
 /// What is done to a slice after the device: length unit and mask.
-pub(super) struct Finish {
+pub struct Finish {
     factor: f32,
     /// Radius in pixels, squared.
     radius2: Option<f64>,
 }
 
 impl Finish {
-    pub fn new(job: &Job, scan: &Scan) -> Self {
+    pub fn new(recipe: &Recipe, scan: &Scan) -> Self {
         Finish {
-            factor: job.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
-            radius2: job.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
+            factor: recipe.slice.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
+            radius2: recipe.values.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
         }
     }
 

@@ -5,16 +5,14 @@
 //! fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage whose
 //! neighbour is gone ends quietly; the first that failed has the error.
 
-use super::crew::{Member, crashed};
-use super::engine::{DeviceSeconds, Engine, Kernels, Set, Shape};
-use super::overview::Overview;
-use super::record::interrupted;
+use super::chunks::{DeviceSeconds, Engine, Kernels, Set, Shape};
+use super::devices::{ReadyDevice, panicked};
 use super::source::{Finish, Source};
 use super::work::Work;
 use crate::device::{HostMemory, Session, lost};
 use crate::error::{Error, Result};
 use crate::plan::PIECES;
-use crate::recipe::{Job, pieces};
+use crate::recipe::Recipe;
 use crate::report::Reporter;
 use crate::sink::{SliceWriter, Target};
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -28,9 +26,11 @@ use std::time::Instant;
 
 /// What all stages see.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
-    pub job: &'a Job,
+pub struct Run<'a> {
+    pub recipe: &'a Recipe,
     pub source: &'a Source,
+    /// Numbers of the slices to compute, ascending.
+    pub slices: &'a [usize],
     pub finish: &'a Finish,
     pub reporter: &'a Reporter,
     /// Looked at before every piece that is read; what is in hand then is still written.
@@ -38,22 +38,22 @@ pub(super) struct Run<'a> {
     /// Slices that may be held back until others before them are done; `None` where their order does not matter.
     pub window: Option<usize>,
     pub target: &'a Target,
-    /// The slice that a preview shows.
-    pub middle: usize,
-    /// What is gathered of all slices, if anything is asked for.
-    pub overview: Option<&'a Overview>,
+    /// The slice whose values are handed back, if one is wanted.
+    pub keep: Option<usize>,
+    /// Sees every slice, with its number, before it is written; from any thread, in any order.
+    pub observer: Option<&'a (dyn Fn(usize, &[f32]) + Sync)>,
 }
 
 /// What the stages hand back.
-pub(super) struct Done {
+pub struct Done {
     /// Seconds that all stages together took.
     pub seconds: f64,
     /// Seconds that the reader and the writer were busy.
     pub read: f64,
     pub write: f64,
     pub clipped: u64,
-    /// The middle slice, for a preview.
-    pub middle: Vec<f32>,
+    /// The slice that was to be kept; empty if none was.
+    pub kept: Vec<f32>,
     /// For every device, how many slices it computed, and the seconds that it was busy.
     pub devices: Vec<(usize, DeviceSeconds)>,
 }
@@ -104,16 +104,16 @@ impl Drop for Presence<'_> {
 }
 
 /// Runs all stages to the end, or to the first error that nobody can make good.
-pub(super) fn stages(
+pub fn run_stages(
     run: Run,
-    members: &mut [Member],
+    members: &mut [ReadyDevice],
     writer: SliceWriter,
     advance: &mut (dyn FnMut(usize) + Send),
 ) -> Result<Done> {
     let started = Instant::now();
     let scan = &run.source.scan;
-    let paces: Vec<_> = members.iter().map(|m| m.pace(run.job, scan)).collect();
-    let work = &Work::new(scan.slices.len(), &paces, run.window);
+    let paces: Vec<_> = members.iter().map(|m| m.pace(run.recipe, scan)).collect();
+    let work = &Work::new(run.slices.len(), &paces, run.window);
     scope(|scope| {
         let (out, computed) = unbounded();
         let (mut ports, mut back, mut crew) = (Vec::new(), Vec::new(), Vec::new());
@@ -138,7 +138,7 @@ pub(super) fn stages(
             (Ok(read), Ok(done)) => (read, done),
         };
         if !work.complete() {
-            return Err(devices.into_iter().find_map(Result::err).unwrap_or_else(|| crashed("run")));
+            return Err(devices.into_iter().find_map(Result::err).unwrap_or_else(|| panicked("run")));
         }
         done.read = read;
         done.seconds = started.elapsed().as_secs_f64();
@@ -149,7 +149,7 @@ pub(super) fn stages(
 }
 
 fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Result<T> {
-    thread.join().unwrap_or_else(|_| Err(crashed(stage)))
+    thread.join().unwrap_or_else(|_| Err(panicked(stage)))
 }
 
 /// Reads chunk after chunk for whichever device has room; the seconds that took.
@@ -160,13 +160,13 @@ fn read(run: Run, work: &Work, ports: Vec<Port>) -> Result<f64> {
         let port = &ports[device];
         for part in pieces(chunk.len(), port.piece) {
             if run.cancelled.load(Relaxed) {
-                return Err(interrupted(run.target));
+                return Err(run.target.interrupted());
             }
             let which = chunk.start + part.start..chunk.start + part.end;
             let Ok(mut values) = port.free.recv() else { break };
             let start = Instant::now();
             let room = &mut values[..which.len() * source.sinogram_len()];
-            source.read_into(&source.scan.slices[which.clone()], room)?;
+            source.read_into(&run.slices[which.clone()], room)?;
             busy += start.elapsed().as_secs_f64();
             if port.feed.send(Piece { chunk: chunk.clone(), which, values }).is_err() {
                 break;
@@ -299,6 +299,11 @@ fn device_in_parts(engine: &mut Engine, line: Line) -> Result<DeviceSeconds> {
         work.done(place, which);
     }
     Ok(busy)
+}
+
+/// The contiguous pieces of at most `most` of a list of slices.
+fn pieces(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
 }
 
 /// Pieces from the host into chunks on the device.
@@ -437,11 +442,9 @@ fn write(
     let mut busy = 0.0;
     let mut written = 0;
     let mut put = |which: Range<usize>, values: &[f32]| -> Result<()> {
-        let slices: Vec<_> = which.clone().map(|at| scan.slices[at]).zip(values.chunks(pixels)).collect();
+        let slices: Vec<_> = which.clone().map(|at| run.slices[at]).zip(values.chunks(pixels)).collect();
         writer.write_all(&slices)?;
-        if let Some((_, values)) = slices.iter().find(|(slice, _)| *slice == run.middle)
-            && run.job.preview.is_some()
-        {
+        if let Some((_, values)) = slices.iter().find(|(slice, _)| Some(*slice) == run.keep) {
             kept = values.to_vec();
         }
         written += which.len();
@@ -454,10 +457,10 @@ fn write(
     for Slices { device, which, mut values } in computed {
         let start = Instant::now();
         let slices = &mut values[..which.len() * pixels];
-        slices.par_chunks_mut(pixels).zip(&scan.slices[which.clone()]).for_each(|(values, &slice)| {
+        slices.par_chunks_mut(pixels).zip(&run.slices[which.clone()]).for_each(|(values, &slice)| {
             run.finish.apply(scan, values);
-            if let Some(overview) = run.overview {
-                overview.add(slice, values);
+            if let Some(observe) = run.observer {
+                observe(slice, values);
             }
         });
         if run.window.is_none() {
@@ -478,8 +481,8 @@ fn write(
         let _ = back[device].send(values);
     }
     let clipped = writer.clamped();
-    if written == scan.slices.len() {
+    if written == run.slices.len() {
         writer.finish()?;
     }
-    Ok(Done { seconds: 0.0, read: 0.0, write: busy, clipped, middle: kept, devices: Vec::new() })
+    Ok(Done { seconds: 0.0, read: 0.0, write: busy, clipped, kept, devices: Vec::new() })
 }

@@ -1,6 +1,6 @@
 //! A histogram as bars: values along the bottom, counts on a logarithmic scale.
 
-use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write_atomically};
+use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write};
 use crate::error::Result;
 use crate::histogram::Description;
 use std::path::Path;
@@ -20,7 +20,7 @@ const MARKED: [f64; 2] = [0.1, 99.9];
 ///
 /// The file appears complete or not at all.
 pub fn write_histogram(path: &Path, told: &Description, unit: &str) -> Result<()> {
-    write_atomically(path, &draw(told, unit))
+    write(path, &draw(told, unit))
 }
 
 /// The field, and how values and counts become pixels of it.

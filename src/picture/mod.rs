@@ -4,13 +4,12 @@ mod histogram;
 
 pub use histogram::write_histogram;
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 
 /// One picture in the row.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +47,7 @@ const INK: u8 = 230;
 /// not at all: it is written under a temporary name in its directory and renamed.
 pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
     let lowest = lowest(path, panels)?;
-    write_atomically(path, &draw(panels, lowest, MAX_HEIGHT))
+    write(path, &draw(panels, lowest, MAX_HEIGHT))
 }
 
 /// Writes the panels side by side with one contrast and one scale for all, so that no side has more than 768 pixels;
@@ -63,7 +62,7 @@ pub fn write_sections(path: &Path, panels: &[Panel]) -> Result<()> {
     let images: Vec<Image> =
         panels.iter().map(|panel| Image::of(panel, scaled(panel.width), scaled(panel.height))).collect();
     let contrast = contrast_of_all(&images);
-    write_atomically(path, &lay_out(panels, &images, |_| contrast))
+    write(path, &lay_out(panels, &images, |_| contrast))
 }
 
 /// No panel of a montage is enlarged beyond this many pixels.
@@ -89,7 +88,7 @@ pub fn write_montage(path: &Path, panels: &[Panel]) -> Result<()> {
             whole.pixels.resize(whole.pixels.len() + width - row.width, BACKGROUND);
         }
     }
-    write_atomically(path, &whole)
+    write(path, &whole)
 }
 
 /// The height of the lowest panel, after all have been checked.
@@ -275,30 +274,22 @@ fn greys(values: &[f32], (low, high): (f64, f64)) -> Vec<u8> {
         .collect()
 }
 
-fn write_atomically(path: &Path, canvas: &Canvas) -> Result<()> {
-    let name = path.file_name().ok_or_else(|| Error::output(path, "not the name of a file"))?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(hidden);
-    let written = encode(&temporary, canvas).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
-        // What is left of a failed attempt is of no use; the first error is the one to tell.
-        let _ = fs::remove_file(&temporary);
-        Error::output(path, format_args!("cannot write the picture: {error}"))
-    })
+fn write(path: &Path, canvas: &Canvas) -> Result<()> {
+    let written = encode(canvas).and_then(|png| write_atomically(path, png));
+    written.map_err(|error| Error::output(path, format_args!("cannot write the picture: {error}")))
 }
 
-fn encode(path: &Path, canvas: &Canvas) -> std::io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+/// The picture as a PNG.
+fn encode(canvas: &Canvas) -> std::io::Result<Vec<u8>> {
+    let mut png = Vec::new();
     let (width, height) = (canvas.width as u32, canvas.height as u32);
-    let mut encoder = png::Encoder::new(&mut file, width, height);
+    let mut encoder = png::Encoder::new(&mut png, width, height);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::Eight);
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&canvas.pixels)?;
     writer.finish()?;
-    file.flush()
+    Ok(png)
 }
 
 /// The seven rows of a character, the leftmost of the five columns in the highest bit.
@@ -374,6 +365,7 @@ const FONT: &[(char, [u8; 7])] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, File};
 
     fn read(path: &Path) -> (usize, usize, Vec<u8>) {
         let decoder = png::Decoder::new(std::io::BufReader::new(File::open(path).unwrap()));

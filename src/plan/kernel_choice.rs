@@ -106,9 +106,11 @@ fn none_left(request: &Request, passed: &[(String, String)]) -> Error {
             "--algorithm {algorithm} lets no other family stand in: leave it out, or choose another --device or --profile \
              (--no-self-test runs it unchecked)"
         ),
-        None => "nothing else that the profile offers can stand in: choose another --device or --profile, or update the \
+        None => {
+            "nothing else that the profile offers can stand in: choose another --device or --profile, or update the \
                  driver; fbp doctor tries every kernel"
-            .to_owned(),
+                .to_owned()
+        }
     };
     Error::Wrong(format!(
         "{}, driver {}: no right kernel for {} {} in profile {}\n  {}\n{advice}",

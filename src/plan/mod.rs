@@ -112,12 +112,12 @@ impl Plan {
     /// With the kernel for a run of so many slices; a pass may be cut if `may_cut`.
     fn with_slices(request: &Request, run_slices: usize, may_cut: bool) -> Result<Plan> {
         let Request { scan, choice, facts, .. } = *request;
-        let mut chosen = choose(request, run_slices)?;
+        let chosen = choose(request, run_slices)?;
         let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
         let sizes = Sizes::new(request, &chosen, rows)?;
         let cut = sizes.cut(may_cut)?;
-        chosen.notes.extend(sizes.note(cut));
         let Chunks { chunk, sets, piece, host_pieces } = sizes.chunks(cut);
+        let notes = chosen.notes.iter().cloned().chain(sizes.note(cut)).collect();
         Ok(Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
@@ -128,8 +128,8 @@ impl Plan {
             piece: piece as usize,
             device_bytes: sizes.buffers(cut, sets * chunk),
             host_bytes: host_pieces * piece * sizes.of_slice(),
-            spec: chosen.spec,
-            notes: chosen.notes,
+            spec: chosen.spec.clone(),
+            notes,
         })
     }
 
@@ -299,9 +299,8 @@ impl<'a> Sizes<'a> {
         let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, 0)));
         let chunk_of = |sets: u64| {
             let of_device = free / (sets * self.of_slice()).max(1);
-            (of_device >= slices).then(|| {
-                whole_passes(wanted.min(of_device).min(max_allocation / larger)).min(run).max(1)
-            })
+            (of_device >= slices)
+                .then(|| whole_passes(wanted.min(of_device).min(max_allocation / larger)).min(run).max(1))
         };
         let (chunk, sets) = match chunk_of(2) {
             _ if cut != whole => (self.cut_pass.min(run).max(1), 1),

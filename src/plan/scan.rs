@@ -126,7 +126,7 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize]) -> Result<(
             return Ok((angles, weights));
         }
         (AngleSource::File, Some(file)) => format!("--angles {}", file.display()),
-        _ => format!("--hdf5 {}", files.data),
+        _ => format!("--hdf5 {}", files.stacks.data),
     };
     let Some(values) = &stack.angles else {
         return Err(Error::Input(format!("{flag}: its angles were not read")));

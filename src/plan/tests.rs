@@ -1,8 +1,10 @@
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
+use crate::job::Job;
 use crate::kernel::Texel;
+use crate::known::KnownFailures;
 use crate::profile::facts::example;
-use crate::profile::{ProfileStore, facts};
+use crate::profile::{Algorithm, Mode, ProfileStore, facts};
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
@@ -23,10 +25,17 @@ fn nothing(known: &KnownFailures) -> Avoid<'_> {
     Avoid { known, refused: &[] }
 }
 
+/// Plans a job with so many bytes of the host's memory.
+fn planned(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host: u64, avoid: Avoid) -> Result<Plan> {
+    let memory = Memory { host, device: job.execution.device_memory };
+    let self_test = !job.execution.skip_self_test;
+    Plan::new(&Request { recipe: &job.recipe, self_test, scan, choice, facts, memory, avoid })
+}
+
 fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {
     let scan = Scan::new(job, &stack())?;
     let choice = ProfileStore::built_in()?.for_device(Some("default"), facts)?;
-    Plan::new(job, &scan, &choice, facts, host, nothing(&known()))
+    planned(job, &scan, &choice, facts, host, nothing(&known()))
 }
 
 #[test]
@@ -86,7 +95,7 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
 
 #[test]
 fn images_are_used_only_where_they_work_and_fit() {
-    let fast = job(|a| a.mode = Some("fast".into()));
+    let fast = job(|a| a.mode = Some(Mode::Fast));
     let texel = |facts: &DeviceFacts| {
         let plan = plan(&fast, facts, 1 << 30).unwrap();
         (plan.spec.texel, plan.notes.len())
@@ -136,7 +145,7 @@ fn many_projections_leave_constant_memory() {
     let job = job(|_| {});
     let scan = Scan::new(&job, &stack).unwrap();
     let choice = ProfileStore::built_in().unwrap().for_device(None, &example()).unwrap();
-    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap();
+    let plan = planned(&job, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap();
     assert_eq!(plan.spec.constants, Constants::Global);
 }
 
@@ -151,7 +160,7 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
             a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
-        Plan::new(&job, &scan, &choice, facts, host, nothing(&known())).map(|plan| plan.spec.slices)
+        planned(&job, &scan, &choice, facts, host, nothing(&known())).map(|plan| plan.spec.slices)
     };
     let slices =
         |device_memory: &str, per_pass: Option<&str>, host| slices_on(&example(), device_memory, per_pass, host);
@@ -176,7 +185,7 @@ fn a_shard_has_the_kernel_of_the_whole_run() {
             a.device_memory = Some(device_memory.into());
         });
         let scan = Scan::new(&job, &stack()).unwrap();
-        let plan = Plan::new(&job, &scan, &choice, &facts, 8 << 30, nothing(&known())).unwrap();
+        let plan = planned(&job, &scan, &choice, &facts, 8 << 30, nothing(&known())).unwrap();
         (scan.slices, plan.spec.parameters.algorithm(), plan.spec.slices)
     };
     let share: Vec<usize> = (90..100).collect();
@@ -200,7 +209,7 @@ fn what_is_known_to_be_wrong_is_avoided() {
         let scan = Scan::new(&job, &stack()).unwrap();
         let choice = ProfileStore::built_in().unwrap().for_device(None, &facts).unwrap();
         assert_eq!(choice.profile.name, "cpu");
-        Plan::new(&job, &scan, &choice, &facts, 8 << 30, nothing(&known()))
+        planned(&job, &scan, &choice, &facts, 8 << 30, nothing(&known()))
     };
     let changes: [fn(&mut ReconstructArgs); 3] =
         [|_| {}, |a| a.no_self_test = true, |a| a.slices_per_pass = Some("64".into())];
@@ -229,7 +238,7 @@ fn refusals(profile: &str, change: fn(&mut ReconstructArgs), facts: &DeviceFacts
     let (mut names, mut refused) = (Vec::new(), Vec::new());
     loop {
         let avoid = Avoid { known: &known(), refused: &refused };
-        match Plan::new(&job, &scan, &choice, facts, 8 << 30, avoid) {
+        match planned(&job, &scan, &choice, facts, 8 << 30, avoid) {
             Ok(plan) => {
                 assert_eq!(plan.notes.len(), refused.len(), "{:?}", plan.notes);
                 let source = plan.spec.generate().unwrap();
@@ -252,7 +261,7 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
         }
         (names, error.to_string())
     };
-    let (names, message) = chain("default", |a| a.mode = Some("fast".into()));
+    let (names, message) = chain("default", |a| a.mode = Some(Mode::Fast));
     assert_eq!(names, ["standard-linear-half-x4-image-rgba-half", "standard-linear-half-x4-buffer"]);
     assert!(
         message.contains("nothing else") && message.contains("--device") && message.contains("fbp doctor"),
@@ -264,7 +273,7 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
     assert_eq!(names, ["vector-linear-float-x64-buffer"]);
     assert!(message.contains("--algorithm vector"), "{message}");
     let (names, _) = chain("nvidia-hopper", |a| {
-        (a.mode, a.slices_per_pass) = (Some("fast".into()), Some("32".into()));
+        (a.mode, a.slices_per_pass) = (Some(Mode::Fast), Some("32".into()));
     });
     let families: Vec<&str> = names.iter().map(|name| name.split('-').next().unwrap()).collect();
     assert_eq!(families, ["tensor", "texture", "texture", "alu", "alu", "standard"], "{names:?}");

@@ -77,3 +77,206 @@ pub fn digest(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
     parts.into_iter().for_each(|part| hash.update(part));
     hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{AngleWeights, Roi};
+    use crate::kernel::Padding;
+    use crate::profile::{Algorithm, Interpolation, Mode};
+    use crate::recipe::{
+        AngleSource, Center, Input, KernelChoice, PixelSize, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid,
+        Span, Values,
+    };
+    use crate::sink::Dtype;
+    use crate::source::{Datasets, InputKind};
+    use crate::spectrum::Filter;
+    use crate::steps::{Air, FieldMode, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+    use serde_json::json;
+    use strum::VariantNames;
+
+    /// A recipe in which nothing is left open. Every struct is written out, so that a new field must be added here.
+    fn full() -> Recipe {
+        Recipe {
+            input: Input {
+                kind: InputKind::Hdf5,
+                datasets: Datasets {
+                    data: Some("data".into()),
+                    flats: Some("flats".into()),
+                    darks: Some("darks".into()),
+                    angles: Some("angles".into()),
+                },
+                field_mode: FieldMode::Median,
+                minus_log: Some(true),
+                binning: 2,
+            },
+            scan: ScanRecipe {
+                angles: AngleSource::Even { start: 3.0, overall: 200.0 },
+                projection_range: Some(Span::parse("2..50:3", "--projection-range").unwrap()),
+                exclude: Ranges::parse("4..6", "--exclude").unwrap(),
+                weights: AngleWeights::Uniform,
+                center: Center::At(12.5),
+                extended_field: true,
+            },
+            slice: SliceGrid {
+                size: Some(40),
+                roi: Some(Roi { x: 1, y: 2, width: 3, height: 4 }),
+                pixel_size: Some(PixelSize { value: 0.5, unit: "um".into() }),
+            },
+            steps: Steps {
+                dark_scale: Some(0.5),
+                outliers: Some(Outliers::new(5, 300.0, true)),
+                air: Some(Air::Sides(3, 4)),
+                tilt: Some(Tilt { degrees: 0.5 }),
+                phase: Some(Paganin {
+                    length: 3.0,
+                    unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }),
+                    ..Paganin::new(20.0, 0.1, 1e-6, 100.0)
+                }),
+                stripes: vec![Stripes::Sorting { size: 21 }],
+            },
+            filter: RowFilterRecipe { name: Filter::Hann, cutoff: 0.5, padding: Padding::Mirror },
+            kernel: KernelChoice {
+                profile: Some("default".into()),
+                algorithm: Some(Algorithm::Standard),
+                interpolation: Interpolation::Nearest,
+                mode: Mode::Fast,
+                slices_per_pass: Some(2),
+            },
+            values: Values {
+                dtype: Dtype::U16,
+                scaling: Some(Scaling::Fixed { low: 0.5, high: 1.5 }),
+                mask: Some(0.75),
+            },
+        }
+    }
+
+    /// The same with other variants of what has several.
+    fn others() -> [Recipe; 3] {
+        let full = full();
+        let with_scan = |scan| Recipe { scan, ..full.clone() };
+        [
+            with_scan(ScanRecipe { angles: AngleSource::File, center: Center::Middle, ..full.scan.clone() }),
+            with_scan(ScanRecipe { center: Center::Search(Some(crate::center::Method::Vo)), ..full.scan.clone() }),
+            Recipe {
+                steps: Steps {
+                    air: Some(Air::Region(Roi { x: 1, y: 2, width: 3, height: 4 })),
+                    stripes: vec![Stripes::Dead { snr: 3.0, size: 51 }],
+                    ..full.steps.clone()
+                },
+                values: Values { scaling: Some(Scaling::Percentile { low: 1.0, high: 99.0 }), ..full.values.clone() },
+                ..full.clone()
+            },
+        ]
+    }
+
+    fn identity(recipe: Recipe) -> Identity {
+        let device = DeviceIdentity {
+            device: "d".into(),
+            platform: "p".into(),
+            driver: "1".into(),
+            kernel: "k".into(),
+            rows: "r".into(),
+            part: 7,
+        };
+        Identity {
+            version: "1",
+            recipe,
+            input: "i".into(),
+            sampled: Some("s".into()),
+            range: Some((0.0, 1.0)),
+            devices: [device].into(),
+        }
+    }
+
+    /// JSON pointers of all values that are not objects or lists.
+    fn leaves(at: &str, value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => map.iter().for_each(|(key, value)| leaves(&format!("{at}/{key}"), value, found)),
+            Value::Array(list) if !list.is_empty() => {
+                list.iter().enumerate().for_each(|(i, value)| leaves(&format!("{at}/{i}"), value, found));
+            }
+            _ => found.push(at.to_owned()),
+        }
+    }
+
+    /// Values that may stand in place of one: of numbers others, of words all that there are.
+    fn instead_of(value: &Value) -> Vec<Value> {
+        let words = [
+            Filter::VARIANTS,
+            Padding::VARIANTS,
+            Dtype::VARIANTS,
+            AngleWeights::VARIANTS,
+            FieldMode::VARIANTS,
+            Interpolation::VARIANTS,
+            Mode::VARIANTS,
+            Algorithm::VARIANTS,
+            &["sinograms", "file", "hdf5", "middle", "sweep", "mm"],
+        ];
+        match value {
+            Value::Bool(switch) => vec![json!(!switch)],
+            Value::String(_) => words.concat().into_iter().map(|word| json!(word)).collect(),
+            Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+                (Some(whole), _) => vec![json!(whole + 1), json!(whole + 2)],
+                (_, Some(real)) => vec![json!(real + 0.25)],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_recipe_changes_the_key_of_its_run() {
+        for recipe in others().into_iter().chain([full()]) {
+            let json = serde_json::to_value(&recipe).unwrap();
+            let again: Recipe = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(again, recipe, "something is not serialised");
+            let key = identity(recipe.clone()).key();
+            let mut fields = Vec::new();
+            leaves("", &json, &mut fields);
+            for field in fields {
+                let value = json.pointer(&field).unwrap();
+                let changed = instead_of(value).into_iter().find_map(|value| {
+                    let mut json = json.clone();
+                    *json.pointer_mut(&field).unwrap() = value;
+                    serde_json::from_value::<Recipe>(json).ok().filter(|changed| *changed != recipe)
+                });
+                let changed = changed.unwrap_or_else(|| panic!("{field}: there is nothing but {value}"));
+                assert_ne!(identity(changed).key(), key, "{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_full_recipe_is_a_default() {
+        let [full, default] = [full(), Recipe::default()].map(|recipe| serde_json::to_value(recipe).unwrap());
+        let mut fields = Vec::new();
+        leaves("", &full, &mut fields);
+        for field in fields {
+            assert_ne!(full.pointer(&field), default.pointer(&field), "{field}: its loss would not be seen");
+        }
+    }
+
+    #[test]
+    fn kernels_and_input_change_the_key() {
+        let same = identity(full());
+        let device = || same.devices.first().unwrap().clone();
+        let of = |device| Identity { devices: [device].into(), ..same.clone() };
+        let others = [
+            Identity { version: "2", ..same.clone() },
+            Identity { input: "j".into(), ..same.clone() },
+            Identity { sampled: None, ..same.clone() },
+            same.with_range((0.0, 2.0)),
+            of(DeviceIdentity { device: "e".into(), ..device() }),
+            of(DeviceIdentity { platform: "q".into(), ..device() }),
+            of(DeviceIdentity { driver: "2".into(), ..device() }),
+            of(DeviceIdentity { kernel: "l".into(), ..device() }),
+            of(DeviceIdentity { rows: "s".into(), ..device() }),
+            of(DeviceIdentity { part: 8, ..device() }),
+        ];
+        let keys: BTreeSet<String> = others.iter().chain([&same]).map(Identity::key).collect();
+        assert_eq!(keys.len(), others.len() + 1);
+        assert_eq!(same.key(), identity(full()).key());
+        assert_eq!(same.parts()["recipe.filter.name"], "hann");
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::cli::InputArgs;
 use crate::error::{Error, Result};
-use crate::source::{NOTHING, hdf5};
+use crate::source::{Datasets, InputKind, NOTHING, hdf5};
 use crate::steps::FieldMode;
 use serde::{Deserialize, Serialize};
 
@@ -22,29 +22,6 @@ pub struct Input {
     pub minus_log: Option<bool>,
     /// Bins and rows of the detector that are one; everything but the axis counts these.
     pub binning: usize,
-}
-
-/// What a page is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum InputKind {
-    /// One sinogram a page.
-    Sinograms,
-    /// One projection a page.
-    #[default]
-    Projections,
-    /// One projection a frame of an HDF5 file, with angles, and fields where there are no files of them.
-    Hdf5,
-}
-
-/// Paths of datasets; what is not given is looked for, and [`NOTHING`] is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Datasets {
-    pub data: Option<String>,
-    pub flats: Option<String>,
-    pub darks: Option<String>,
-    pub angles: Option<String>,
 }
 
 impl Default for Input {
@@ -128,7 +105,9 @@ fn check_tiff(args: &InputArgs) -> Result<()> {
     }
     let fields = [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)];
     if let (Some(_), Some((flag, _))) = (&args.sinograms, fields.iter().find(|(_, value)| value.is_some())) {
-        return Err(Error::usage(format!("{flag}: works with --projections; sinograms are taken as already corrected")));
+        return Err(Error::usage(format!(
+            "{flag}: works with --projections; sinograms are taken as already corrected"
+        )));
     }
     for (flag, value) in [("--darks", &args.darks), ("--flats2", &args.flats2)] {
         if value.is_some() && args.flats.is_none() {

@@ -16,7 +16,7 @@ mod steps;
 
 pub use conflicts::check_conflicts;
 pub use identity::{DeviceIdentity, Identity, digest};
-pub use input::{Datasets, Input, InputKind};
+pub use input::Input;
 pub use output::{PixelSize, Scaling, Values};
 pub use quantities::{parse_pair, parse_size, parse_time};
 pub use run_file::{FACTS, merge, run_file};

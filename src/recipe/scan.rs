@@ -1,11 +1,12 @@
 //! The scan: angles, projections and axis; and the grid of pixels of a slice.
 
 use super::quantities::{degrees, parse_length};
-use super::{InputKind, PixelSize, Ranges, Span, text};
+use super::{PixelSize, Ranges, Span, text};
 use crate::center::Method;
 use crate::cli::{ReconstructArgs, ScanArgs};
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
+use crate::source::InputKind;
 use serde::{Deserialize, Serialize};
 
 /// Largest angle in degrees, either way; cosines of larger ones say little.

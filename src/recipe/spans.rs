@@ -1,7 +1,7 @@
 //! Ranges of slices and of projections.
 
-use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use tiff::tags::Tag;
 
 /// What all slices of a run have in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct SliceStamp {
     /// Key of the run: equal keys, equal bytes.
     pub run: String,
     /// Rotation axis in bins, without the shifts of projections.
@@ -26,20 +26,20 @@ pub struct Stamp {
 
 /// The tag `ImageDescription` of a slice, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Description {
+pub struct SliceDescription {
     /// Number of the slice.
     pub slice: usize,
     /// CRC-32 of the samples, in hexadecimal digits.
     pub crc32: String,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<SliceStamp>,
 }
 
 /// What is under a slice's name.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum SliceState {
     /// A file with all of its samples.
-    Whole(Description),
+    Whole(SliceDescription),
     /// A TIFF that does not say what it is.
     Unknown,
     Missing,
@@ -49,40 +49,40 @@ pub enum Found {
     Unreadable(String),
 }
 
-/// A checksum as [`Description`] has it.
+/// A checksum as [`SliceDescription`] has it.
 pub(super) fn digits(crc: crc32fast::Hasher) -> String {
     format!("{:08x}", crc.finalize())
 }
 
 /// The description of a file's first page, if it has one of ours; errors are of the file.
-pub fn described(path: &Path) -> Option<Description> {
+pub fn described(path: &Path) -> Option<SliceDescription> {
     description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
 }
 
-fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<Description> {
+fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescription> {
     serde_json::from_str(&decoder.get_tag_ascii_string(Tag::ImageDescription).ok()?).ok()
 }
 
 /// Reads a slice's file to its end and compares it with its checksum.
-pub fn examine(path: &Path) -> Found {
+pub fn examine(path: &Path) -> SliceState {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Found::Missing,
-        Err(e) => return Found::Unreadable(e.to_string()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return SliceState::Missing,
+        Err(e) => return SliceState::Unreadable(e.to_string()),
     };
-    let read = || -> Result<Found, TiffError> {
+    let read = || -> Result<SliceState, TiffError> {
         let mut decoder = Decoder::new(BufReader::new(file))?.with_limits(Limits::unlimited());
-        let Some(description) = description(&mut decoder) else { return Ok(Found::Unknown) };
+        let Some(description) = description(&mut decoder) else { return Ok(SliceState::Unknown) };
         let mut crc = crc32fast::Hasher::new();
         for strip in 0..decoder.strip_count()? {
             crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
         }
-        Ok(if digits(crc) == description.crc32 { Found::Whole(description) } else { Found::Torn })
+        Ok(if digits(crc) == description.crc32 { SliceState::Whole(description) } else { SliceState::Torn })
     };
     match read() {
         Ok(found) => found,
-        Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => Found::Unreadable(e.to_string()),
-        Err(_) => Found::Torn,
+        Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => SliceState::Unreadable(e.to_string()),
+        Err(_) => SliceState::Torn,
     }
 }
 

@@ -1,20 +1,23 @@
 //! Where the data come from: stacks of TIFF pages, and HDF5 files.
 //!
-//! [`Stack`] reads a directory, a glob or one file as a sequence of pages of one size.
+//! [`Stack`] reads a directory, a glob, one file or a dataset as a sequence of frames of one size. What a format offers is
+//! the trait `Frames`; [`open`] opens all that a run reads.
 
 mod binning;
 mod convert;
-mod decode;
-#[cfg_attr(not(feature = "hdf5"), path = "no_hdf5.rs")]
+mod files;
+mod frames;
 pub mod hdf5;
+mod open;
 mod order;
 mod stack;
-mod stacks;
+mod tiff;
 mod watch;
 
 pub use binning::Binning;
 pub use convert::SampleType;
+pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
+pub use open::{Datasets, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;
 pub use stack::Stack;
-pub use stacks::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING, Stacks};
 pub use watch::{Watch, wait};

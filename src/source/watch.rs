@@ -1,6 +1,7 @@
 //! Stacks whose files are still arriving.
 
-use super::stack::{Stack, find};
+use super::Stack;
+use super::tiff::find;
 use crate::error::{Error, Result};
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! The beam's changes from projection to projection: transmissions are divided by those of an air region.
 
-use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Where there is nothing but air in every projection.

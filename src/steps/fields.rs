@@ -4,13 +4,13 @@ use super::Outliers;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::numbers::ln;
-use crate::plan::human;
 use crate::source::Stack;
+use crate::units::human;
 use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantNames};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use strum::{Display, EnumString, VariantNames};
 
 /// Smallest transmission that -log is taken of; values at or below 0 become this (-log of it is 13.8).
 pub const SMALLEST_TRANSMISSION: f32 = 1e-6;

@@ -27,7 +27,7 @@ pub use stripes::Stripes;
 pub use tilt::Tilt;
 
 use crate::error::{Error, Result};
-use crate::recipe::{Input, Job};
+use crate::recipe::Recipe;
 use crate::source::{Stack, Stacks};
 use defects::Defects;
 use rayon::prelude::*;
@@ -117,30 +117,31 @@ impl Preparation {
     /// # Errors
     /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections, or
     /// the input lacks fields that a step needs.
-    pub fn open(job: &Job, stacks: &Stacks, used: &[usize], most_rows: usize) -> Result<Preparation> {
-        let steps = job.preprocess.clone();
+    pub fn open(recipe: &Recipe, stacks: &Stacks, used: &[usize], most_rows: usize) -> Result<Preparation> {
+        let steps = recipe.steps.clone();
         let data = &stacks.data;
         if steps.dark_scale.is_some() && stacks.darks.is_none() {
             return Err(Error::usage("--dark-scale: there are no dark fields to scale"));
         }
         let fields = match &stacks.flats {
             Some(flats) => {
-                let how = Combine { median: job.input.median(), outliers: steps.outliers.clone() };
+                let how =
+                    Combine { median: recipe.input.field_mode == FieldMode::Median, outliers: steps.outliers.clone() };
                 let fields = Fields::read(flats, stacks.flats2.as_ref(), stacks.darks.as_ref(), how, data)?;
                 Some(fields.with_dark_scale(steps.dark_scale.unwrap_or(1.0)))
             }
             None => None,
         };
-        let minus_log = job.minus_log.unwrap_or(fields.is_some());
+        let minus_log = recipe.input.minus_log.unwrap_or(fields.is_some());
         if steps.air.is_some() && fields.is_none() && !minus_log {
             return Err(Error::usage("--normalize-air: divides transmissions; it needs flat fields or --minus-log"));
         }
         let correction = Correction { fields, minus_log, clamped: Clamped::default() };
         let mut preparation = Preparation::new(correction, steps, data.width(), data.height(), most_rows);
-        preparation.fields = fields_of(stacks, job.input.median());
-        preparation.binning = job.binning;
+        preparation.fields = fields_of(stacks, recipe.input.field_mode);
+        preparation.binning = recipe.input.binning;
         // a row is a slice
-        let rows = if let Input::Sinograms(_) = job.input { data.len() } else { data.height() };
+        let rows = if recipe.input.is_sinograms() { data.len() } else { data.height() };
         preparation.defects = Defects::new(used, rows, data.width());
         // what comes without fields may be scaled to fill its type
         preparation.saturation = preparation.correction.fields.as_ref().and_then(|_| data.sample().largest());
@@ -377,11 +378,10 @@ impl Preparation {
 }
 
 /// Where the fields of a correction are from, and how many frames they have.
-fn fields_of(stacks: &Stacks, median: bool) -> Vec<(&'static str, String)> {
+fn fields_of(stacks: &Stacks, mode: FieldMode) -> Vec<(&'static str, String)> {
     if stacks.flats.is_none() {
         return Vec::new();
     }
-    let how = if median { "median" } else { "mean" };
     [("flats", &stacks.flats), ("flats after", &stacks.flats2), ("darks", &stacks.darks)]
         .into_iter()
         .filter_map(|(name, stack)| {
@@ -390,7 +390,7 @@ fn fields_of(stacks: &Stacks, median: bool) -> Vec<(&'static str, String)> {
                 name,
                 match stack.len() {
                     1 => format!("1 frame, {}", stack.title()),
-                    frames => format!("{how} of {frames} frames, {}", stack.title()),
+                    frames => format!("{mode} of {frames} frames, {}", stack.title()),
                 },
             ))
         })

@@ -1,7 +1,7 @@
 //! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
 
-use serde::{Deserialize, Serialize};
 use multiversion::multiversion;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! Paganin's filter: from the edges that propagation draws to the projected thickness, before -log.
 
-use serde::{Deserialize, Serialize};
 use realfft::num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftPlanner};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;

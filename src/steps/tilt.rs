@@ -1,9 +1,9 @@
 //! A detector that is turned about the beam: projections are turned back before their rows become sinograms.
 
-use serde::{Deserialize, Serialize};
 use crate::geometry::default_axis;
 use crate::numbers::floor;
 use multiversion::multiversion;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Pixels that an interpolation takes on either side of a position.

@@ -742,9 +742,9 @@ fn listing(path: &Path) -> Vec<String> {
 #[test]
 fn targets() {
     let parse = |s: &str| Target::parse(s);
-    assert_eq!(parse("out").unwrap(), Target::Directory("out".into()));
-    assert_eq!(parse("a/out.tif").unwrap(), Target::Single("a/out.tif".into()));
-    assert_eq!(parse("out.TIFF").unwrap(), Target::Single("out.TIFF".into()));
+    assert_eq!(parse("out").unwrap(), Target::directory_of_slices("out"));
+    assert_eq!(parse("a/out.tif").unwrap(), Target::single("a/out.tif"));
+    assert_eq!(parse("out.TIFF").unwrap(), Target::single("out.TIFF"));
     let path = |s: &str, i| parse(s).unwrap().path_of(i).to_str().unwrap().to_owned();
     assert_eq!(path("out", 7), "out/slice_00007.tif");
     assert_eq!(path("out", 123456), "out/slice_123456.tif");
@@ -913,7 +913,7 @@ fn places_that_cannot_be_written() {
     output_error(writer(Path::new("/proc/r-%i.tif"), &[0], F32, false), &["cannot write here"]);
     output_error(write_image(&file.join("a.tif"), 3, 2, &slice(0), F32, ""), &["cannot write here"]);
     fs::create_dir(dir.path().join("d.tif")).unwrap();
-    let target = Target::Single(dir.path().join("d.tif"));
+    let target = Target::single(dir.path().join("d.tif"));
     output_error(SliceWriter::create(target, 3, 2, F32, &[0], Present::Anything, ""), &["is a directory"]);
 }
 
@@ -986,12 +986,12 @@ fn a_full_disk_is_an_error() {
     let mounted = Mounted(dir.path().to_owned());
     let (image, out) = (vec![1.0; 200 * 200], dir.path().join("out"));
     let make = |target| SliceWriter::create(target, 200, 200, F32, &[0, 1], Present::Nothing, "").unwrap();
-    let mut w = make(Target::Directory(out.clone()));
+    let mut w = make(Target::directory_of_slices(&out));
     w.write(0, &image).unwrap();
     let many = w.write(1, &image);
     let names = listing(&out);
     let _ = fs::remove_dir_all(&out);
-    let mut w = make(Target::Single(dir.path().join("one.tif")));
+    let mut w = make(Target::single(dir.path().join("one.tif")));
     w.write(0, &image).unwrap();
     let one = w.write(1, &image);
     drop(w);

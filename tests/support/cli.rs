@@ -128,7 +128,7 @@ impl Lab {
     pub fn write_single(&self, file: &str, stack: &Pages) {
         let indices: Vec<usize> = (0..stack.pages.len()).collect();
         let height = stack.pages[0].len() / stack.width;
-        let target = Target::Single(self.path(file));
+        let target = Target::single(self.path(file));
         let mut writer =
             SliceWriter::create(target, stack.width, height, F32, &indices, Present::Nothing, "test").unwrap();
         for (index, page) in stack.pages.iter().enumerate() {

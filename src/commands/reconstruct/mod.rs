@@ -1,185 +1,216 @@
-//! A run: read, correct, upload, filter, back-project, download, write, in chunks, every stage on a thread of its own.
+//! `fbp reconstruct`: slices from sinograms or projections.
 
-mod bench;
-mod center;
-mod check;
-mod crew;
-mod engine;
+mod outputs;
 mod overview;
 mod record;
-mod selftest;
-mod source;
-mod stages;
+mod resume;
 mod summary;
-mod work;
 
-pub use bench::{Bench, Measured, Wish};
-pub use center::{Axis, Sampled, Trial, sample, trial_slices};
-pub use check::{Checked, examine_rows};
-pub use engine::{DeviceSeconds, Engine, Setup, open, texel_works};
-pub use selftest::unwritable;
-
+use crate::SOFTWARE;
+use crate::axis::{self, Axis};
+use crate::cli::ReconstructArgs;
+use crate::engine::{
+    Done, Engine, Finish, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages,
+};
 use crate::error::{Error, Result};
+use crate::execution::Existing;
+use crate::files::write_atomically;
+use crate::job::Job;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
-use crate::recipe::{Center, Job, Scaling, run_file};
+use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
-use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
-use crew::{chosen, host_budget, muster, prepare};
-use overview::{Overview, check_files};
-use record::{Claim, Identity, Record, known_range, middle, stamp};
-use source::{Finish, Source};
-use stages::{Done, Run, stages};
-use std::borrow::Cow;
-use std::collections::HashSet;
+use crate::sink::{Encoding, Present, SliceWriter, Target};
+use outputs::{check_files, check_slices};
+use overview::Overview;
+use record::{OutputLock, Record, identity, known_range, stamp};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use summary::Summary;
 
-/// What the `Software` tag of every slice says.
-pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
-
-/// Runs a job to its end, or prints its plan.
+/// Runs to the end, or prints the plan.
 ///
 /// `cancelled` is looked at between pieces; a run that it stops leaves only whole slices behind.
-pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
+pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
-    let reporter = Reporter::new(job.verbosity, job.progress, job.log.as_deref())?;
-    let mut source = Source::open(job, &reporter, cancelled)?;
-    if let Some(path) = &job.save_config {
-        let text = run_file(&job.resolved)?;
-        std::fs::write(path, text).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
+    let flags = merge(args)?;
+    let job = Job::new(&flags)?;
+    let reporter = Reporter::of(&job.execution.messages)?;
+    let source = Source::open(&job, &reporter, cancelled)?;
+    if let Some(path) = &job.execution.save_config {
+        write_atomically(path, run_file(&flags)?).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
     }
-    let mut axis = Axis::given(&source.scan);
-    let mut job = Cow::Borrowed(job);
-    if let Center::Search(method) = job.center {
-        axis = center::find(&source, method, &reporter)?;
-        reporter.note(&format!("note: {axis}"));
-        job.to_mut().center = Center::At(axis.value);
-        source = source.with_axis_of(&job)?;
-        for note in &source.scan.notes {
-            reporter.note(&format!("note: {note}"));
-        }
+    let (job, source, axis) = with_axis(job, source, &reporter)?;
+    let (scan, shard) = (&source.scan, job.execution.shard);
+    if job.execution.dry_run {
+        return print_plans(&job, &source, &reporter);
     }
-    let (job, scan) = (&*job, &source.scan);
-    if job.dry_run {
-        let (devices, host) = chosen(job, scan)?;
-        for found in &devices {
-            let plan = prepare(job, scan, found, host, &reporter)?;
-            results(&plan.describe(job, scan, &found.facts, &source.preparation.describe()))?;
-        }
-        return Ok(());
-    }
-    if let (Some(shard), true) = (job.shard, scan.slices.is_empty()) {
+    if let (Some(shard), true) = (shard, scan.slices.is_empty()) {
         reporter.note(&format!("nothing to do: there are {} slices for the {} shards", scan.whole.len(), shard.count));
         return Ok(());
     }
-    let target = job.output.as_ref().ok_or_else(|| Error::usage("--output: missing"))?;
-    // an output that cannot be written is found before the device is bothered
-    check_paths(&source, target)?;
-    let mut claim = Claim::take(job, target, &reporter)?;
-    let mut writer = create_writer(job, &source.scan, target)?;
-    // their directories may be the one just made
-    check_files(job, &source, target)?;
-    let mut members = muster(job, scan, &reporter)?;
-    let finish = Finish::new(job, scan);
-    let mut identity = Identity::new(job, &source, &members);
-    let mut range = None;
-    if let (Dtype::U8 | Dtype::U16, Scaling::Percentile(low, high)) = (job.dtype, job.scaling) {
-        let found = match known_range(target, &identity) {
-            Some(range) => range,
-            None => percentile_range(&source, &mut members[0].engine, &finish, low, high)?,
-        };
-        reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", found.0, found.1));
-        writer = writer.with_range(found)?;
-        source.preparation.reset();
-        identity = identity.with_range(found);
-        range = Some(found);
-    }
-    let key = identity.key();
-    let mut writer = writer.stamped(stamp(job, &source, &key));
-    let record = Record::begin(job, &source, &members, &mut claim, &identity, range)?;
-    let middle = middle(&scan.slices);
-    let overview = Overview::new(job, scan, &finish);
-    let mut kept = Vec::new();
-    let outcome = (|| {
-        if job.resume {
-            kept = record::kept(job, &source, target, &key, &reporter, cancelled)?;
-            writer.keep(&kept);
-            source.scan.slices.retain(|slice| kept.binary_search(slice).is_err());
-            if let Some(overview) = &overview {
-                overview.add_kept(&kept, target, writer.encoding(), cancelled)?;
-            }
-        }
-        let scan = &source.scan;
-        let single = matches!(target, Target::Single(_));
-        let slice_bytes = scan.geometry.roi.pixels() as u64 * 4;
-        let run = Run {
-            job,
-            source: &source,
-            finish: &finish,
-            reporter: &reporter,
-            cancelled,
-            // one file is written in order: what comes early waits in a part of the memory
-            window: if single { Some((host_budget(job, scan)? / 4 / slice_bytes.max(1)) as usize) } else { None },
-            target,
-            middle,
-            overview: overview.as_ref(),
-        };
-        let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
-        let mut progress = reporter.progress(scan.slices.len(), updates);
-        let outcome = stages(run, &mut members, writer, &mut |n| progress.advance(n));
-        progress.finish();
-        outcome
-    })();
-    // the preview reads a sinogram once more, which must not count
-    let repairs = source.preparation.repairs();
-    let told = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
-    // what went wrong first says more than a record that cannot be written
-    let done = outcome?;
-    told?;
-    if let Some(path) = &job.preview {
-        preview(path, job, &source, middle, &done)?;
-    }
-    if let Some(overview) = overview {
-        overview.write(job, &key)?;
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let summary = Summary::new(job, &source.scan, axis, &members, &done, seconds, repairs);
-    summary.tell(&reporter);
-    job.report.as_deref().map_or(Ok(()), |path| summary.write(path))
+    let target = job.execution.output.as_ref().ok_or_else(|| Error::usage("--output: missing"))?;
+    let reconstruction =
+        Reconstruction { job: &job, flags: &flags, source: &source, target, reporter: &reporter, cancelled };
+    reconstruction.run(axis, start)
 }
 
-/// Refuses to write where the input is.
-fn check_paths(source: &Source, target: &Target) -> Result<()> {
-    let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
-    for &slice in &source.scan.whole {
-        let path = target.path_of(slice);
-        if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
-            return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
-        }
+/// The job and its source about the axis that the data say, where it is to be searched.
+fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
+    let Center::Search(method) = job.recipe.scan.center else {
+        let axis = Axis::given(&source.scan);
+        return Ok((job, source, axis));
+    };
+    let axis = axis::find(&source, method, reporter)?;
+    reporter.note(&format!("note: {axis}"));
+    let job = job.about(axis.value);
+    let source = source.with_axis_of(&job)?;
+    for note in &source.scan.notes {
+        reporter.note(&format!("note: {note}"));
+    }
+    Ok((job, source, axis))
+}
+
+fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {
+    let (devices, memory) = chosen(job, &source.scan)?;
+    for found in &devices {
+        let plan = plan_for(job, &source.scan, found, memory, reporter)?;
+        results(&plan.describe(job, &source.scan, &found.facts, &source.preparation.describe()))?;
     }
     Ok(())
 }
 
+/// A run into its output.
+#[derive(Clone, Copy)]
+struct Reconstruction<'a> {
+    job: &'a Job,
+    /// What the job was made from.
+    flags: &'a ReconstructArgs,
+    source: &'a Source,
+    target: &'a Target,
+    reporter: &'a Reporter,
+    cancelled: &'a AtomicBool,
+}
+
+impl Reconstruction<'_> {
+    fn run(self, axis: Axis, start: Instant) -> Result<()> {
+        let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let scan = &source.scan;
+        // an output that cannot be written is found before the device is bothered
+        check_slices(source, target)?;
+        let mut lock = OutputLock::take(job, target, reporter)?;
+        let writer = create_writer(job, scan, target)?;
+        // their directories may be the one just made
+        check_files(job, source, target)?;
+        let mut devices = ready_devices(job, scan, reporter)?;
+        let finish = Finish::new(&job.recipe, scan);
+        let identity = identity(job, source, &devices);
+        let (writer, identity) = self.with_range(writer, identity, &mut devices[0].engine, &finish)?;
+        let key = identity.key();
+        let mut writer = writer.stamped(stamp(job, source, &key));
+        let record = Record::begin(self, &devices, &mut lock, &identity)?;
+        let overview = Overview::new(job, scan, &finish);
+        let mut kept = Vec::new();
+        let outcome = (|| {
+            if job.execution.existing == Existing::Resume {
+                kept = resume::kept(job, scan, target, &key, reporter, cancelled)?;
+                writer.keep(&kept);
+                if let Some(overview) = &overview {
+                    overview.add_kept(&kept, target, writer.encoding(), cancelled)?;
+                }
+            }
+            let left = scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
+            self.compute(left, &mut devices, writer, &finish, overview.as_ref())
+        })();
+        // the preview reads a sinogram once more, which must not count
+        let repairs = source.preparation.repairs();
+        let recorded = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
+        // what went wrong first says more than a record that cannot be written
+        let done = outcome?;
+        recorded?;
+        if let Some(path) = &job.execution.preview {
+            preview(path, job, source, &done)?;
+        }
+        if let Some(overview) = overview {
+            overview.write(job, &key)?;
+        }
+        let computed = scan.slices.len() - kept.len();
+        let summary = Summary::new(job, scan, computed, axis, &devices, &done, start.elapsed().as_secs_f64(), repairs);
+        summary.tell(reporter);
+        job.execution.report.as_deref().map_or(Ok(()), |path| summary.write(path, self.flags))
+    }
+
+    /// With the range that percentiles lead to, if they are asked for.
+    fn with_range(
+        self,
+        writer: SliceWriter,
+        identity: Identity,
+        engine: &mut Engine,
+        finish: &Finish,
+    ) -> Result<(SliceWriter, Identity)> {
+        let Some(Scaling::Percentile { low, high }) = self.job.recipe.values.scaling else {
+            return Ok((writer, identity));
+        };
+        let range = match known_range(self.target, &identity) {
+            Some(range) => range,
+            None => percentile_range(self.source, engine, finish, low, high)?,
+        };
+        self.reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
+        self.source.preparation.reset();
+        Ok((writer.with_range(range)?, identity.with_range(range)))
+    }
+
+    /// Computes and writes these slices.
+    fn compute(
+        self,
+        slices: Vec<usize>,
+        devices: &mut [ReadyDevice],
+        writer: SliceWriter,
+        finish: &Finish,
+        overview: Option<&Overview>,
+    ) -> Result<Done> {
+        let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let roi = source.scan.geometry.roi;
+        // what comes early waits in a part of the memory
+        let held = || Ok((host_budget(job, &source.scan)? / 4 / (roi.pixels() as u64 * 4).max(1)) as usize);
+        let observe = |slice: usize, values: &[f32]| overview.into_iter().for_each(|o| o.add(slice, values));
+        let run = Run {
+            recipe: &job.recipe,
+            source,
+            slices: &slices,
+            finish,
+            reporter,
+            cancelled,
+            window: target.in_order().then(held).transpose()?,
+            target,
+            keep: job.execution.preview.as_ref().map(|_| middle(&source.scan.slices)),
+            observer: Some(&observe),
+        };
+        let updates = roi.pixels() as f64 * source.scan.geometry.projections() as f64;
+        let mut progress = reporter.progress(slices.len(), updates);
+        let outcome = run_stages(run, devices, writer, &mut |n| progress.advance(n));
+        progress.finish();
+        outcome
+    }
+}
+
 /// Checks the places of slices, and makes their directory.
 fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
-    let range = match (job.dtype, job.scaling) {
-        (Dtype::F32 | Dtype::F16, _) => None,
-        (_, Scaling::Fixed(low, high)) => Some((low, high)),
-        // a stand-in until the values are known
-        (_, Scaling::Percentile(..)) => Some((0.0, 1.0)),
-    };
+    let range = job.recipe.values.scaling.map(|scaling| match scaling {
+        Scaling::Fixed { low, high } => (low, high),
+        // until the values are known
+        Scaling::Percentile { .. } => (0.0, 1.0),
+    });
     let roi = scan.geometry.roi;
-    let encoding = Encoding { dtype: job.dtype, range };
+    let encoding = Encoding { dtype: job.recipe.values.dtype, range };
     SliceWriter::create(
         target.clone(),
         roi.width,
         roi.height,
         encoding,
         &scan.slices,
-        Present::new(job.overwrite || job.resume, job.shard.map(|_| scan.whole.as_slice())),
+        Present::new(job.execution.existing != Existing::Refuse, job.execution.shard.map(|_| scan.whole.as_slice())),
         SOFTWARE,
     )
 }
@@ -208,8 +239,9 @@ fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: 
     Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
 }
 
-fn preview(path: &Path, job: &Job, source: &Source, middle: usize, done: &Done) -> Result<()> {
+fn preview(path: &Path, job: &Job, source: &Source, done: &Done) -> Result<()> {
     let scan = &source.scan;
+    let middle = middle(&scan.slices);
     let sinogram = source.read(&[middle])?;
     let roi = scan.geometry.roi;
     write_preview(
@@ -217,10 +249,10 @@ fn preview(path: &Path, job: &Job, source: &Source, middle: usize, done: &Done) 
         &[
             Panel {
                 title: &format!("slice {middle}"),
-                unit: &job.unit(),
+                unit: &job.recipe.unit(),
                 width: roi.width,
                 height: roi.height,
-                data: &done.middle,
+                data: &done.kept,
             },
             Panel {
                 title: "its sinogram",
@@ -231,4 +263,9 @@ fn preview(path: &Path, job: &Job, source: &Source, middle: usize, done: &Done) 
             },
         ],
     )
+}
+
+/// The slice in the middle of a list that is not empty.
+fn middle(slices: &[usize]) -> usize {
+    slices.get(slices.len() / 2).copied().unwrap_or_default()
 }

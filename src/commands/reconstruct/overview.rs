@@ -1,19 +1,18 @@
 //! What is gathered of all slices while they pass the writer: the histogram of `--histogram`, the sections of `--sections`.
 
-use super::SOFTWARE;
-use super::record::{interrupted, middle};
-use super::source::{Finish, Source};
+use super::middle;
+use crate::SOFTWARE;
+use crate::engine::Finish;
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use crate::histogram::{Description, Histogram, Moments};
+use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
 use crate::plan::Scan;
-use crate::recipe::{Input, Job};
 use crate::sink::{Dtype, Encoding, Target, write_image, write_text};
 use crate::source::Stack;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -54,12 +53,12 @@ impl Overview {
         let counted = || Counted { histogram: Histogram::default(), moments: vec![Moments::default(); count] };
         let sections =
             || Sections { xy: Vec::new(), xz: vec![0.0; count * roi.width], yz: vec![0.0; count * roi.height] };
-        (job.histogram.is_some() || job.sections.is_some()).then(|| Overview {
+        (job.execution.histogram.is_some() || job.execution.sections.is_some()).then(|| Overview {
             slices,
             roi,
             inside: (0..roi.height).map(|y| finish.inside(scan, y)).collect(),
-            histogram: job.histogram.as_ref().map(|_| Mutex::new(counted())),
-            sections: job.sections.as_ref().map(|_| Mutex::new(sections())),
+            histogram: job.execution.histogram.as_ref().map(|_| Mutex::new(counted())),
+            sections: job.execution.sections.as_ref().map(|_| Mutex::new(sections())),
         })
     }
 
@@ -97,7 +96,7 @@ impl Overview {
         let Roi { width, height, .. } = self.roi;
         kept.par_iter().try_for_each_init(Vec::new, |values, &slice| {
             if cancelled.load(Relaxed) {
-                return Err(interrupted(target));
+                return Err(target.interrupted());
             }
             values.resize(width * height, 0f32);
             let path = target.path_of(slice);
@@ -117,14 +116,14 @@ impl Overview {
     /// # Errors
     /// [`Error::Output`] when a file cannot be written.
     pub fn write(self, job: &Job, run: &str) -> Result<()> {
-        let unit = job.unit();
-        if let (Some(path), Some(counted)) = (&job.histogram, self.histogram) {
+        let unit = job.recipe.unit();
+        if let (Some(path), Some(counted)) = (&job.execution.histogram, self.histogram) {
             let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);
             let moments = moments.into_iter().fold(Moments::default(), Moments::with);
-            let told = Told { run, unit: &unit, values: &histogram.describe(moments) };
-            told.write(path).map_err(|e| named("--histogram", e))?;
+            let file = HistogramFile { run, unit: &unit, values: &histogram.describe(moments) };
+            file.write(path).map_err(|e| named("--histogram", e))?;
         }
-        if let (Some(path), Some(sections)) = (&job.sections, self.sections) {
+        if let (Some(path), Some(sections)) = (&job.execution.sections, self.sections) {
             let sections = sections.into_inner().unwrap_or_else(PoisonError::into_inner);
             sections.write(path, &unit, &self.slices, self.roi).map_err(|e| named("--sections", e))?;
         }
@@ -134,7 +133,7 @@ impl Overview {
 
 /// The file of `--histogram`.
 #[derive(Serialize)]
-struct Told<'a> {
+struct HistogramFile<'a> {
     /// Key of the run.
     run: &'a str,
     unit: &'a str,
@@ -142,7 +141,7 @@ struct Told<'a> {
     values: &'a Description,
 }
 
-impl Told<'_> {
+impl HistogramFile<'_> {
     fn write(&self, path: &Path) -> Result<()> {
         let json = serde_json::to_string_pretty(self).map_err(|e| Error::output(path, e))?;
         write_text(path, &format!("{json}\n"))?;
@@ -176,104 +175,15 @@ fn named(flag: &str, error: Error) -> Error {
 }
 
 /// The picture of a histogram, beside it.
-fn picture_of(histogram: &Path) -> PathBuf {
+pub(super) fn picture_of(histogram: &Path) -> PathBuf {
     histogram.with_extension("png")
 }
 
 /// The three sections as TIFF, beside their picture.
-fn section_files(picture: &Path) -> [PathBuf; 3] {
+pub(super) fn section_files(picture: &Path) -> [PathBuf; 3] {
     ["-xy.tif", "-xz.tif", "-yz.tif"].map(|end| {
         let mut name = picture.file_stem().unwrap_or_default().to_owned();
         name.push(end);
         picture.with_file_name(name)
-    })
-}
-
-/// Checks every file that a job writes beside its slices, when the directories of these are there.
-///
-/// # Errors
-/// [`Error::Output`] when its directory is missing, or when it is the input, a slice or another of these files.
-pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result<()> {
-    let mut files: Vec<(&str, PathBuf)> = Vec::new();
-    for (path, flag) in [(&job.report, "--report"), (&job.preview, "--preview")] {
-        files.extend(path.iter().map(|path| (flag, path.clone())));
-    }
-    let others = files.len();
-    if let Some(path) = &job.histogram {
-        files.extend([path.clone(), picture_of(path)].map(|file| ("--histogram", file)));
-    }
-    if let Some(path) = &job.sections {
-        files.push(("--sections", path.clone()));
-        files.extend(section_files(path).map(|file| ("--sections", file)));
-    }
-    for (flag, path) in &files {
-        let parent = directory(path);
-        if !parent.is_dir() {
-            return Err(Error::output(path, format!("{flag}: there is no directory {}", parent.display())));
-        }
-    }
-    if files.len() == others {
-        return Ok(());
-    }
-    let inputs = inputs(job, source);
-    let slices: HashSet<_> = source.scan.whole.iter().map(|&slice| place(&target.path_of(slice))).collect();
-    let record = place(&target.record());
-    let mut seen = HashSet::new();
-    for (number, (flag, path)) in files.iter().enumerate() {
-        let file = place(path);
-        let wrong = |why: &str| Err(Error::output(path, format!("{flag}: {why}; choose another file")));
-        let first = seen.insert(file.clone());
-        if number < others {
-            continue;
-        }
-        if path.is_dir() {
-            return wrong("is a directory");
-        }
-        if inputs.contains(&file) {
-            return wrong("is a file of the input");
-        }
-        if slices.contains(&file) || file == record {
-            return wrong("is a file of --output");
-        }
-        if !first {
-            return wrong("is written for another flag, too");
-        }
-        let is_tiff = path.extension().is_some_and(|extension| extension == "tif");
-        if is_tiff && inputs.contains(directory(&file)) {
-            return wrong("would be read as a page of the input");
-        }
-        if let (true, Target::Directory(output)) = (is_tiff, target)
-            && output.canonicalize().is_ok_and(|output| output == directory(&file))
-        {
-            return wrong("would be taken for a slice in the directory of --output");
-        }
-    }
-    Ok(())
-}
-
-/// Files and directories of the input.
-fn inputs(job: &Job, source: &Source) -> HashSet<PathBuf> {
-    let data: &Path = match &job.input {
-        Input::Sinograms(path) | Input::Projections { path, .. } => path.as_ref(),
-        Input::Hdf5 { input, .. } => input.file.as_ref(),
-    };
-    let fields = job.input.fields().map(|fields| [&fields.flats, &fields.flats2, &fields.darks]);
-    let fields = fields.into_iter().flatten().flatten().map(Path::new);
-    let scan = &job.resolved.scan;
-    let texts = [&scan.angles, &scan.center_shifts, &job.resolved.config].into_iter().flatten().map(PathBuf::as_path);
-    let all = std::iter::once(data).chain(fields).chain(texts).chain(source.stack.files().iter().map(PathBuf::as_path));
-    all.filter_map(|path| path.canonicalize().ok()).collect()
-}
-
-/// The directory that a file is in.
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// The same for all names of a file, be it there or not.
-fn place(path: &Path) -> PathBuf {
-    path.canonicalize().ok().unwrap_or_else(|| {
-        let parent = directory(path).canonicalize().unwrap_or_else(|_| directory(path).to_owned());
-        parent.join(path.file_name().unwrap_or_default())
     })
 }

@@ -1,109 +1,57 @@
 //! What a run is known by afterwards: its key, which every slice carries, and its record, a run file beside the slices.
 
-use super::crew::Member;
-use super::source::Source;
-use super::stages::Done;
+use super::Reconstruction;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
+use crate::engine::{Done, ReadyDevice, Source};
 use crate::error::{Error, Result};
+use crate::execution::Existing;
 use crate::files::{Hold, Lock};
-use crate::recipe::{FACTS, Job, Scaling, run_file};
+use crate::job::Job;
+use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
 use crate::report::Reporter;
-use crate::sink::{Dtype, Found, Stamp, Target, examine, write_text};
-use crate::spectrum::padded_length;
+use crate::sink::{SliceStamp, Target, write_text};
 use crate::steps::ClampedCounts;
-use rayon::prelude::*;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf, absolute};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
-/// Everything that decides the bytes of slices, by name. Shards of a run have the same; so have runs on one device and on
-/// several alike.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Identity(BTreeMap<String, String>);
-
-impl Identity {
-    pub fn new(job: &Job, source: &Source, members: &[Member]) -> Identity {
-        let scan = &source.scan;
-        let geometry = &scan.geometry;
-        let each = |of: &dyn Fn(&Member) -> String| {
-            members.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ")
-        };
-        let bits = |values: &[f64]| digest(values.iter().map(|v| format!("{:016x} ", v.to_bits())));
-        let mut facts = vec![
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("input", source.fingerprint()),
-            ("field-mode", if job.input.median() { "median" } else { "mean" }.to_owned()),
-            ("minus-log", source.preparation.correction.minus_log.to_string()),
-            ("projections", digest(scan.used.iter().map(|p| format!("{p} ")))),
-            ("angles", bits(&geometry.angles)),
-            ("weights", bits(&geometry.weights)),
-            ("axis", bits(&geometry.axis)),
-            ("bins", geometry.bins.to_string()),
-            ("padded-bins", padded_length(geometry.bins).to_string()),
-            ("extended-field", job.extended_field.to_string()),
-            ("size", geometry.size.to_string()),
-            ("roi", geometry.roi.to_string()),
-            ("filter", job.filter.to_string()),
-            ("filter-cutoff", job.cutoff.to_string()),
-            ("padding", job.padding.to_string()),
-            ("dtype", job.dtype.to_string()),
-            ("kernel", each(&|m| m.engine.source.key.clone())),
-            ("filter-rows", each(&|m| m.plan.rows.way.to_string())),
-            ("parts", each(&|m| m.plan.cut.projections.to_string())),
-            ("device", each(&|m| format!("{}, {}, {}", m.facts().name, m.facts().platform, m.facts().driver))),
-        ];
-        facts.extend(job.preprocess.flags());
-        facts.extend(job.pixel_size.as_ref().map(|size| ("pixel-size", size.to_string())));
-        facts.extend(job.mask.map(|mask| ("mask", mask.to_string())));
-        if let Dtype::U8 | Dtype::U16 = job.dtype {
-            facts.push(match job.scaling {
-                Scaling::Percentile(low, high) => {
-                    ("percentile", format!("{low},{high} of {}", digest(scan.whole.iter().map(|s| format!("{s} ")))))
-                }
-                Scaling::Fixed(low, high) => ("range", pair((low, high))),
-            });
-        }
-        Identity(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-    }
-
-    /// With the range that percentiles led to.
-    pub fn with_range(mut self, range: (f32, f32)) -> Identity {
-        self.0.insert("range".into(), pair(range));
-        self
-    }
-
-    /// 128 bits in hexadecimal digits.
-    pub fn key(&self) -> String {
-        digest(self.0.iter().map(|(name, value)| format!("{name}={value}\n")))
-    }
-
-    /// What is not the same, in words.
-    fn differences(&self, other: &BTreeMap<String, String>) -> String {
-        let names: BTreeSet<_> = self.0.keys().chain(other.keys()).collect();
-        let differ: Vec<_> =
-            names.into_iter().filter(|&name| self.0.get(name) != other.get(name)).map(String::as_str).collect();
-        differ.join(", ")
+/// Everything that decides the bytes of this run's slices.
+pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> Identity {
+    let scan = &source.scan;
+    let of_device = |device: &ReadyDevice| DeviceIdentity {
+        device: device.facts().name.clone(),
+        platform: device.facts().platform.clone(),
+        driver: device.facts().driver.clone(),
+        kernel: device.engine.source.key.clone(),
+        rows: device.plan.rows.way.to_string(),
+        part: device.plan.cut.projections,
+    };
+    let sampled = match job.recipe.values.scaling {
+        Some(Scaling::Percentile { .. }) => Some(digest(scan.whole.iter().map(|slice| format!("{slice} ")))),
+        _ => None,
+    };
+    Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        recipe: job.recipe.about(scan.center),
+        input: source.fingerprint(),
+        sampled,
+        range: None,
+        devices: devices.iter().map(of_device).collect(),
     }
 }
 
-/// As `--range` takes it.
-fn pair((low, high): (f32, f32)) -> String {
-    format!("{low},{high}")
-}
-
-/// The first half of a SHA-256.
-pub(super) fn digest(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
-    let mut hash = Sha256::new();
-    parts.into_iter().for_each(|part| hash.update(part));
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+/// What is not the same as in another run's parts, in words.
+fn differences(identity: &Identity, other: &BTreeMap<String, String>) -> String {
+    let parts = identity.parts();
+    let names: BTreeSet<_> = parts.keys().chain(other.keys()).collect();
+    let differ: Vec<_> = names.into_iter().filter(|&name| parts.get(name) != other.get(name)).cloned().collect();
+    differ.join(", ")
 }
 
 /// What slices say of the run.
-pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
+pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
     let centimetres = |unit: &str| match unit {
         "nm" => Some(1e-7),
         "um" | "µm" => Some(1e-4),
@@ -112,8 +60,8 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
         "m" => Some(100.0),
         _ => None,
     };
-    let size = job.pixel_size.as_ref();
-    Stamp {
+    let size = job.recipe.slice.pixel_size.as_ref();
+    SliceStamp {
         run: key.to_owned(),
         center: source.scan.center,
         pixel_size: size.map(|size| format!("{:?} {}", size.value, size.unit.replace('µ', "u"))),
@@ -122,26 +70,26 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> Stamp {
 }
 
 /// The right to write to an output.
-pub(super) struct Claim<'a> {
+pub(super) struct OutputLock<'a> {
     lock: Lock,
     target: &'a Target,
 }
 
-impl<'a> Claim<'a> {
+impl<'a> OutputLock<'a> {
     /// Keeps runs that are not shards of this one away from the output, and clears away what dead ones left.
     ///
     /// # Errors
     /// [`Error::Output`] when another run has it, or the directory cannot be made or written to.
-    pub fn take(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<Claim<'a>> {
+    pub fn take(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
         target.make_directory()?;
-        let hold = if job.shard.is_some() { Hold::Shared } else { Hold::Alone };
+        let hold = if job.execution.shard.is_some() { Hold::Shared } else { Hold::Alone };
         let lock = Lock::take(&target.lock(), hold, &owner(job))?;
         if !lock.works() {
             reporter.note("note: the file system of --output knows no locks: let no other run write there");
         } else if hold == Hold::Alone {
             target.sweep();
         }
-        Ok(Claim { lock, target })
+        Ok(OutputLock { lock, target })
     }
 
     /// Makes sure that all who share the output now are of one run: the first says which.
@@ -165,7 +113,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for OutputLock<'_> {
     fn drop(&mut self) {
         // the last one out knows that all others are gone, those that were killed, too
         if self.lock.is_last() {
@@ -179,7 +127,7 @@ fn host() -> String {
 }
 
 fn owner(job: &Job) -> String {
-    let shard = job.shard.map(|shard| format!(" (shard {shard})")).unwrap_or_default();
+    let shard = job.execution.shard.map(|shard| format!(" (shard {shard})")).unwrap_or_default();
     format!("process {} on {}{shard}", std::process::id(), host())
 }
 
@@ -259,21 +207,20 @@ impl<'a> Record<'a> {
     /// # Errors
     /// [`Error::Output`] when slices of another run are there or being written, and when it cannot be written.
     pub fn begin(
-        job: &Job,
-        source: &Source,
-        members: &[Member],
-        claim: &mut Claim<'a>,
+        run: Reconstruction,
+        devices: &[ReadyDevice],
+        lock: &mut OutputLock<'a>,
         identity: &Identity,
-        range: Option<(f32, f32)>,
     ) -> Result<Record<'a>> {
-        let target = claim.target;
+        let Reconstruction { job, flags, source, .. } = run;
+        let target = lock.target;
         let key = identity.key();
-        let _turn = Lock::wait(&turn(target))?;
-        claim.agree(job, &key)?;
+        let _lock = Lock::wait(&record_lock(target))?;
+        lock.agree(job, &key)?;
         let before = facts(&target.record());
         if let Some(before) = before.as_ref().filter(|before| before.run != key)
-            && job.shard.is_some()
-            && !(job.overwrite || job.resume)
+            && job.execution.shard.is_some()
+            && job.execution.existing == Existing::Refuse
         {
             return Err(Error::output(
                 &target.record(),
@@ -281,12 +228,12 @@ impl<'a> Record<'a> {
                     "is of run {}, and this is run {key}: not the same are {}; the slices would not be of one run. \
                      Give all shards the same flags and devices, or --resume to do the others' slices again",
                     before.run,
-                    identity.differences(&before.key)
+                    differences(identity, &before.key)
                 ),
             ));
         }
         let part = Part {
-            shard: job.shard.map(|shard| shard.to_string()),
+            shard: job.execution.shard.map(|shard| shard.to_string()),
             host: host(),
             process: std::process::id(),
             started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
@@ -296,13 +243,13 @@ impl<'a> Record<'a> {
             seconds: None,
             replaced: None,
             clipped: None,
-            devices: members
+            devices: devices
                 .iter()
-                .map(|member| Device {
-                    device: member.label.clone(),
-                    driver: member.facts().driver.clone(),
-                    profile: member.plan.profile.name.clone(),
-                    kernel: member.engine.source.key.clone(),
+                .map(|device| Device {
+                    device: device.label.clone(),
+                    driver: device.facts().driver.clone(),
+                    profile: device.plan.profile.name.clone(),
+                    kernel: device.engine.source.key.clone(),
                     slices: None,
                 })
                 .collect(),
@@ -311,11 +258,11 @@ impl<'a> Record<'a> {
         let facts = Facts {
             run: key,
             version: env!("CARGO_PKG_VERSION").into(),
-            range,
-            key: identity.0.clone(),
+            range: identity.range,
+            key: identity.parts(),
             jobs: Vec::new(),
         };
-        let record = Record { target, new, run: repeatable(job, source)?, facts, part };
+        let record = Record { target, new, run: repeatable(flags, source.scan.center)?, facts, part };
         record.put(before)?;
         Ok(record)
     }
@@ -348,13 +295,13 @@ impl<'a> Record<'a> {
             }
             Err(error) => error.to_string(),
         };
-        let _turn = Lock::wait(&turn(self.target))?;
+        let _lock = Lock::wait(&record_lock(self.target))?;
         let path = self.target.record();
         let before = facts(&path);
         if outcome.is_err()
             && self.new
             && before.as_ref().is_none_or(|before| before.jobs.len() <= 1)
-            && !any(self.target)
+            && !self.target.is_started()
         {
             return std::fs::remove_file(&path).map_err(|e| Error::output(&path, format!("cannot be removed: {e}")));
         }
@@ -362,35 +309,21 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether the directory or file has any slice.
-fn any(target: &Target) -> bool {
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    match target {
-        Target::Single(path) => path.exists(),
-        _ => {
-            let record = name(&target.record());
-            let entries = std::fs::read_dir(target.directory()).into_iter().flatten().flatten();
-            let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-            names.any(|name| !name.starts_with('.') && Some(&name) != record.as_ref())
-        }
-    }
-}
-
 /// The lock of who writes the record.
-fn turn(target: &Target) -> PathBuf {
+fn record_lock(target: &Target) -> PathBuf {
     let record = target.record();
     let name = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
     record.with_file_name(format!(".{name}.lock"))
 }
 
 /// The run as flags that lead to the same slices from anywhere: what decides them, with nothing that is about this job.
-fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
+fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
     let path = |path: &Path| absolute(path).map_err(|e| Error::output(path, e));
     let spec = |spec: &Option<String>| -> Result<Option<String>> {
         spec.as_deref().map(|spec| Ok(path(Path::new(spec))?.to_string_lossy().into_owned())).transpose()
     };
     let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
-    let args = job.resolved.clone();
+    let args = flags.clone();
     Ok(ReconstructArgs {
         input: InputArgs {
             sinograms: spec(&args.input.sinograms)?,
@@ -407,7 +340,7 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
             ..args.scan
         },
         output: spec(&args.output)?,
-        center: Some(Text(format!("{:?}", source.scan.center))),
+        center: Some(Text(format!("{center:?}"))),
         preview: None,
         histogram: None,
         sections: None,
@@ -420,81 +353,5 @@ fn repeatable(job: &Job, source: &Source) -> Result<ReconstructArgs> {
         log: None,
         report: None,
         ..args
-    })
-}
-
-/// Why slices are done again: how many, for every reason.
-#[derive(Default)]
-struct Again {
-    missing: usize,
-    torn: usize,
-    other: usize,
-    unreadable: Vec<String>,
-    preview: usize,
-}
-
-/// The slices of this job that are there, whole and of this run.
-///
-/// # Errors
-/// [`Error::Interrupted`] when a signal comes.
-pub(super) fn kept(
-    job: &Job,
-    source: &Source,
-    target: &Target,
-    key: &str,
-    reporter: &Reporter,
-    cancelled: &AtomicBool,
-) -> Result<Vec<usize>> {
-    let slices = &source.scan.slices;
-    let look = |&slice: &usize| match cancelled.load(Relaxed) {
-        true => Err(interrupted(target)),
-        false => Ok((slice, examine(&target.path_of(slice)))),
-    };
-    let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
-    // a preview shows the values, which a file may not hold as they are
-    let shown = job.preview.as_ref().map(|_| middle(slices));
-    let mut again = Again::default();
-    let mut kept = Vec::new();
-    for (slice, found) in found {
-        match found {
-            Found::Whole(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
-                match shown == Some(slice) {
-                    true => again.preview += 1,
-                    false => kept.push(slice),
-                }
-            }
-            Found::Whole(_) | Found::Unknown => again.other += 1,
-            Found::Missing => again.missing += 1,
-            Found::Torn => again.torn += 1,
-            Found::Unreadable(why) => again.unreadable.push(why),
-        }
-    }
-    let reasons: Vec<_> = [
-        (again.missing, "missing".to_owned()),
-        (again.torn, "torn".to_owned()),
-        (again.other, "of another run (other input, flags, device or version)".to_owned()),
-        (again.unreadable.len(), format!("unreadable ({})", again.unreadable.first().map_or("", String::as_str))),
-        (again.preview, "for --preview".to_owned()),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, why)| format!("{count} {why}"))
-    .collect();
-    let rest =
-        if reasons.is_empty() { "nothing is left to do".into() } else { format!("done now: {}", reasons.join(", ")) };
-    reporter.note(&format!("--resume: {} of {} slices are kept; {rest}", kept.len(), slices.len()));
-    Ok(kept)
-}
-
-/// The slice in the middle of a list that is not empty.
-pub(super) fn middle(slices: &[usize]) -> usize {
-    slices.get(slices.len() / 2).copied().unwrap_or_default()
-}
-
-/// What a run ends with after a signal.
-pub(super) fn interrupted(target: &Target) -> Error {
-    Error::Interrupted(match target {
-        Target::Single(path) => format!("interrupted: {} is not written; run again", path.display()),
-        _ => "interrupted: every slice that is there is whole; run again with --resume to do the others".into(),
     })
 }

@@ -1,13 +1,13 @@
 //! How a run went, for people and as JSON.
 
-use super::center::Axis;
-use super::crew::Member;
-use super::engine::DeviceSeconds;
-use super::stages::Done;
+use crate::axis::Axis;
+use crate::cli::ReconstructArgs;
+use crate::engine::{DeviceSeconds, Done, ReadyDevice};
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::geometry::Geometry;
+use crate::job::Job;
 use crate::plan::Scan;
-use crate::recipe::{Input, Job};
 use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::steps::{Repairs, Stripes};
@@ -20,7 +20,7 @@ const LISTED: usize = 8;
 /// How a run went. Seconds are of the wall's clock, but for kernels, which the device times.
 pub(super) struct Summary<'a> {
     pub job: &'a Job,
-    pub members: &'a [Member],
+    pub devices: &'a [ReadyDevice],
     pub done: &'a Done,
     pub geometry: &'a Geometry,
     pub axis: Axis,
@@ -39,16 +39,16 @@ impl<'a> Summary<'a> {
     pub fn new(
         job: &'a Job,
         scan: &'a Scan,
+        slices: usize,
         axis: Axis,
-        members: &'a [Member],
+        devices: &'a [ReadyDevice],
         done: &'a Done,
         seconds: f64,
         repairs: Repairs,
     ) -> Self {
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
-        let slices = scan.slices.len();
         let geometry = &scan.geometry;
-        Summary { job, members, done, geometry, axis, slices, updates, seconds, start: seconds - done.seconds, repairs }
+        Summary { job, devices, done, geometry, axis, slices, updates, seconds, start: seconds - done.seconds, repairs }
     }
 
     /// Seconds of all devices.
@@ -122,7 +122,7 @@ impl<'a> Summary<'a> {
             ));
         }
         if self.done.clipped > 0 {
-            let what = match self.job.dtype {
+            let what = match self.job.recipe.values.dtype {
                 Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
                 _ => "are outside the range and were clipped",
             };
@@ -136,14 +136,14 @@ impl<'a> Summary<'a> {
         let busy: Vec<String> =
             self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
         reporter.detail(&format!("busy: {}; {} limits", busy.join(", "), self.limit()));
-        if self.members.len() > 1 {
-            for (member, (slices, seconds)) in self.members.iter().zip(&self.done.devices) {
+        if self.devices.len() > 1 {
+            for (device, (slices, seconds)) in self.devices.iter().zip(&self.done.devices) {
                 let speed = rate(*slices as f64 * self.updates, seconds.back_projection);
                 let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
-                reporter.note(&format!("{}: {slices} slices, {how}", member.label));
+                reporter.note(&format!("{}: {slices} slices, {how}", device.label));
             }
         }
-        let device = match self.members {
+        let device = match self.devices {
             [one] => one.label.clone(),
             several => format!("{} devices", several.len()),
         };
@@ -161,7 +161,7 @@ impl<'a> Summary<'a> {
         let Repairs { spoilt_rows, failing_bins, .. } = &self.repairs;
         let mut faults = Vec::new();
         let interpolates = |method: &Stripes| matches!(method, Stripes::Dead { .. } | Stripes::All { .. });
-        let interpolated = self.job.preprocess.stripes.iter().any(interpolates);
+        let interpolated = self.job.recipe.steps.stripes.iter().any(interpolates);
         let mended = |row: usize| interpolated && failing_bins.iter().any(|(failing, _)| *failing == row);
         let rows: Vec<usize> = spoilt_rows.iter().copied().filter(|&row| !mended(row)).collect();
         if let [first, ..] = rows[..] {
@@ -182,9 +182,9 @@ impl<'a> Summary<'a> {
         if faults.is_empty() {
             return None;
         }
-        let outliers = match self.job.input {
-            Input::Sinograms(_) => "",
-            _ => {
+        let outliers = match self.job.recipe.input.is_sinograms() {
+            true => "",
+            false => {
                 ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels before \
                  that"
             }
@@ -196,30 +196,30 @@ impl<'a> Summary<'a> {
     }
 
     /// Writes the report of `--report`.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let first = &self.members[0];
+    pub fn write(&self, path: &Path, flags: &ReconstructArgs) -> Result<()> {
+        let first = &self.devices[0];
         let d = self.device();
         let report = json!({
-            "run": self.job.resolved,
+            "run": flags,
             "version": env!("CARGO_PKG_VERSION"),
             "device": first.facts().name,
             "platform": first.facts().platform,
             "driver": first.facts().driver,
             "profile": first.plan.profile.name,
             "profile_reason": first.plan.profile_reason,
-            "kernels": self.members.iter().map(kernel).collect::<Vec<_>>(),
-            "devices": self.members.iter().zip(&self.done.devices).map(|(member, (slices, seconds))| json!({
-                "device": member.label,
-                "kernel": member.engine.source.key,
+            "kernels": self.devices.iter().map(kernel).collect::<Vec<_>>(),
+            "devices": self.devices.iter().zip(&self.done.devices).map(|(device, (slices, seconds))| json!({
+                "device": device.label,
+                "kernel": device.engine.source.key,
                 "slices": slices,
-                "chunk": member.plan.chunk,
+                "chunk": device.plan.chunk,
                 "seconds": seconds,
             })).collect::<Vec<_>>(),
             "center": self.axis,
             "self_test": first.self_test,
             "padded_bins": first.plan.rows.length,
             "slices": self.slices,
-            "shard": self.job.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
+            "shard": self.job.execution.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
             "projection_parts": first.plan.cut.parts(self.geometry).count(),
             "slice_bands": first.plan.cut.bands(self.geometry.roi).count(),
             "seconds": self.seconds,
@@ -249,7 +249,7 @@ impl<'a> Summary<'a> {
             "clipped": self.done.clipped,
             "notes": first.plan.notes,
         });
-        std::fs::write(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
+        write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
     }
 }
 
@@ -257,13 +257,13 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-fn kernel(member: &Member) -> Value {
-    let source = &member.engine.source;
+fn kernel(device: &ReadyDevice) -> Value {
+    let source = &device.engine.source;
     json!({
         "name": source.name,
         "key": source.key,
         "options": source.options,
-        "uses": member.engine.resources,
+        "uses": device.engine.resources,
     })
 }
 

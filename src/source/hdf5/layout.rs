@@ -1,9 +1,9 @@
 //! Where a scan lies in a file.
 
-use super::Text;
 use super::text::text;
 use super::volume::{shape, stored};
-use crate::source::stacks::{Hdf5Input, NOTHING};
+use super::{Hdf5Input, NOTHING, Text};
+
 use hdf5_metno::{Dataset, File, Group, LocationType};
 
 /// NXtomo's frames and keys in their entry.

@@ -1,11 +1,13 @@
 //! Datasets of frames: what they must be, and how rows of them are read.
 
+use super::Text;
 use super::sources::sources;
-use super::{ChunkCache, Text, values};
-use crate::source::SampleType;
+use crate::error::Result;
 use crate::source::convert::to_f32;
-use crate::source::decode::{MAX_PIXELS, MAX_SIDE};
-use crate::source::stack::{Frames, Stack};
+use crate::source::files::{InputFiles, open_plain};
+use crate::source::frames::Frames;
+use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::source::{SampleType, Stack};
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::datatype::ByteOrder;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
@@ -18,6 +20,34 @@ use std::path::{Path, PathBuf};
 pub(super) const MAX_FRAMES: usize = 1 << 20;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
+
+/// Chunks that the library keeps decompressed for a dataset: of chunks of several frames each is needed again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkCache {
+    pub bytes: u64,
+    /// Of the table of chunks.
+    pub slots: u64,
+}
+
+impl ChunkCache {
+    /// Most bytes of a scan,
+    const MOST: u64 = 64 << 20;
+    /// and the share of the memory that is there.
+    const SHARE: u64 = 8;
+    /// Slots for so many bytes: a prime, about a hundred for each chunk;
+    const SLOTS: u64 = 12_421;
+    /// and the library's own default, for few.
+    const LEAST_SLOTS: u64 = 521;
+    /// How much rather chunks are dropped that were read to their end, the library's own default. At 1 version 1.10.8 never
+    /// drops a chunk that was read in part, whatever the limit.
+    pub const PREFERENCE: f64 = 0.75;
+
+    /// For each of so many datasets, of which each has a cache of its own.
+    pub fn of(memory: u64, datasets: u64) -> ChunkCache {
+        let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
+        ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
+    }
+}
 
 /// A dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
 #[derive(Clone, Debug)]
@@ -127,14 +157,6 @@ impl Volume {
         }
     }
 
-    /// Some of the frames, in this order.
-    pub fn stack(&self, frames: Vec<usize>, flag: &str) -> Text<Stack> {
-        let [_, height, width] = self.shape;
-        let spec = format!("{} {}", self.files[0].display(), self.name);
-        let frames = Selected { volume: self.clone(), frames };
-        Stack::of_frames((flag, &spec), self.files.clone(), Box::new(frames), (width, height, self.sample))
-    }
-
     /// Where the values lie, if they do so one after the other, in a type that is converted here.
     fn plain(&self) -> Text<Option<Plain>> {
         let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
@@ -209,33 +231,85 @@ impl Volume {
     }
 }
 
-/// Frames of a volume, as the pages of a stack.
+/// Some frames of a dataset, in this order.
 #[derive(Debug)]
-struct Selected {
-    volume: Volume,
-    frames: Vec<usize>,
+pub(super) struct Selection {
+    pub volume: Volume,
+    pub frames: Vec<usize>,
 }
 
-impl Frames for Selected {
-    fn len(&self) -> usize {
-        self.frames.len()
+impl Selection {
+    /// The frames as a stack; `flag` is the name that messages use.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) when one of the files cannot be opened.
+    pub fn stack(self, flag: &str, notes: Vec<String>) -> Result<Stack> {
+        let spec = format!("{} {}", self.volume.files[0].display(), self.volume.name);
+        let paths = self.volume.files.clone();
+        // values are in the first, the others lead to it
+        let opened = paths.iter().enumerate().map(|(index, path)| {
+            let (file, state) = open_plain(path, flag)?;
+            Ok((state, (index == 0).then_some(file)))
+        });
+        let states = opened.collect::<Result<_>>()?;
+        let files = InputFiles::new(flag, paths, states);
+        Ok(Stack::of(flag, &spec, VolumeFrames { selection: self, files, notes }))
     }
 
-    fn name(&self, page: usize) -> String {
-        format!("{} frame {}", self.volume.name, self.frames[page])
+    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
+        let (volume, frame) = (&self.volume, self.frames[place]);
+        let done = match volume.plain {
+            Some(plain) => volume.read_plain(file, plain, frame, rows, out),
+            None => volume.read_library(frame, rows, out),
+        };
+        done.map_err(|e| format!("{}: {e}", self.name(place)))
+    }
+
+    fn name(&self, place: usize) -> String {
+        format!("{} frame {}", self.volume.name, self.frames[place])
+    }
+}
+
+/// Frames of a dataset with their files.
+#[derive(Debug)]
+struct VolumeFrames {
+    selection: Selection,
+    files: InputFiles,
+    notes: Vec<String>,
+}
+
+impl Frames for VolumeFrames {
+    fn count(&self) -> usize {
+        self.selection.frames.len()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        self.selection.volume.size()
+    }
+
+    fn sample(&self) -> SampleType {
+        self.selection.volume.sample
+    }
+
+    fn name(&self, frame: usize) -> String {
+        self.selection.name(frame)
     }
 
     fn fingerprint(&self) -> String {
-        format!("{} {:?}\n", self.volume.name, self.frames)
+        let Selection { volume, frames } = &self.selection;
+        format!("{} {frames:?}\n{}", volume.name, self.files.fingerprint())
     }
 
-    fn read_rows(&self, file: &std::fs::File, page: usize, rows: Range<usize>, out: &mut [f32]) -> Text<()> {
-        let (volume, frame) = (&self.volume, self.frames[page]);
-        let done = match volume.plain {
-            Some(plain) => volume.read_plain(file, plain, frame, &rows, out),
-            None => volume.read_library(frame, &rows, out),
-        };
-        done.map_err(|e| format!("{}: {e}", self.name(page)))
+    fn files(&self) -> &[PathBuf] {
+        self.files.paths()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        self.files.read(0, |file| self.selection.read_rows(file, frame, &rows, out))
     }
 }
 
@@ -426,4 +500,10 @@ fn short_name(id: i32) -> String {
         3 => ", fletcher32".into(),
         id => format!(", {}", filter_name(id)),
     }
+}
+
+/// Rows of a frame as the positions of their values.
+fn values(width: usize, height: usize, frame: usize, rows: &Range<usize>) -> Range<u64> {
+    let at = |row: usize| (frame as u64 * height as u64 + row as u64) * width as u64;
+    at(rows.start)..at(rows.end)
 }

@@ -11,9 +11,9 @@ mod wavelet;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use profile::Smooth;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,7 +1,8 @@
-//! In place of `hdf5`, in a build without it.
+//! In a build without HDF5.
 
-use super::stacks::{Hdf5Contents, Hdf5Input, Stacks};
+use super::{Hdf5Contents, Hdf5Input};
 use crate::error::{Error, Result};
+use crate::source::Stacks;
 use std::path::Path;
 
 fn missing() -> Error {

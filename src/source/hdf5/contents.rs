@@ -1,31 +1,7 @@
-//! The stacks of a run, wherever they come from.
+//! What is asked of an HDF5 file, and what it holds.
 
-use super::Stack;
 use serde::Serialize;
 use std::path::PathBuf;
-
-/// The data and their fields.
-#[derive(Debug)]
-pub struct Stacks {
-    pub data: Stack,
-    /// Beam without sample, before the scan.
-    pub flats: Option<Stack>,
-    /// The same after the scan.
-    pub flats2: Option<Stack>,
-    /// No beam.
-    pub darks: Option<Stack>,
-    /// Of every projection, in degrees, where the input has them and they are wanted.
-    pub angles: Option<Vec<f64>>,
-    /// Bytes that a library holds beside what is read.
-    pub held: u64,
-}
-
-impl Stacks {
-    /// Data alone.
-    pub fn of(data: Stack) -> Stacks {
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held: 0 }
-    }
-}
 
 /// What a path of a dataset must be for nothing to be taken.
 pub const NOTHING: &str = "none";

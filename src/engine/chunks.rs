@@ -1,13 +1,13 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterSetup, FoundDevice, Resources, RowStage, Session, SinogramStore};
+use crate::device::{BackProjector, FilterSetup, Resources, RowStage, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::fft::RowTransform;
 use crate::geometry::{Cut, Geometry};
-use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, Texel};
+use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter};
 use crate::plan::Plan;
-use crate::recipe::Job;
-use crate::spectrum::{Filter, spectrum};
+use crate::recipe::Recipe;
+use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem};
 use serde::Serialize;
@@ -34,13 +34,13 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// As a plan for a job says.
-    pub(super) fn of(job: &Job, geometry: &'a Geometry, plan: &'a Plan) -> Setup<'a> {
+    pub fn of(recipe: &Recipe, geometry: &'a Geometry, plan: &'a Plan) -> Setup<'a> {
         Setup {
             spec: &plan.spec,
             geometry,
-            filter: job.filter,
-            cutoff: job.cutoff,
-            padding: job.padding,
+            filter: recipe.filter.name,
+            cutoff: recipe.filter.cutoff,
+            padding: recipe.filter.padding,
             rows: plan.rows,
             chunk: plan.chunk,
             sets: plan.sets,
@@ -122,11 +122,6 @@ struct Step {
     /// Whether the band is complete after it.
     last: bool,
     projector: BackProjector,
-}
-
-/// Opens a device, or says why not.
-pub fn open(found: &FoundDevice) -> Result<Session> {
-    Session::open(found)
 }
 
 impl Engine {
@@ -316,12 +311,6 @@ fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Ite
     })
 }
 
-/// A filter's spectrum with the `1 / length` of the backward transform.
-pub(super) fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
-    let scale = 1.0 / length as f64;
-    spectrum(filter, cutoff, length).iter().map(|v| (v * scale) as f32).collect()
-}
-
 /// Sum of the times that finished commands took on the device; 0 for drivers that do not tell.
 fn seconds(events: &[Event]) -> f64 {
     events
@@ -332,12 +321,4 @@ fn seconds(events: &[Event]) -> f64 {
             Some(end.saturating_sub(start) as f64 * 1e-9)
         })
         .sum()
-}
-
-/// Whether the image format of a kernel gives back right values on this device; buffers always do.
-pub fn texel_works(session: &Session, texel: Texel) -> Result<bool> {
-    match texel.format() {
-        None => Ok(true),
-        Some(format) => session.image_format_works(format),
-    }
 }

@@ -1,0 +1,203 @@
+//! Where slices go.
+
+use super::{FORMATS, Sink, SliceForm, SliceState};
+use crate::error::{Error, Result};
+use crate::files::name_of_temporary;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt::{self, Debug, Display};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A way to store slices, with its place.
+pub trait OutputFormat: Debug + Send + Sync {
+    /// As `--output` takes it.
+    fn spec(&self) -> String;
+
+    /// The file that holds slice `index`.
+    fn path_of(&self, index: usize) -> PathBuf;
+
+    /// The directory that the files go to.
+    fn directory(&self) -> &Path;
+
+    /// Whether the directory is for the slices alone.
+    fn fills_directory(&self) -> bool;
+
+    /// What the name of the record begins with; may be empty.
+    fn stem(&self) -> String;
+
+    /// Name of the hidden file whose lock says that a run writes here.
+    fn lock(&self) -> String;
+
+    /// Whether a file of this name in the directory is written by this output.
+    fn writes(&self, name: &str) -> bool;
+
+    /// Whether slices are taken in ascending order only.
+    fn in_order(&self) -> bool;
+
+    /// Whether slices that are there can be kept when a run goes on.
+    fn resumable(&self) -> bool;
+
+    /// Whether several jobs may each write a part of the slices.
+    fn shareable(&self) -> bool;
+
+    /// What is there of slice `index`.
+    fn examine(&self, index: usize) -> SliceState;
+
+    /// Prepares to write slices of these ascending numbers; the directory is there. Files are replaced only if `overwrite`
+    /// allows it.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when the place cannot be written to.
+    fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
+}
+
+/// Where slices go, and how they are stored there.
+#[derive(Clone, Debug, SerializeDisplay, DeserializeFromStr)]
+pub struct Target(Arc<dyn OutputFormat>);
+
+/// As `--output` takes it.
+impl Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.spec())
+    }
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(spec: &str) -> Result<Target> {
+        Target::parse(spec)
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        self.0.spec() == other.0.spec()
+    }
+}
+
+impl Target {
+    /// A target of this format.
+    pub fn new(format: impl OutputFormat + 'static) -> Target {
+        Target(Arc::new(format))
+    }
+
+    /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the pattern has not exactly one `%i`, `%d` or `%0Ni` in the name.
+    pub fn parse(spec: &str) -> Result<Target> {
+        for parse in FORMATS {
+            if let Some(target) = parse(spec)? {
+                return Ok(target);
+            }
+        }
+        Err(Error::usage("--output is empty; expected a directory, a pattern or a .tif file"))
+    }
+
+    /// The file that holds slice `index`.
+    pub fn path_of(&self, index: usize) -> PathBuf {
+        self.0.path_of(index)
+    }
+
+    /// The directory that the files go to.
+    pub fn directory(&self) -> &Path {
+        self.0.directory()
+    }
+
+    /// Whether the directory is for the slices alone.
+    pub fn fills_directory(&self) -> bool {
+        self.0.fills_directory()
+    }
+
+    /// Whether slices are taken in ascending order only.
+    pub fn in_order(&self) -> bool {
+        self.0.in_order()
+    }
+
+    /// Whether slices that are there can be kept when a run goes on.
+    pub fn resumable(&self) -> bool {
+        self.0.resumable()
+    }
+
+    /// Whether several jobs may each write a part of the slices.
+    pub fn shareable(&self) -> bool {
+        self.0.shareable()
+    }
+
+    /// What is there of slice `index`.
+    pub fn examine(&self, index: usize) -> SliceState {
+        self.0.examine(index)
+    }
+
+    /// Prepares to write; see [`OutputFormat::create`].
+    pub(super) fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+        self.0.create(slices, form, overwrite)
+    }
+
+    /// The file beside the slices that says how they were made: `fbp-run.toml` in a directory, else named like the output.
+    pub fn record(&self) -> PathBuf {
+        let stem = self.0.stem();
+        let stem = if stem.is_empty() { "fbp" } else { &stem };
+        self.directory().join(format!("{stem}-run.toml"))
+    }
+
+    /// The hidden file whose lock says that a run writes here.
+    pub fn lock(&self) -> PathBuf {
+        self.directory().join(self.0.lock())
+    }
+
+    /// What a run ends with after a signal.
+    pub fn interrupted(&self) -> Error {
+        Error::Interrupted(match self.resumable() {
+            true => "interrupted: every slice that is there is whole; run again with --resume to do the others".into(),
+            false => format!("interrupted: {} is not written; run again", self.path_of(0).display()),
+        })
+    }
+
+    /// Makes the directory that the files go to.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be made.
+    pub fn make_directory(&self) -> Result<()> {
+        let directory = self.directory();
+        fs::create_dir_all(directory)
+            .map_err(|e| Error::output(directory, format!("cannot make this directory: {e}; choose another --output")))
+    }
+
+    /// Whether there is any slice, or, in a directory of several files, any file but the record.
+    pub fn is_started(&self) -> bool {
+        if self.in_order() {
+            return self.path_of(0).exists();
+        }
+        let record = self.record();
+        let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| !name.to_string_lossy().starts_with('.') && Some(name.as_os_str()) != record.file_name())
+    }
+
+    /// Removes the temporary files that runs into this output left when they were killed. Only for who knows that no other
+    /// run writes here.
+    pub fn sweep(&self) {
+        for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
+            if self.is_temporary(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_file(entry.path()); // it is hidden, and the next run tries again
+            }
+        }
+    }
+
+    /// Whether a file of this name in the directory is one of this output that has not got its name.
+    fn is_temporary(&self, name: &str) -> bool {
+        let Some(name) = name_of_temporary(name) else { return false };
+        let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);
+        self.0.writes(name) || is_record()
+    }
+}
+
+/// Whether a file is named like a TIFF.
+pub(super) fn is_tiff(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with(".tif") || name.ends_with(".tiff")
+}
