@@ -1,6 +1,5 @@
-//! Simulations of known truth in a detector of which the sample leaves a share to air: those of
-//! `benches/stripes.py --size 256 --projections 181`, sample `body`, which measures algotom on them; and what methods do
-//! to them.
+//! Simulations of known truth in a detector of which the sample leaves a share to air, and what methods do to them: those
+//! of `scripts/bench/stripes.py --size 256 --projections 181`, sample `body`, which measures algotom on them.
 
 use super::{method, rms};
 use std::f64::consts::PI;
