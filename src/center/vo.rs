@@ -10,7 +10,7 @@
 //! that a trial needs no transform, and `c` may be any real number.
 
 use super::curve::{Curve, Minimum};
-use super::{Sinograms, Verdict};
+use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
@@ -46,7 +46,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.shares(c));
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
-    if minimum.verdict == Verdict::Flat {
+    if minimum.verdict == AxisVerdict::Flat {
         return Ok(minimum);
     }
     let metric = if factor > 1 { Metric::new(sinograms) } else { coarse };

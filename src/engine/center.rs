@@ -5,7 +5,7 @@ use super::engine::{Engine, Setup};
 use super::record::middle;
 use super::selftest::{Prepared, open_device};
 use super::source::{Finish, Source};
-use crate::center::{self, Found, Method, Search, Sinograms};
+use crate::center::{self, AxisEstimate, AxisSearch, Method, Sinograms};
 use crate::device::enumerate;
 use crate::error::{Error, Result};
 use crate::plan::{Scan, binned};
@@ -40,8 +40,8 @@ impl Axis {
     }
 }
 
-impl From<Found> for Axis {
-    fn from(found: Found) -> Axis {
+impl From<AxisEstimate> for Axis {
+    fn from(found: AxisEstimate) -> Axis {
         Axis {
             value: found.value,
             method: Some(found.method.name()),
@@ -78,7 +78,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector.
-    pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<Search> {
+    pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
         let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
         let sinograms = Sinograms::new(self.bins, &self.angles, &rows);
         let binning = self.binning as f64;

@@ -5,7 +5,7 @@ use super::record::{interrupted, middle};
 use super::source::{Finish, Source};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
-use crate::histogram::{Description, Histogram, Moments};
+use crate::histogram::{Histogram, HistogramReport, Moments};
 use crate::picture::{Panel, write_histogram, write_sections};
 use crate::plan::Scan;
 use crate::recipe::{Input, Job};
@@ -121,7 +121,7 @@ impl Overview {
         if let (Some(path), Some(counted)) = (&job.histogram, self.histogram) {
             let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);
             let moments = moments.into_iter().fold(Moments::default(), Moments::with);
-            let told = Told { run, unit: &unit, values: &histogram.describe(moments) };
+            let told = Told { run, unit: &unit, values: &histogram.report(moments) };
             told.write(path).map_err(|e| named("--histogram", e))?;
         }
         if let (Some(path), Some(sections)) = (&job.sections, self.sections) {
@@ -139,7 +139,7 @@ struct Told<'a> {
     run: &'a str,
     unit: &'a str,
     #[serde(flatten)]
-    values: &'a Description,
+    values: &'a HistogramReport,
 }
 
 impl Told<'_> {

@@ -5,7 +5,7 @@
 
 use super::center::{Ellipse, Scan};
 use crate::support::cli::Lab;
-use fbp::center::{Method, Verdict, find};
+use fbp::center::{AxisVerdict, Method, find};
 use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
@@ -196,7 +196,7 @@ fn answers(kind: &Kind, seed: u64) -> Answers {
     COLUMNS.map(|method| {
         let found = find(&sinograms, method, None).ok()?.found[0];
         let right = possible && (found.value - scan.axis).abs() <= RIGHT;
-        let ok = found.verdict == Verdict::Ok;
+        let ok = found.verdict == AxisVerdict::Ok;
         if ok != right && possible && (ok || method.is_none()) {
             println!("{} {seed}: {found}, the axis is at {:.2}", kind.name, scan.axis);
         }
