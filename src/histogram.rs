@@ -89,11 +89,11 @@ const LANES: usize = 8;
 /// Hands out values, each with its lane.
 fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
     let blocks = values.chunks_exact(LANES);
-    let rest = blocks.remainder();
+    let remainder = blocks.remainder();
     for block in blocks {
         (0..LANES).for_each(|lane| each(lane, block[lane]));
     }
-    rest.iter().enumerate().for_each(|(lane, &value)| each(lane, value));
+    remainder.iter().enumerate().for_each(|(lane, &value)| each(lane, value));
 }
 
 impl Histogram {
@@ -160,7 +160,7 @@ impl Histogram {
         ours.add(theirs);
     }
 
-    /// What there is to tell of all values, with the moments of them.
+    /// Statistics of all values, with their moments, and the counts.
     pub fn report(&self, moments: Moments) -> HistogramReport {
         let mut report = HistogramReport {
             count: 0,
@@ -245,7 +245,7 @@ fn by_name<S: Serializer>(percentiles: &[(f64, f64)], serializer: S) -> Result<S
 }
 
 impl HistogramReport {
-    /// The value that `share` percent of the values do not exceed: the right bin, and in it by rank.
+    /// The value that `share` percent of the values do not exceed: the bin by count, and the place in it by rank.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let (first, width) = (self.first_edge?, self.bin_width?);
         let (low, high) = (f64::from(self.minimum?), f64::from(self.maximum?));
@@ -304,10 +304,10 @@ mod tests {
             cuts.extend([0, values.len()]);
             cuts.sort_unstable();
             let mut parts: Vec<Histogram> = cuts.windows(2).map(|cut| of(&values[cut[0]..cut[1]])).collect();
-            let whole = of(&values);
-            prop_assert_eq!(&merged(&parts), &whole);
+            let full = of(&values);
+            prop_assert_eq!(&merged(&parts), &full);
             parts.reverse();
-            prop_assert_eq!(&merged(&parts), &whole);
+            prop_assert_eq!(&merged(&parts), &full);
         }
 
         #[test]
@@ -392,10 +392,10 @@ mod tests {
     fn moments_of_parts() {
         let values: Vec<f32> = (0..1000).map(|i| 5.0 + (i as f32).sin()).collect();
         let of = |values: &[f32]| Histogram::of([values].into_iter()).1;
-        let whole = of(&values);
+        let full = of(&values);
         let parts = values.chunks(300).fold(Moments::default(), |all, part| all.with(of(part)).with(of(&[f32::NAN])));
         assert_eq!(parts.count, 1000);
-        assert!((parts.mean - whole.mean).abs() < 1e-12 && (parts.squares - whole.squares).abs() < 1e-9);
+        assert!((parts.mean - full.mean).abs() < 1e-12 && (parts.squares - full.squares).abs() < 1e-9);
         let report = report_of(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!((report.mean, report.standard_deviation), (Some(2.5), Some(1.25f64.sqrt())));
     }

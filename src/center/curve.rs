@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::fmt;
 
-/// What is to be thought of a minimum.
+/// How reliable a minimum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisVerdict {
     /// One clear minimum.
@@ -51,7 +51,7 @@ pub struct Curve {
 pub struct Minimum {
     /// Position in bins, between those of the curve.
     pub at: f64,
-    /// Standard deviation of the position in bins, as parts of the data tell it.
+    /// Standard deviation of the position in bins, estimated from parts of the data.
     pub uncertainty: f64,
     /// How far the cost goes down from its median, as a share of that; from 0 to 1.
     pub confidence: f64,
@@ -68,7 +68,7 @@ const RIVAL: f64 = 0.85;
 const APART: f64 = 2.0;
 /// Largest uncertainty in bins of a clear minimum.
 pub const CLEAR: f64 = 0.15;
-/// How often the parts are drawn anew.
+/// Bootstrap samples of the parts.
 const DRAWS: usize = 64;
 
 impl Curve {
@@ -162,9 +162,9 @@ impl Curve {
 }
 
 impl Minimum {
-    /// With what the position is off by on top of what parts of the data tell, as standard deviation in bins. One that is
+    /// With an error of the position that parts of the data do not show, as standard deviation in bins. One that is
     /// uncertain by more than [`CLEAR`] is not ok.
-    pub fn moved_by(mut self, deviation: f64) -> Minimum {
+    pub fn with_error(mut self, deviation: f64) -> Minimum {
         self.uncertainty = self.uncertainty.hypot(deviation);
         if self.verdict == AxisVerdict::Ok && self.uncertainty > CLEAR {
             self.verdict = AxisVerdict::Uncertain;
@@ -220,13 +220,13 @@ mod tests {
             let part = |x: f64, i: i32| [valley(17.3 + spread * f64::from(2 * (i % 2) - 1))(x), 1.0];
             Curve::sample(10.0, 30.0, 0.5, |x| (0..16).map(|i| part(x, i)).collect()).minimum()
         };
-        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).moved_by(0.1).verdict == AxisVerdict::Ok);
+        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).with_error(0.1).verdict == AxisVerdict::Ok);
         // the mean of 16 places that are 0.4 bins off, either way, is off by a tenth
         let found = of(0.4);
         assert!((0.05..0.15).contains(&found.uncertainty), "{found:?}");
-        assert_eq!(found.moved_by(0.2).verdict, AxisVerdict::Uncertain);
+        assert_eq!(found.with_error(0.2).verdict, AxisVerdict::Uncertain);
         let one = Curve::sample(10.0, 30.0, 0.5, |x| vec![[valley(17.3)(x), 1.0]]).minimum();
-        assert!(one.uncertainty.is_infinite() && one.moved_by(0.0).verdict == AxisVerdict::Uncertain);
+        assert!(one.uncertainty.is_infinite() && one.with_error(0.0).verdict == AxisVerdict::Uncertain);
     }
 
     #[test]

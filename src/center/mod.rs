@@ -6,9 +6,9 @@
 //! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle grows by 180 degrees, so that a projection is the
 //!   mirror image of the one on the other side. `registration` and `overlap` compare them.
 //! * [`vo`]: a sinogram over a whole turn has no energy outside of a double wedge of its Fourier transform.
-//! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than the right one.
+//! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than with the correct one.
 //!
-//! [`turn`] tells by the first and last projections whether the scan went around as its angles say.
+//! [`turn`] compares the first and last projections to see whether the scan went around as its angles say.
 
 mod curve;
 mod mirror;
@@ -310,7 +310,7 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEsti
 }
 
 /// Whether a method found something, if not certainly.
-fn tells(found: &AxisEstimate) -> bool {
+fn found_something(found: &AxisEstimate) -> bool {
     matches!(found.verdict, AxisVerdict::Ok | AxisVerdict::Uncertain | AxisVerdict::Ambiguous)
 }
 
@@ -327,21 +327,21 @@ fn agree(a: &AxisEstimate, b: &AxisEstimate) -> bool {
 /// Whether two methods say the same, at least one of them clearly.
 fn confirm(a: &AxisEstimate, b: &AxisEstimate) -> bool {
     let clear = a.verdict == AxisVerdict::Ok || b.verdict == AxisVerdict::Ok;
-    clear && tells(a) && tells(b) && agree(a, b)
+    clear && found_something(a) && found_something(b) && agree(a, b)
 }
 
 /// The mean of methods that all say the same, weighted by their variances: if it is certain enough, or if there are three.
 fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
-    let telling: Vec<&AxisEstimate> = found.iter().filter(|found| tells(found)).collect();
-    let all_agree = telling.iter().enumerate().all(|(i, a)| telling[..i].iter().all(|b| agree(a, b)));
-    if telling.len() < 2 || !all_agree {
+    let usable: Vec<&AxisEstimate> = found.iter().filter(|found| found_something(found)).collect();
+    let all_agree = usable.iter().enumerate().all(|(i, a)| usable[..i].iter().all(|b| agree(a, b)));
+    if usable.len() < 2 || !all_agree {
         return None;
     }
-    let weights: f64 = telling.iter().map(|found| variance(found).recip()).sum();
+    let weights: f64 = usable.iter().map(|found| variance(found).recip()).sum();
     let mean =
-        |of: fn(&AxisEstimate) -> f64| telling.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
+        |of: fn(&AxisEstimate) -> f64| usable.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
     let uncertainty = weights.recip().sqrt();
-    (uncertainty <= CLEAR || telling.len() > 2).then(|| AxisEstimate {
+    (uncertainty <= CLEAR || usable.len() > 2).then(|| AxisEstimate {
         method: Method::Weighted,
         value: mean(|found| found.value),
         uncertainty,

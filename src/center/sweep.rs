@@ -18,7 +18,7 @@ const COARSE: usize = 128;
 /// Pixels along the side of the grid where a slice is looked at.
 const GRID: usize = 128;
 /// Radii of the circles that are looked at, as shares of half the detector. Near its end arcs come from what is cut off, and
-/// what is left out there may be what tells: the two must agree.
+/// what is left out there may be what decides: the two must agree.
 const RADII: [f64; 2] = [0.85, 1.0];
 /// Tiles along the side of the grid that each have a minimum of their own.
 const TILES: usize = 6;
@@ -101,8 +101,8 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
 
 /// Searches the axis between two positions in bins, on the middle one of the sampled rows.
 pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> Minimum {
-    let [inner, whole] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
-    let agree = whole.verdict == AxisVerdict::Ok && (inner.at - whole.at).abs() <= AGREEMENT;
+    let [inner, full] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
+    let agree = full.verdict == AxisVerdict::Ok && (inner.at - full.at).abs() <= AGREEMENT;
     match inner.verdict {
         AxisVerdict::Ok if !agree => Minimum { verdict: AxisVerdict::Ambiguous, ..inner },
         _ => inner,
@@ -150,7 +150,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
         }
         minimum.at = near.vertex();
     }
-    minimum.moved_by(0.0)
+    minimum.with_error(0.0)
 }
 
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.

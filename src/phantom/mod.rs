@@ -63,7 +63,7 @@ impl Phantom {
     ///
     /// With `u = (slice - slices/2) / slices` (whole-number division inside the bracket), the plain
     /// phantom is turned anticlockwise by `60 u` degrees, shrunk to `1 - 0.2 u^2` and then moved by
-    /// `0.03 u` half widths along X: no two slices are alike, and the middle one, `slices/2`, is
+    /// `0.03 u` half widths along X: no two slices are the same, and the middle one, `slices/2`, is
     /// exactly [`Phantom::new`].
     pub fn for_slice(kind: Kind, size: usize, slice: usize, slices: usize) -> Phantom {
         let count = slices.max(1);

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The field of the bars in pixels.
 const WIDTH: usize = 1024;
 const HEIGHT: usize = 384;
-/// Room for the counts beside the field.
+/// Space for the counts beside the field.
 const SIDE: usize = 6 * LETTER;
 const BARS: u8 = 150;
 const GRID: u8 = 70;

@@ -1,6 +1,6 @@
 //! What is made of all slices of a run: `--histogram` and `--sections`.
 
-use crate::support::cli::{Lab, Pages, Scan, assert_calm, text};
+use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
 use serde_json::Value;
 use std::fs;
 
@@ -161,7 +161,7 @@ fn chunks_and_devices_change_nothing() {
     let flags = "--slices-per-pass 1 --algorithm standard --overwrite --histogram h.json --sections s.png";
     let args = |more: &str| format!("reconstruct --sinograms sin {flags} {more}");
     lab.ok(&args("--device cpu -o whole"));
-    let whole = files(&lab);
+    let full = files(&lab);
     for (chunk, more) in [
         (1, "--device cpu --device-memory 15K"),
         (3, "--device cpu --device-memory 45K"),
@@ -169,16 +169,16 @@ fn chunks_and_devices_change_nothing() {
         (7, "--device cpu/2"),
     ] {
         lab.ok(&args(&format!("{more} --report r.json -o r")));
-        assert!(files(&lab) == whole, "{more}");
+        assert!(files(&lab) == full, "{more}");
         assert_eq!(histogram(&lab, "r.json")["devices"][0]["chunk"], chunk, "{more}");
     }
     // one file is written in order, whatever comes first
     lab.ok(&args("--device cpu/2 -o all.tif"));
-    assert!(files(&lab) == whole);
+    assert!(files(&lab) == full);
     // what a lost device had in hand counts once
     let output = lab.command(&args("--device cpu/2 -o lost")).env("FBP_TEST_FAULT", "lost=0:1").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(files(&lab) == whole);
+    assert!(files(&lab) == full);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn slices_that_are_kept_count() {
     for (dtype, exact) in [("f32", true), ("f16", false), ("u16", false), ("u8", false)] {
         let args = format!("--dtype {dtype} --range -20,60 --mask");
         let (slices, result) = run(&lab, &args, dtype);
-        let whole = files(&lab);
+        let full = files(&lab);
         let gone = [0, 3, 4, 10, 20];
         for slice in gone {
             fs::remove_file(lab.path(format!("{dtype}/slice_{slice:05}.tif"))).unwrap();
@@ -198,10 +198,10 @@ fn slices_that_are_kept_count() {
         let (again, resumed) = run(&lab, &format!("{args} --resume"), dtype);
         assert!(again == slices);
         if exact {
-            assert!(files(&lab) == whole);
+            assert!(files(&lab) == full);
             // nothing is left to do
             run(&lab, &format!("{args} --resume"), dtype);
-            assert!(files(&lab) == whole);
+            assert!(files(&lab) == full);
         }
         assert_eq!(resumed["count"], result["count"]);
         assert_eq!(resumed["run"], result["run"]);
@@ -263,7 +263,7 @@ fn a_run_that_fails_writes_neither() {
     let args = format!("{RUN} --memory 1M --histogram h.json --sections s.png -o r");
     let output = lab.command(&args).env("FBP_TEST_FAULT", "lost=0:0").output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
-    assert_calm(&text(&output.stderr), &args);
+    assert_no_panic(&text(&output.stderr), &args);
     for name in FILES.iter().chain(&["s.png"]) {
         assert!(!lab.path(name).exists(), "{name}");
     }

@@ -40,7 +40,7 @@ fn data_exchange() {
         check(&lab, name, "", &expected);
     }
 
-    // behind a block of the user's, and the whole in a second file
+    // behind a user block, and linked from a second file
     let moved = File::with_options().with_fcpl(|p| p.userblock(512)).create(lab.path("block.h5")).unwrap();
     exchange(&moved, &counts);
     volume(&moved, "/exchange/data", &counts.projections, |v| v as u16);

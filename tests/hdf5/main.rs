@@ -38,7 +38,7 @@ fn frames(count: usize, level: impl Fn(usize, usize) -> f32) -> Pages {
 
 impl Counts {
     fn new(lab: &Lab) -> Counts {
-        let lines = SMALL.sinograms().turned();
+        let lines = SMALL.sinograms().transposed();
         let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
         let counts = Counts {
             projections: lines.map(|line| (100.0 + 20_000.0 * (-2.0 * line / most).exp()).round()),
@@ -145,7 +145,7 @@ fn nxtomo(file: &File, entry: &str, counts: &Counts, after: bool) {
 
 /// What `--hdf5` would take from a file, and what it has.
 #[test]
-fn info_tells_the_scan_of_a_file() {
+fn info_describes_the_scan_of_a_file() {
     let _alone = alone();
     let lab = Lab::new();
     let counts = Counts::new(&lab);

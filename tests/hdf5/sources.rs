@@ -40,13 +40,13 @@ fn data_in_other_files() {
     check(&lab, "virtual.h5", "", &expected);
 
     // one whole dataset
-    let whole = file(&lab, "whole.h5");
-    exchange(&whole, &counts);
+    let full = file(&lab, "whole.h5");
+    exchange(&full, &counts);
     volume(&file(&lab, "all.h5"), "/d", &counts.projections, |v| v as u16);
     let all = (.., .., ..);
-    let builder = whole.new_dataset::<u16>().shape(shape).virtual_map("all.h5", "/d", shape, all, shape, all);
+    let builder = full.new_dataset::<u16>().shape(shape).virtual_map("all.h5", "/d", shape, all, shape, all);
     drop(builder.create("/exchange/data").unwrap());
-    drop((builder, whole));
+    drop((builder, full));
     check(&lab, "whole.h5", "", &expected);
 }
 

@@ -152,7 +152,7 @@ fn off_centre_whole_turns() {
 fn sharp_slices() {
     let scans: Vec<Scan> = (0..12).map(|seed| Scan::random(seed, 180.0, 0.1, false)).collect();
     let (median, worst, refused) = errors("half turn, sweep", &scans, one(Method::Sweep));
-    // half of them are right, but not certain
+    // half of them are correct, but not certain
     assert!(median <= 0.05 && worst <= 0.15 && refused <= 6);
 }
 
@@ -288,12 +288,12 @@ fn the_axis_of_whole_turns_near_an_end() {
 
 #[test]
 fn angles_that_the_ends_contradict_are_refused() {
-    let mut whole = Scan::random(2, 360.0, 0.1, false);
+    let mut full = Scan::random(2, 360.0, 0.1, false);
     let mut half = Scan::random(2, 180.0, 0.1, false);
-    let (of_whole, of_half) = (whole.angles.len(), half.angles.len());
-    whole.angles = even_angles(0.0, 180.0, of_whole);
+    let (of_whole, of_half) = (full.angles.len(), half.angles.len());
+    full.angles = even_angles(0.0, 180.0, of_whole);
     half.angles = even_angles(0.0, 360.0, of_half);
-    for (scan, instead) in [(whole, "--overall-angle 360"), (half, "--overall-angle 180")] {
+    for (scan, instead) in [(full, "--overall-angle 360"), (half, "--overall-angle 180")] {
         for method in [None, Some(Method::Registration), Some(Method::Vo), Some(Method::Sweep)] {
             let search = find(&scan.sinograms(), method, None).unwrap();
             assert!(search.found.iter().all(|found| found.verdict == AxisVerdict::Angles), "{search:?}");
@@ -301,7 +301,7 @@ fn angles_that_the_ends_contradict_are_refused() {
             assert!(accept(&search.found).unwrap_err().to_string().contains("--overall-angle 360"));
         }
     }
-    // the sample moved half way: the ends are alike in no way, which is a note
+    // the sample moved half way: the ends do not match at all, which is a note
     let mut moved = Scan::random(2, 180.0, 0.1, false);
     let (bins, count) = (moved.bins, moved.angles.len());
     for row in &mut moved.rows {

@@ -32,7 +32,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<()>)> {
     let wanted = wanted(&args.algorithm, &args.interpolation, &args.mode, &args.slices_per_pass)?;
     let passes = args.passes.unwrap_or(if args.quick { 3 } else { 5 });
-    let asked = protocol(args.size.unwrap_or(SIZE), args.bins, args.projections, passes)?;
+    let requested = protocol(args.size.unwrap_or(SIZE), args.bins, args.projections, passes)?;
     let budget = budget(args)?;
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     let store = ProfileStore::load()?;
@@ -49,7 +49,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
 
     let choice = store.untuned_for_device(args.profile.as_deref(), facts)?;
     let targets = targets(&choice.profile, &wanted);
-    let protocol = fitting(args, asked, &choice.profile, &targets, facts)?;
+    let protocol = fitting(args, requested, &choice.profile, &targets, facts)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let stem = file_stem(facts);
     let log_file = cache.join("tune").join(format!("{stem}.jsonl"));

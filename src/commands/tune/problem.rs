@@ -50,21 +50,21 @@ fn refuses(offer: &Offer, profile: &Profile, protocol: &Protocol, facts: &Device
     Ok(why)
 }
 
-/// The problem: as asked, else as large as the device likes and holds with every shipped kernel.
+/// The problem: as requested, else as large as the device likes and holds with every shipped kernel.
 pub fn fitting(
     args: &TuneArgs,
-    asked: Protocol,
+    requested: Protocol,
     profile: &Profile,
     targets: &[Offer],
     facts: &DeviceFacts,
 ) -> Result<Protocol> {
     if args.size.is_some() {
-        return Ok(asked);
+        return Ok(requested);
     }
     let (usual, part) = if facts.kind == DeviceKind::Cpu { (SIZE_OF_PROCESSORS, 2) } else { (SIZE, 4) };
     let mut size = if args.quick { usual / part } else { usual };
     loop {
-        let problem = protocol(size, args.bins, args.projections, asked.passes)?;
+        let problem = protocol(size, args.bins, args.projections, requested.passes)?;
         let mut fits = true;
         for offer in targets {
             fits &= refuses(offer, profile, &problem, facts)?.is_none();

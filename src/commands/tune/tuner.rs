@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The part of the budget that searches may take; the rest is for comparisons.
+/// The part of the budget that searches may take; comparisons have the remainder.
 const SEARCHING: f64 = 0.75;
 
 /// Turns of a comparison, of which medians count; those before are of the search.
@@ -102,9 +102,9 @@ impl Tuner<'_> {
             registers: !self.profile.hardware.register_option.is_empty(),
         };
         let modes = space.slices.clone();
-        let asked: &[Algorithm] = &self.wanted.algorithms;
+        let algorithms: &[Algorithm] = &self.wanted.algorithms;
         let wanted = self.wanted;
-        let first = starts(self.profile, &self.found.facts, shipped, &modes, asked, &|offer| wanted.has(offer));
+        let first = starts(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| wanted.has(offer));
         let mut candidates = Vec::new();
         for point in &first {
             match self.candidate(point, Some(&base.spec))? {
@@ -318,7 +318,7 @@ impl Tuner<'_> {
     }
 }
 
-/// A candidate with the median of its speeds and its worst error; no speed if it was not right once.
+/// A candidate with the median of its speeds and its worst error; no speed if it was wrong once.
 fn side(candidate: &Candidate, entries: &[Entry]) -> Side {
     let speeds: Option<Vec<f64>> = entries.iter().map(Entry::speed).collect();
     let speed = speeds.filter(|speeds| !speeds.is_empty()).map(|mut speeds| {

@@ -76,10 +76,10 @@ fn hdf5_is_input_of_its_own() {
 #[test]
 fn one_odd_file_in_a_stack() {
     let good = Scan { slices: 5, ..SMALL }.sinograms();
-    let spoil = |name: &str, spoil: &dyn Fn(&Lab), words: &[&str]| {
+    let refused_after = |name: &str, change: &dyn Fn(&Lab), words: &[&str]| {
         let lab = Lab::new();
         lab.write("sin", "s", &good);
-        spoil(&lab);
+        change(&lab);
         for flag in ["--sinograms", "--projections"] {
             lab.fails(&format!("reconstruct {flag} sin -o out"), 3, &[&[flag, name], words].concat());
         }
@@ -96,14 +96,14 @@ fn one_odd_file_in_a_stack() {
             lab.page("sin/s_0002.tif", width, &vec![0.0; width * height]);
         }
     };
-    spoil("s_0002.tif", &other(33, 16), &["33x16", "32x16"]);
-    spoil("s_0002.tif", &other(32, 15), &["32x15", "32x16"]);
-    spoil("s_0003.tif", &cut(|n| n / 2), &[]);
-    spoil("s_0003.tif", &cut(|n| n - 2), &[]);
-    spoil("s_0003.tif", &cut(|_| 5), &[]);
-    spoil("s_0003.tif", &cut(|_| 0), &[]);
-    spoil("s_0001.tif", &|lab| lab.text("sin/s_0001.tif", "this is not a picture\n"), &[]);
-    spoil(
+    refused_after("s_0002.tif", &other(33, 16), &["33x16", "32x16"]);
+    refused_after("s_0002.tif", &other(32, 15), &["32x15", "32x16"]);
+    refused_after("s_0003.tif", &cut(|n| n / 2), &[]);
+    refused_after("s_0003.tif", &cut(|n| n - 2), &[]);
+    refused_after("s_0003.tif", &cut(|_| 5), &[]);
+    refused_after("s_0003.tif", &cut(|_| 0), &[]);
+    refused_after("s_0001.tif", &|lab| lab.text("sin/s_0001.tif", "this is not a picture\n"), &[]);
+    refused_after(
         "s_0004.tif",
         &|lab| {
             let encoding = Encoding { dtype: Dtype::U16, range: Some((0.0, 1.0)) };
@@ -112,8 +112,8 @@ fn one_odd_file_in_a_stack() {
         &["others"],
     );
     // a projection at 180 degrees that some beamlines put beside the scan
-    spoil("zz_180deg.tif", &|lab| lab.page("sin/zz_180deg.tif", 32, &good.pages[0]), &["glob"]);
-    spoil("s_2.tif", &|lab| lab.page("sin/s_2.tif", 32, &good.pages[2]), &["s_0002.tif"]);
+    refused_after("zz_180deg.tif", &|lab| lab.page("sin/zz_180deg.tif", 32, &good.pages[0]), &["glob"]);
+    refused_after("s_2.tif", &|lab| lab.page("sin/s_2.tif", 32, &good.pages[2]), &["s_0002.tif"]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn values_that_are_no_numbers() {
 fn counts_that_have_no_logarithm() {
     let lab = Lab::new();
     let scan = Scan { slices: 2, ..SMALL };
-    let mut counts = scan.sinograms().map(|v| 10.0 + 1000.0 * (-0.02 * v).exp()).turned();
+    let mut counts = scan.sinograms().map(|v| 10.0 + 1000.0 * (-0.02 * v).exp()).transposed();
     counts.pages[3][4] = 0.0; // below the dark
     counts.pages[4][5] = 10.0; // at the dark
     counts.pages[5][6] = -7.0;
@@ -75,7 +75,7 @@ fn detectors_that_failed() {
     let lab = Lab::new();
     let scan = Scan { width: 48, projections: 40, slices: 3, overall: 180.0 };
     let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
-    let counts = scan.sinograms().turned().map(|v| (200.0 + 60000.0 * (-3.0 * v / most).exp()).round());
+    let counts = scan.sinograms().transposed().map(|v| (200.0 + 60000.0 * (-3.0 * v / most).exp()).round());
     let write = |directory: &str, pages: &Pages| {
         std::fs::create_dir(lab.path(directory)).unwrap();
         let range = Some((0.0, 65535.0));
@@ -111,7 +111,7 @@ fn detectors_that_failed() {
     let slices = lab.read("r");
     assert_finite(&slices);
 
-    // what the messages and the pages of the manual tell helps
+    // what the messages and the manual advise helps
     let clean = lab.slices(&format!("--projections good {args} --mask 0.9"), "clean");
     let far = |slices: &Pages| {
         let pairs = slices.pages.iter().flatten().zip(clean.pages.iter().flatten());
@@ -152,7 +152,7 @@ fn integers_need_a_range() {
 
 /// Results that are doubtful are named.
 #[test]
-fn what_looks_wrong_is_said() {
+fn doubtful_input_is_warned_about() {
     let lab = Lab::small();
     let warned = |args: &str, words: &[&str]| {
         let (_, err) = lab.ok(&format!("reconstruct {args} --output r --overwrite"));

@@ -45,14 +45,14 @@ fn a_closed_pipe_is_no_error() {
         let output = command.env("FBP_CACHE_DIR", lab.path("cache")).stdout(writer).output().unwrap();
         let err = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "fbp {args}\n{err}");
-        crate::support::cli::assert_calm(&err, args);
+        crate::support::cli::assert_no_panic(&err, args);
         assert!(!err.contains("pipe"), "fbp {args}\n{err}");
     }
 }
 
 /// The record says what a person would type.
 #[test]
-fn records_have_no_spelling_of_the_program_s_own() {
+fn records_spell_values_as_flags_do() {
     let lab = Lab::small();
     lab.ok("reconstruct -q --sinograms sin --stripes dead,sorting:size=5 --mask 0.9 --pixel-size 2um --roi 1,2,20,18 \
          --minus-log --normalize-air 2,2 --dtype u8 --range=-1,2 --filter hann --padding mirror -o r");
@@ -117,7 +117,7 @@ fn comparisons() {
     assert!(result.get("psnr").is_some());
     let code = |args: &str| {
         let output = lab.run(&format!("compare {args}"));
-        crate::support::cli::assert_calm(&text(&output.stderr), args);
+        crate::support::cli::assert_no_panic(&text(&output.stderr), args);
         output.status.code()
     };
     for (args, expected) in [
@@ -222,10 +222,10 @@ fn signals_leave_whole_slices() {
         assert!(lines.by_ref().any(|line| line.unwrap().starts_with('{')), "no progress");
         let killed = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
         assert!(killed.success());
-        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        let remaining: Vec<String> = lines.map(Result::unwrap).collect();
         let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(75), "{rest:?}");
-        assert!(rest.iter().any(|l| l.starts_with("fbp: interrupted")), "{rest:?}");
+        assert_eq!(status.code(), Some(75), "{remaining:?}");
+        assert!(remaining.iter().any(|l| l.starts_with("fbp: interrupted")), "{remaining:?}");
         if output.ends_with(".tif") {
             assert!(!lab.path(output).exists());
             continue;

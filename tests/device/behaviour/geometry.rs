@@ -4,11 +4,11 @@ use super::same_slices;
 use crate::support::cli::{Lab, Pages, SMALL, Scan, difference, farthest};
 
 #[test]
-fn slices_have_the_phantom_s_amplitude_and_lie_its_way_up() {
+fn slices_have_the_amplitude_and_orientation_of_the_phantom() {
     let lab = Lab::new();
     let scan = Scan { width: 64, projections: 96, slices: 2, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
-    lab.write("proj", "p", &scan.sinograms().turned());
+    lab.write("proj", "p", &scan.sinograms().transposed());
     let truth = scan.truth();
     let side = scan.width;
     let kept: Vec<usize> = (0..side * side)
@@ -119,7 +119,7 @@ fn files_are_taken_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn left_out_projections_might_not_have_been_there() {
+fn excluded_projections_have_no_influence() {
     let lab = Lab::small();
     let out = [0, 3, 10, 11, 15];
     let used: Vec<usize> = (0..16).filter(|p| !out.contains(p)).collect();
@@ -128,10 +128,10 @@ fn left_out_projections_might_not_have_been_there() {
     lab.numbers("used.txt", &angles);
     lab.numbers("shifts.txt", &(0..16).map(|p| p as f64 / 8.0 - 1.0).collect::<Vec<_>>());
     lab.numbers("used-shifts.txt", &used.iter().map(|&p| p as f64 / 8.0 - 1.0).collect::<Vec<_>>());
-    let turned = SMALL.sinograms().turned();
+    let turned = SMALL.sinograms().transposed();
     let fewer = Pages { width: 32, pages: used.iter().map(|&p| turned.pages[p].clone()).collect() };
     lab.write("fewer", "p", &fewer);
-    lab.write("fewer-sin", "s", &fewer.turned());
+    lab.write("fewer-sin", "s", &fewer.transposed());
     let exclude = "--exclude 0,3,10..=11,15..";
     for [all, fewer] in [["--projections proj", "--projections fewer"], ["--sinograms sin", "--sinograms fewer-sin"]] {
         let fewer = format!("{fewer} --angles used.txt");
@@ -163,8 +163,8 @@ fn angles_and_axes() {
     let started = lab.slices("--sinograms sin --start-angle 30", "started");
     assert!(farthest(&turned, &started) < 1e-6 && farthest(&turned, &plain) > 0.05);
     // a whole turn sees everything twice
-    let whole = Scan { projections: 32, overall: 360.0, ..SMALL };
-    lab.write("whole", "s", &whole.sinograms());
+    let full = Scan { projections: 32, overall: 360.0, ..SMALL };
+    lab.write("whole", "s", &full.sinograms());
     let turn = lab.slices("--sinograms whole --overall-angle 360", "turn");
     assert!(farthest(&turn, &plain) < 1e-4, "{}", farthest(&turn, &plain));
     // an axis elsewhere, in data and in flag

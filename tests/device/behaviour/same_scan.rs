@@ -8,11 +8,11 @@ fn the_same_scan_in_other_files() {
     let lab = Lab::small();
     let sinograms = SMALL.sinograms();
     lab.write_single("sin.tif", &sinograms);
-    lab.write_single("proj.tif", &sinograms.turned());
+    lab.write_single("proj.tif", &sinograms.transposed());
     for other in ["--sinograms sin.tif", "--sinograms sin/*.tif", "--projections proj", "--projections proj.tif"] {
         same_slices(&lab, "--sinograms sin", other);
     }
-    // what does not belong is ignored aloud
+    // other files are ignored with a note
     lab.text("sin/notes.txt", "sample 7");
     let (_, err) = lab.ok("reconstruct --sinograms sin -o r");
     assert!(err.contains("notes.txt"), "{err}");
@@ -27,36 +27,36 @@ fn parts_are_cuts_of_the_whole() {
     let lab = Lab::new();
     let scan = Scan { width: 33, slices: 6, ..SMALL };
     lab.write("sin", "s", &scan.sinograms());
-    lab.write("proj", "p", &scan.sinograms().turned());
+    lab.write("proj", "p", &scan.sinograms().transposed());
     for pass in [1, 4] {
         for input in ["--sinograms sin", "--projections proj"] {
             let base = format!("{input} --slices-per-pass {pass} --overwrite");
-            let whole = lab.slices(&base, "whole");
+            let full = lab.slices(&base, "whole");
             for (rows, which) in [("2..5", vec![2, 3, 4]), ("1..=5:2", vec![1, 3, 5]), ("5", vec![5])] {
                 let output = format!("rows-{pass}-{}-{}", &input[2..3], rows.len());
                 let part = lab.slices(&format!("{base} --rows {rows}"), &output);
-                let expected: Vec<_> = which.iter().map(|&k| whole.pages[k].clone()).collect();
+                let expected: Vec<_> = which.iter().map(|&k| full.pages[k].clone()).collect();
                 assert!(part.pages == expected, "{base} --rows {rows}");
                 let names: Vec<_> = which.iter().map(|k| format!("slice_{k:05}.tif")).collect();
                 assert_eq!(lab.files(&output), names);
             }
         }
         let base = format!("--sinograms sin --slices-per-pass {pass} --overwrite");
-        let whole = lab.slices(&base, "whole");
+        let full = lab.slices(&base, "whole");
         for [x, y, w, h] in [[0, 0, 33, 33], [7, 11, 13, 5], [17, 0, 16, 33], [32, 32, 1, 1]] {
             let part = lab.slices(&format!("{base} --roi {x},{y},{w},{h}"), &format!("roi-{pass}-{x}-{y}"));
-            for (part, whole) in part.pages.iter().zip(&whole.pages) {
-                let rows = whole.chunks(33).skip(y).take(h);
+            for (part, full) in part.pages.iter().zip(&full.pages) {
+                let rows = full.chunks(33).skip(y).take(h);
                 let expected: Vec<f32> = rows.flat_map(|row| row[x..x + w].to_vec()).collect();
                 assert!(*part == expected, "--roi {x},{y},{w},{h} at {pass} slices per pass");
             }
         }
     }
     // a larger slice has the smaller one in its middle
-    let (whole, large) = (lab.slices("--sinograms sin", "n"), lab.slices("--sinograms sin --size 49", "large"));
+    let (full, large) = (lab.slices("--sinograms sin", "n"), lab.slices("--sinograms sin --size 49", "large"));
     let middle = lab.slices("--sinograms sin --size 49 --roi 8,8,33,33", "middle");
     assert_eq!(large.width, 49);
-    assert!(farthest(&middle, &whole) < 2e-5);
+    assert!(farthest(&middle, &full) < 2e-5);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn budgets_change_no_byte() {
     let lab = Lab::new();
     let scan = Scan { width: 48, slices: 11, ..SMALL };
     lab.write("sin", "s", &scan.sinograms());
-    lab.write("proj", "p", &scan.sinograms().turned());
+    lab.write("proj", "p", &scan.sinograms().transposed());
     for input in ["--sinograms sin", "--projections proj"] {
         let base = format!("{input} --slices-per-pass 2");
         for small in ["--memory 70K", "--memory 130K", "--device-memory 120K", "--memory 200K --device-memory 150K"] {
@@ -85,7 +85,7 @@ fn shards_are_cuts_of_the_whole() {
     let lab = Lab::new();
     let scan = Scan { slices: 7, ..SMALL };
     lab.write("sin", "s", &scan.sinograms());
-    lab.write("proj", "p", &scan.sinograms().turned());
+    lab.write("proj", "p", &scan.sinograms().transposed());
     // the sampled slices of the percentiles and the kernel are those of the whole run
     for (number, args) in [
         "--sinograms sin",
@@ -96,16 +96,15 @@ fn shards_are_cuts_of_the_whole() {
     .into_iter()
     .enumerate()
     {
-        let whole = format!("whole{number}");
-        lab.ok(&format!("reconstruct -q {args} -o {whole}"));
-        let whole = lab.bytes(&whole);
+        lab.ok(&format!("reconstruct -q {args} -o whole{number}"));
+        let full = lab.bytes(&format!("whole{number}"));
         for count in [1, 2, 5, 9] {
             let output = format!("shards{number}-{count}");
             // in any order: the last one finds what the others left
             for index in (0..count).rev() {
                 lab.ok(&format!("reconstruct -q {args} --shard {index}/{count} -o {output}"));
             }
-            assert!(lab.bytes(&output) == whole, "{count} shards of {args}");
+            assert!(lab.bytes(&output) == full, "{count} shards of {args}");
         }
     }
 }
@@ -167,7 +166,7 @@ fn a_pass_larger_than_device_memory_is_cut() {
     let lab = Lab::new();
     let scan = Scan { width: 48, projections: 61, slices: 5, ..SMALL };
     lab.write("sin", "s", &scan.sinograms());
-    lab.write("proj", "p", &scan.sinograms().turned());
+    lab.write("proj", "p", &scan.sinograms().transposed());
     let plain = "--profile default --slices-per-pass 2";
     for (kernel, memory, least) in [
         ("--profile cpu", "300K", [2, 1]),
@@ -180,13 +179,13 @@ fn a_pass_larger_than_device_memory_is_cut() {
     ] {
         for input in ["--sinograms sin", "--projections proj"] {
             let base = format!("{input} {kernel} --center 22.75 --overwrite");
-            let whole = lab.slices(&base, "whole");
+            let full = lab.slices(&base, "whole");
             let cut = lab.slices(&format!("{base} --device-memory {memory} --report r.json"), "cut");
             let report = json(&lab.read_text("r.json"));
             for (what, least) in ["projection_parts", "slice_bands"].into_iter().zip(least) {
                 assert!(report[what].as_u64() >= Some(least), "{base} --device-memory {memory}: {what}");
             }
-            let far = farthest(&cut, &whole);
+            let far = farthest(&cut, &full);
             assert!(far <= 1e-6, "{base} --device-memory {memory}: {far}");
         }
     }

@@ -7,7 +7,7 @@ use crate::support::cli::{Lab, SMALL, farthest};
 fn fields_are_used() {
     let lab = Lab::new();
     // dark 20, beam 1000 before and 2000 after the scan
-    let turned = SMALL.sinograms().turned();
+    let turned = SMALL.sinograms().transposed();
     let counts = |beam: f32, dark: f32| turned.map(|v| dark + beam * (-0.02 * v).exp());
     lab.write("raw", "p", &counts(1000.0, 0.0));
     lab.write("dark-raw", "p", &counts(1000.0, 20.0));

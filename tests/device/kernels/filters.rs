@@ -1,6 +1,6 @@
 //! Filters and paddings, whatever filters the rows.
 
-use super::setup::{By, device, plain, reconstruct_cut, reconstruct_with, spec, standard};
+use super::setup::{RowTransform, device, plain, reconstruct_cut, reconstruct_with, spec, standard};
 use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::geometry::{Cut, Roi};
 use fbp::kernel::{Padding, RowFilter, RowWay};
@@ -91,7 +91,7 @@ fn parts_and_bands_of_every_filter() {
     ] {
         let slices = |projections, height| {
             let cut = Cut { projections, rows: height };
-            reconstruct_cut(&found, &spec, &scan, (roi, cut), (rows, By::Library), ramp, &sinograms)
+            reconstruct_cut(&found, &spec, &scan, (roi, cut), (rows, RowTransform::Library), ramp, &sinograms)
         };
         let whole = slices(23, 41);
         let exact: Vec<f64> = whole.iter().map(|&v| v.into()).collect();

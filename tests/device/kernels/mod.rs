@@ -14,7 +14,7 @@ use fbp::kernel::{KernelSpec, Padding, RowFilter, RowWay};
 use fbp::margins::margin;
 use fbp::profile::{Algorithm, Interpolation, Mode, Offer, Profile, ProfileStore, Sampler, Storage};
 use fbp::spectrum::Filter;
-use setup::{By, asked, device, plain, reconstruct, reconstruct_cut, spec, standard};
+use setup::{RowTransform, device, is_selected, plain, reconstruct, reconstruct_cut, spec, standard};
 use std::collections::BTreeSet;
 use variants::variants;
 
@@ -60,7 +60,7 @@ fn check_cut(
             let buffered = Offer { parameters: offer.parameters.clone().with_buffer(), ..offer.clone() };
             return check_cut(found, profile, &buffered, scans, cut);
         };
-        if !asked(&spec) {
+        if !is_selected(&spec) {
             continue;
         }
         let bound = margin(&spec);
@@ -77,7 +77,7 @@ fn check_cut(
             &spec,
             scan,
             (roi, cut),
-            (rows, By::Host),
+            (rows, RowTransform::Host),
             (Filter::Ramp, Padding::Edge),
             &sinograms,
         );

@@ -13,33 +13,33 @@ use fbp::profile::{
 use fbp::spectrum::Filter;
 use std::cell::RefCell;
 
-/// A session that engines hand on, and the layouts of sinograms that were tried with it.
+/// A session for one engine after the other, and the layouts of sinograms that were tried with it.
 #[derive(Default)]
-struct Kept {
+struct CachedSession {
     session: Option<Session>,
     tried: Vec<(Texel, bool)>,
 }
 
 thread_local! {
-    static KEPT: RefCell<Kept> = RefCell::default();
+    static CACHED: RefCell<CachedSession> = RefCell::default();
 }
 
 /// Does something with this thread's session, which engines take and give back.
 fn with_session<T>(found: &FoundDevice, work: impl FnOnce(Session) -> (Session, T)) -> T {
-    let session = KEPT.with_borrow_mut(|kept| kept.session.take()).unwrap_or_else(|| open(found).unwrap());
+    let session = CACHED.with_borrow_mut(|cached| cached.session.take()).unwrap_or_else(|| open(found).unwrap());
     let (session, result) = work(session);
-    KEPT.with_borrow_mut(|kept| kept.session = Some(session));
+    CACHED.with_borrow_mut(|cached| cached.session = Some(session));
     result
 }
 
-fn works(found: &FoundDevice, texel: Texel) -> bool {
-    let known = KEPT.with_borrow(|kept| kept.tried.iter().find(|(t, _)| *t == texel).map(|(_, works)| *works));
+fn texel_is_usable(found: &FoundDevice, texel: Texel) -> bool {
+    let known = CACHED.with_borrow(|cached| cached.tried.iter().find(|(t, _)| *t == texel).map(|(_, works)| *works));
     known.unwrap_or_else(|| {
         let works = with_session(found, |session| {
             let works = texel_works(&session, texel).unwrap();
             (session, works)
         });
-        KEPT.with_borrow_mut(|kept| kept.tried.push((texel, works)));
+        CACHED.with_borrow_mut(|cached| cached.tried.push((texel, works)));
         works
     })
 }
@@ -52,8 +52,8 @@ pub fn device() -> FoundDevice {
     devices[selector.select(&facts).unwrap()].clone()
 }
 
-/// Whether a kernel is one of those asked for: `FBP_TEST_KERNEL` is a part of its name, by default all are.
-pub fn asked(spec: &KernelSpec) -> bool {
+/// Whether a kernel is tested: `FBP_TEST_KERNEL` is a part of its name, by default all are.
+pub fn is_selected(spec: &KernelSpec) -> bool {
     std::env::var("FBP_TEST_KERNEL").map_or(true, |part| spec.name().contains(&part))
 }
 
@@ -98,7 +98,7 @@ pub fn tensor(split: bool) -> Offer {
 /// The first image format that works here for an offer.
 fn image(found: &FoundDevice, offer: &Offer) -> Option<Texel> {
     let listed = |texel: &Texel| texel.format().is_some_and(|f| found.facts.image_formats.contains(&f));
-    offer.texels().into_iter().find(|texel| listed(texel) && works(found, *texel))
+    offer.texels().into_iter().find(|texel| listed(texel) && texel_is_usable(found, *texel))
 }
 
 /// The spec that an offer leads to here; `None` when the device has no image format for it.
@@ -125,7 +125,7 @@ fn geometry(scan: &Scan, roi: Roi) -> Geometry {
 
 /// What transforms rows where nothing else filters them.
 #[derive(Clone, Copy)]
-pub enum By {
+pub enum RowTransform {
     /// What a run would take.
     Library,
     /// Ready at once, for tests of other things.
@@ -143,8 +143,8 @@ pub fn reconstruct(
     sinograms: &[f32],
 ) -> Vec<f32> {
     let rows = RowFilter { length: padded(scan.bins), way: RowWay::Transform };
-    let whole = Cut { projections: scan.projections(), rows: roi.height };
-    reconstruct_cut(found, spec, scan, (roi, whole), (rows, By::Host), (filter, padding), sinograms)
+    let full = Cut { projections: scan.projections(), rows: roi.height };
+    reconstruct_cut(found, spec, scan, (roi, full), (rows, RowTransform::Host), (filter, padding), sinograms)
 }
 
 /// The same with another way to filter rows.
@@ -157,8 +157,8 @@ pub fn reconstruct_with(
     how: (Filter, Padding),
     sinograms: &[f32],
 ) -> Vec<f32> {
-    let whole = Cut { projections: scan.projections(), rows: roi.height };
-    reconstruct_cut(found, spec, scan, (roi, whole), (rows, By::Library), how, sinograms)
+    let full = Cut { projections: scan.projections(), rows: roi.height };
+    reconstruct_cut(found, spec, scan, (roi, full), (rows, RowTransform::Library), how, sinograms)
 }
 
 /// The same in parts and bands.
@@ -167,7 +167,7 @@ pub fn reconstruct_cut(
     spec: &KernelSpec,
     scan: &Scan,
     (roi, cut): (Roi, Cut),
-    (rows, by): (RowFilter, By),
+    (rows, by): (RowFilter, RowTransform),
     (filter, padding): (Filter, Padding),
     sinograms: &[f32],
 ) -> Vec<f32> {
@@ -177,8 +177,8 @@ pub fn reconstruct_cut(
     let setup = Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1, cut };
     with_session(found, |session| {
         let mut engine = match by {
-            By::Library => Engine::new(session, &setup),
-            By::Host => {
+            RowTransform::Library => Engine::new(session, &setup),
+            RowTransform::Host => {
                 let rows = cut.projections.div_ceil(2) * spec.slices as usize;
                 Engine::with_transform(session, &setup, Box::new(HostRows::new(length, rows)))
             }

@@ -97,9 +97,9 @@ fn the_phantom_comes_back_the_right_way_up_and_at_its_value() {
             .collect();
         fbp::compare::images(size, size, Some(0.9), &turned, &truth).unwrap().nrmse
     };
-    let right = nrmse(&|x, y| (x, y));
+    let upright = nrmse(&|x, y| (x, y));
     let last = size - 1;
-    println!("right {right:.3}");
+    println!("upright {upright:.3}");
     for (what, error) in [
         ("flipped in y", nrmse(&|x, y| (x, last - y))),
         ("flipped in x", nrmse(&|x, y| (last - x, y))),
@@ -108,9 +108,9 @@ fn the_phantom_comes_back_the_right_way_up_and_at_its_value() {
         ("shifted", nrmse(&|x, y| (x + 1, y))),
     ] {
         println!("{what} {error:.3}");
-        assert!(error > 1.5 * right, "{what}: {error} against {right}");
+        assert!(error > 1.5 * upright, "{what}: {error} against {upright}");
     }
-    assert!(right < 0.25, "{right}");
+    assert!(upright < 0.25, "{upright}");
     for region in phantom.uniform_regions() {
         if let Some(mean) = region.mean(&slice, 2.0) {
             assert!(

@@ -195,7 +195,7 @@ fn small_files() -> Vec<(Make, Vec<Vec<f64>>, Vec<u8>)> {
 }
 
 #[test]
-fn every_prefix_is_an_error_or_right() {
+fn every_prefix_is_an_error_or_reads_correctly() {
     let dir = TempDir::new().unwrap();
     for (make, pages, bytes) in small_files() {
         for length in 0..bytes.len() {

@@ -23,28 +23,28 @@ pub fn median(row: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-pub fn turned(image: &Image) -> Image {
+pub fn transposed(image: &Image) -> Image {
     (0..image[0].len()).map(|b| image.iter().map(|row| row[b]).collect()).collect()
 }
 
 fn ranks(image: &Image) -> (Image, Vec<Vec<usize>>) {
     let (mut columns, mut orders) = (Vec::new(), Vec::new());
-    for column in turned(image) {
+    for column in transposed(image) {
         let mut order: Vec<usize> = (0..column.len()).collect();
         order.sort_by(|a, b| column[*a].total_cmp(&column[*b]));
         columns.push(order.iter().map(|i| column[*i]).collect());
         orders.push(order);
     }
-    (turned(&columns), orders)
+    (transposed(&columns), orders)
 }
 
 fn unsort(image: &Image, orders: &[Vec<usize>]) -> Image {
-    let mut out = turned(image);
+    let mut out = transposed(image);
     for (column, order) in out.iter_mut().zip(orders) {
         let sorted = column.clone();
         order.iter().zip(sorted).for_each(|(place, value)| column[*place] = value);
     }
-    turned(&out)
+    transposed(&out)
 }
 
 pub fn sorting(image: &Image, size: usize) -> Image {
@@ -71,7 +71,7 @@ pub fn low_pass(column: &[f64], sigma: f64) -> Vec<f64> {
 pub fn filtering(image: &Image, sigma: f64, size: usize) -> Image {
     let count = image.len();
     let pad = (count / 10).min(150);
-    let smooth: Image = turned(image)
+    let smooth: Image = transposed(image)
         .iter()
         .map(|column| {
             let reflected = |i: i64| {
@@ -87,7 +87,7 @@ pub fn filtering(image: &Image, sigma: f64, size: usize) -> Image {
             low_pass(&long, sigma)[pad..pad + count].to_vec()
         })
         .collect();
-    let smooth = turned(&smooth);
+    let smooth = transposed(&smooth);
     let made = sorting(&smooth, size);
     combine(image, &smooth, &made, |v, low, new| v - low + new)
 }
@@ -157,7 +157,7 @@ pub fn large(image: &Image, snr: f64, size: usize, drop: f64) -> Image {
 
 pub fn dead(image: &Image, snr: f64, size: usize) -> Image {
     let count = image.len();
-    let changes: Vec<f64> = turned(image)
+    let changes: Vec<f64> = transposed(image)
         .iter()
         .map(|column| {
             (0..count as i64)
@@ -229,7 +229,7 @@ pub fn fitting(image: &Image, order: usize, sigma: f64) -> Image {
     let count = image.len();
     let x = |p: usize| 2.0 * p as f64 / (count - 1) as f64 - 1.0;
     let power = |p: usize, k: usize| x(p).powi(k as i32);
-    let fit: Image = turned(image)
+    let fit: Image = transposed(image)
         .iter()
         .map(|column| {
             let n = order + 1;
@@ -240,7 +240,7 @@ pub fn fitting(image: &Image, order: usize, sigma: f64) -> Image {
             (0..count).map(|p| (0..n).map(|k| c[k] * power(p, k)).sum()).collect()
         })
         .collect();
-    let fit: Image = turned(&fit).iter().map(|row| rough(row, sigma.ceil() as usize)).collect();
+    let fit: Image = transposed(&fit).iter().map(|row| rough(row, sigma.ceil() as usize)).collect();
     let smooth = fit.iter().map(|row| gaussian(row, sigma)).collect();
     combine(image, &fit, &smooth, |v, fit, smooth| v - fit + smooth)
 }
@@ -293,17 +293,17 @@ fn damp(image: &Image, level: usize, sigma: f64, dec: [&[f64]; 2], rec: [&[f64];
     }
     let (rows, columns) = (image.len(), image[0].len());
     let along = |image: &Image, f: &[f64]| -> Image { image.iter().map(|row| analyse(row, f)).collect() };
-    let down_rows = |image: &Image, f: &[f64]| turned(&along(&turned(image), f));
+    let down_rows = |image: &Image, f: &[f64]| transposed(&along(&transposed(image), f));
     let (low, high) = (along(image, dec[0]), along(image, dec[1]));
     let bands = [down_rows(&low, dec[0]), down_rows(&low, dec[1]), down_rows(&high, dec[1])];
     let stripes = down_rows(&high, dec[0]);
-    let smooth: Image = turned(&stripes).iter().map(|column| low_pass(column, sigma)).collect();
-    let damped = combine(&stripes, &turned(&smooth), &stripes, |v, low, _| v - low);
+    let smooth: Image = transposed(&stripes).iter().map(|column| low_pass(column, sigma)).collect();
+    let damped = combine(&stripes, &transposed(&smooth), &stripes, |v, low, _| v - low);
     let coarse = damp(&bands[0], level - 1, sigma, dec, rec);
     let up_rows = |low: &Image, high: &Image| {
         let columns: Image =
-            turned(low).iter().zip(&turned(high)).map(|(low, high)| synthesise(low, high, rec, rows)).collect();
-        turned(&columns)
+            transposed(low).iter().zip(&transposed(high)).map(|(low, high)| synthesise(low, high, rec, rows)).collect();
+        transposed(&columns)
     };
     let (low, high) = (up_rows(&coarse, &bands[1]), up_rows(&damped, &bands[2]));
     low.iter().zip(&high).map(|(low, high)| synthesise(low, high, rec, columns)).collect()

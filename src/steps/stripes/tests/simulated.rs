@@ -144,7 +144,7 @@ fn clean_samples_change_no_more_than_by_the_peer_whatever_share_is_air() {
 /// Every column sees its line integrals a little wrong, one in 31 by a fifth: what the columns of the sample differ by sets
 /// which of them stand out, and air must not hide it. `beam` is what the beam has lost since the flats.
 #[test]
-fn columns_that_stand_out_are_told_from_the_others_beside_air() {
+fn columns_that_stand_out_are_recognised_beside_air() {
     for (air, beam) in [(0.15, 0.0), (0.3, 0.0), (0.36, 0.0), (0.45, 0.0), (0.6, 0.0), (0.36, 0.05)] {
         let exact = exact(air);
         let gain = |b: usize| {
