@@ -1,6 +1,6 @@
 //! The rotation axis from a few rows of the input, corrected as for a run; slices about trial axes, made as by a run.
 
-use crate::center::{self, Found, Method, Search, Sinograms};
+use crate::center::{self, AxisEstimate, AxisSearch, Method, Sinograms};
 use crate::device::enumerate;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, host_budget, open_device};
 use crate::error::{Error, Result};
@@ -36,8 +36,8 @@ impl Axis {
     }
 }
 
-impl From<Found> for Axis {
-    fn from(found: Found) -> Axis {
+impl From<AxisEstimate> for Axis {
+    fn from(found: AxisEstimate) -> Axis {
         Axis {
             value: found.value,
             method: Some(found.method.name()),
@@ -74,7 +74,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector.
-    pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<Search> {
+    pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
         let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
         let sinograms = Sinograms::new(self.bins, &self.angles, &rows);
         let binning = self.binning as f64;

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn names_and_aliases() {
         for filter in Filter::iter() {
-            assert_eq!(filter.name().parse::<Filter>().unwrap(), filter);
+            assert_eq!(filter.to_string().parse::<Filter>().unwrap(), filter);
         }
         assert_eq!("ram-lak".parse::<Filter>().unwrap(), Filter::Ramp);
         assert_eq!("ramlak".parse::<Filter>().unwrap(), Filter::Ramp);

@@ -5,9 +5,9 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::fmt;
 
-/// What is to be thought of a minimum.
+/// How reliable a minimum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AxisVerdict {
     /// One clear minimum.
     Ok,
     /// The lowest cost is at an end of the range: the minimum may lie beyond.
@@ -22,15 +22,15 @@ pub enum Verdict {
     Angles,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for AxisVerdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(match self {
-            Verdict::Ok => "ok",
-            Verdict::Railed => "railed",
-            Verdict::Flat => "flat",
-            Verdict::Ambiguous => "ambiguous",
-            Verdict::Uncertain => "uncertain",
-            Verdict::Angles => "angles",
+            AxisVerdict::Ok => "ok",
+            AxisVerdict::Railed => "railed",
+            AxisVerdict::Flat => "flat",
+            AxisVerdict::Ambiguous => "ambiguous",
+            AxisVerdict::Uncertain => "uncertain",
+            AxisVerdict::Angles => "angles",
         })
     }
 }
@@ -51,11 +51,11 @@ pub struct Curve {
 pub struct Minimum {
     /// Position in bins, between those of the curve.
     pub at: f64,
-    /// Standard deviation of the position in bins, as parts of the data tell it.
+    /// Standard deviation of the position in bins, estimated from parts of the data.
     pub uncertainty: f64,
     /// How far the cost goes down from its median, as a share of that; from 0 to 1.
     pub confidence: f64,
-    pub verdict: Verdict,
+    pub verdict: AxisVerdict,
 }
 
 /// The minimum is this many times deeper than the cost is rough, or the curve is flat.
@@ -68,7 +68,7 @@ const RIVAL: f64 = 0.85;
 const APART: f64 = 2.0;
 /// Largest uncertainty in bins of a clear minimum.
 pub const CLEAR: f64 = 0.15;
-/// How often the parts are drawn anew.
+/// Bootstrap samples of the parts.
 const DRAWS: usize = 64;
 
 impl Curve {
@@ -149,25 +149,25 @@ impl Curve {
             local && i.abs_diff(lowest) as f64 * self.step >= APART && typical - costs[i] > RIVAL * depth
         });
         let verdict = if confidence < SHALLOWEST || depth < DEPTH * roughness {
-            Verdict::Flat
+            AxisVerdict::Flat
         } else if lowest == 0 || lowest + 1 == costs.len() {
-            Verdict::Railed
+            AxisVerdict::Railed
         } else if rival {
-            Verdict::Ambiguous
+            AxisVerdict::Ambiguous
         } else {
-            Verdict::Ok
+            AxisVerdict::Ok
         };
         Minimum { at: self.vertex_of(costs), uncertainty: self.uncertainty(), confidence, verdict }
     }
 }
 
 impl Minimum {
-    /// With what the position is off by on top of what parts of the data tell, as standard deviation in bins. One that is
+    /// With an error of the position that parts of the data do not show, as standard deviation in bins. One that is
     /// uncertain by more than [`CLEAR`] is not ok.
-    pub fn moved_by(mut self, deviation: f64) -> Minimum {
+    pub fn with_error(mut self, deviation: f64) -> Minimum {
         self.uncertainty = self.uncertainty.hypot(deviation);
-        if self.verdict == Verdict::Ok && self.uncertainty > CLEAR {
-            self.verdict = Verdict::Uncertain;
+        if self.verdict == AxisVerdict::Ok && self.uncertainty > CLEAR {
+            self.verdict = AxisVerdict::Uncertain;
         }
         self
     }
@@ -200,18 +200,18 @@ mod tests {
     #[test]
     fn verdicts() {
         let found = curve(valley(17.3));
-        assert!(found.verdict == Verdict::Ok && (found.at - 17.3).abs() < 0.02, "{found:?}");
+        assert!(found.verdict == AxisVerdict::Ok && (found.at - 17.3).abs() < 0.02, "{found:?}");
         assert!((found.confidence - 0.8).abs() < 0.05);
-        assert_eq!(curve(valley(9.0)).verdict, Verdict::Railed);
-        assert_eq!(curve(valley(32.0)).verdict, Verdict::Railed);
-        assert_eq!(curve(|_| 2.5).verdict, Verdict::Flat);
-        assert_eq!(curve(|_| 0.0).verdict, Verdict::Flat);
+        assert_eq!(curve(valley(9.0)).verdict, AxisVerdict::Railed);
+        assert_eq!(curve(valley(32.0)).verdict, AxisVerdict::Railed);
+        assert_eq!(curve(|_| 2.5).verdict, AxisVerdict::Flat);
+        assert_eq!(curve(|_| 0.0).verdict, AxisVerdict::Flat);
         let jagged = |x: f64| 1.0 + 0.1 * ((7919.0 * x).sin() * 43758.5).fract();
-        assert_eq!(curve(jagged).verdict, Verdict::Flat);
+        assert_eq!(curve(jagged).verdict, AxisVerdict::Flat);
         let two = |x: f64| valley(14.0)(x).min(0.02 + valley(25.0)(x));
-        assert_eq!(curve(two).verdict, Verdict::Ambiguous);
+        assert_eq!(curve(two).verdict, AxisVerdict::Ambiguous);
         let unequal = |x: f64| valley(14.0)(x).min(0.3 + 0.7 * valley(25.0)(x));
-        assert_eq!(curve(unequal).verdict, Verdict::Ok);
+        assert_eq!(curve(unequal).verdict, AxisVerdict::Ok);
     }
 
     #[test]
@@ -220,13 +220,13 @@ mod tests {
             let part = |x: f64, i: i32| [valley(17.3 + spread * f64::from(2 * (i % 2) - 1))(x), 1.0];
             Curve::sample(10.0, 30.0, 0.5, |x| (0..16).map(|i| part(x, i)).collect()).minimum()
         };
-        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).moved_by(0.1).verdict == Verdict::Ok);
+        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).with_error(0.1).verdict == AxisVerdict::Ok);
         // the mean of 16 places that are 0.4 bins off, either way, is off by a tenth
         let found = of(0.4);
         assert!((0.05..0.15).contains(&found.uncertainty), "{found:?}");
-        assert_eq!(found.moved_by(0.2).verdict, Verdict::Uncertain);
+        assert_eq!(found.with_error(0.2).verdict, AxisVerdict::Uncertain);
         let one = Curve::sample(10.0, 30.0, 0.5, |x| vec![[valley(17.3)(x), 1.0]]).minimum();
-        assert!(one.uncertainty.is_infinite() && one.moved_by(0.0).verdict == Verdict::Uncertain);
+        assert!(one.uncertainty.is_infinite() && one.with_error(0.0).verdict == AxisVerdict::Uncertain);
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     }
     let minimum = compare(sinograms, &pairs, low, high).minimum();
     // the mean of both projections' places of every pair
-    Ok(minimum.moved_by(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt()))
+    Ok(minimum.with_error(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt()))
 }
 
 /// How far the blends differ, one of them mirrored about positions from `low` to `high` (bins).

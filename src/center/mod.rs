@@ -6,9 +6,9 @@
 //! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle grows by 180 degrees, so that a projection is the
 //!   mirror image of the one on the other side. `registration` and `overlap` compare them.
 //! * [`vo`]: a sinogram over a whole turn has no energy outside of a double wedge of its Fourier transform.
-//! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than the right one.
+//! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than with the correct one.
 //!
-//! [`turn`] tells by the first and last projections whether the scan went around as its angles say.
+//! [`turn`] compares the first and last projections to see whether the scan went around as its angles say.
 
 mod curve;
 mod mirror;
@@ -16,7 +16,7 @@ mod sweep;
 mod turn;
 mod vo;
 
-pub use curve::{Curve, Minimum, Verdict};
+pub use curve::{AxisVerdict, Curve, Minimum};
 use turn::{Ends, Turn, ends};
 
 use crate::error::{Error, Result};
@@ -92,15 +92,15 @@ impl FromStr for Method {
 
 /// What one method came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct AxisEstimate {
     pub method: Method,
-    /// Axis in bins; the best guess where the verdict is not [`Verdict::Ok`].
+    /// Axis in bins; the best guess where the verdict is not [`AxisVerdict::Ok`].
     pub value: f64,
     /// Standard deviation of the value in bins, by how parts of the data differ.
     pub uncertainty: f64,
     /// From 0 to 1: how much of the cost goes away at the minimum, less where sampled rows differ.
     pub confidence: f64,
-    pub verdict: Verdict,
+    pub verdict: AxisVerdict,
 }
 
 /// Corrected sinograms of sampled rows, in the order of their angles.
@@ -228,7 +228,7 @@ fn range_of(method: Method, bins: usize) -> (f64, f64) {
 ///
 /// # Errors
 /// [`Error::Input`] when the scan has not what the method needs, [`Error::Usage`] for a range that is too narrow.
-fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Found> {
+fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisEstimate> {
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
@@ -238,7 +238,13 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
     }
     if sinograms.rows.is_empty() {
         let value = (low + high) / 2.0;
-        return Ok(Found { method, value, uncertainty: f64::INFINITY, confidence: 0.0, verdict: Verdict::Flat });
+        return Ok(AxisEstimate {
+            method,
+            value,
+            uncertainty: f64::INFINITY,
+            confidence: 0.0,
+            verdict: AxisVerdict::Flat,
+        });
     }
     let minimum = match method {
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
@@ -247,7 +253,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
         Method::Weighted => return Err(Error::usage("`weighted` is no method that can be asked for")),
     };
     let Minimum { at, uncertainty, confidence, verdict } = minimum;
-    Ok(Found { method, value: at, uncertainty, confidence, verdict })
+    Ok(AxisEstimate { method, value: at, uncertainty, confidence, verdict })
 }
 
 /// Searches the axis with the methods that suit the scan. The first is the answer; it is ok only where another one confirms
@@ -260,7 +266,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
 ///
 /// # Errors
 /// As one method's.
-fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> {
+fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEstimate>> {
     let methods: &[Method] = if sinograms.whole_turn() {
         if sinograms.within_view() { &[Method::Overlap, Method::Vo] } else { &[Method::Overlap] }
     } else if mirror::has_pairs(sinograms) {
@@ -283,64 +289,66 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> 
     }
     if methods.len() < 2 || !confirm(&found[0], &found[1]) {
         // it is slow, and needs only look where the others do
-        let range = range.or(found.iter().find(|f| f.verdict == Verdict::Ok).map(|f| around(f.value, sinograms.bins)));
+        let range =
+            range.or(found.iter().find(|f| f.verdict == AxisVerdict::Ok).map(|f| around(f.value, sinograms.bins)));
         found.push(search(Method::Sweep, sinograms, range)?);
     }
     let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();
     let pairs = (0..found.len()).flat_map(|a| (a + 1..found.len()).map(move |b| (a, b)));
     let best = pairs.filter(|&(a, b)| confirm(&found[a], &found[b])).min_by(|a, b| distance(a).total_cmp(&distance(b)));
     let contradicted = |(a, _): &(usize, usize)| {
-        found.iter().any(|f| f.verdict == Verdict::Ok && (f.value - found[*a].value).abs() > 2.0 * AGREEMENT)
+        found.iter().any(|f| f.verdict == AxisVerdict::Ok && (f.value - found[*a].value).abs() > 2.0 * AGREEMENT)
     };
     if let Some((a, b)) = best.filter(|pair| !contradicted(pair)) {
-        let doubt = |i: &usize| (found[*i].verdict != Verdict::Ok, found[*i].uncertainty);
+        let doubt = |i: &usize| (found[*i].verdict != AxisVerdict::Ok, found[*i].uncertainty);
         let answer = if doubt(&a) <= doubt(&b) { a } else { b };
         found.swap(0, answer);
     } else if let Some(mean) = weighted(&found) {
         found.insert(0, mean);
-    } else if found[0].verdict == Verdict::Ok {
-        found[0].verdict = Verdict::Ambiguous;
+    } else if found[0].verdict == AxisVerdict::Ok {
+        found[0].verdict = AxisVerdict::Ambiguous;
     }
     Ok(found)
 }
 
 /// Whether a method found something, if not certainly.
-fn tells(found: &Found) -> bool {
-    matches!(found.verdict, Verdict::Ok | Verdict::Uncertain | Verdict::Ambiguous)
+fn found_something(found: &AxisEstimate) -> bool {
+    matches!(found.verdict, AxisVerdict::Ok | AxisVerdict::Uncertain | AxisVerdict::Ambiguous)
 }
 
 /// Variance in square bins of what a method found.
-fn variance(found: &Found) -> f64 {
+fn variance(found: &AxisEstimate) -> f64 {
     found.uncertainty.powi(2) + BIAS.powi(2)
 }
 
 /// Whether two methods say the same.
-fn agree(a: &Found, b: &Found) -> bool {
+fn agree(a: &AxisEstimate, b: &AxisEstimate) -> bool {
     (a.value - b.value).abs() <= AGREEMENT.min(3.0 * (variance(a) + variance(b)).sqrt())
 }
 
 /// Whether two methods say the same, at least one of them clearly.
-fn confirm(a: &Found, b: &Found) -> bool {
-    let clear = a.verdict == Verdict::Ok || b.verdict == Verdict::Ok;
-    clear && tells(a) && tells(b) && agree(a, b)
+fn confirm(a: &AxisEstimate, b: &AxisEstimate) -> bool {
+    let clear = a.verdict == AxisVerdict::Ok || b.verdict == AxisVerdict::Ok;
+    clear && found_something(a) && found_something(b) && agree(a, b)
 }
 
 /// The mean of methods that all say the same, weighted by their variances: if it is certain enough, or if there are three.
-fn weighted(found: &[Found]) -> Option<Found> {
-    let telling: Vec<&Found> = found.iter().filter(|found| tells(found)).collect();
-    let all_agree = telling.iter().enumerate().all(|(i, a)| telling[..i].iter().all(|b| agree(a, b)));
-    if telling.len() < 2 || !all_agree {
+fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
+    let usable: Vec<&AxisEstimate> = found.iter().filter(|found| found_something(found)).collect();
+    let all_agree = usable.iter().enumerate().all(|(i, a)| usable[..i].iter().all(|b| agree(a, b)));
+    if usable.len() < 2 || !all_agree {
         return None;
     }
-    let weights: f64 = telling.iter().map(|found| variance(found).recip()).sum();
-    let mean = |of: fn(&Found) -> f64| telling.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
+    let weights: f64 = usable.iter().map(|found| variance(found).recip()).sum();
+    let mean =
+        |of: fn(&AxisEstimate) -> f64| usable.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
     let uncertainty = weights.recip().sqrt();
-    (uncertainty <= CLEAR || telling.len() > 2).then(|| Found {
+    (uncertainty <= CLEAR || usable.len() > 2).then(|| AxisEstimate {
         method: Method::Weighted,
         value: mean(|found| found.value),
         uncertainty,
         confidence: mean(|found| found.confidence),
-        verdict: Verdict::Ok,
+        verdict: AxisVerdict::Ok,
     })
 }
 
@@ -352,19 +360,19 @@ fn around(value: f64, bins: usize) -> (f64, f64) {
 
 /// What a search came to.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct AxisSearch {
     /// The first is the answer.
-    pub found: Vec<Found>,
+    pub found: Vec<AxisEstimate>,
     /// What else a person should know.
     pub note: Option<&'static str>,
 }
 
 /// Searches the axis with one method, or with those that suit the scan, of which two must agree. Where the first and last
-/// projections contradict the angles, every verdict is [`Verdict::Angles`].
+/// projections contradict the angles, every verdict is [`AxisVerdict::Angles`].
 ///
 /// # Errors
 /// As one method's.
-pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<Search> {
+pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
     let mut found = match method {
         Some(method) => vec![search(method, sinograms, range)?],
         None => auto(sinograms, range)?,
@@ -372,7 +380,7 @@ pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f
     let note = match ends(sinograms) {
         Ends::Fit => None,
         Ends::Instead(turn) => {
-            found.iter_mut().for_each(|found| found.verdict = Verdict::Angles);
+            found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
             Some(match turn {
                 Turn::Whole => {
                     "the last projection is beside the first one: the scan looks like a whole turn (--overall-angle 360)"
@@ -387,45 +395,45 @@ pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f
              with: check --overall-angle or --angles, or the sample moved",
         ),
     };
-    Ok(Search { found, note })
+    Ok(AxisSearch { found, note })
 }
 
 /// The axis that was found, or what to do instead.
 ///
 /// # Errors
-/// [`Error::Input`] unless the first verdict is [`Verdict::Ok`].
-pub fn accept(found: &[Found]) -> Result<Found> {
+/// [`Error::Input`] unless the first verdict is [`AxisVerdict::Ok`].
+pub fn accept(found: &[AxisEstimate]) -> Result<AxisEstimate> {
     let Some(&first) = found.first() else {
         return Err(Error::Input("the axis was not searched".into()));
     };
     let (why, what) = match first.verdict {
-        Verdict::Ok => return Ok(first),
-        Verdict::Railed => (
+        AxisVerdict::Ok => return Ok(first),
+        AxisVerdict::Railed => (
             "the best position is at the end of the search range",
             "the axis may lie beyond: widen --search of fbp center, or give --center in bins",
         ),
-        Verdict::Flat => (
+        AxisVerdict::Flat => (
             "no position is better than the others",
             "the sampled rows may be empty: choose --rows with a sample, check --flats and -log, or give --center in bins",
         ),
-        Verdict::Ambiguous => (
+        AxisVerdict::Ambiguous => (
             "there is no single best position",
             "look at trial slices with fbp center --sweep A..B:S --output DIR, narrow --search, or give --center in bins",
         ),
-        Verdict::Uncertain => (
+        AxisVerdict::Uncertain => (
             "rows, projections or parts of a slice differ in where it is",
             "look at trial slices with fbp center --sweep A..B:S --output DIR, choose other --rows, or give --center in bins",
         ),
-        Verdict::Angles => (
+        AxisVerdict::Angles => (
             "the first and last projections are not as far apart as the angles say",
             "a whole turn needs --overall-angle 360, half a turn 180; or correct --angles",
         ),
     };
-    let all: Vec<String> = found.iter().map(Found::to_string).collect();
+    let all: Vec<String> = found.iter().map(AxisEstimate::to_string).collect();
     Err(Error::Input(format!("rotation axis: {}: {why}; found were {}; {what}", first.verdict, all.join(", "))))
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for AxisEstimate {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} {:.2} +- {:.2} ({})", self.method, self.value, self.uncertainty, self.verdict)
     }

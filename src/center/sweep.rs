@@ -5,7 +5,7 @@
 //! they belong leave arcs below and above zero. Their other measure, the absolute values, asks for slices that keep their sum,
 //! which a sample at the end of the field of view does not.
 
-use super::curve::{Curve, Minimum, Verdict};
+use super::curve::{AxisVerdict, Curve, Minimum};
 use super::{AGREEMENT, Sinograms};
 use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
 use crate::spectrum::{Filter, padded_length, spectrum};
@@ -18,7 +18,7 @@ const COARSE: usize = 128;
 /// Pixels along the side of the grid where a slice is looked at.
 const GRID: usize = 128;
 /// Radii of the circles that are looked at, as shares of half the detector. Near its end arcs come from what is cut off, and
-/// what is left out there may be what tells: the two must agree.
+/// what is left out there may be what decides: the two must agree.
 const RADII: [f64; 2] = [0.85, 1.0];
 /// Tiles along the side of the grid that each have a minimum of their own.
 const TILES: usize = 6;
@@ -101,10 +101,10 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
 
 /// Searches the axis between two positions in bins, on the middle one of the sampled rows.
 pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> Minimum {
-    let [inner, whole] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
-    let agree = whole.verdict == Verdict::Ok && (inner.at - whole.at).abs() <= AGREEMENT;
+    let [inner, full] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
+    let agree = full.verdict == AxisVerdict::Ok && (inner.at - full.at).abs() <= AGREEMENT;
     match inner.verdict {
-        Verdict::Ok if !agree => Minimum { verdict: Verdict::Ambiguous, ..inner },
+        AxisVerdict::Ok if !agree => Minimum { verdict: AxisVerdict::Ambiguous, ..inner },
         _ => inner,
     }
 }
@@ -138,7 +138,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, &coarse);
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
-    if minimum.verdict == Verdict::Flat {
+    if minimum.verdict == AxisVerdict::Flat {
         return minimum;
     }
     let fine = sharpness(sinograms, radius);
@@ -150,7 +150,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
         }
         minimum.at = near.vertex();
     }
-    minimum.moved_by(0.0)
+    minimum.with_error(0.0)
 }
 
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.

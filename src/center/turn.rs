@@ -26,7 +26,7 @@ pub enum Ends {
 
 /// The axis is searched on this share of the detector on both sides of its middle.
 const REACH: f64 = 0.4;
-/// Where neighbouring projections differ by more than this, nothing can be told.
+/// Where neighbouring projections differ by more than this, the ends are not compared.
 const ALIKE: f64 = 0.3;
 /// Projections that differ by so many times more than neighbours do, and this on top, may be neighbours,
 const TIMES: f64 = 2.0;
@@ -61,12 +61,12 @@ pub fn ends(sinograms: &Sinograms) -> Ends {
         return Ends::Fit;
     }
     let (opposite_at, opposite) = least(&halves);
-    // a sample that is round about the axis is alike from all sides
+    // a sample that is round about the axis looks the same from all sides
     let round = mirrored <= limit && (mirrored_at - opposite_at).abs() <= SAME;
-    let whole = same <= limit && opposite <= limit && !round;
+    let full = same <= limit && opposite <= limit && !round;
     let half = mirrored <= limit && same > APART * limit && opposite > APART * limit;
     match declared {
-        Turn::Half if whole => Ends::Instead(Turn::Whole),
+        Turn::Half if full => Ends::Instead(Turn::Whole),
         Turn::Whole if half => Ends::Instead(Turn::Half),
         _ if same > APART * limit && mirrored > APART * limit => Ends::Neither,
         _ => Ends::Fit,

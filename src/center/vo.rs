@@ -10,7 +10,7 @@
 //! that a trial needs no transform, and `c` may be any real number.
 
 use super::curve::{Curve, Minimum};
-use super::{Sinograms, Verdict};
+use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
@@ -19,7 +19,7 @@ use rustfft::num_complex::Complex;
 const COARSE: usize = 320;
 /// Most rows of the sample that are used.
 const ROWS: usize = 4;
-/// Parts that the frequencies of a row are dealt to.
+/// Parts that the frequencies of a row are divided into.
 const BANDS: usize = 6;
 /// What the answer may be off by where degrees are missing, or the sample is cut off: standard deviation in bins.
 const PARTIAL: f64 = 0.15;
@@ -46,7 +46,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.shares(c));
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
-    if minimum.verdict == Verdict::Flat {
+    if minimum.verdict == AxisVerdict::Flat {
         return Ok(minimum);
     }
     let metric = if factor > 1 { Metric::new(sinograms) } else { coarse };
@@ -59,9 +59,9 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
         minimum.at = near.vertex();
     }
     // both seams are torn by what the projections there have moved
-    let minimum = minimum.moved_by(sinograms.jitter() / std::f64::consts::SQRT_2);
-    let whole = sinograms.within_view() && sinograms.coverage() + 1.5 * sinograms.step() > 180.0;
-    Ok(if whole { minimum } else { minimum.moved_by(PARTIAL) })
+    let minimum = minimum.with_error(sinograms.jitter() / std::f64::consts::SQRT_2);
+    let complete = sinograms.within_view() && sinograms.coverage() + 1.5 * sinograms.step() > 180.0;
+    Ok(if complete { minimum } else { minimum.with_error(PARTIAL) })
 }
 
 /// Transforms of half a turn, where a whole one has no values.

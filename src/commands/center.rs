@@ -2,7 +2,7 @@
 
 use crate::SOFTWARE;
 use crate::axis::{Trial, sample, trial_slices};
-use crate::center::{self, Found, Search};
+use crate::center::{self, AxisEstimate, AxisSearch};
 use crate::cli::{CenterArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
@@ -61,11 +61,11 @@ fn job(args: &CenterArgs) -> Result<Job> {
     Ok(Job { recipe, execution })
 }
 
-fn table(search: &Search) -> String {
+fn table(search: &AxisSearch) -> String {
     let mut text =
         format!("{:<14}{:>10}  {:>11}  {:>10}  {}\n", "method", "centre", "uncertainty", "confidence", "verdict");
     for f in &search.found {
-        let Found { method, value, uncertainty, confidence, verdict } = f;
+        let AxisEstimate { method, value, uncertainty, confidence, verdict } = f;
         text += &format!("{method:<14}{value:>10.2}  {uncertainty:>11.2}  {confidence:>10.2}  {verdict}\n");
     }
     search.note.iter().for_each(|note| text += &format!("note: {note}\n"));
@@ -73,8 +73,8 @@ fn table(search: &Search) -> String {
 }
 
 /// The first of the methods is the answer.
-fn as_json(search: &Search, rows: &[usize]) -> String {
-    let one = |f: &Found| {
+fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
+    let one = |f: &AxisEstimate| {
         json!({
             "method": f.method.name(),
             "value": f.value,

@@ -80,15 +80,15 @@ pub fn write_montage(path: &Path, panels: &[Panel]) -> Result<()> {
     let rows = panels.chunks(columns).zip(images.chunks(columns));
     let rows: Vec<Canvas> = rows.map(|(panels, images)| lay_out(panels, images, |_| contrast)).collect();
     let width = rows.iter().map(|row| row.width).max().unwrap_or(0);
-    let mut whole = Canvas { width, height: 0, pixels: Vec::new() };
+    let mut montage = Canvas { width, height: 0, pixels: Vec::new() };
     for row in &rows {
-        whole.height += row.height;
+        montage.height += row.height;
         for line in row.pixels.chunks(row.width) {
-            whole.pixels.extend_from_slice(line);
-            whole.pixels.resize(whole.pixels.len() + width - row.width, BACKGROUND);
+            montage.pixels.extend_from_slice(line);
+            montage.pixels.resize(montage.pixels.len() + width - row.width, BACKGROUND);
         }
     }
-    write(path, &whole)
+    write(path, &montage)
 }
 
 /// The height of the lowest panel, after all have been checked.
@@ -143,7 +143,7 @@ fn draw(panels: &[Panel], lowest: usize, highest: usize) -> Canvas {
     lay_out(panels, &images, |image| contrast(&image.values))
 }
 
-/// Images in a row between their titles and their values, each with the contrast that it is given.
+/// Images in a row between their titles and their values, each with its own contrast.
 fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64, f64)) -> Canvas {
     let top = MARGIN + LINE;
     let highest = images.iter().map(|image| image.height).max().unwrap_or(0);
@@ -175,11 +175,11 @@ impl Canvas {
         Canvas { width, height, pixels: vec![BACKGROUND; width * height] }
     }
 
-    /// Writes a text, as far as there is room for it.
+    /// Writes as much of a text as fits.
     fn text(&mut self, left: usize, top: usize, text: &str) {
-        let room = (self.width.saturating_sub(left) + FONT_SCALE) / LETTER;
+        let capacity = (self.width.saturating_sub(left) + FONT_SCALE) / LETTER;
         let letters = text.chars().flat_map(char::to_uppercase);
-        for (place, letter) in letters.take(room).enumerate() {
+        for (place, letter) in letters.take(capacity).enumerate() {
             for (row, bits) in glyph(letter).into_iter().enumerate() {
                 for column in (0..5).filter(|column| bits & (0b10000 >> column) != 0) {
                     for dy in 0..FONT_SCALE {
@@ -482,7 +482,7 @@ mod tests {
         ];
         write_sections(&path, &panels).unwrap();
         let (width, height, _) = read(&path);
-        // below the thin one there is room for its scale
+        // below the thin one there is space for its scale
         let scale = "1.000 to 1.000 ".len() * LETTER;
         assert_eq!((width, height), (10 + 778 + scale + 10, 34 + 768 + 34));
         assert_eq!(write_sections(&path, &[]).unwrap_err().exit_code(), 5);

@@ -5,7 +5,7 @@ use crate::SOFTWARE;
 use crate::engine::Finish;
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
-use crate::histogram::{Description, Histogram, Moments};
+use crate::histogram::{Histogram, HistogramReport, Moments};
 use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
 use crate::plan::Scan;
@@ -120,7 +120,7 @@ impl Overview {
         if let (Some(path), Some(counted)) = (&job.execution.histogram, self.histogram) {
             let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);
             let moments = moments.into_iter().fold(Moments::default(), Moments::with);
-            let file = HistogramFile { run, unit: &unit, values: &histogram.describe(moments) };
+            let file = HistogramFile { run, unit: &unit, values: &histogram.report(moments) };
             file.write(path).map_err(|e| named("--histogram", e))?;
         }
         if let (Some(path), Some(sections)) = (&job.execution.sections, self.sections) {
@@ -138,7 +138,7 @@ struct HistogramFile<'a> {
     run: &'a str,
     unit: &'a str,
     #[serde(flatten)]
-    values: &'a Description,
+    values: &'a HistogramReport,
 }
 
 impl HistogramFile<'_> {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the rates of a device's units, each alone: what a profile's [throughput] says (docs/model.md).
 
-    pip install pyopencl numpy; python3 benches/rates.py
+    pip install pyopencl numpy; python3 scripts/bench/rates.py
 
 Prints operations of one work-item, bytes or texels, per compute unit and clock at the highest clock, and in 10^9 a
 second over the device. The first device of the first platform is taken; it must be a GPU, because compilers for

@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 VENV = (ROOT / "target" / "preprocess-peers").resolve()
 IN_VENV = Path(sys.prefix).resolve() == VENV
 PACKAGES = ["algotom", "numpy", "scipy", "PyWavelets", "tifffile"]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures how the cost of back projection grows with the problem and with the number of slices, and draws it.
 
-    benches/growth.py measure --fbp target/release/fbp --sizes 512 1024 2048 4096 RESULT.json
-    benches/growth.py plot RESULT.json PICTURE.svg
+    scripts/bench/growth.py measure --fbp target/release/fbp --sizes 512 1024 2048 4096 RESULT.json
+    scripts/bench/growth.py plot RESULT.json PICTURE.svg
 
 Sizes: bins, projections and side of the slice are the same number; `fbp bench` times the kernels that the device's profile
 takes by itself. Projections and bins: only these grow, from SIDE to four times SIDE; the cost of back projection should grow
