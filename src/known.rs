@@ -1,9 +1,10 @@
 //! Kernels that a driver is known to get wrong: data, in `configs/known-failures.toml`.
 
 use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::facts::DeviceKind;
 use crate::kernel::KernelSpec;
-use crate::profile::facts::DeviceKind;
-use crate::profile::{Algorithm, DeviceFacts, Interpolation, Sampler, Storage};
+use crate::profile::{Algorithm, Interpolation, Sampler, Storage};
 use serde::Deserialize;
 
 const FILE: &str = "known-failures.toml";
@@ -110,8 +111,8 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::example;
     use crate::kernel::Problem;
-    use crate::profile::facts::example;
     use crate::profile::{Mode, ProfileStore};
 
     fn spec(profile: &str, algorithm: Algorithm) -> KernelSpec {

@@ -8,10 +8,10 @@ pub use plot::plot;
 pub use reference::{Reads, Reference};
 
 use crate::error::Result;
+use crate::facts::DeviceFacts;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
 use crate::kernel::{KernelSpec, RowFilter};
 use crate::plan::human;
-use crate::profile::facts::DeviceFacts;
 use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};
 use serde::{Serialize, Serializer};
 use std::fmt;

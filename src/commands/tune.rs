@@ -7,10 +7,10 @@ use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::engine::{Bench, Wish};
 use crate::error::{Error, Result};
+use crate::facts::{DeviceFacts, DeviceKind};
 use crate::kernel::{KernelSpec, Problem, RowFilter};
 use crate::margins::margin;
 use crate::model;
-use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{
     Algorithm, Choice, Interpolation, Mode, Offer, Profile, ProfileStore, SLICE_MODES, tuned_directory,
 };

@@ -2,7 +2,7 @@
 
 use super::FoundDevice;
 use crate::error::{Error, Result};
-use crate::profile::facts::{DeviceFacts, DeviceKind};
+use crate::facts::{DeviceFacts, DeviceKind};
 
 /// Which device a person asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -159,7 +159,7 @@ fn all(facts: &[&DeviceFacts]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
+    use crate::facts::example;
 
     #[test]
     fn selectors() {

@@ -5,11 +5,11 @@ use super::selftest::{Prepared, SelfTest, open_device};
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
 use crate::known::KnownFailures;
 use crate::model;
 use crate::plan::{Avoid, PIECES, Plan, Scan, human};
 use crate::profile::ProfileStore;
-use crate::profile::facts::DeviceFacts;
 use crate::recipe::Job;
 use crate::report::Reporter;
 

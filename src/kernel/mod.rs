@@ -8,7 +8,8 @@ mod defines;
 pub use defines::Defines;
 
 use crate::error::{Error, Result};
-use crate::profile::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
+use crate::facts::{ChannelType, Channels, DeviceFacts, ImageFormat};
+use crate::hash::fnv1a;
 use crate::profile::{
     Alu, Balance, Build, Cache, Constants, Exchange, Fft, Hardware, Hybrid, Interpolation, Mapping, OVERSAMPLE, Offer,
     Offsets, Parameters, Profile, Rounding, Rows, Sampler, Storage, Tensor, Texture, Vector,
@@ -798,26 +799,9 @@ impl KernelSource {
     }
 }
 
-/// 64-bit FNV-1a over the parts, each closed by a zero byte: stable over versions and machines.
-pub(crate) fn fnv1a(parts: &[&[u8]]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for part in parts {
-        for byte in part.iter().chain(&[0]) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_depend_on_text_and_options() {
-        assert_ne!(fnv1a(&[b"ab", b"c"]), fnv1a(&[b"a", b"bc"]));
-        assert_eq!(fnv1a(&[]), 0xcbf2_9ce4_8422_2325);
-    }
 
     #[test]
     fn a_matrix_function_needs_the_compiler_and_halves() {

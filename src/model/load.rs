@@ -4,8 +4,8 @@
 //! block's pixels and slices, work of an item over the item's, work of a pixel over its slices. The other families are
 //! counted in the same way from their files in `cl/`.
 
+use crate::facts::ChannelType;
 use crate::kernel::{KernelSpec, Matrix, Texel};
-use crate::profile::facts::ChannelType;
 use crate::profile::{
     Alu, Cache, Common, Hybrid, Interpolation, OVERSAMPLE, Offsets, Parameters, Rounding, Sampler, Storage, Tensor,
     Texture, Vector,

@@ -9,8 +9,9 @@ mod load;
 pub use load::{Load, local_memory, paper_kernel};
 
 use crate::bench::markdown;
+use crate::facts::DeviceFacts;
 use crate::kernel::{KernelSpec, Problem, Texel};
-use crate::profile::{DeviceFacts, Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
+use crate::profile::{Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
 use serde::Serialize;
 
 /// 10^9 updates a second that each unit allows; `None` where the kernel or the device has no use for it.

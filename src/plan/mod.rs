@@ -1,10 +1,10 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
 use crate::error::{Error, Result};
+use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::{self, Cut, ExtendedField, Geometry, Roi, widest_gap};
 use crate::kernel::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
 use crate::known::KnownFailures;
-use crate::profile::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{Algorithm, Choice, Offer, Profile, SLICE_MODES, Sampler};
 use crate::recipe::{AngleSource, Center, Job, MAX_ANGLE};
 use std::fmt::Write as _;

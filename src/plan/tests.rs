@@ -1,8 +1,9 @@
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
+use crate::facts;
+use crate::facts::example;
 use crate::kernel::Texel;
-use crate::profile::facts::example;
-use crate::profile::{ProfileStore, facts};
+use crate::profile::ProfileStore;
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
@@ -193,7 +194,7 @@ fn a_shard_has_the_kernel_of_the_whole_run() {
 
 #[test]
 fn what_is_known_to_be_wrong_is_avoided() {
-    use crate::profile::facts::DeviceKind;
+    use crate::facts::DeviceKind;
     let facts = DeviceFacts { name: "llvmpipe (LLVM)".into(), kind: DeviceKind::Cpu, ..example() };
     let planned = |change: fn(&mut ReconstructArgs)| {
         let job = job(change);

@@ -47,19 +47,16 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-pub mod architecture;
-pub mod facts;
 mod matching;
 mod store;
 mod throughput;
 
-pub use facts::DeviceFacts;
 pub use matching::{Choice, choose};
 pub use store::{ProfileStore, tuned_directory};
 pub use throughput::{Residency, Special, Throughput};
 
 use crate::error::{Error, Result};
-use facts::DeviceKind;
+use crate::facts::{DeviceFacts, DeviceKind, architecture};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

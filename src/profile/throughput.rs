@@ -1,7 +1,7 @@
 //! What the units of a device do in a second, as data of a profile: the paper's Table 10 and its like for newer devices.
 
-use super::DeviceFacts;
 use crate::error::Error;
+use crate::facts::DeviceFacts;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

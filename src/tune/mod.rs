@@ -11,9 +11,10 @@ pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
 use crate::bench::{Reads, markdown, scientific, three_digits};
 use crate::error::Result;
-use crate::kernel::{KernelSpec, auto_keys, fnv1a};
+use crate::facts::DeviceFacts;
+use crate::hash::fnv1a;
+use crate::kernel::{KernelSpec, auto_keys};
 use crate::margins::{margin, tie};
-use crate::profile::facts::DeviceFacts;
 use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, Offer, Profile, Tuned};
 
 /// Why a kernel may not stand in for the shipped one, if so: every mode keeps its rule of finding values between bins, and

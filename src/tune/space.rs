@@ -1,7 +1,7 @@
 //! The parameters that tuning may change, with their values: the one place that lists them. Names are those of the
 //! profile's schema, so a point is a kernel's TOML table with a few values replaced.
 
-use crate::profile::facts::{DeviceFacts, DeviceKind};
+use crate::facts::{DeviceFacts, DeviceKind};
 use crate::profile::{
     Algorithm, Alu, Balance, Hybrid, Interpolation, Mode, Offer, Parameters, Profile, SLICE_MODES, Standard, Tensor,
     Texture, Vector,
@@ -372,7 +372,7 @@ pub fn starts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
+    use crate::facts::example;
     use crate::profile::{ProfileStore, Storage};
 
     fn space(reach: Reach) -> Space {

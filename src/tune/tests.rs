@@ -1,6 +1,6 @@
 use super::*;
+use crate::facts::example;
 use crate::kernel::{Problem, auto_keys};
-use crate::profile::facts::example;
 use crate::profile::{
     Algorithm, Alu, Common, Parameters, ProfileStore, Sampler, Standard, Storage, Tensor, Texture, Vector,
 };

@@ -5,12 +5,12 @@
 use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::device::{DeviceSelector, FoundDevice, Session, enumerate};
 use fbp::engine::{Engine, Setup, open, texel_works};
+use fbp::facts::DeviceKind;
 use fbp::fft::HostRows;
 use fbp::geometry::{AngleWeights, Cut, Geometry, Roi, weights};
 use fbp::kernel::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
 use fbp::phantom::{Kind, Phantom};
-use fbp::profile::facts::DeviceKind;
 use fbp::profile::{
     Algorithm, Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters,
     Profile, ProfileStore, Rounding, Sampler, Standard, Storage, Tensor, Texture, Vector,
