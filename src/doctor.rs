@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::bench::example_row;
     use crate::facts::example;
-    use crate::profile::Algorithm;
+    use crate::kernel::Algorithm;
 
     fn diagnosis(known: bool) -> Diagnosis {
         let mut wrong = Finding::kernel(Row { known, ..example_row(Algorithm::Alu, 1, None) });

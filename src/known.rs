@@ -3,8 +3,7 @@
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::facts::DeviceKind;
-use crate::kernel::KernelSpec;
-use crate::profile::{Algorithm, Interpolation, Sampler, Storage};
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Sampler, Storage};
 use serde::Deserialize;
 
 const FILE: &str = "known-failures.toml";
@@ -112,8 +111,8 @@ impl Failure {
 mod tests {
     use super::*;
     use crate::facts::example;
-    use crate::kernel::Problem;
-    use crate::profile::{Mode, ProfileStore};
+    use crate::kernel::{Mode, Problem};
+    use crate::profile::ProfileStore;
 
     fn spec(profile: &str, algorithm: Algorithm) -> KernelSpec {
         let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();

@@ -5,14 +5,14 @@ mod plot;
 mod reference;
 
 pub use plot::plot;
-pub use reference::{Reads, Reference};
+pub use reference::Reference;
 
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernel::{KernelSpec, RowFilter};
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, RowFilter};
 use crate::plan::human;
-use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};
+use crate::profile::Profile;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, Instant};

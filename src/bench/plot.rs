@@ -1,7 +1,7 @@
 //! A picture of the result: one bar a kernel, as SVG without help from anyone.
 
 use super::{Row, three_digits};
-use crate::profile::Algorithm;
+use crate::kernel::Algorithm;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;

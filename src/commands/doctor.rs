@@ -9,8 +9,8 @@ use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLE
 use crate::engine::{examine_rows, open, texel_works, unwritable};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
-use crate::kernel::{KernelSpec, Problem, RowFilter, Texel};
-use crate::profile::{Choice, Profile, ProfileStore, Storage};
+use crate::kernel::{KernelSpec, Problem, RowFilter, Storage, Texel};
+use crate::profile::{Choice, Profile, ProfileStore};
 use crate::recipe::ProgressKind;
 use crate::report::Reporter;
 use std::path::PathBuf;

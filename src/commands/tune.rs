@@ -8,12 +8,10 @@ use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::engine::{Bench, Wish};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::kernel::{KernelSpec, Problem, RowFilter};
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Problem, RowFilter, SLICE_MODES};
 use crate::margins::margin;
 use crate::model;
-use crate::profile::{
-    Algorithm, Choice, Interpolation, Mode, Offer, Profile, ProfileStore, SLICE_MODES, tuned_directory,
-};
+use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
 use crate::recipe::{ProgressKind, parse_time};
 use crate::report::Reporter;
 use crate::tune::{

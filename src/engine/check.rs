@@ -1,7 +1,7 @@
 //! Known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
 
 use super::engine::scaled_spectrum;
-use crate::bench::{Protocol, Reads, Reference};
+use crate::bench::{Protocol, Reference};
 use crate::device::{BackProjector, FilterSetup, RowStage, Session, SinogramStore};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Padding, RowFilter};
@@ -68,7 +68,7 @@ impl Checker {
         projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
         let slices = &mut self.host[..count * reference.geometry().roi.pixels()];
         session.read(&self.slices, slices, "slices")?;
-        Ok(reference.error(slices, Reads::of(spec), tie(spec, reference.geometry().bins)))
+        Ok(reference.error(slices, spec.reads(), tie(spec, reference.geometry().bins)))
     }
 }
 

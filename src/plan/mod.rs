@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::{self, Cut, ExtendedField, Geometry, Roi, widest_gap};
-use crate::kernel::{KernelSource, KernelSpec, Problem, RowFilter, Texel};
+use crate::kernel::{Algorithm, KernelSource, KernelSpec, Offer, Problem, RowFilter, SLICE_MODES, Sampler, Texel};
 use crate::known::KnownFailures;
-use crate::profile::{Algorithm, Choice, Offer, Profile, SLICE_MODES, Sampler};
+use crate::profile::{Choice, Profile};
 use crate::recipe::{AngleSource, Center, Job, MAX_ANGLE};
 use std::fmt::Write as _;
 
@@ -430,7 +430,7 @@ impl Plan {
         let first = profile.select(job.algorithm, job.interpolation, job.mode, job.slices_per_pass, run_slices)?;
         let mut offers = vec![first.clone()];
         if job.algorithm.is_none() {
-            offers.extend(fallbacks(job, profile, first.parameters.algorithm(), run_slices));
+            offers.extend(fallbacks(job, profile, &first, run_slices));
         }
         let mut notes = Vec::new();
         // name and what is wrong of those that are passed over
@@ -438,7 +438,7 @@ impl Plan {
         for offer in offers {
             let (best, why) = layout(&offer, geometry, facts);
             // in place of another family the standard kernel reads a buffer: nothing less can go wrong
-            let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::Standard;
+            let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::default();
             let mut texels = if plain { vec![Texel::Buffer] } else { vec![best] };
             if texels[0].format().is_some() {
                 texels.push(Texel::Buffer);
@@ -636,17 +636,12 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
 }
 
 /// What may stand in for a family that is not to be used, best first.
-fn fallbacks(job: &Job, profile: &Profile, first: Algorithm, run_slices: usize) -> Vec<Offer> {
-    let order: &[Algorithm] = match first {
-        Algorithm::Tensor => &[Algorithm::Texture, Algorithm::Alu, Algorithm::Standard],
-        Algorithm::Standard => &[],
-        _ => &[Algorithm::Standard],
-    };
+fn fallbacks(job: &Job, profile: &Profile, first: &Offer, run_slices: usize) -> Vec<Offer> {
     let select = |&algorithm: &Algorithm| {
         let of = |slices| profile.select(Some(algorithm), job.interpolation, job.mode, slices, run_slices);
         of(job.slices_per_pass).or_else(|_| of(None)).ok()
     };
-    order.iter().filter_map(select).collect()
+    first.parameters.family().stand_ins().iter().filter_map(select).collect()
 }
 
 /// Bytes for people.

@@ -131,7 +131,7 @@ fn scans_are_checked() {
 
 #[test]
 fn many_projections_leave_constant_memory() {
-    use crate::profile::Constants;
+    use crate::kernel::Constants;
     let mut stack = stack();
     stack.projections = 9000;
     let job = job(|_| {});

@@ -8,13 +8,14 @@ use fbp::engine::{Engine, Setup, open, texel_works};
 use fbp::facts::DeviceKind;
 use fbp::fft::HostRows;
 use fbp::geometry::{AngleWeights, Cut, Geometry, Roi, weights};
-use fbp::kernel::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
+use fbp::kernel::{
+    Algorithm, Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, KernelSpec, Mapping, Mode, Offer, Offsets,
+    Oversample, Padding, Parameters, Problem, Rounding, RowFilter, RowWay, Sampler, Standard, Storage, Tensor, Texel,
+    Texture, Vector,
+};
 use fbp::margins::margin;
 use fbp::phantom::{Kind, Phantom};
-use fbp::profile::{
-    Algorithm, Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Mode, Offer, Offsets, Parameters,
-    Profile, ProfileStore, Rounding, Sampler, Standard, Storage, Tensor, Texture, Vector,
-};
+use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -440,7 +441,7 @@ fn variants() -> Vec<(Parameters, Vec<u32>, Vec<Interpolation>)> {
             ),
         ];
         for (oversample, slices) in oversamples {
-            list.push((Parameters::Oversample(oversample), slices, vec![Interpolation::Linear]));
+            list.push((Parameters::Oversample(Oversample(oversample)), slices, vec![Interpolation::Linear]));
         }
         let hybrid = |alu: Alu| Hybrid { texture_blocks: 1, alu_blocks: 1, balance: Balance::Multiprocessor, alu };
         list.push((Parameters::Hybrid(hybrid(alu.clone())), vec![1, 2], both()));
