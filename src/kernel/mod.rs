@@ -32,26 +32,24 @@ pub use family::{Family, Reads};
 pub use files::{ClFile, files};
 pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowWay, Rows, TILE, generate_filter};
 pub use load::Load;
-pub use parameter::{Domain, Legal, Parameter};
+pub use parameter::{Legal, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
 pub use target::{Build, Hardware, Target};
 pub use texel::{GUARD, Texel};
-pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage, Word};
+pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};
 
-pub use alu::{Alu, Cache, Mapping, OVERSAMPLE, Offsets, Oversample, Rounding};
-pub use hybrid::{Balance, Hybrid};
-pub use standard::Standard;
-pub use tensor::Tensor;
-pub use texture::Texture;
-pub use vector::Vector;
+use words::Word;
+
+pub use alu::{Cache, Mapping, OVERSAMPLE, Offsets, Rounding};
+pub use hybrid::Balance;
 
 registry::families! {
-    Standard,
-    Texture,
-    Alu,
-    Oversample,
-    Hybrid,
-    Tensor,
-    Vector,
+    standard::Standard,
+    texture::Texture,
+    alu::Alu,
+    alu::Oversample,
+    hybrid::Hybrid,
+    tensor::Tensor,
+    vector::Vector,
 }

@@ -278,3 +278,56 @@ macro_rules! parameters {
     };
 }
 pub(super) use parameters;
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::{Algorithm, Build, Hybrid, Parameters, Sampler, Standard, Tensor, Texture, Vector};
+
+    fn refusal(parameters: impl Into<Parameters>, slices: u32) -> String {
+        parameters.into().check(&[slices], &Build::default()).unwrap_err()
+    }
+
+    #[test]
+    fn illegal_values_say_what_is_legal() {
+        let texture = |projections_at_once, cached_constants| {
+            refusal(Texture { projections_at_once, cached_constants, ..Texture::default() }, 1)
+        };
+        assert_eq!(texture(5, 0), "projections-at-once 5 must be 4 or 16");
+        assert_eq!(texture(16, 8), "cached-constants 8 must be a multiple of 16 up to 1024");
+        assert_eq!(texture(4, 2048), "cached-constants 2048 must be a multiple of 4 from 0 to 1024");
+        let work_group = |work_group| refusal(Standard { work_group, ..Standard::default() }, 1);
+        assert_eq!(work_group([64, 64]), "work-group [64, 64] must be 1 to 64 each, at most 1024 work-items");
+        assert_eq!(work_group([0, 8]), "work-group [0, 8] must be 1 to 64 each, at most 1024 work-items");
+        let tensor = |tensor: Tensor| refusal(tensor, 16);
+        assert_eq!(tensor(Tensor { warps: [8, 8], ..Tensor::default() }), "warps [8, 8] must be 1 to 32 together");
+        assert_eq!(tensor(Tensor { stage: 3, ..Tensor::default() }), "stage 3 must be even, from 2 to 32");
+        assert_eq!(tensor(Tensor { lead: 2, ..Tensor::default() }), "lead 2 must be 1 to 1, one less than buffers");
+        let huge = [u32::MAX, u32::MAX];
+        assert!(tensor(Tensor { squares: huge, ..Tensor::default() }).ends_with("must be 1 to 16 together"));
+        assert_eq!(refusal(Hybrid { alu_blocks: 0, ..Hybrid::default() }, 1), "alu-blocks 0 must be at least 1");
+        let mut hybrid = Hybrid::default();
+        hybrid.alu.common.occupancy = 101;
+        assert_eq!(refusal(hybrid, 1), "occupancy 101 must be 0 to 100 percent");
+    }
+
+    #[test]
+    fn slices_are_those_of_the_family() {
+        assert_eq!(refusal(Standard::default(), 32), "32 slices at once are only for tensor and vector kernels");
+        assert_eq!(refusal(Vector::default(), 8), "a vector kernel has 16 to 64 slices, not [8]");
+        let split = Tensor { split: true, ..Tensor::default() };
+        assert_eq!(refusal(split, 64), "a tensor kernel has 16 to 32 slices, not [64]");
+        let mut image = Standard::default();
+        image.common.sampler = Sampler::Image;
+        assert_eq!(refusal(image, 8), "sampler `image` serves at most 4 slices, not 8");
+    }
+
+    #[test]
+    fn every_family_starts_legal_and_ends_at_the_one_that_works_everywhere() {
+        for &algorithm in Algorithm::ALL {
+            let parameters = Parameters::start(algorithm, crate::kernel::Mode::Precise);
+            parameters.check(&[parameters.usual_slices()], &Build::default()).unwrap();
+            let last = parameters.family().stand_ins().last().copied().unwrap_or(algorithm);
+            assert_eq!(last, Algorithm::default());
+        }
+    }
+}

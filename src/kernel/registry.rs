@@ -1,9 +1,11 @@
 //! What follows from the list of families: their words, their parameters, and which code is whose.
 
 /// Makes `Algorithm`, the words of the families, and `Parameters`, the parameters of one of them, from a list of types
-/// that implement `Family` and were declared by `parameters!`.
+/// with their modules. They implement `Family` and were declared by `parameters!`.
 macro_rules! families {
-    ($($name:ident),+ $(,)?) => {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        $(pub use $module::$name;)+
+
         /// The families of back-projection kernels.
         #[derive(
             Clone,

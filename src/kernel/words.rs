@@ -9,7 +9,7 @@ use strum::{EnumString, VariantArray, VariantNames};
 pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// An enum that is read from the command line.
-pub trait Word: Display + VariantArray {
+pub(super) trait Word: Display + VariantArray {
     /// What the words are, for messages.
     const WHAT: &'static str;
 }
