@@ -3,9 +3,9 @@
 //! One TOML file for each device, driver and version of the program. A file that is not there or makes no sense counts
 //! as empty; nothing depends on it but time.
 
+use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
-use crate::kernel::fnv1a;
-use crate::profile::DeviceFacts;
+use crate::hash::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -113,7 +113,7 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
+    use crate::facts::example;
 
     fn verdict(word: &str, error: Option<f64>) -> Remembered {
         Remembered { name: "k".into(), verdict: word.into(), error, margin: 1e-5 }

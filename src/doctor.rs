@@ -2,7 +2,7 @@
 
 use crate::bench::{Protocol, Row, Verdict, markdown, scientific, verdict_word};
 use crate::error::{Error, Result};
-use crate::profile::DeviceFacts;
+use crate::facts::DeviceFacts;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -174,8 +174,8 @@ impl Diagnosis {
 mod tests {
     use super::*;
     use crate::bench::example_row;
-    use crate::profile::Algorithm;
-    use crate::profile::facts::example;
+    use crate::facts::example;
+    use crate::kernel::Algorithm;
 
     fn diagnosis(known: bool) -> Diagnosis {
         let mut wrong = Finding::kernel(Row { known, ..example_row(Algorithm::Alu, 1, None) });

@@ -1,9 +1,9 @@
 //! Kernels that a driver is known to get wrong: data, in `configs/known-failures.toml`.
 
 use crate::error::{Error, Result};
-use crate::kernel::KernelSpec;
-use crate::profile::facts::DeviceKind;
-use crate::profile::{Algorithm, DeviceFacts, Interpolation, Sampler, Storage};
+use crate::facts::DeviceFacts;
+use crate::facts::DeviceKind;
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Sampler, Storage};
 use serde::Deserialize;
 
 const FILE: &str = "known-failures.toml";
@@ -110,9 +110,9 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Problem;
-    use crate::profile::facts::example;
-    use crate::profile::{Mode, ProfileStore};
+    use crate::facts::example;
+    use crate::kernel::{Mode, Problem};
+    use crate::profile::ProfileStore;
 
     fn spec(profile: &str, algorithm: Algorithm) -> KernelSpec {
         let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();

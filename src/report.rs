@@ -11,7 +11,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use strum::{Display, EnumString, VariantNames};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// Writes results to stdout. A reader that has seen enough (`| head`) is no error.
 ///
@@ -26,7 +26,9 @@ pub fn results(text: &str) -> Result<()> {
 }
 
 /// How progress is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ProgressKind {

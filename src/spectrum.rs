@@ -8,11 +8,23 @@
 use rustfft::{FftPlanner, num_complex::Complex};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
-use strum::{Display, EnumIter, EnumString, VariantNames};
+use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantArray};
 
 /// The named filters, as in silx, nabu and ASTRA.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumIter, EnumString, VariantNames, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Default,
+    Display,
+    EnumIter,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    Serialize,
+    Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -8,12 +8,13 @@ mod support;
 
 use fbp::device::{FoundDevice, enumerate};
 use fbp::engine::{Engine, Setup, open, texel_works};
+use fbp::facts::DeviceFacts;
+use fbp::facts::ImageFormat;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
 use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
 use fbp::margins::margin;
-use fbp::profile::facts::ImageFormat;
-use fbp::profile::{DeviceFacts, Profile, ProfileStore};
+use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;

@@ -5,13 +5,13 @@ mod plot;
 mod reference;
 
 pub use plot::plot;
-pub use reference::{Reads, Reference};
+pub use reference::Reference;
 
 use crate::error::Result;
+use crate::facts::DeviceFacts;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernel::{KernelSpec, RowFilter};
-use crate::profile::facts::DeviceFacts;
-use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, RowFilter};
+use crate::profile::Profile;
 use crate::units::human;
 use serde::{Serialize, Serializer};
 use std::fmt;

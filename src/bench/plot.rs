@@ -1,7 +1,7 @@
 //! A chart of the result as SVG: one bar for each kernel.
 
 use super::{Row, three_digits};
-use crate::profile::Algorithm;
+use crate::kernel::Algorithm;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;

@@ -1,30 +1,9 @@
 //! What a benchmarked kernel should have computed: known noise, and its back projection in `f64` at some pixels.
 
 use crate::geometry::{Geometry, cos_sin_degrees, slice_centre};
-use crate::kernel::KernelSpec;
-use crate::profile::{Interpolation, OVERSAMPLE, Parameters};
+use crate::kernel::Reads;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
-
-/// How a kernel finds the value at a position on the detector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// Linear between two bins.
-    Linear,
-    /// The nearest of so many values a bin, which lie linearly between two bins.
-    Nearest(u32),
-}
-
-impl Reads {
-    /// The rule of a kernel.
-    pub fn of(spec: &KernelSpec) -> Reads {
-        match (&spec.parameters, spec.interpolation) {
-            (Parameters::Oversample(_), _) => Reads::Nearest(OVERSAMPLE),
-            (_, Interpolation::Linear) => Reads::Linear,
-            (_, Interpolation::Nearest) => Reads::Nearest(1),
-        }
-    }
-}
 
 /// A value that a kernel should give.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

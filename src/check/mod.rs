@@ -4,7 +4,7 @@ mod timing;
 
 pub use timing::{Bench, Measured, Wish};
 
-use crate::bench::{Protocol, Reads, Reference};
+use crate::bench::{Protocol, Reference};
 use crate::device::{BackProjector, FilterSetup, RowStage, Session, SinogramStore};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Padding, RowFilter};
@@ -71,7 +71,7 @@ impl Checker {
         projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
         let slices = &mut self.host[..count * reference.geometry().roi.pixels()];
         session.read(&self.slices, slices, "slices")?;
-        Ok(reference.error(slices, Reads::of(spec), tie(spec, reference.geometry().bins)))
+        Ok(reference.error(slices, spec.reads(), tie(spec, reference.geometry().bins)))
     }
 }
 

@@ -4,8 +4,7 @@ use super::{Checked, Checker, Loaded};
 use crate::bench::{Protocol, Reference, steady_median};
 use crate::device::{FoundDevice, Session};
 use crate::error::Result;
-use crate::kernel::{KernelSpec, Padding, RowFilter, Texel, generate_filter};
-use crate::profile::Offer;
+use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filter};
 use opencl3::event::Event;
 use std::time::Instant;
 

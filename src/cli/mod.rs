@@ -40,7 +40,7 @@ use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::str::FromStr;
-use strum::VariantNames;
+use strum::VariantArray;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -110,14 +110,14 @@ With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pi
 /// Takes the words of an enum, and lists them in the help.
 fn words<T>() -> impl TypedValueParser<Value = T>
 where
-    T: VariantNames + FromStr<Err: Error + Send + Sync> + Clone + Send + Sync + 'static,
+    T: VariantArray + Copy + Into<&'static str> + FromStr<Err: Error + Send + Sync> + Send + Sync,
 {
-    PossibleValuesParser::new(T::VARIANTS).try_map(|word| T::from_str(&word))
+    PossibleValuesParser::new(T::VARIANTS.iter().map(|&word| word.into())).try_map(|word| T::from_str(&word))
 }
 
 /// The filters, of which the first has other names, too.
 fn filters() -> impl TypedValueParser<Value = Filter> {
-    let name = |name: &&'static str| PossibleValue::new(*name);
+    let name = |&filter: &Filter| PossibleValue::new(<&'static str>::from(filter));
     let mut names: Vec<PossibleValue> = Filter::VARIANTS.iter().map(name).collect();
     names[0] = names[0].clone().aliases(["ramlak", "ram-lak"]);
     PossibleValuesParser::new(names).try_map(|word| Filter::from_str(&word))

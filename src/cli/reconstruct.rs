@@ -3,7 +3,7 @@
 use super::{InputArgs, ScanArgs, StepArgs, Text, filters, words};
 use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
-use crate::profile::{Interpolation, Mode};
+use crate::kernel::{Interpolation, Mode};
 use crate::report::ProgressKind;
 use crate::sink::Dtype;
 use crate::spectrum::Filter;

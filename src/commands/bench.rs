@@ -6,11 +6,11 @@ use crate::cli::BenchArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
-use crate::kernel::{KernelSpec, Problem, RowFilter};
+use crate::kernel::{KernelSpec, Offer, Problem, RowFilter, SLICE_MODES};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
-use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
+use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
 use std::str::FromStr;
 
@@ -214,7 +214,7 @@ pub(super) fn measure(
     let mut most = 1;
     for Candidate { profile, offer } in candidates {
         for texel in offer.texels() {
-            let spec = KernelSpec::new(offer, profile, texel, problem, Some(facts));
+            let spec = KernelSpec::new(offer, *profile, texel, problem, Some(facts));
             if protocol.refuses(&spec, rows_of(&spec, profile), facts)?.is_none() {
                 most = most.max(offer.slices as usize);
             }
@@ -233,7 +233,7 @@ pub(super) fn measure(
                 break;
             }
         };
-        let spec = KernelSpec::new(offer, profile, here.texel(offer)?, problem, Some(facts));
+        let spec = KernelSpec::new(offer, *profile, here.texel(offer)?, problem, Some(facts));
         let source = spec.generate()?;
         let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
             .with_known(known_failures.find(facts, &spec));

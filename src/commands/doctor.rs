@@ -8,9 +8,9 @@ use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
-use crate::kernel::{KernelSpec, Problem, RowFilter, Texel};
-use crate::profile::facts::ImageFormat;
-use crate::profile::{Choice, Profile, ProfileStore, Storage};
+use crate::facts::ImageFormat;
+use crate::kernel::{KernelSpec, Problem, RowFilter, Storage, Texel};
+use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
 use std::path::PathBuf;
 

@@ -2,12 +2,13 @@
 
 use crate::cli::KernelArgs;
 use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
     generate_filter, generate_probe,
 };
-use crate::profile::{DeviceFacts, Profile, ProfileStore};
+use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
 use crate::spectrum::padded_length;
 use std::collections::{BTreeMap, BTreeSet};

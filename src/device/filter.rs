@@ -3,8 +3,7 @@
 use super::session::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft::{self, HostFilter, RowTransform};
-use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, TILE, generate_filter};
-use crate::profile::Storage;
+use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, Storage, TILE, generate_filter};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};

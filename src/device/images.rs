@@ -2,8 +2,8 @@
 
 use super::{Session, cl_error};
 use crate::error::Result;
+use crate::facts::{ChannelType, Channels, ImageFormat};
 use crate::kernel;
-use crate::profile::facts::{ChannelType, Channels, ImageFormat};
 use half::f16;
 use opencl3::context::Context;
 use opencl3::device::Device;

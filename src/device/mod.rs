@@ -17,8 +17,8 @@ pub use select::{DeviceList, DeviceSelector};
 pub use session::{HostMemory, Resources, Session, SinogramStore};
 
 use crate::error::{Error, Result};
-use crate::profile::architecture;
-use crate::profile::facts::{DeviceFacts, DeviceKind};
+use crate::facts::architecture;
+use crate::facts::{DeviceFacts, DeviceKind};
 use opencl3::device::{
     CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
     CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,

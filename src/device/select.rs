@@ -2,7 +2,7 @@
 
 use super::FoundDevice;
 use crate::error::{Error, Result};
-use crate::profile::facts::{DeviceFacts, DeviceKind};
+use crate::facts::{DeviceFacts, DeviceKind};
 use serde::{Deserialize, Serialize};
 
 /// Which device a person asked for.
@@ -160,7 +160,7 @@ fn all(facts: &[&DeviceFacts]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
+    use crate::facts::example;
 
     #[test]
     fn selectors() {

@@ -2,8 +2,8 @@
 
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
+use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
 use crate::kernel::{KernelSource, Texel};
-use crate::profile::facts::{DeviceFacts, DeviceKind, ImageFormat};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};

@@ -25,10 +25,12 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;
-use strum::{Display, EnumString, VariantNames};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// How much each projection counts in the sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum AngleWeights {

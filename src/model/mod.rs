@@ -4,13 +4,10 @@
 //! gives the updates a second that every unit allows on its own; units work side by side, so the smallest is the bound.
 //! It is an upper bound: latencies, bank conflicts, power and the caches behind the first are not in it.
 
-mod load;
-
-pub use load::{Load, local_memory, paper_kernel};
-
 use crate::bench::markdown;
-use crate::kernel::{KernelSpec, Problem, Texel};
-use crate::profile::{DeviceFacts, Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
+use crate::facts::DeviceFacts;
+use crate::kernel::{Alu, Interpolation, KernelSpec, Load, Mode, Offer, Problem, Texel};
+use crate::profile::{Profile, Residency, Special, Throughput};
 use serde::Serialize;
 
 /// 10^9 updates a second that each unit allows; `None` where the kernel or the device has no use for it.
@@ -45,7 +42,7 @@ impl Units {
                 None => (arithmetic, load.conversions + load.half_conversions),
                 Some(_) => (arithmetic + halves(rates.alu), load.conversions),
             },
-            Special::Shifts => (load.fp, load.conversions + load.half_conversions + load.shifts),
+            Special::ConversionsAndShifts => (load.fp, load.conversions + load.half_conversions + load.shifts),
         };
         let loads =
             if rates.loads_issue { load.constant + load.local + load.texels.iter().sum::<f64>() } else { load.staging };
@@ -116,7 +113,7 @@ impl Occupancy {
 
 /// The unit that limits a kernel on a device, and the GU/s that it allows.
 pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Option<(&'static str, f64)> {
-    Units::of(&Load::of(spec), rates, rates.scale(facts)).limit()
+    Units::of(&spec.load(), rates, rates.scale(facts)).limit()
 }
 
 /// One line of the model, and one object of its JSON.
@@ -146,13 +143,13 @@ fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Proble
 }
 
 fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<Row> {
-    let load = Load::of(spec);
+    let load = spec.load();
     let units = Units::of(&load, rates, 1.0);
     let limit = units.limit();
     let [x, y] = spec.generate()?.work_group;
     let registers = spec.register_option.as_ref().and_then(|o| o.rsplit('=').next()).and_then(|n| n.parse().ok());
     let occupancy =
-        rates.residency.as_ref().and_then(|held| Occupancy::of(held, (x * y) as u32, local_memory(spec), registers));
+        rates.residency.as_ref().and_then(|held| Occupancy::of(held, (x * y) as u32, spec.local_memory(), registers));
     let same = profile.measured.iter().filter(|m| {
         (m.algorithm, m.interpolation, m.mode, m.slices)
             == (offer.parameters.algorithm(), offer.interpolation, offer.mode, offer.slices)
@@ -177,11 +174,15 @@ pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<V
     profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
 }
 
-/// The paper's kernel ([`paper_kernel`]) on the device of a profile: a row of Table 16.
+/// The paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
 pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<Row>> {
     let Some(rates) = &profile.throughput else { return Ok(None) };
-    let offer =
-        Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 1, parameters: paper_kernel() };
+    let offer = Offer {
+        interpolation: Interpolation::Linear,
+        mode: Mode::Precise,
+        slices: 1,
+        parameters: Alu::of_paper().into(),
+    };
     let spec = spec_of(&offer, profile, rates, problem);
     Ok(Some(Row { measured: None, ..row(&spec, &offer, profile, rates)? }))
 }

@@ -1,8 +1,8 @@
 //! The plan for people.
 
 use super::{Plan, Scan, sum};
+use crate::facts::DeviceFacts;
 use crate::job::Job;
-use crate::profile::facts::DeviceFacts;
 use crate::units::human;
 
 impl Plan {

@@ -2,11 +2,11 @@
 
 use super::Request;
 use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
 use crate::geometry::Geometry;
-use crate::kernel::{KernelSource, KernelSpec, Problem, Texel};
+use crate::kernel::{Algorithm, KernelSource, KernelSpec, Offer, Problem, Sampler, Texel};
 use crate::known::KnownFailures;
-use crate::profile::facts::DeviceFacts;
-use crate::profile::{Algorithm, Offer, Profile, Sampler};
+use crate::profile::Profile;
 use crate::recipe::{KernelChoice, Recipe};
 
 /// A kernel that did not come out right on the device.
@@ -44,7 +44,7 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     for offer in offers(request.recipe, profile, run_slices)? {
         let (best, why) = layout(&offer, geometry, facts);
         // in place of another family the standard kernel reads a buffer: nothing less can go wrong
-        let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::Standard;
+        let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::default();
         let mut texels = if plain { vec![Texel::Buffer] } else { vec![best] };
         if texels[0].format().is_some() {
             texels.push(Texel::Buffer);
@@ -87,7 +87,7 @@ fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize) -> Result<Vec<O
     let first = profile.select(algorithm, interpolation, mode, slices_per_pass, run_slices)?;
     let mut offers = vec![first];
     if algorithm.is_none() {
-        offers.extend(fallbacks(recipe, profile, offers[0].parameters.algorithm(), run_slices));
+        offers.extend(fallbacks(recipe, profile, &offers[0], run_slices));
     }
     Ok(offers)
 }
@@ -154,16 +154,11 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
 }
 
 /// What may stand in for a family that is not to be used, best first.
-fn fallbacks(recipe: &Recipe, profile: &Profile, first: Algorithm, run_slices: usize) -> Vec<Offer> {
-    let order: &[Algorithm] = match first {
-        Algorithm::Tensor => &[Algorithm::Texture, Algorithm::Alu, Algorithm::Standard],
-        Algorithm::Standard => &[],
-        _ => &[Algorithm::Standard],
-    };
+fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, run_slices: usize) -> Vec<Offer> {
     let KernelChoice { interpolation, mode, slices_per_pass, .. } = recipe.kernel;
     let select = |&algorithm: &Algorithm| {
         let of = |slices| profile.select(Some(algorithm), interpolation, mode, slices, run_slices);
         of(slices_per_pass).or_else(|_| of(None)).ok()
     };
-    order.iter().filter_map(select).collect()
+    first.parameters.family().stand_ins().iter().filter_map(select).collect()
 }

@@ -8,10 +8,10 @@ pub use kernel_choice::{Avoid, Refused};
 pub use scan::{Scan, StackShape, binned};
 
 use crate::error::{Error, Result};
+use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::Cut;
-use crate::kernel::{KernelSpec, RowFilter};
-use crate::profile::facts::{DeviceFacts, DeviceKind};
-use crate::profile::{Choice, Profile, SLICE_MODES};
+use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES};
+use crate::profile::{Choice, Profile};
 use crate::recipe::Recipe;
 use crate::units::human;
 use kernel_choice::{Chosen, choose};

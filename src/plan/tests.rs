@@ -1,10 +1,12 @@
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
+use crate::facts;
+use crate::facts::example;
 use crate::job::Job;
 use crate::kernel::Texel;
+use crate::kernel::{Algorithm, Mode};
 use crate::known::KnownFailures;
-use crate::profile::facts::example;
-use crate::profile::{Algorithm, Mode, ProfileStore, facts};
+use crate::profile::ProfileStore;
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
@@ -139,7 +141,7 @@ fn scans_are_checked() {
 
 #[test]
 fn many_projections_leave_constant_memory() {
-    use crate::profile::Constants;
+    use crate::kernel::Constants;
     let mut stack = stack();
     stack.projections = 9000;
     let job = job(|_| {});
@@ -202,7 +204,7 @@ fn a_shard_has_the_kernel_of_the_whole_run() {
 
 #[test]
 fn what_is_known_to_be_wrong_is_avoided() {
-    use crate::profile::facts::DeviceKind;
+    use crate::facts::DeviceKind;
     let facts = DeviceFacts { name: "llvmpipe (LLVM)".into(), kind: DeviceKind::Cpu, ..example() };
     let planned = |change: fn(&mut ReconstructArgs)| {
         let job = job(change);

@@ -1,6 +1,7 @@
 //! Which profile a device gets, and why.
 
-use super::{DeviceFacts, Match, Profile};
+use super::{Match, Profile};
+use crate::facts::DeviceFacts;
 
 /// The profile that won, and the rule by which it did.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Where profiles come from: files given by path, the user's directories, and those embedded in the program.
 
-use super::{Choice, DeviceFacts, Profile, choose};
+use super::{Choice, Profile, auto_keys, choose};
 use crate::cache;
 use crate::error::{Error, Result};
-use crate::kernel::auto_keys;
+use crate::facts::DeviceFacts;
 use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).

@@ -1,5 +1,5 @@
 use super::*;
-use facts::example;
+use crate::facts::example;
 
 fn shipped() -> ProfileStore {
     ProfileStore::built_in().unwrap()

@@ -1,23 +1,22 @@
 //! What the units of a device do in a second, as data of a profile: the paper's Table 10 and its like for newer devices.
 
-use super::DeviceFacts;
-use crate::error::Error;
+use crate::facts::DeviceFacts;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+use strum::Display;
 
-super::words! {
-    /// Which operations leave the arithmetic units for special ones (paper, 3.7 and 6.5).
-    Special, "kind of special units" {
-        /// None: conversions and shifts are counted with all others (Fermi, GCN, processors).
-        None = "none",
-        /// Conversions (Maxwell and later, where shifts find room on both).
-        Conversions = "conversions",
-        /// Conversions and shifts (Kepler).
-        Shifts = "conversions-and-shifts",
-        /// Conversions, and the special unit is one of those that make up the arithmetic rate (VLIW).
-        Slot = "slot",
-    }
+/// Which operations leave the arithmetic units for special ones (paper, 3.7 and 6.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Special {
+    /// None: conversions and shifts are counted with all others (Fermi, GCN, processors).
+    None,
+    /// Conversions (Maxwell and later, where shifts find room on both).
+    Conversions,
+    /// Conversions and shifts (Kepler).
+    ConversionsAndShifts,
+    /// Conversions, and the special unit is one of those that make up the arithmetic rate (VLIW).
+    Slot,
 }
 
 /// Rates of one device, in 10^9 a second over all of it, at `clock-mhz`; of another device of the family they are scaled

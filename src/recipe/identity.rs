@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::geometry::{AngleWeights, Roi};
     use crate::kernel::Padding;
-    use crate::profile::{Algorithm, Interpolation, Mode};
+    use crate::kernel::{Algorithm, Interpolation, Mode};
     use crate::recipe::{
         AngleSource, Center, Input, KernelChoice, PixelSize, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid,
         Span, Values,
@@ -93,7 +93,7 @@ mod tests {
     use crate::spectrum::Filter;
     use crate::steps::{Air, FieldMode, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
     use serde_json::json;
-    use strum::VariantNames;
+    use strum::VariantArray;
 
     /// A recipe in which nothing is left open. Every struct is written out, so that a new field must be added here.
     fn full() -> Recipe {
@@ -202,16 +202,19 @@ mod tests {
 
     /// Values that may stand in place of one: of numbers others, of words all that there are.
     fn instead_of(value: &Value) -> Vec<Value> {
+        fn of<T: VariantArray + Copy + Into<&'static str>>() -> Vec<&'static str> {
+            T::VARIANTS.iter().map(|&word| word.into()).collect()
+        }
         let words = [
-            Filter::VARIANTS,
-            Padding::VARIANTS,
-            Dtype::VARIANTS,
-            AngleWeights::VARIANTS,
-            FieldMode::VARIANTS,
-            Interpolation::VARIANTS,
-            Mode::VARIANTS,
-            Algorithm::VARIANTS,
-            &["sinograms", "file", "hdf5", "middle", "sweep", "mm"],
+            of::<Filter>(),
+            of::<Padding>(),
+            of::<Dtype>(),
+            of::<AngleWeights>(),
+            of::<FieldMode>(),
+            of::<Interpolation>(),
+            of::<Mode>(),
+            of::<Algorithm>(),
+            vec!["sinograms", "file", "hdf5", "middle", "sweep", "mm"],
         ];
         match value {
             Value::Bool(switch) => vec![json!(!switch)],

@@ -26,8 +26,7 @@ pub use steps::parse_steps;
 
 use crate::cli::{ReconstructArgs, Text};
 use crate::error::{Error, Result};
-use crate::kernel::Padding;
-use crate::profile::{Algorithm, Interpolation, Mode, SLICE_MODES};
+use crate::kernel::{Algorithm, Interpolation, Mode, Padding, SLICE_MODES};
 use crate::spectrum::Filter;
 use crate::steps::Steps;
 use serde::{Deserialize, Serialize};

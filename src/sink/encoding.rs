@@ -2,10 +2,12 @@
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantNames};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// How a sample is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Dtype {

@@ -10,7 +10,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use strum::{Display, EnumString, VariantNames};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// Smallest transmission that -log is taken of; values at or below 0 become this (-log of it is 13.8).
 pub const SMALLEST_TRANSMISSION: f32 = 1e-6;
@@ -87,7 +87,9 @@ pub struct Fields {
 const BAND: usize = 16;
 
 /// How several frames of a field become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, VariantNames, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum FieldMode {

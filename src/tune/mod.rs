@@ -9,22 +9,18 @@ pub use log::{Entry, Identity, Log};
 pub use search::{Candidate, Predict, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
-use crate::bench::{Reads, markdown, scientific, three_digits};
+use crate::bench::{markdown, scientific, three_digits};
 use crate::error::Result;
-use crate::kernel::{KernelSpec, auto_keys, fnv1a};
+use crate::facts::DeviceFacts;
+use crate::hash::fnv1a;
+use crate::kernel::{Interpolation, KernelSpec, Mode, Offer};
 use crate::margins::{margin, tie};
-use crate::profile::facts::DeviceFacts;
-use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, Offer, Profile, Tuned};
+use crate::profile::{Auto, KernelEntry, Match, Measured, Profile, Tuned, auto_keys};
 
 /// Why a kernel may not stand in for the shipped one, if so: every mode keeps its rule of finding values between bins, and
 /// `precise` its margins.
 pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
-    let reads = Reads::of(spec);
-    let plain = match spec.interpolation {
-        Interpolation::Linear => Reads::Linear,
-        Interpolation::Nearest => Reads::Nearest(1),
-    };
-    if reads != plain {
+    if !spec.parameters.keeps_rule(spec.interpolation) {
         return Some("it finds values between bins by a coarser rule, which is never chosen unasked".into());
     }
     if mode == Mode::Fast {
@@ -189,14 +185,14 @@ fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
         profile.kernel = profile
             .kernel
             .iter()
-            .flat_map(|entry| match entry.parameters() {
-                Some(p) if p.algorithm() == algorithm => without(entry, interpolation, mode, &|s| s == tuned.slices),
-                _ => vec![entry.clone()],
+            .flat_map(|entry| match entry.parameters.algorithm() == algorithm {
+                true => without(entry, interpolation, mode, &|s| s == tuned.slices),
+                false => vec![entry.clone()],
             })
             .collect();
         profile.kernel.push(KernelEntry::of(tuned, Some(source.clone())));
         let mut few = None;
-        for auto in profile.auto.iter_mut().filter(|auto| shipped.is_of(auto)) {
+        for auto in profile.auto.iter_mut().filter(|auto| auto.is_for(shipped)) {
             // a choice for few slices stays one
             if auto.up_to.is_none() || tuned.slices <= shipped.slices {
                 if auto.up_to.is_none() {

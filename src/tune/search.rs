@@ -7,8 +7,7 @@
 
 use super::space::{Point, Reach, Space};
 use crate::error::Result;
-use crate::kernel::KernelSpec;
-use crate::profile::Algorithm;
+use crate::kernel::{Algorithm, KernelSpec};
 use std::collections::{HashSet, VecDeque};
 
 /// A round must bring this factor to count as a gain: less is noise.
@@ -157,8 +156,8 @@ fn family(candidate: &Candidate) -> Algorithm {
 mod tests {
     use super::super::space::{changes, describe};
     use super::*;
-    use crate::kernel::Problem;
-    use crate::profile::{Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Vector};
+    use crate::kernel::{Interpolation, Mode, Offer, Parameters, Problem, Vector};
+    use crate::profile::{Profile, ProfileStore};
 
     fn cpu() -> Profile {
         ProfileStore::built_in().unwrap().named("cpu").unwrap()
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn wrong_points_never_win_and_families_follow_each_other() {
-        let parameters = Parameters::Standard(crate::profile::Standard::default());
+        let parameters = Parameters::Standard(crate::kernel::Standard::default());
         let standard = Offer { parameters, slices: 16, ..shipped() };
         let mut search = search(Reach::Any, &[shipped(), standard.clone()]);
         let mut families = Vec::new();

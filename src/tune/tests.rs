@@ -1,9 +1,9 @@
 use super::*;
-use crate::kernel::{Problem, auto_keys};
-use crate::profile::facts::example;
-use crate::profile::{
-    Algorithm, Alu, Common, Parameters, ProfileStore, Sampler, Standard, Storage, Tensor, Texture, Vector,
+use crate::facts::example;
+use crate::kernel::{
+    Algorithm, Alu, Common, Oversample, Parameters, Problem, Sampler, Standard, Storage, Tensor, Texture, Vector,
 };
+use crate::profile::ProfileStore;
 
 fn named(name: &str) -> Profile {
     ProfileStore::built_in().unwrap().named(name).unwrap()
@@ -39,9 +39,9 @@ fn precise_keeps_its_margin_and_its_rule() {
         (Parameters::Tensor(Tensor::default()), Linear, Precise, "margin"),
         (Parameters::Texture(Texture::default()), Linear, Precise, "margin"),
         (Parameters::Texture(Texture::default()), Nearest, Precise, "positions"),
-        (Parameters::Oversample(Alu::default()), Linear, Precise, "coarser"),
-        (Parameters::Oversample(Alu::default()), Nearest, Fast, "coarser"),
-        (Parameters::Oversample(Alu::default()), Linear, Fast, "coarser"),
+        (Parameters::Oversample(Oversample::default()), Linear, Precise, "coarser"),
+        (Parameters::Oversample(Oversample::default()), Nearest, Fast, "coarser"),
+        (Parameters::Oversample(Oversample::default()), Linear, Fast, "coarser"),
     ] {
         let why = forbidden(parameters.clone(), interpolation, mode);
         assert!(why.as_ref().is_some_and(|why| why.contains(word)), "{parameters:?}: {why:?}");

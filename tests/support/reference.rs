@@ -1,8 +1,7 @@
 //! The `f64` reference: filtered back projection written down once more from the conventions, slowly and plainly.
 //! It shares no code with the program but the types of its arguments.
 
-use fbp::bench::Reads;
-use fbp::kernel::KernelSpec;
+use fbp::kernel::{KernelSpec, Reads};
 use fbp::margins::TIE;
 use std::f64::consts::PI;
 
@@ -54,7 +53,7 @@ pub enum Read {
 impl Read {
     /// The rule of a kernel.
     pub fn of(spec: &KernelSpec) -> Read {
-        match Reads::of(spec) {
+        match spec.reads() {
             Reads::Linear => Read::Linear,
             Reads::Nearest(1) => Read::Nearest,
             Reads::Nearest(values) => Read::Oversampled(values),

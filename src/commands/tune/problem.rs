@@ -4,9 +4,10 @@ use super::super::bench::protocol;
 use crate::bench::{Protocol, Wanted};
 use crate::cli::TuneArgs;
 use crate::error::Result;
+use crate::facts::{DeviceFacts, DeviceKind};
+use crate::kernel::{Interpolation, Mode, Offer, SLICE_MODES};
 use crate::kernel::{KernelSpec, Problem, RowFilter};
-use crate::profile::facts::{DeviceFacts, DeviceKind};
-use crate::profile::{Interpolation, Mode, Offer, Profile, SLICE_MODES};
+use crate::profile::Profile;
 use crate::tune::{shipped, starts};
 
 /// Sides of slices, see `--size`.

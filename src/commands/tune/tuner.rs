@@ -6,8 +6,9 @@ use crate::check::{Bench, Wish};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
+use crate::kernel::{Algorithm, Offer};
 use crate::margins::margin;
-use crate::profile::{Algorithm, Offer, Profile};
+use crate::profile::Profile;
 use crate::report::Reporter;
 use crate::tune::{
     Candidate, Entry, Log, Outcome, Point, Predict, Reach, Search, Side, Space, changes, describe, forbids, starts,

@@ -3,8 +3,8 @@
 use super::setup::{RowTransform, device, plain, reconstruct_cut, reconstruct_with, spec, standard};
 use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::geometry::{Cut, Roi};
+use fbp::kernel::{Interpolation, Sampler, Storage};
 use fbp::kernel::{Padding, RowFilter, RowWay};
-use fbp::profile::{Interpolation, Sampler, Storage};
 use fbp::spectrum::Filter;
 
 #[test]

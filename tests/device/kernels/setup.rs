@@ -3,13 +3,12 @@
 use crate::support::reference::{Scan, padded};
 use fbp::device::{DeviceSelector, FoundDevice, Session, enumerate};
 use fbp::engine::{Engine, Setup};
+use fbp::facts::DeviceKind;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
+use fbp::kernel::{Common, Interpolation, Mode, Offer, Parameters, Sampler, Standard, Storage, Tensor};
 use fbp::kernel::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
-use fbp::profile::facts::DeviceKind;
-use fbp::profile::{
-    Common, Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Sampler, Standard, Storage, Tensor,
-};
+use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use std::cell::RefCell;
 

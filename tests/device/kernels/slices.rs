@@ -5,8 +5,8 @@ use super::setup::{device, plain, reconstruct, sixteen, spec, standard, tensor};
 use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::geometry::Roi;
 use fbp::kernel::Padding;
+use fbp::kernel::{Alu, Balance, Hybrid, Interpolation, Offer, Parameters, Sampler, Storage, Vector};
 use fbp::phantom::{Kind, Phantom};
-use fbp::profile::{Alu, Balance, Hybrid, Interpolation, Offer, Parameters, Sampler, Storage, Vector};
 use fbp::spectrum::Filter;
 
 #[test]

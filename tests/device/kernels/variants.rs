@@ -1,8 +1,8 @@
 //! Variants of every family of kernels.
 
-use fbp::profile::{
-    Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Offsets, Parameters, Rounding, Sampler,
-    Standard, Tensor, Texture, Vector,
+use fbp::kernel::{
+    Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Offsets, Oversample, Parameters, Rounding,
+    Sampler, Standard, Tensor, Texture, Vector,
 };
 
 /// A kernel's parameters, the slices per pass and the interpolations to try it with.
@@ -20,7 +20,11 @@ pub fn variants() -> Vec<Variant> {
         let alu = Alu { common: common.clone(), ..Alu::default() };
         list.extend(alus(&alu).into_iter().map(|(alu, slices)| (Parameters::Alu(alu), slices, both())));
         let linear = || vec![Interpolation::Linear];
-        list.extend(oversamples(&alu).into_iter().map(|(alu, slices)| (Parameters::Oversample(alu), slices, linear())));
+        list.extend(
+            oversamples(&alu)
+                .into_iter()
+                .map(|(alu, slices)| (Parameters::Oversample(Oversample(alu)), slices, linear())),
+        );
         let hybrid = |alu: Alu| Hybrid { texture_blocks: 1, alu_blocks: 1, balance: Balance::Multiprocessor, alu };
         list.push((Parameters::Hybrid(hybrid(alu.clone())), vec![1, 2], both()));
         let large = Alu { area: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };

@@ -1,26 +1,20 @@
 //! What a device is and can do, as plain data.
 
-use serde::Serialize;
+pub mod architecture;
+
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use strum::Display;
 
 /// What kind of device the driver says it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum DeviceKind {
     #[default]
     Gpu,
     Cpu,
     Accelerator,
-}
-
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DeviceKind::Gpu => "gpu",
-            DeviceKind::Cpu => "cpu",
-            DeviceKind::Accelerator => "accelerator",
-        })
-    }
 }
 
 /// Channels of an image texel.
@@ -44,8 +38,9 @@ impl Channels {
 }
 
 /// Type of each channel of an image texel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ChannelType {
     Float,
     Half,
@@ -86,11 +81,7 @@ impl ImageFormat {
 
 impl fmt::Display for ImageFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.channel_type {
-            ChannelType::Float => "float",
-            ChannelType::Half => "half",
-        };
-        write!(f, "{:?} {kind}", self.channels)
+        write!(f, "{:?} {}", self.channels, self.channel_type)
     }
 }
 
@@ -105,7 +96,7 @@ pub struct DeviceFacts {
     pub vendor: String,
     /// Short vendor word for profiles: `nvidia`, `amd`, `intel`, or the vendor's own first word in lower case.
     pub vendor_word: String,
-    /// Architecture word for profiles (see [`super::architecture`]), `unknown` if it is not known.
+    /// Architecture word for profiles (see [`architecture`]), `unknown` if it is not known.
     pub architecture: String,
     pub kind: DeviceKind,
     pub driver: String,

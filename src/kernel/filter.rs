@@ -1,0 +1,174 @@
+//! How rows of the sinogram are padded and filtered, and the source of the kernels that do it.
+
+use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES};
+use super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, KernelSpec, Storage, Texel};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+use crate::spectrum::padded_length;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// Who filters rows of the sinogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rows {
+    /// clFFT, with kernels around it.
+    #[default]
+    Transform,
+    /// One kernel of our own for rows up to the device's local memory; beyond, as `transform`.
+    Fused,
+    /// The host's processors, for kernels that read floats from a buffer; else as `transform`.
+    Host,
+}
+
+/// Who filters rows; how long they are padded is the run's, see `spectrum::padded_length`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Fft {
+    pub rows: Rows,
+}
+
+/// What continues a row beyond the detector before the filter, as `--padding` takes it. The kernels know it by its
+/// place in this list.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Padding {
+    Zero,
+    /// The row's first and last value (default, as in nabu and tofu).
+    #[default]
+    Edge,
+    /// The row mirrored at its ends (the end values twice).
+    Mirror,
+}
+
+/// Work-group of the kernels that go along a row.
+pub const ROW_GROUP: usize = 64;
+
+/// Work-group of the kernel that interleaves slices, whose first side are bins.
+pub const TILE: [usize; 2] = [32, 8];
+
+/// How rows are padded and filtered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowFilter {
+    /// Length of a padded row.
+    pub length: usize,
+    pub way: RowWay,
+}
+
+/// Who filters rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowWay {
+    /// A transform of padded rows in global memory, with kernels around it.
+    Transform,
+    /// One kernel, with so many complex rows a work-group, whose values change places in so many parts.
+    Fused { rows: usize, parts: u32 },
+    /// The processor that the device is, without OpenCL: straight into the compound sinogram.
+    Host,
+}
+
+impl fmt::Display for RowWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RowWay::Transform => "by a transform",
+            RowWay::Fused { .. } => "by one kernel",
+            RowWay::Host => "on the host",
+        })
+    }
+}
+
+/// Values that an item of the fused kernel keeps.
+const FUSED_POINTS: usize = 16;
+/// Work-items that a work-group of the fused kernel has at least, if rows are short.
+const FUSED_ITEMS: usize = 64;
+
+impl RowFilter {
+    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform where that is not possible.
+    pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
+        let transformed = RowFilter { length: padded_length(bins), way: RowWay::Transform };
+        match fft.rows {
+            Rows::Transform => transformed,
+            Rows::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
+            Rows::Host => match (spec.texel, spec.parameters.storage()) {
+                (Texel::Buffer | Texel::Wide { .. }, Storage::Float) => RowFilter { way: RowWay::Host, ..transformed },
+                _ => transformed,
+            },
+        }
+    }
+
+    /// One kernel, if the device has the local memory and the work-items for rows of this length.
+    fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
+        let length = padded_length(bins);
+        let items = RowFilter::items(length);
+        // with a gap after sixteen values
+        let room = (length + length / 16) * 4;
+        let (local, group) = facts.map_or((48 << 10, 1024), |f| (f.local_memory as usize, f.max_work_group));
+        let parts = match local {
+            local if 2 * room <= local => 1,
+            local if room <= local => 2,
+            _ => return None,
+        };
+        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * room).max(1)).max(1);
+        (length <= 16384 && items * rows <= group).then_some(RowFilter { length, way: RowWay::Fused { rows, parts } })
+    }
+
+    /// For rows of other bins with the same programs, if they serve these, too.
+    pub fn for_bins(self, bins: usize) -> RowFilter {
+        let length = padded_length(bins);
+        match self.way {
+            RowWay::Fused { .. } if length <= self.length => self,
+            RowWay::Host => RowFilter { length, ..self },
+            _ => RowFilter { length, way: RowWay::Transform },
+        }
+    }
+
+    /// Bytes of a pair of filtered rows on the device.
+    pub fn pair_bytes(&self, bins: usize) -> usize {
+        match self.way {
+            RowWay::Host => 0,
+            _ => 8 * self.stride(bins),
+        }
+    }
+
+    /// Work-items of the fused kernel for a row of `length`.
+    pub fn items(length: usize) -> usize {
+        length / FUSED_POINTS
+    }
+
+    /// Values from one filtered row to the next in memory.
+    pub fn stride(&self, bins: usize) -> usize {
+        match self.way {
+            RowWay::Transform => self.length,
+            RowWay::Fused { .. } | RowWay::Host => bins,
+        }
+    }
+}
+
+/// Source of the filter's kernels for the layout that `spec` reads.
+pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("SLICES", spec.slices)?;
+    defines.number("CHANNELS", spec.texel.channels(spec.slices) as u32)?;
+    defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
+    defines.number("GUARD", spec.texel.guard() as u32)?;
+    defines.number("GROUP", ROW_GROUP as u32)?;
+    defines.number("TILE", TILE[0] as u32)?;
+    defines.number("TILE_ROWS", TILE[1] as u32)?;
+    defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
+    defines.number("PADDING", padding as u32)?;
+    let mut files = vec![COMMON, HALVES, FILTER];
+    // not the kernel's name: kernels that read one layout share the program
+    let mut name = format!("filter-{}", spec.layout());
+    if let RowWay::Fused { rows, parts } = filter.way {
+        defines.number("LENGTH", filter.length as u32)?;
+        defines.number("ROWS", rows as u32)?;
+        defines.number("PARTS", parts)?;
+        files.push(FILTER_ROWS);
+        name = format!("fused-{}-{name}", filter.length);
+    }
+    Ok(assemble(name, &defines, &files, spec.build.compiler_options(), "interleave", LaunchShape::NONE))
+}

@@ -1,0 +1,314 @@
+//! What decides the text of a back-projection kernel.
+
+use super::files::{COMMON, ClFile};
+use super::source::assemble;
+use super::{
+    Build, Constants, Defines, Interpolation, KernelSource, Load, Mode, Parameters, Reads, SLICE_MODES, Sampler,
+    Storage, Target, Texel,
+};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+
+/// A kernel for one interpolation, mode and number of slices, before the device has its say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    pub interpolation: Interpolation,
+    pub mode: Mode,
+    /// Slices per pass.
+    pub slices: u32,
+    pub parameters: Parameters,
+}
+
+impl Offer {
+    /// What rule the kernel breaks with these options of the compiler, if any.
+    pub fn check(&self, build: &Build) -> Result<(), String> {
+        self.parameters.check(&[self.slices], build)
+    }
+
+    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
+    pub fn texels(&self) -> Vec<Texel> {
+        self.parameters.family().texels(self.interpolation, self.slices)
+    }
+}
+
+/// How a warp's items exchange values, as the device offers it. Kernels know it by its place in this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// Through local memory.
+    None,
+    /// The sub-group extensions.
+    SubGroup,
+    /// Inline assembly of the device.
+    Assembly,
+}
+
+impl Shuffle {
+    /// What serves so many items side by side.
+    fn of(span: u32, target: Target, facts: Option<&DeviceFacts>) -> Shuffle {
+        // compilers choose a sub-group's size; on devices that have shuffles none is known with less than this
+        const SMALLEST_SUB_GROUP: u32 = 8;
+        match facts {
+            _ if span == 0 => Shuffle::None,
+            Some(f) if span <= SMALLEST_SUB_GROUP && SUB_GROUP_SHUFFLES.iter().all(|extension| f.has(extension)) => {
+                Shuffle::SubGroup
+            }
+            _ if target.hardware.assembly && has_own_compiler(target, facts) => Shuffle::Assembly,
+            _ => Shuffle::None,
+        }
+    }
+
+    pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
+        defines.number("SHUFFLE", self as u32)
+    }
+}
+
+/// What multiplies matrices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matrix {
+    /// Plain arithmetic.
+    Plain,
+    /// The matrix unit, by inline assembly.
+    Assembly,
+    /// The matrix unit, by this function of the compiler, and the attribute that makes warps as it wants them.
+    Function { name: String, warp_attribute: String },
+}
+
+impl Matrix {
+    /// What the device offers.
+    fn of(target: Target, facts: Option<&DeviceFacts>) -> Matrix {
+        let hardware = target.hardware;
+        if !has_own_compiler(target, facts) {
+            Matrix::Plain
+        } else if hardware.matrix {
+            Matrix::Assembly
+        } else if !hardware.matrix_function.is_empty() && facts.is_none_or(|f| f.has(HALF_ARITHMETIC)) {
+            Matrix::Function { name: hardware.matrix_function.clone(), warp_attribute: hardware.warp_attribute.clone() }
+        } else {
+            Matrix::Plain
+        }
+    }
+}
+
+/// Whether the device's compiler is the one that options, assembly and functions of the architecture are for.
+fn has_own_compiler(target: Target, facts: Option<&DeviceFacts>) -> bool {
+    facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
+}
+
+/// What a problem has to say about its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub projections: usize,
+    /// Whether all projections have the same axis.
+    pub same_axis: bool,
+}
+
+/// Everything that decides the text of a back-projection kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelSpec {
+    pub interpolation: Interpolation,
+    /// Slices per pass.
+    pub slices: u32,
+    pub parameters: Parameters,
+    pub texel: Texel,
+    /// Where the constants are; decided by how many projections there are.
+    pub constants: Constants,
+    pub shuffle: Shuffle,
+    /// Whether the axis is the same for all projections.
+    pub same_axis: bool,
+    pub matrix: Matrix,
+    /// Items of a warp that multiply together.
+    pub lanes: u32,
+    /// Local memory is filled by the copy engine.
+    pub bulk_copies: bool,
+    /// Sums are added to what the slices hold of other projections.
+    pub accumulate: bool,
+    pub build: Build,
+    /// Compiler option that limits registers, if there is one and the profile asks.
+    pub register_option: Option<String>,
+}
+
+/// Bytes of constant memory that every device has.
+pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
+
+/// The extensions that a sub-group's shuffles need.
+pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
+
+/// The extension that the compiler's function for matrices needs: its factors are halves.
+const HALF_ARITHMETIC: &str = "cl_khr_fp16";
+
+/// Bytes of the constants of one projection.
+const CONSTANT_BYTES: usize = 16;
+
+impl KernelSpec {
+    /// The kernel of an offer, for a problem, reading `texel`. Without `facts` the device is taken to have everything that
+    /// the target's architecture has.
+    pub fn new<'a>(
+        offer: &Offer,
+        target: impl Into<Target<'a>>,
+        texel: Texel,
+        problem: Problem,
+        facts: Option<&DeviceFacts>,
+    ) -> Self {
+        let target = target.into();
+        let hardware = target.hardware;
+        let room = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
+        let bytes = (problem.projections * CONSTANT_BYTES) as u64;
+        let mut parameters = match texel {
+            Texel::Buffer => offer.parameters.clone().with_buffer(),
+            _ => offer.parameters.clone(),
+        };
+        let common = parameters.common().clone();
+        let own_compiler = has_own_compiler(target, facts);
+        let by_matrix = parameters.family().uses_matrix_unit();
+        let matrix = if by_matrix { Matrix::of(target, facts) } else { Matrix::Plain };
+        let shuffle = Shuffle::of(parameters.family().exchange_span(), target, facts);
+        parameters.family_mut().adapt(hardware.assembly && own_compiler, &matrix);
+        KernelSpec {
+            interpolation: offer.interpolation,
+            slices: offer.slices,
+            parameters,
+            texel,
+            constants: if bytes <= room { common.constants } else { Constants::Global },
+            shuffle,
+            same_axis: problem.same_axis,
+            matrix,
+            lanes: hardware.lanes(),
+            bulk_copies: by_matrix && hardware.bulk_copies && own_compiler,
+            accumulate: false,
+            build: target.build.clone(),
+            register_option: hardware.register_limit(common.occupancy).filter(|_| own_compiler),
+        }
+    }
+
+    /// The same kernel, whose sums are added to what the slices hold of other projections.
+    pub fn accumulating(&self) -> Self {
+        KernelSpec { accumulate: true, ..self.clone() }
+    }
+
+    /// Short name for messages and reports.
+    pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
+    }
+
+    /// How the compound sinogram lies in memory, in words.
+    pub fn layout(&self) -> String {
+        let texel = match self.texel {
+            Texel::Buffer | Texel::Wide { .. } => "buffer".to_owned(),
+            Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
+            Texel::Forged(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
+            Texel::Halves { split: false, .. } => "halves".to_owned(),
+            Texel::Halves { split: true, .. } => "halves-split".to_owned(),
+        };
+        format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
+    }
+
+    /// Bytes that one bin of the compound sinogram takes.
+    pub fn element_bytes(&self) -> usize {
+        self.parameters.storage().bytes() * self.texel.channels(self.slices)
+    }
+
+    /// How the kernel finds the value at a position on the detector.
+    pub fn reads(&self) -> Reads {
+        self.parameters.reads(self.interpolation)
+    }
+
+    /// What an update costs.
+    pub fn load(&self) -> Load {
+        self.parameters.family().load(self)
+    }
+
+    /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
+    pub fn local_memory(&self) -> u64 {
+        self.parameters.family().local_memory(self)
+    }
+
+    /// Rules that the generator relies on.
+    fn check(&self) -> Result<()> {
+        let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
+        if !SLICE_MODES.contains(&self.slices) {
+            return wrong("that many slices per pass is not a slice mode");
+        }
+        match self.texel {
+            Texel::Buffer | Texel::Halves { .. } | Texel::Wide { .. } => Ok(()),
+            Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
+                wrong("the texel has fewer channels than slices")
+            }
+            Texel::Forged(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
+                wrong("forged halves cannot be interpolated by the texture unit")
+            }
+            _ if self.parameters.sampler() == Sampler::Buffer => wrong("the sampler is a buffer"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Source, options and launch shape.
+    ///
+    /// # Errors
+    /// A usage error for a kernel that cannot read its layout of the sinogram.
+    pub fn generate(&self) -> Result<KernelSource> {
+        self.check()?;
+        let common = self.parameters.common();
+        let mut defines = Defines::default();
+        defines.number("SLICES", self.slices)?;
+        defines.switch("LINEAR", self.interpolation == Interpolation::Linear)?;
+        defines.switch("HALF_STORAGE", common.storage == Storage::Half)?;
+        defines.switch("PACKED", common.packed_constants)?;
+        defines.number("UNROLL", common.unroll)?;
+        defines.word(
+            "CONSTANTS",
+            match self.constants {
+                Constants::Constant => "__constant",
+                Constants::Global => "__global const",
+            },
+        )?;
+        if self.accumulate {
+            defines.switch("ACCUMULATE", true)?;
+        }
+        self.texel.define(&mut defines)?;
+        self.parameters.family().define(self, &mut defines)?;
+        let shape = self.parameters.family().shape(self);
+        defines.number("WORK_X", shape.work_group[0])?;
+        defines.number("WORK_Y", shape.work_group[1])?;
+        let own = self.parameters.family().files().iter().copied();
+        let files: Vec<ClFile> = [COMMON].into_iter().chain(self.texel.reader()).chain(own).collect();
+        let mut options = self.build.compiler_options();
+        options.extend(self.register_option.clone());
+        let source = assemble(self.name(), &defines, &files, options, "backproject", shape);
+        Ok(KernelSource { packed: common.packed_constants, ..source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Hardware;
+
+    #[test]
+    fn a_matrix_function_needs_the_compiler_and_halves() {
+        let own = "cl_own_compiler";
+        let hardware = Hardware {
+            compiler_extension: own.into(),
+            matrix_function: "multiply_halves".into(),
+            ..Hardware::default()
+        };
+        let build = Build::default();
+        let parameters = Parameters::start(crate::kernel::Algorithm::Tensor, Mode::Fast);
+        let offer = Offer { interpolation: Interpolation::Linear, mode: Mode::Fast, slices: 16, parameters };
+        let spec = |extensions: &[&str]| {
+            let extensions = extensions.iter().map(|&e| e.to_owned()).collect();
+            let facts = DeviceFacts { extensions, ..DeviceFacts::default() };
+            let problem = Problem { projections: 8, same_axis: true };
+            let target = Target { hardware: &hardware, build: &build };
+            KernelSpec::new(&offer, target, offer.texels()[0], problem, Some(&facts))
+        };
+        assert_eq!(
+            spec(&[own, HALF_ARITHMETIC]).matrix,
+            Matrix::Function { name: hardware.matrix_function.clone(), warp_attribute: String::new() }
+        );
+        for extensions in [&[own][..], &[HALF_ARITHMETIC], &[]] {
+            let spec = spec(extensions);
+            assert_eq!(spec.matrix, Matrix::Plain);
+            assert_eq!(spec.generate().unwrap().work_group[0], 64);
+        }
+    }
+}
