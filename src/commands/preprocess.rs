@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::recipe::{Input, Job};
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
 use crate::source::{self, Stack};
-use crate::steps::Preparation;
+use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -31,7 +31,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
-    let preparation = Preparation::open(&job, &stacks, &used, rows)?;
+    let scope = Scope { sinograms, median: job.input.median(), used: &used, whole: true };
+    let preparation = Preparation::open(&job.preprocess, &stacks, scope)?;
     let Some(target) = job.output else {
         return Err(Error::usage("--output: missing"));
     };
@@ -50,37 +51,41 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;
+    let mut counts = Counts::default();
     let mut chunk = vec![0f32; rayon::current_num_threads().min(pages) * rows * bins];
     for first in indices.iter().copied().step_by(chunk.len() / (rows * bins)) {
         let count = (chunk.len() / (rows * bins)).min(pages - first);
         let values = &mut chunk[..count * rows * bins];
-        let correct = |(place, values): (usize, &mut [f32])| -> Result<f64> {
+        let correct = |(place, values): (usize, &mut [f32])| -> Result<(f64, Counts)> {
             let page = first + place;
             stack.read_rows(page, 0..rows, values)?;
             let start = Instant::now();
+            let mut replaced = Counts::default();
             if sinograms {
                 for (projection, row) in values.chunks_mut(bins).enumerate() {
-                    preparation.projection(row, page..page + 1, page..page + 1, projection, rows);
+                    replaced += preparation.projection(row, page..page + 1, page..page + 1, projection, rows);
                 }
-                preparation.sinogram(values);
+                replaced += preparation.sinogram(values);
             } else {
-                preparation.projection(values, 0..rows, 0..rows, page, pages);
+                replaced += preparation.projection(values, 0..rows, 0..rows, page, pages);
             }
-            Ok(start.elapsed().as_secs_f64())
+            Ok((start.elapsed().as_secs_f64(), replaced))
         };
-        let times: Vec<f64> = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<_>>()?;
-        seconds += times.iter().sum::<f64>();
+        let corrected = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
+        for (time, replaced) in corrected {
+            seconds += time;
+            counts += replaced;
+        }
         let done: Vec<_> = values.chunks(rows * bins).enumerate().map(|(place, v)| (first + place, v)).collect();
         writer.write_all(&done)?;
     }
     writer.finish()?;
     let what = if sinograms { "sinograms" } else { "projections" };
-    let repairs = preparation.repairs();
     Ok(format!(
         "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values without a logarithm and {} \
          outliers replaced\n",
         1e3 * seconds / pages as f64,
-        repairs.clamped.total(),
-        repairs.outliers
+        counts.clamped.total(),
+        counts.outliers
     ))
 }

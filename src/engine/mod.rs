@@ -26,6 +26,7 @@ use crate::plan::Scan;
 use crate::recipe::{Center, Job, Scaling, run_file};
 use crate::report::{Reporter, results};
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
+use crate::steps::Counts;
 use crew::{chosen, host_budget, muster, prepare};
 use overview::{Overview, check_files};
 use record::{Claim, Identity, Record, known_range, middle, stamp};
@@ -94,7 +95,6 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         };
         reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", found.0, found.1));
         writer = writer.with_range(found)?;
-        source.preparation.reset();
         identity = identity.with_range(found);
         range = Some(found);
     }
@@ -104,6 +104,7 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
     let middle = middle(&scan.slices);
     let overview = Overview::new(job, scan, &finish);
     let mut kept = Vec::new();
+    let mut counts = Counts::default();
     let outcome = (|| {
         if job.resume {
             kept = record::kept(job, &source, target, &key, &reporter, cancelled)?;
@@ -133,12 +134,11 @@ pub fn run(job: &Job, cancelled: &AtomicBool) -> Result<()> {
         };
         let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
         let mut progress = reporter.progress(scan.slices.len(), updates);
-        let outcome = stages(run, &mut members, writer, &mut |n| progress.advance(n));
+        let outcome = stages(run, &mut members, writer, &mut counts, &mut |n| progress.advance(n));
         progress.finish();
         outcome
     })();
-    // the preview reads a sinogram once more, which must not count
-    let repairs = source.preparation.repairs();
+    let repairs = source.preparation.repairs(&counts);
     let told = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
     // what went wrong first says more than a record that cannot be written
     let done = outcome?;

@@ -37,7 +37,7 @@ impl Identity {
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("input", source.fingerprint()),
             ("field-mode", if job.input.median() { "median" } else { "mean" }.to_owned()),
-            ("minus-log", source.preparation.correction.minus_log.to_string()),
+            ("minus-log", source.preparation.minus_log().to_string()),
             ("projections", digest(scan.used.iter().map(|p| format!("{p} ")))),
             ("angles", bits(&geometry.angles)),
             ("weights", bits(&geometry.weights)),

@@ -21,6 +21,7 @@ mod extended;
 pub use extended::{ExtendedField, widest_gap};
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;
@@ -36,7 +37,7 @@ pub enum AngleWeights {
 }
 
 /// A rectangle of pixels inside the `N x N` slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roi {
     pub x: usize,
     pub y: usize,

@@ -5,7 +5,6 @@
 mod input;
 mod run_file;
 mod spans;
-mod steps;
 
 pub use input::Input;
 pub use run_file::{FACTS, merge, run_file};
@@ -29,7 +28,6 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
-use steps::parse_steps;
 
 /// Largest angle in degrees, either way; cosines of larger ones say little.
 pub const MAX_ANGLE: f64 = 1e9;
@@ -45,8 +43,6 @@ pub struct Job {
     pub input: Input,
     /// Bins and rows of the detector that are one; everything but the axis counts these.
     pub binning: usize,
-    /// As it was asked for; `None` means that it is taken where there are flats.
-    pub minus_log: Option<bool>,
     pub angles: AngleSource,
     /// Of these `exclude` leaves some out; all of them if none.
     pub projection_range: Option<Span>,
@@ -61,7 +57,7 @@ pub struct Job {
     pub size: Option<usize>,
     /// Of a pixel of the slices.
     pub pixel_size: Option<PixelSize>,
-    /// What is done to the data before the filter, beside fields and -log.
+    /// What is done to the data before the filter.
     pub preprocess: Steps,
     pub filter: Filter,
     pub cutoff: f64,
@@ -245,7 +241,7 @@ impl PixelSize {
 }
 
 /// A length above 0 with its unit.
-fn parse_length(text: &str, flag: &str) -> Result<PixelSize> {
+pub(crate) fn parse_length(text: &str, flag: &str) -> Result<PixelSize> {
     let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = match unit.trim() {
@@ -314,7 +310,6 @@ impl Job {
     /// Types and checks merged flags.
     pub fn new(args: ReconstructArgs) -> Result<Job> {
         let input = input(&args)?;
-        let has_flats = input.fields().is_some_and(|fields| fields.flats.is_some());
         let text = |value: &Option<Text>| value.as_ref().map(|t| t.0.clone());
         let parse_word = |value: &Option<String>, flag: &str, default: &str| -> Result<String> {
             let word = value.clone().unwrap_or_else(|| default.to_owned());
@@ -391,11 +386,6 @@ impl Job {
                 "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
             ));
         }
-        let minus_log = match (args.input.no_minus_log, args.input.minus_log) {
-            (true, _) => Some(false),
-            (_, true) => Some(true),
-            _ => None,
-        };
         if args.watch.is_some() && matches!(input, Input::Hdf5 { .. }) {
             return Err(Error::usage("--watch: waits for TIFF files; with --hdf5, start when the file is complete"));
         }
@@ -435,8 +425,7 @@ impl Job {
         Ok(Job {
             input,
             binning,
-            minus_log,
-            preprocess: parse_steps(&args, pixel_size.as_ref(), minus_log == Some(true) || has_flats)?,
+            preprocess: Steps::parse(&args, pixel_size.as_ref())?,
             angles,
             projection_range: text(&args.scan.projection_range)
                 .map(|t| Span::parse(&t, "--projection-range"))
@@ -493,7 +482,7 @@ impl Job {
 }
 
 /// Checks a word against the values that the flag's declaration lists (a run file has not passed clap).
-fn allowed(word: &str, flag: &str) -> Result<String> {
+pub(crate) fn allowed(word: &str, flag: &str) -> Result<String> {
     let command = crate::cli::Cli::command();
     let values: Vec<String> = command
         .find_subcommand("reconstruct")
@@ -660,7 +649,7 @@ mod tests {
             ..paganin()
         };
         let steps = Job::new(prepared(steps)).unwrap().preprocess;
-        assert_eq!(steps.dark_scale, Some(0.5));
+        assert_eq!(steps.fields.dark_scale, Some(0.5));
         assert_eq!(steps.air, Some(Air::Sides(10, 0)));
         assert_eq!(steps.outliers, Some(Outliers::new(5, 300.0, true)));
         assert_eq!(

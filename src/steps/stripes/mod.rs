@@ -11,8 +11,12 @@ mod wavelet;
 #[cfg(test)]
 mod tests;
 
+use super::{Counts, Data, Ready, RowSteps, SinogramStep, Step};
+use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
+use crate::recipe::PixelSize;
 use profile::Smooth;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,7 +24,7 @@ use std::str::FromStr;
 const PAD: usize = 150;
 
 /// A method with its parameters. Sizes are odd numbers of bins.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stripes {
     /// Narrow stripes that run through: Vo et al. 2018, algorithm 3.
     Sorting { size: usize },
@@ -130,6 +134,37 @@ impl Stripes {
             Stripes::Fitting { order, .. } => 8 * (order + 1) * (projections + bins),
             Stripes::Dead { .. } | Stripes::Titarenko { .. } | Stripes::Mean { .. } => 64 * (projections + bins),
         }
+    }
+}
+
+/// Methods one after the other.
+impl Step for Vec<Stripes> {
+    fn flag(&self) -> &'static str {
+        "stripes"
+    }
+
+    fn parse(args: &ReconstructArgs, _: Option<&PixelSize>) -> Result<Self> {
+        let lists = args.steps.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?;
+        Ok(lists.concat())
+    }
+
+    fn value(&self) -> Option<String> {
+        let methods: Vec<String> = self.iter().map(Stripes::to_string).collect();
+        (!methods.is_empty()).then(|| methods.join(","))
+    }
+
+    fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
+        Ok((!self.is_empty()).then(|| Ready::Sinogram(Box::new(self.clone()))))
+    }
+}
+
+impl SinogramStep for Vec<Stripes> {
+    fn apply(&self, sinogram: &mut [f32], bins: usize, _: &mut Counts) {
+        self.iter().for_each(|method| method.remove(sinogram, sinogram.len() / bins, bins));
+    }
+
+    fn memory(&self, projections: usize, bins: usize) -> usize {
+        self.iter().map(|method| method.memory(projections, bins)).max().unwrap_or(0)
     }
 }
 
