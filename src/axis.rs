@@ -166,8 +166,6 @@ fn read(source: &Source) -> Result<Sampled> {
         }
         sinograms.push(sinogram);
     }
-    // what is read again must not count twice
-    source.preparation.reset();
     Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
 }
 

@@ -1,4 +1,8 @@
-//! Numbers with units, for people.
+//! Lengths with their units, and numbers of bytes for people.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Bytes for people.
 pub fn human(bytes: u64) -> String {
@@ -10,4 +14,56 @@ pub fn human(bytes: u64) -> String {
         unit += 1;
     }
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+/// Units of length, and how many metres they are.
+const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
+
+/// A length: a number and the unit it is in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Length {
+    pub value: f64,
+    pub unit: String,
+}
+
+/// As flags take it.
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)?;
+        match UNITS.iter().any(|(unit, _)| *unit == self.unit) {
+            true => f.write_str(&self.unit),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Length {
+    /// The size in metres, if its unit was given.
+    pub fn metres(&self) -> Option<f64> {
+        UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)
+    }
+}
+
+/// Reads a length above 0 with its unit.
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
+pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
+    let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "" => "length unit".to_owned(),
+        unit if UNITS.iter().any(|(name, _)| *name == unit) => unit.to_owned(),
+        other => {
+            return Err(Error::usage(format!("{flag}: unknown unit `{other}`; use nm, um, mm, cm or m")));
+        }
+    };
+    match number.trim().parse::<f64>() {
+        // slices are multiplied by the reciprocal of a pixel
+        Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(Length { value, unit }),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
+        ))),
+    }
 }

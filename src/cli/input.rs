@@ -1,7 +1,7 @@
 //! Flags about the data.
 
 use super::words;
-use crate::steps::FieldMode;
+use crate::source::FieldMode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::picture::{Panel, write_montage};
-use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, parse_pair, parse_steps};
+use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, parse_pair, steps};
 use crate::report::Messages;
 use crate::sink::{Dtype, Encoding, write_image};
 use serde_json::json;
@@ -46,7 +46,7 @@ fn job(args: &CenterArgs) -> Result<Job> {
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let recipe = Recipe {
         scan: ScanRecipe { center: Center::Search(None), ..ScanRecipe::new(&args.scan, input.kind)? },
-        steps: parse_steps(&args.steps, &args.input, slice.pixel_size.as_ref())?,
+        steps: steps(&args.input, &args.steps, &slice)?,
         input,
         slice,
         ..Recipe::default()

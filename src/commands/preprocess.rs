@@ -6,10 +6,10 @@ use crate::cli::{PreprocessArgs, ScanArgs};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
-use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, parse_steps};
+use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, steps};
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
-use crate::source::{self, Stack};
-use crate::steps::Preparation;
+use crate::source::{self, FieldMode, Stack};
+use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     check_conflicts(&args.input)?;
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(args.pixel_size.as_ref().map(|text| text.0.as_str()), input.binning)?;
-    let steps = parse_steps(&args.steps, &args.input, slice.pixel_size.as_ref())?;
+    let steps = steps(&args.input, &args.steps, &slice)?;
     let target = Target::parse(&args.output)?;
     let sinograms = input.is_sinograms();
     if !sinograms && !steps.stripes.is_empty() {
@@ -26,14 +26,15 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
             "--stripes: works on sinograms, and with --projections or --hdf5 this command writes projections",
         ));
     }
-    let recipe = Recipe { input, slice, steps, ..Recipe::default() };
+    let median = input.field_mode == FieldMode::Median;
     let execution = Execution { files: Files::new(&args.input, &ScanArgs::default()), ..Execution::default() };
-    let job = Job { recipe, execution };
+    let job = Job { recipe: Recipe { input, slice, ..Recipe::default() }, execution };
     let stacks = source::open(job.open_request(false), Stack::open)?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
-    let preparation = Preparation::open(&job.recipe, &stacks, &used, rows)?;
+    let scope = Scope { sinograms, median, used: &used, whole: true };
+    let preparation = Preparation::open(&steps, &stacks, scope)?;
     // a page is no slice
     let prefix = if sinograms { "sinogram_" } else { "projection_" };
     let target = match target.fills_directory() {
@@ -49,37 +50,41 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;
+    let mut counts = Counts::default();
     let mut chunk = vec![0f32; rayon::current_num_threads().min(pages) * rows * bins];
     for first in indices.iter().copied().step_by(chunk.len() / (rows * bins)) {
         let count = (chunk.len() / (rows * bins)).min(pages - first);
         let values = &mut chunk[..count * rows * bins];
-        let correct = |(place, values): (usize, &mut [f32])| -> Result<f64> {
+        let correct = |(place, values): (usize, &mut [f32])| -> Result<(f64, Counts)> {
             let page = first + place;
             stack.read_rows(page, 0..rows, values)?;
             let start = Instant::now();
+            let mut replaced = Counts::default();
             if sinograms {
                 for (projection, row) in values.chunks_mut(bins).enumerate() {
-                    preparation.projection(row, page..page + 1, page..page + 1, projection, rows);
+                    replaced += preparation.projection(row, page..page + 1, page..page + 1, projection, rows);
                 }
-                preparation.sinogram(values);
+                replaced += preparation.sinogram(values);
             } else {
-                preparation.projection(values, 0..rows, 0..rows, page, pages);
+                replaced += preparation.projection(values, 0..rows, 0..rows, page, pages);
             }
-            Ok(start.elapsed().as_secs_f64())
+            Ok((start.elapsed().as_secs_f64(), replaced))
         };
-        let times: Vec<f64> = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<_>>()?;
-        seconds += times.iter().sum::<f64>();
+        let corrected = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
+        for (time, replaced) in corrected {
+            seconds += time;
+            counts += replaced;
+        }
         let done: Vec<_> = values.chunks(rows * bins).enumerate().map(|(place, v)| (first + place, v)).collect();
         writer.write_all(&done)?;
     }
     writer.finish()?;
     let what = if sinograms { "sinograms" } else { "projections" };
-    let repairs = preparation.repairs();
     Ok(format!(
         "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values without a logarithm and {} \
          outliers replaced\n",
         1e3 * seconds / pages as f64,
-        repairs.clamped.total(),
-        repairs.outliers
+        counts.clamped.total(),
+        counts.outliers
     ))
 }

@@ -7,18 +7,13 @@ use crate::job::Job;
 use crate::plan::{Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe, digest};
 use crate::report::Reporter;
-use crate::source::{self, InputKind, SampleType, Stack, Watch, wait};
-use crate::steps::{Preparation, widened};
+use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Watch, wait};
+use crate::steps::{Counts, Preparation, Scope, widened};
 use rayon::prelude::*;
-use std::ops::Range;
+use std::ops::{Add, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-
-/// Least and most rows of a projection that a filter across rows takes at once: few are mostly borders, many are much
-/// memory.
-const LEAST_BLOCK: usize = 16;
-const MOST_BLOCK: usize = 128;
 
 /// The stack, its correction and the scan that it holds.
 pub struct Source {
@@ -89,12 +84,11 @@ impl Source {
             (None, Some(_)) => reporter.note("note: there are dark fields and no flat fields: nothing is corrected"),
             _ => {}
         }
-        // rows of a projection that are filtered together; whatever the chunks, for a slice must not depend on them
-        let phase = job.recipe.steps.phase.map_or(0, |paganin| paganin.halo());
-        let tilt = job.recipe.steps.tilt.map_or(0, |tilt| tilt.halo(stack.width(), stack.height()));
-        let block = (phase + tilt > 0).then(|| (phase + tilt).clamp(LEAST_BLOCK, MOST_BLOCK));
+        let median = job.recipe.input.field_mode == FieldMode::Median;
+        let scope = Scope { sinograms, median, used: &scan.used, whole: false };
+        let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
+        let block = preparation.block();
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
-        let preparation = Preparation::open(&job.recipe, &stacks, &scan.used, block.unwrap_or(1))?;
         for (name, value) in preparation.describe() {
             reporter.detail(&format!("{name:<16}{value}"));
         }
@@ -116,11 +110,11 @@ impl Source {
 
     /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
     pub fn fingerprint(&self) -> String {
-        let fields = self.preparation.correction.fields.as_ref().map_or("", |fields| &fields.fingerprint);
         let bits = |values: &Option<Vec<f64>>| -> String {
             values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
         };
-        digest([&self.stack.fingerprint(), fields, &bits(&self.shape.angles), &bits(&self.shape.shifts)])
+        let (angles, shifts) = (bits(&self.shape.angles), bits(&self.shape.shifts));
+        digest([&self.stack.fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
     }
 
     /// The same data with the axis of another job.
@@ -145,21 +139,22 @@ impl Source {
         out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
     }
 
-    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan.
+    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them.
     pub fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
         self.read_into(which, &mut out)?;
         Ok(out)
     }
 
-    /// The same into `out`, which has room for exactly these.
-    pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
-        self.read_lines(which, out)?;
-        self.seen(out).for_each(|sinogram| self.preparation.sinogram(sinogram));
+    /// The same into `out`, which has room for exactly these; what was replaced in what had to be read is returned.
+    pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
+        let counts = self.read_lines(which, out)?;
+        let sinograms = self.seen(out).map(|sinogram| self.preparation.sinogram(sinogram));
+        let counts = counts + sinograms.reduce(Counts::default, Counts::add);
         if let Some(field) = &self.scan.field {
             out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
         }
-        Ok(())
+        Ok(counts)
     }
 
     /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.
@@ -171,16 +166,16 @@ impl Source {
     }
 
     /// What the detector saw, at the beginning of each sinogram of `out`.
-    fn read_lines(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+    fn read_lines(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
         match self.sinograms {
             true => self.read_sinograms(which, out),
             false => self.read_projections(which, out),
         }
     }
 
-    fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+    fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
         let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.height());
-        self.seen(out).zip(which).try_for_each(|(sinogram, &slice)| -> Result<()> {
+        let sinograms = self.seen(out).zip(which).map(|(sinogram, &slice)| -> Result<Counts> {
             if used.len() == total {
                 self.stack.read_rows(slice, 0..total, sinogram)?;
             } else {
@@ -190,17 +185,20 @@ impl Source {
                     row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
                 }
             }
+            let mut counts = Counts::default();
             for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total);
+                counts += self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total);
             }
-            Ok(())
-        })
+            Ok(counts)
+        });
+        sinograms.try_reduce(Counts::default, |a, b| Ok(a + b))
     }
 
-    fn read_projections(&self, which: &[usize], out: &mut [f32]) -> Result<()> {
+    fn read_projections(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
         match self.block {
-            None => self.turn_projections(which, out.chunks_mut(self.sinogram_len()))?,
+            None => self.turn_projections(which, out.chunks_mut(self.sinogram_len())),
             Some(block) => {
+                let mut counts = Counts::default();
                 // slices in order: most are in the block that was filtered last
                 let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
                 for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
@@ -209,20 +207,20 @@ impl Source {
                     if filtered.0 != rows {
                         filtered.0.clear();
                         filtered.1.resize(rows.len() * self.detector_len(), 0.0);
-                        self.turn_projections(&rows, filtered.1.chunks_mut(self.detector_len()))?;
+                        counts += self.turn_projections(&rows, filtered.1.chunks_mut(self.detector_len()))?;
                         filtered.0 = rows;
                     }
                     let seen = self.detector_len();
                     let at = (slice - first) * seen;
                     sinogram[..seen].copy_from_slice(&filtered.1[at..at + seen]);
                 }
+                Ok(counts)
             }
         }
-        Ok(())
     }
 
     /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
-    fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<()> {
+    fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<Counts> {
         let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.len());
         let (halo, height) = (self.preparation.halo(), self.stack.height());
         let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
@@ -236,18 +234,21 @@ impl Source {
             span if span.len() == which.len() => vec![span],
             _ => which.iter().map(|&z| z..z + 1).collect(),
         };
-        rows_of.into_par_iter().zip(used).try_for_each_init(Vec::new, |band, (rows, &p)| -> Result<()> {
+        let turn = |band: &mut Vec<f32>, (rows, &p): (Vec<&mut [f32]>, &usize)| -> Result<Counts> {
             let mut rows = rows.into_iter();
+            let mut counts = Counts::default();
             for span in &spans {
                 let read = widened(span, halo, height);
                 band.resize(read.len() * bins, 0.0);
                 self.stack.read_rows(p, read.clone(), band)?;
-                self.preparation.projection(band, read.clone(), span.clone(), p, total);
+                counts += self.preparation.projection(band, read.clone(), span.clone(), p, total);
                 let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
                 wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
             }
-            Ok(())
-        })
+            Ok(counts)
+        };
+        let turned = rows_of.into_par_iter().zip(used).map_init(Vec::new, turn);
+        turned.try_reduce(Counts::default, |a, b| Ok(a + b))
     }
 }
 
@@ -256,7 +257,7 @@ impl Source {
 fn counts(stack: &Stack, preparation: &Preparation, scan: &Scan, sinograms: bool) -> Option<f32> {
     const LEAST: f32 = 1000.0;
     let unsigned = matches!(stack.sample(), SampleType::U16 | SampleType::U32);
-    if !unsigned || preparation.correction.fields.is_some() || preparation.correction.minus_log {
+    if !unsigned || preparation.has_fields() || preparation.minus_log() {
         return None;
     }
     let (slice, projection) = (*scan.slices.get(scan.slices.len() / 2)?, *scan.used.get(scan.used.len() / 2)?);

@@ -15,6 +15,7 @@ use crate::plan::PIECES;
 use crate::recipe::Recipe;
 use crate::report::Reporter;
 use crate::sink::{SliceWriter, Target};
+use crate::steps::Counts;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use opencl3::memory::Buffer;
 use rayon::prelude::*;
@@ -103,11 +104,13 @@ impl Drop for Presence<'_> {
     }
 }
 
-/// Runs all stages to the end, or to the first error that nobody can make good.
+/// Runs all stages to the end, or to the first error that nobody can make good. What was replaced in what is read is added
+/// to `counts`, whatever the end.
 pub fn run_stages(
     run: Run,
     members: &mut [ReadyDevice],
     writer: SliceWriter,
+    counts: &mut Counts,
     advance: &mut (dyn FnMut(usize) + Send),
 ) -> Result<Done> {
     let started = Instant::now();
@@ -128,7 +131,7 @@ pub fn run_stages(
             crew.push(scope.spawn(move || attend(run, &mut member.engine, &member.label, line)));
         }
         drop(out);
-        let reading = scope.spawn(move || read(run, work, ports));
+        let reading = scope.spawn(move || read(run, work, ports, counts));
         let writing = scope.spawn(move || write(run, writer, computed, back, advance));
         let read = joined(reading, "reader");
         let devices: Vec<_> = crew.into_iter().map(|thread| joined(thread, "device")).collect();
@@ -153,7 +156,7 @@ fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Result<T> {
 }
 
 /// Reads chunk after chunk for whichever device has room; the seconds that took.
-fn read(run: Run, work: &Work, ports: Vec<Port>) -> Result<f64> {
+fn read(run: Run, work: &Work, ports: Vec<Port>, counts: &mut Counts) -> Result<f64> {
     let Run { source, .. } = run;
     let mut busy = 0.0;
     while let Some((device, chunk)) = work.next() {
@@ -166,7 +169,7 @@ fn read(run: Run, work: &Work, ports: Vec<Port>) -> Result<f64> {
             let Ok(mut values) = port.free.recv() else { break };
             let start = Instant::now();
             let room = &mut values[..which.len() * source.sinogram_len()];
-            source.read_into(&run.slices[which.clone()], room)?;
+            *counts += source.read_into(&run.slices[which.clone()], room)?;
             busy += start.elapsed().as_secs_f64();
             if port.feed.send(Piece { chunk: chunk.clone(), which, values }).is_err() {
                 break;

@@ -85,13 +85,13 @@ mod tests {
     use crate::kernel::Padding;
     use crate::kernel::{Algorithm, Interpolation, Mode};
     use crate::recipe::{
-        AngleSource, Center, Input, KernelChoice, PixelSize, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid,
-        Span, Values,
+        AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
     };
     use crate::sink::Dtype;
-    use crate::source::{Datasets, InputKind};
+    use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
-    use crate::steps::{Air, FieldMode, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+    use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+    use crate::units::Length;
     use serde_json::json;
     use strum::VariantArray;
 
@@ -107,7 +107,6 @@ mod tests {
                     angles: Some("angles".into()),
                 },
                 field_mode: FieldMode::Median,
-                minus_log: Some(true),
                 binning: 2,
             },
             scan: ScanRecipe {
@@ -121,11 +120,11 @@ mod tests {
             slice: SliceGrid {
                 size: Some(40),
                 roi: Some(Roi { x: 1, y: 2, width: 3, height: 4 }),
-                pixel_size: Some(PixelSize { value: 0.5, unit: "um".into() }),
+                pixel_size: Some(Length { value: 0.5, unit: "um".into() }),
             },
             steps: Steps {
-                dark_scale: Some(0.5),
                 outliers: Some(Outliers::new(5, 300.0, true)),
+                fields: FieldCorrection { dark_scale: Some(0.5) },
                 air: Some(Air::Sides(3, 4)),
                 tilt: Some(Tilt { degrees: 0.5 }),
                 phase: Some(Paganin {
@@ -133,6 +132,7 @@ mod tests {
                     unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }),
                     ..Paganin::new(20.0, 0.1, 1e-6, 100.0)
                 }),
+                logarithm: Logarithm::Always,
                 stripes: vec![Stripes::Sorting { size: 21 }],
             },
             filter: RowFilterRecipe { name: Filter::Hann, cutoff: 0.5, padding: Padding::Mirror },
@@ -214,7 +214,7 @@ mod tests {
             of::<Interpolation>(),
             of::<Mode>(),
             of::<Algorithm>(),
-            vec!["sinograms", "file", "hdf5", "middle", "sweep", "mm"],
+            vec!["sinograms", "file", "hdf5", "middle", "sweep", "mm", "never"],
         ];
         match value {
             Value::Bool(switch) => vec![json!(!switch)],

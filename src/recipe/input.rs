@@ -1,9 +1,8 @@
-//! The data, and how counts become line integrals.
+//! What the input is taken for.
 
 use crate::cli::InputArgs;
 use crate::error::{Error, Result};
-use crate::source::{Datasets, InputKind, NOTHING, hdf5};
-use crate::steps::FieldMode;
+use crate::source::{Datasets, FieldMode, InputKind, NOTHING, hdf5};
 use serde::{Deserialize, Serialize};
 
 /// Most bins that are one.
@@ -18,8 +17,6 @@ pub struct Input {
     pub datasets: Datasets,
     /// How several flats or darks become one.
     pub field_mode: FieldMode,
-    /// As it was asked for; `None` means that it is taken where there are flats.
-    pub minus_log: Option<bool>,
     /// Bins and rows of the detector that are one; everything but the axis counts these.
     pub binning: usize,
 }
@@ -30,7 +27,6 @@ impl Default for Input {
             kind: InputKind::default(),
             datasets: Datasets::default(),
             field_mode: FieldMode::default(),
-            minus_log: None,
             binning: 1,
         }
     }
@@ -61,18 +57,13 @@ impl Input {
             },
             _ => Datasets::default(),
         };
-        let minus_log = match (args.no_minus_log, args.minus_log) {
-            (true, _) => Some(false),
-            (_, true) => Some(true),
-            _ => None,
-        };
         let binning = match args.binning {
             Some(binning) if !(1..=MAX_BINNING).contains(&binning) => {
                 return Err(Error::usage(format!("--binning: {binning} is not a number of bins, 1 to {MAX_BINNING}")));
             }
             binning => binning.unwrap_or(1),
         };
-        Ok(Input { kind, datasets, field_mode: args.field_mode.unwrap_or_default(), minus_log, binning })
+        Ok(Input { kind, datasets, field_mode: args.field_mode.unwrap_or_default(), binning })
     }
 
     /// Whether a page is a sinogram.

@@ -12,23 +12,21 @@ mod quantities;
 mod run_file;
 mod scan;
 mod spans;
-mod steps;
 
 pub use conflicts::check_conflicts;
 pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
-pub use output::{PixelSize, Scaling, Values};
+pub use output::{Scaling, Values};
 pub use quantities::{parse_pair, parse_size, parse_time};
 pub use run_file::{FACTS, merge, run_file};
 pub use scan::{AngleSource, Center, MAX_ANGLE, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
-pub use steps::parse_steps;
 
-use crate::cli::{ReconstructArgs, Text};
+use crate::cli::{InputArgs, ReconstructArgs, StepArgs, Text};
 use crate::error::{Error, Result};
 use crate::kernel::{Algorithm, Interpolation, Mode, Padding, SLICE_MODES};
 use crate::spectrum::Filter;
-use crate::steps::Steps;
+use crate::steps::{StepFlags, Steps};
 use serde::{Deserialize, Serialize};
 
 /// Everything that decides the bytes of slices, as a person asked for it.
@@ -38,7 +36,7 @@ pub struct Recipe {
     pub input: Input,
     pub scan: ScanRecipe,
     pub slice: SliceGrid,
-    /// What is done to the data before the filter, beside fields and -log.
+    /// What is done to the data before the filter.
     pub steps: Steps,
     pub filter: RowFilterRecipe,
     pub kernel: KernelChoice,
@@ -95,7 +93,7 @@ impl Recipe {
         let slice = SliceGrid::new(args, input.binning)?;
         let scan = ScanRecipe { extended_field: args.extended_field, ..ScanRecipe::new(&args.scan, input.kind)? };
         let recipe = Recipe {
-            steps: parse_steps(&args.steps, &args.input, slice.pixel_size.as_ref())?,
+            steps: steps(&args.input, &args.steps, &slice)?,
             scan: ScanRecipe {
                 weights: args.angle_weights.unwrap_or_default(),
                 center: args.center.as_ref().map_or(Ok(Center::default()), |text| Center::parse(&text.0))?,
@@ -124,6 +122,14 @@ impl Recipe {
     pub fn unit(&self) -> String {
         self.slice.unit()
     }
+}
+
+/// What is done to the data before the filter.
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
+pub fn steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result<Steps> {
+    Steps::parse(&StepFlags { input, steps, pixel_size: slice.pixel_size.as_ref() })
 }
 
 impl RowFilterRecipe {

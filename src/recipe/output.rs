@@ -1,12 +1,11 @@
 //! What becomes of a slice's values when it is written.
 
-use super::quantities::{UNITS, parse_pair};
+use super::quantities::parse_pair;
 use super::text;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
 use crate::sink::Dtype;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Sample type, scaling to integers, and the mask.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,14 +26,6 @@ pub enum Scaling {
     Fixed { low: f32, high: f32 },
     /// Percentiles of sampled slices.
     Percentile { low: f64, high: f64 },
-}
-
-/// A pixel's size: a number and the unit it is in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PixelSize {
-    pub value: f64,
-    pub unit: String,
 }
 
 impl Values {
@@ -60,23 +51,5 @@ impl Values {
             return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
         }
         Ok(Values { dtype, scaling: Some(scaling).filter(|_| dtype.is_integer()), mask: args.mask })
-    }
-}
-
-/// As `--pixel-size` takes it.
-impl fmt::Display for PixelSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.value)?;
-        match UNITS.iter().any(|(unit, _)| *unit == self.unit) {
-            true => f.write_str(&self.unit),
-            false => Ok(()),
-        }
-    }
-}
-
-impl PixelSize {
-    /// The size in metres, if its unit was given.
-    pub fn metres(&self) -> Option<f64> {
-        UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)
     }
 }

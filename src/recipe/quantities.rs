@@ -1,13 +1,8 @@
 //! Numbers with units, as flags take them.
 
-use super::PixelSize;
 use super::scan::MAX_ANGLE;
 use crate::error::{Error, Result};
 use std::time::Duration;
-
-/// Units of length, and how many metres they are.
-pub(super) const UNITS: [(&str, f64); 6] =
-    [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
 
 /// Longest time that a flag takes.
 const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -49,26 +44,6 @@ pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     match parts.as_deref() {
         Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
         _ => Err(Error::usage(format!("{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"))),
-    }
-}
-
-/// A length above 0 with its unit.
-pub(super) fn parse_length(text: &str, flag: &str) -> Result<PixelSize> {
-    let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit.trim() {
-        "" => "length unit".to_owned(),
-        unit if UNITS.iter().any(|(name, _)| *name == unit) => unit.to_owned(),
-        other => {
-            return Err(Error::usage(format!("{flag}: unknown unit `{other}`; use nm, um, mm, cm or m")));
-        }
-    };
-    match number.trim().parse::<f64>() {
-        // slices are multiplied by the reciprocal of a pixel
-        Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(PixelSize { value, unit }),
-        _ => Err(Error::usage(format!(
-            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
-        ))),
     }
 }
 

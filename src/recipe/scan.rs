@@ -1,12 +1,13 @@
 //! The scan: angles, projections and axis; and the grid of pixels of a slice.
 
-use super::quantities::{degrees, parse_length};
-use super::{PixelSize, Ranges, Span, text};
+use super::quantities::degrees;
+use super::{Ranges, Span, text};
 use crate::center::Method;
 use crate::cli::{ReconstructArgs, ScanArgs};
 use crate::error::{Error, Result};
 use crate::geometry::{AngleWeights, Roi};
 use crate::source::InputKind;
+use crate::units::{Length, parse_length};
 use serde::{Deserialize, Serialize};
 
 /// Largest angle in degrees, either way; cosines of larger ones say little.
@@ -113,7 +114,7 @@ pub struct SliceGrid {
     pub size: Option<usize>,
     pub roi: Option<Roi>,
     /// Of a pixel of the slices.
-    pub pixel_size: Option<PixelSize>,
+    pub pixel_size: Option<Length>,
 }
 
 impl SliceGrid {
@@ -133,7 +134,7 @@ impl SliceGrid {
     /// With pixels of the size that `--pixel-size` says of the detector's, of which `binning` are one.
     pub fn of_pixels(size: Option<&str>, binning: usize) -> Result<SliceGrid> {
         let size = size.map(|text| parse_length(text, "--pixel-size")).transpose()?;
-        let pixel_size = size.map(|size| PixelSize { value: size.value * binning as f64, ..size });
+        let pixel_size = size.map(|size| Length { value: size.value * binning as f64, ..size });
         Ok(SliceGrid { pixel_size, ..SliceGrid::default() })
     }
 

@@ -1,9 +1,9 @@
-use super::quantities::parse_length;
 use super::*;
 use crate::center::Method;
 use crate::cli::{InputArgs, ScanArgs, StepArgs};
 use crate::job::Job;
 use crate::steps::{Air, Outliers, Stripes, Unsharp};
+use crate::units::{Length, parse_length};
 
 fn args() -> ReconstructArgs {
     ReconstructArgs { input: sinograms(), output: Some("r".into()), ..Default::default() }
@@ -87,8 +87,8 @@ fn wrong_values_name_their_flag() {
 #[test]
 fn lengths_have_units() {
     let parse = |text| parse_length(text, "--pixel-size");
-    assert_eq!(parse("0.65um").unwrap(), PixelSize { value: 0.65, unit: "um".into() });
-    assert_eq!(parse("1e-3 mm").unwrap(), PixelSize { value: 1e-3, unit: "mm".into() });
+    assert_eq!(parse("0.65um").unwrap(), Length { value: 0.65, unit: "um".into() });
+    assert_eq!(parse("1e-3 mm").unwrap(), Length { value: 1e-3, unit: "mm".into() });
     assert_eq!(parse("2").unwrap().value, 2.0);
     assert_eq!((parse("5cm").unwrap().metres(), parse("2").unwrap().metres()), (Some(0.05), None));
 }
@@ -128,7 +128,7 @@ fn steps_are_read() {
         ..paganin()
     };
     let steps = Job::new(&prepared(steps)).unwrap().recipe.steps;
-    assert_eq!(steps.dark_scale, Some(0.5));
+    assert_eq!(steps.fields.dark_scale, Some(0.5));
     assert_eq!(steps.air, Some(Air::Sides(10, 0)));
     assert_eq!(steps.outliers, Some(Outliers::new(5, 300.0, true)));
     assert_eq!(

@@ -22,9 +22,11 @@ pub use writer::{Present, SliceWriter};
 use crate::error::Result;
 use std::path::PathBuf;
 
-/// The formats of `--output`, which know theirs by the form of the text; the first that does takes it.
-const FORMATS: [fn(&str) -> Result<Option<Target>>; 3] =
-    [separate::parse_pattern, multipage::parse_single, separate::parse_directory];
+/// Reads `--output` if its text has the form of a format.
+type Parse = fn(&str) -> Result<Option<Target>>;
+
+/// The formats of `--output`; the first that knows the form takes it.
+const FORMATS: [Parse; 3] = [separate::parse_pattern, multipage::parse_single, separate::parse_directory];
 
 /// Takes the slices of a run.
 pub trait Sink: Send {

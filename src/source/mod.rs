@@ -17,7 +17,7 @@ mod watch;
 pub use binning::Binning;
 pub use convert::SampleType;
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
-pub use open::{Datasets, InputKind, OpenRequest, StackPaths, Stacks, open};
+pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;
 pub use stack::Stack;
 pub use watch::{Watch, wait};

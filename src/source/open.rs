@@ -3,6 +3,7 @@
 use super::{Binning, Hdf5Input, Stack, hdf5};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The data and their fields.
 #[derive(Debug)]
@@ -38,6 +39,18 @@ pub enum InputKind {
     Projections,
     /// One projection a frame of an HDF5 file, with angles, and fields where there are no files of them.
     Hdf5,
+}
+
+/// How several frames of a field become one.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum FieldMode {
+    #[default]
+    Mean,
+    Median,
 }
 
 /// Paths of datasets in an HDF5 file; what is not given is looked for, and [`NOTHING`](super::NOTHING) is left out.

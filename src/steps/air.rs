@@ -1,7 +1,9 @@
 //! The beam's changes from projection to projection: transmissions are divided by those of an air region.
 
+use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -25,11 +27,24 @@ impl fmt::Display for Air {
 }
 
 impl Air {
+    fn parse(text: &str, projections: bool) -> Result<Air> {
+        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match parts.as_deref() {
+            Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
+            Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
+                true => Ok(Air::Region(Roi { x, y, width, height })),
+                false => Err(Error::usage(
+                    "--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5",
+                )),
+            },
+            _ => Err(Error::usage(format!(
+                "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
+            ))),
+        }
+    }
+
     /// Whether projections of `bins` x `rows` hold it.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] when they do not.
-    pub fn check(&self, bins: usize, rows: usize) -> Result<()> {
+    fn check(&self, bins: usize, rows: usize) -> Result<()> {
         let (fits, what) = match *self {
             Air::Sides(left, right) => (left.saturating_add(right) <= bins, format!("{left} and {right} bins")),
             Air::Region(Roi { x, y, width, height }) => (
@@ -44,9 +59,87 @@ impl Air {
     }
 }
 
+impl Step for Option<Air> {
+    fn flag(&self) -> &'static str {
+        "normalize-air"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let Some(text) = &args.steps.normalize_air else { return Ok(None) };
+        let input = &args.input;
+        let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
+        // what an HDF5 file has is not known yet
+        if !transmissions && input.hdf5.is_none() {
+            return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
+        }
+        Air::parse(&text.0, input.sinograms.is_none()).map(Some)
+    }
+
+    fn value(&self) -> Option<String> {
+        self.map(|air| air.to_string())
+    }
+
+    fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
+        let Some(air) = *self else { return Ok(None) };
+        let projections = &data.stacks.data;
+        if data.stacks.flats.is_none() && !data.minus_log {
+            return Err(Error::usage("--normalize-air: divides transmissions; it needs flat fields or --minus-log"));
+        }
+        air.check(projections.width(), projections.height())?;
+        let step: Box<dyn RowStep> = match air {
+            Air::Sides(left, right) => Box::new(AirSides { left, right }),
+            Air::Region(region) => Box::new(AirLevels(levels(region, data, before)?)),
+        };
+        Ok(Some(Ready::Rows(step)))
+    }
+}
+
+/// Mean transmission of a region in every projection; 1 without light there, so that the projection stays as it is.
+fn levels(region: Roi, data: &Data, before: &RowSteps) -> Result<Vec<f64>> {
+    let projections = &data.stacks.data;
+    let (bins, height) = (projections.width(), projections.height());
+    let wanted = region.y..region.y + region.height;
+    let read = widened(&wanted, before.halo(), height);
+    let level = |p: usize| -> Result<f64> {
+        let mut rows = vec![0f32; read.len() * bins];
+        projections.read_rows(p, read.clone(), &mut rows)?;
+        let band = Band::new(&mut rows, height, read.clone(), wanted.clone());
+        let mut band = Band { projection: p, projections: projections.len(), ..band };
+        before.apply(&mut band, &mut Counts::default());
+        let mut values = Vec::with_capacity(region.width * region.height);
+        for (_, line) in band.lines() {
+            values.extend_from_slice(&line[region.x..region.x + region.width]);
+        }
+        Ok(mean(&values).filter(|level| *level > 0.0).unwrap_or(1.0))
+    };
+    (0..projections.len()).into_par_iter().map(level).collect()
+}
+
+/// [`Air::Sides`] made ready.
+struct AirSides {
+    left: usize,
+    right: usize,
+}
+
+impl RowStep for AirSides {
+    fn apply(&self, band: &mut Band, _: &mut Counts) {
+        band.lines().for_each(|(_, line)| normalize_sides(line, self.left, self.right));
+    }
+}
+
+/// [`Air::Region`] made ready: the level of every projection.
+struct AirLevels(Vec<f64>);
+
+impl RowStep for AirLevels {
+    fn apply(&self, band: &mut Band, _: &mut Counts) {
+        let level = self.0.get(band.projection).copied().unwrap_or(1.0) as f32;
+        band.lines().for_each(|(_, line)| line.iter_mut().for_each(|value| *value /= level));
+    }
+}
+
 /// Divides a row of transmissions by the line through the means of its `left` and `right` outermost bins, each at the
 /// middle of its bins; by one mean where the other side has no bins. A row without light there stays as it is.
-pub(super) fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
+fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
     let bins = row.len();
     let level = |values: &[f32]| mean(values).filter(|level| *level > 0.0);
     let (start, end) = match (left, right) {
@@ -68,7 +161,7 @@ pub(super) fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
 }
 
 /// The mean, of some finite values.
-pub(super) fn mean(values: &[f32]) -> Option<f64> {
+fn mean(values: &[f32]) -> Option<f64> {
     let sum = values.iter().map(|v| f64::from(*v)).sum::<f64>();
     Some(sum / values.len() as f64).filter(|mean| mean.is_finite())
 }

@@ -1,225 +1,196 @@
 //! What is done to the data before reconstruction, on the host, while it is read.
 //!
-//! Rows of a projection go through these steps, each only if it is asked for:
-//!
-//! 1. [`Outliers`]: zingers and hot pixels, on counts; also out of the fields' frames.
-//! 2. [`Fields`]: counts become transmissions.
-//! 3. [`Air`]: the beam's changes from projection to projection.
-//! 4. [`Tilt`]: the detector's turn about the beam.
-//! 5. [`Paganin`]: the phase filter, on transmissions.
-//! 6. -log.
-//!
-//! Then the sinogram: 7. [`Stripes`], in the order given. [`Preparation`] is all of it, ready to be called by a reader.
+//! A step is a type with the trait [`Step`] in a file of its own, and a line in the list below. Steps on rows of projections
+//! get them with as many rows around as all steps from there on need; then come steps on sinograms. [`Preparation`] is all
+//! of it, ready to be called by a reader.
 
 mod air;
+mod counts;
 mod defects;
 mod fields;
+mod logarithm;
 mod outliers;
 mod phase;
+mod step;
 pub mod stripes;
 mod tilt;
 
 pub use air::Air;
-pub use fields::{Clamped, ClampedCounts, Combine, Correction, FieldMode, Fields, SMALLEST_TRANSMISSION};
-pub use outliers::{LARGEST as LARGEST_NEIGHBOURHOOD, Outliers};
-pub use phase::{Paganin, PaganinFilter, Unsharp};
+pub use counts::{ClampedCounts, Counts, Repairs};
+pub use fields::FieldCorrection;
+pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
+pub use outliers::Outliers;
+pub use phase::{Paganin, Unsharp};
+pub use step::{Band, Data, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::error::{Error, Result};
-use crate::recipe::Recipe;
-use crate::source::{Stack, Stacks};
+use crate::error::Result;
+use crate::source::Stacks;
 use defects::Defects;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use step::check_projections;
 
-/// The steps beside fields and -log, as they were asked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Steps {
-    /// Factor on the dark field.
-    pub dark_scale: Option<f32>,
-    pub outliers: Option<Outliers>,
-    pub air: Option<Air>,
-    pub tilt: Option<Tilt>,
-    pub phase: Option<Paganin>,
-    /// One after the other.
-    pub stripes: Vec<Stripes>,
+/// Declares [`Steps`] from the list of steps.
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident: $step:ty,)*) => {
+        /// The steps as they were asked for, in the order in which they are done.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct Steps {
+            $($(#[$doc])* pub $name: $step,)*
+        }
+
+        impl Steps {
+            /// Reads them from their flags.
+            ///
+            /// # Errors
+            /// [`Error::Usage`](crate::error::Error::Usage) for what makes no sense.
+            pub fn parse(args: &StepFlags) -> Result<Steps> {
+                Ok(Steps { $($name: Step::parse(args)?,)* })
+            }
+
+            fn all(&self) -> Vec<&dyn Step> {
+                vec![$(&self.$name,)*]
+            }
+        }
+    };
 }
+
+steps! {
+    /// Zingers and hot pixels, on counts; also out of the fields' frames.
+    outliers: Option<Outliers>,
+    /// Counts become transmissions.
+    fields: FieldCorrection,
+    /// The beam's changes from projection to projection.
+    air: Option<Air>,
+    /// The detector's turn about the beam.
+    tilt: Option<Tilt>,
+    /// The phase filter, on transmissions.
+    phase: Option<Paganin>,
+    /// -log.
+    logarithm: Logarithm,
+    /// Stripes of sinograms, one method after the other.
+    stripes: Vec<Stripes>,
+}
+
+/// Least and most rows of a block: few are mostly borders, many are much memory.
+const LEAST_BLOCK: usize = 16;
+const MOST_BLOCK: usize = 128;
 
 impl Steps {
     /// Flags and values of the steps that were asked for, without dashes, in the order in which they are done.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
-        let stripes: Vec<String> = self.stripes.iter().map(Stripes::to_string).collect();
-        [
-            ("dark-scale", self.dark_scale.map(|scale| scale.to_string())),
-            ("remove-outliers", self.outliers.as_ref().map(Outliers::to_string)),
-            ("normalize-air", self.air.map(|air| air.to_string())),
-            ("tilt", self.tilt.map(|tilt| tilt.degrees.to_string())),
-            ("phase", self.phase.map(|phase| phase.to_string())),
-            ("stripes", Some(stripes.join(",")).filter(|text| !text.is_empty())),
-        ]
-        .into_iter()
-        .filter_map(|(flag, value)| Some((flag, value?)))
-        .collect()
+        self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
+    }
+
+    /// Rows of projections, of `bins` x `height`, that are corrected together, if some step wants blocks.
+    fn block(&self, bins: usize, height: usize) -> Option<usize> {
+        let steps = self.all();
+        let blocks = steps.iter().filter(|step| step.in_blocks());
+        let halo: usize = blocks.map(|step| step.halo(bins, height)).sum();
+        (halo > 0).then(|| halo.clamp(LEAST_BLOCK, MOST_BLOCK))
     }
 }
 
-/// What the data needed, or could not be mended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Repairs {
-    pub clamped: ClampedCounts,
-    /// All values that were corrected, replaced or not.
-    pub values: u64,
-    /// Rows of whose values more than 1 % were replaced, ascending.
-    pub spoilt_rows: Vec<usize>,
-    /// Row and bin of values that were replaced in most projections, ascending.
-    pub failing_bins: Vec<(usize, usize)>,
-    /// Pixels that were outliers, replaced.
-    pub outliers: u64,
-    /// Counts that are the largest number of their sample type, taken as they are.
-    pub saturated: u64,
-    /// The same of the mean or median flat field.
-    pub saturated_flats: u64,
-    /// Projections with a row without any light, ascending.
-    pub unlit: Vec<usize>,
+/// Which data are corrected.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Pages are sinograms: a row of one is a projection.
+    pub sinograms: bool,
+    /// Fields are medians of their frames instead of means.
+    pub median: bool,
+    /// Numbers of the projections, ascending.
+    pub used: &'a [usize],
+    /// Whole projections are wanted at once, instead of [`Preparation::block`] rows.
+    pub whole: bool,
 }
 
-/// [`Steps`], fields and -log made ready for data of one size.
+/// [`Steps`] made ready for data of one size.
 pub struct Preparation {
-    pub correction: Correction,
-    steps: Steps,
-    /// Where the fields are from, and how many frames they have.
-    fields: Vec<(&'static str, String)>,
-    binning: usize,
-    values: AtomicU64,
-    defects: Defects,
-    outliers: AtomicU64,
-    saturated: AtomicU64,
-    unlit: Mutex<BTreeSet<usize>>,
+    rows: RowSteps,
+    sinograms: Vec<Box<dyn SinogramStep>>,
+    block: Option<usize>,
+    has_fields: bool,
+    minus_log: bool,
+    /// Of the files of the fields.
+    fingerprint: String,
+    description: Vec<(&'static str, String)>,
     /// The largest count that files can hold.
     saturation: Option<f32>,
-    phase: Option<PaganinFilter>,
-    /// Transmission of the air region of every projection.
-    air: Vec<f64>,
+    defects: Defects,
     bins: usize,
     /// Rows of a projection.
     height: usize,
 }
 
 impl Preparation {
-    /// All that a run asks for: reads the fields, and the air region of all projections. `stacks` are the run's input, of
-    /// which the projections of the numbers `used` are wanted, at most `most_rows` rows of one at once.
+    /// Reads the fields, and what else steps need of the data.
     ///
     /// # Errors
-    /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections, or
-    /// the input lacks fields that a step needs.
-    pub fn open(recipe: &Recipe, stacks: &Stacks, used: &[usize], most_rows: usize) -> Result<Preparation> {
-        let steps = recipe.steps.clone();
-        let data = &stacks.data;
-        if steps.dark_scale.is_some() && stacks.darks.is_none() {
-            return Err(Error::usage("--dark-scale: there are no dark fields to scale"));
-        }
-        let fields = match &stacks.flats {
-            Some(flats) => {
-                let how =
-                    Combine { median: recipe.input.field_mode == FieldMode::Median, outliers: steps.outliers.clone() };
-                let fields = Fields::read(flats, stacks.flats2.as_ref(), stacks.darks.as_ref(), how, data)?;
-                Some(fields.with_dark_scale(steps.dark_scale.unwrap_or(1.0)))
+    /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when a step does not fit the data.
+    pub fn open(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
+        let projections = &stacks.data;
+        let (bins, height) = (projections.width(), projections.height());
+        let has_fields = stacks.flats.is_some();
+        let minus_log = steps.logarithm.is_taken(has_fields);
+        let block = steps.block(bins, height);
+        let most_rows = if scope.whole { height } else { block.unwrap_or(1) };
+        let data = Data { stacks, median: scope.median, minus_log, most_rows };
+        let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
+        for step in steps.all() {
+            match step.ready(&data, &rows)? {
+                Some(Ready::Rows(ready)) => rows.push(ready, step.halo(bins, height)),
+                Some(Ready::Sinogram(ready)) => sinograms.push(ready),
+                None => {}
             }
-            None => None,
-        };
-        let minus_log = recipe.input.minus_log.unwrap_or(fields.is_some());
-        if steps.air.is_some() && fields.is_none() && !minus_log {
-            return Err(Error::usage("--normalize-air: divides transmissions; it needs flat fields or --minus-log"));
         }
-        let correction = Correction { fields, minus_log, clamped: Clamped::default() };
-        let mut preparation = Preparation::new(correction, steps, data.width(), data.height(), most_rows);
-        preparation.fields = fields_of(stacks, recipe.input.field_mode);
-        preparation.binning = recipe.input.binning;
-        // a row is a slice
-        let rows = if recipe.input.is_sinograms() { data.len() } else { data.height() };
-        preparation.defects = Defects::new(used, rows, data.width());
-        // what comes without fields may be scaled to fill its type
-        preparation.saturation = preparation.correction.fields.as_ref().and_then(|_| data.sample().largest());
-        preparation.measure_air(data)?;
-        Ok(preparation)
-    }
-
-    /// For projections of `height` rows of `bins`, of which at most `most_rows` are wanted at once.
-    pub fn new(correction: Correction, steps: Steps, bins: usize, height: usize, most_rows: usize) -> Preparation {
-        let phase = steps.phase.map(|paganin| PaganinFilter::new(&paganin, most_rows, bins));
-        Preparation {
-            correction,
-            steps,
-            fields: Vec::new(),
-            binning: 1,
-            values: AtomicU64::default(),
-            defects: Defects::default(),
-            outliers: AtomicU64::default(),
-            saturated: AtomicU64::default(),
-            unlit: Mutex::default(),
-            saturation: None,
-            phase,
-            air: Vec::new(),
+        let fields = [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().filter(|_| has_fields);
+        Ok(Preparation {
+            rows,
+            sinograms,
+            block,
+            has_fields,
+            minus_log,
+            fingerprint: fields.map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint())).collect(),
+            description: describe(steps, &data),
+            // what comes without fields may be scaled to fill its type
+            saturation: projections.sample().largest().filter(|_| has_fields),
+            defects: Defects::new(scope.used, bins),
             bins,
             height,
-        }
+        })
     }
 
-    /// Reads the air region of all projections, if there is one. Needed before [`projection`](Self::projection).
-    ///
-    /// # Errors
-    /// [`Error::Usage`](crate::error::Error::Usage) when the air does not fit the projections, and those of reading.
-    pub fn measure_air(&mut self, projections: &Stack) -> Result<()> {
-        let Some(air) = self.steps.air else { return Ok(()) };
-        air.check(self.bins, projections.height())?;
-        if let Air::Region(roi) = air {
-            let wanted = roi.y..roi.y + roi.height;
-            let read = widened(&wanted, self.outlier_halo(), projections.height());
-            let region = |p: usize| -> Result<f64> {
-                let mut rows = vec![0f32; read.len() * self.bins];
-                projections.read_rows(p, read.clone(), &mut rows)?;
-                let keep = wanted.start - read.start..wanted.end - read.start;
-                if let Some(outliers) = &self.steps.outliers {
-                    outliers.apply(&mut rows, self.bins, keep.clone(), &(0..0));
-                }
-                let mut values = Vec::with_capacity(roi.width * roi.height);
-                for (row, line) in wanted.clone().zip(rows.chunks_mut(self.bins).skip(keep.start)) {
-                    self.correction.transmission(line, row, p, projections.len());
-                    values.extend_from_slice(&line[roi.x..roi.x + roi.width]);
-                }
-                // without light there the projection stays as it is
-                Ok(air::mean(&values).filter(|level| *level > 0.0).unwrap_or(1.0))
-            };
-            self.air = (0..projections.len()).into_par_iter().map(region).collect::<Result<_>>()?;
-        }
-        Ok(())
+    /// Whether flat fields are taken out.
+    pub fn has_fields(&self) -> bool {
+        self.has_fields
+    }
+
+    /// Whether -log is taken.
+    pub fn minus_log(&self) -> bool {
+        self.minus_log
+    }
+
+    /// What tells the files of the fields from others without reading them; empty without fields.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Rows of projections that are to be corrected together, in blocks that begin at multiples of it, whatever is read at
+    /// once: a slice must not depend on that.
+    pub fn block(&self) -> Option<usize> {
+        self.block
     }
 
     /// Rows of a projection above and below those wanted that must be read, too, unless it ends before; see [`widened`].
     pub fn halo(&self) -> usize {
-        self.outlier_halo() + self.tilt_halo() + self.phase_halo()
-    }
-
-    fn tilt_halo(&self) -> usize {
-        self.steps.tilt.map_or(0, |tilt| tilt.halo(self.bins, self.height))
-    }
-
-    fn phase_halo(&self) -> usize {
-        self.phase.as_ref().map_or(0, PaganinFilter::halo)
-    }
-
-    fn outlier_halo(&self) -> usize {
-        self.steps.outliers.as_ref().map_or(0, Outliers::halo)
+        self.rows.halo()
     }
 
     /// Corrects rows of projection number `projection` of `projections` in place. `values` holds its rows `read`,
     /// `[row][bin]`; of these only `wanted` are of use afterwards. They are finite; what had to be replaced in them is
-    /// counted.
+    /// returned.
     ///
     /// Projections may be corrected side by side.
     pub fn projection(
@@ -229,172 +200,79 @@ impl Preparation {
         wanted: Range<usize>,
         projection: usize,
         projections: usize,
-    ) {
-        let bins = self.bins;
-        let within = |rows: &Range<usize>| rows.start - read.start..rows.end - read.start;
-        // what a step needs of the one before
-        let before = |rows: &Range<usize>, halo: usize| {
-            let rows = widened(rows, halo, read.end);
-            rows.start.max(read.start)..rows.end
-        };
-        let upright = before(&wanted, self.phase_halo());
-        let needed = before(&upright, self.tilt_halo());
+    ) -> Counts {
+        let mut counts = Counts { values: (wanted.len() * self.bins) as u64, ..Counts::default() };
+        let band = Band::new(values, self.height, read, wanted.clone());
+        let mut band = Band { projection, projections, watched: self.defects.watches(projection), ..band };
         if let Some(saturation) = self.saturation {
-            let rows = within(&wanted);
-            let counts = &values[rows.start * bins..rows.end * bins];
-            let saturated = counts.iter().filter(|&&count| count >= saturation).count();
-            if saturated > 0 {
-                self.saturated.fetch_add(saturated as u64, Relaxed);
-            }
+            let saturated = band.values_of(&wanted).iter().filter(|&&count| count >= saturation).count();
+            counts.saturated = saturated as u64;
         }
-        if let Some(outliers) = &self.steps.outliers {
-            let count = outliers.apply(values, bins, within(&needed), &within(&wanted));
-            self.outliers.fetch_add(count, Relaxed);
-        }
-        let mut counts = ClampedCounts::default();
-        let watched = self.defects.watches(projection);
-        let mut before = Vec::new();
-        let rows = within(&needed);
-        for (row, line) in needed.clone().zip(values[rows.start * bins..rows.end * bins].chunks_mut(bins)) {
-            if watched {
-                before.clear();
-                before.extend_from_slice(line);
-            }
-            let replaced = self.correction.transmission(line, row, projection, projections);
-            if wanted.contains(&row) {
-                counts += replaced;
-                self.defects.add(row, replaced.total());
-                if self.correction.minus_log && line.iter().all(|value| *value <= 0.0) {
-                    self.unlit.lock().unwrap_or_else(PoisonError::into_inner).insert(projection);
-                }
-                if watched && (replaced.total() > 0 || self.correction.without_logarithm(line)) {
-                    let place = (row, projection, projections);
-                    self.defects.add_bins(row, bins, |bin| self.correction.replaces(before[bin], bin, place));
-                }
-            }
-            match self.steps.air {
-                Some(Air::Sides(left, right)) => air::normalize_sides(line, left, right),
-                Some(Air::Region(_)) => {
-                    let level = self.air.get(projection).copied().unwrap_or(1.0) as f32;
-                    line.iter_mut().for_each(|value| *value /= level);
-                }
-                None => {}
-            }
-        }
-        let rows_upright = within(&upright);
-        let upright_values = rows_upright.start * bins..rows_upright.end * bins;
-        if let Some(tilt) = self.steps.tilt {
-            let mut turned = vec![0f32; upright_values.len()];
-            let tilted = &values[rows.start * bins..rows.end * bins];
-            tilt.apply(tilted, bins, self.height, &needed, &upright, &mut turned);
-            values[upright_values.clone()].copy_from_slice(&turned);
-        }
-        if let Some(phase) = &self.phase {
-            phase.apply(&mut values[upright_values], upright, wanted.clone());
-        }
-        let rows = within(&wanted);
-        for (row, line) in wanted.zip(values[rows.start * bins..rows.end * bins].chunks_mut(bins)) {
-            let non_positive = self.correction.logarithm(line);
-            self.defects.add(row, non_positive);
-            counts.non_positive += non_positive;
-        }
-        self.correction.count(counts);
-        self.values.fetch_add((rows.len() * bins) as u64, Relaxed);
+        self.rows.apply(&mut band, &mut counts);
+        counts
     }
 
-    /// The fields, -log, and all steps in the order in which they are done, for people.
-    pub fn describe(&self) -> Vec<(&'static str, String)> {
-        let has_fields = self.correction.fields.is_some();
-        let mut lines = self.fields.clone();
-        if !has_fields {
-            lines.push(("flats", "none".to_owned()));
-        } else if !lines.iter().any(|(name, _)| *name == "darks") {
-            lines.push(("darks", "none, the dark level is 0".to_owned()));
-        }
-        lines.push(("-log", if self.correction.minus_log { "on" } else { "off" }.to_owned()));
-        let mut steps = Vec::new();
-        if self.binning > 1 {
-            steps.push(format!("binning {}", self.binning));
-        }
-        let flags = self.steps.flags();
-        let take = |names: &[&str]| {
-            let named = flags.iter().filter(|(flag, _)| names.contains(flag));
-            named.map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>()
-        };
-        steps.extend(take(&["remove-outliers"]));
-        if has_fields {
-            let scaled = self.steps.dark_scale.map(|scale| format!(" (darks times {scale})")).unwrap_or_default();
-            steps.push(format!("flat and dark fields{scaled}"));
-        }
-        steps.extend(take(&["normalize-air", "tilt", "phase"]));
-        if self.correction.minus_log {
-            steps.push("-log".to_owned());
-        }
-        steps.extend(take(&["stripes"]));
-        lines.push(("steps", if steps.is_empty() { "none".to_owned() } else { steps.join("; ") }));
-        lines
-    }
-
-    /// What there was to repair so far.
-    pub fn repairs(&self) -> Repairs {
-        Repairs {
-            clamped: self.correction.clamped.counts(),
-            values: self.values.load(Relaxed),
-            spoilt_rows: self.defects.spoilt_rows(),
-            failing_bins: self.defects.failing_bins(),
-            outliers: self.outliers.load(Relaxed),
-            saturated: self.saturated.load(Relaxed),
-            saturated_flats: match (&self.correction.fields, self.saturation) {
-                (Some(fields), Some(largest)) => fields.brighter(largest),
-                _ => 0,
-            },
-            unlit: self.unlit.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
-        }
-    }
-
-    /// Starts counting again.
-    pub fn reset(&self) {
-        self.correction.clamped.reset();
-        self.values.store(0, Relaxed);
-        self.defects.reset();
-        self.outliers.store(0, Relaxed);
-        self.saturated.store(0, Relaxed);
-        self.unlit.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// Takes stripes out of a sinogram `[projection][bin]` of corrected rows in place.
+    /// Does the steps on a sinogram `[projection][bin]` of corrected rows in place; what had to be replaced is returned.
     ///
     /// Sinograms may be taken side by side; each needs [`memory`](Self::memory).
-    pub fn sinogram(&self, values: &mut [f32]) {
-        for stripes in &self.steps.stripes {
-            stripes.remove(values, values.len() / self.bins, self.bins);
-        }
+    pub fn sinogram(&self, values: &mut [f32]) -> Counts {
+        let mut counts = Counts::default();
+        self.sinograms.iter().for_each(|step| step.apply(values, self.bins, &mut counts));
+        counts
     }
 
     /// Bytes that [`sinogram`](Self::sinogram) needs beside a sinogram of so many projections, about.
     pub fn memory(&self, projections: usize) -> usize {
-        self.steps.stripes.iter().map(|s| s.memory(projections, self.bins)).max().unwrap_or(0)
+        self.sinograms.iter().map(|step| step.memory(projections, self.bins)).max().unwrap_or(0)
+    }
+
+    /// The fields, -log, and all steps in the order in which they are done, for people.
+    pub fn describe(&self) -> Vec<(&'static str, String)> {
+        self.description.clone()
+    }
+
+    /// What the data needed that have these counts.
+    pub fn repairs(&self, counts: &Counts) -> Repairs {
+        let mut repairs = Repairs {
+            clamped: counts.clamped,
+            values: counts.values,
+            spoilt_rows: self.defects.spoilt_rows(&counts.defects),
+            failing_bins: self.defects.failing_bins(&counts.defects),
+            outliers: counts.outliers,
+            saturated: counts.saturated,
+            saturated_flats: 0,
+            unlit: counts.unlit.iter().copied().collect(),
+        };
+        self.rows.found(&mut repairs);
+        repairs
     }
 }
 
-/// Where the fields of a correction are from, and how many frames they have.
-fn fields_of(stacks: &Stacks, mode: FieldMode) -> Vec<(&'static str, String)> {
-    if stacks.flats.is_none() {
-        return Vec::new();
+fn describe(steps: &Steps, data: &Data) -> Vec<(&'static str, String)> {
+    let Data { stacks, minus_log, .. } = data;
+    let how = if data.median { "median" } else { "mean" };
+    let mut lines = Vec::new();
+    if stacks.flats.is_some() {
+        let fields = [("flats", &stacks.flats), ("flats after", &stacks.flats2), ("darks", &stacks.darks)];
+        for (name, stack) in fields.into_iter().filter_map(|(name, stack)| Some((name, stack.as_ref()?))) {
+            lines.push(match stack.len() {
+                1 => (name, format!("1 frame, {}", stack.title())),
+                frames => (name, format!("{how} of {frames} frames, {}", stack.title())),
+            });
+        }
+        if stacks.darks.is_none() {
+            lines.push(("darks", "none, the dark level is 0".to_owned()));
+        }
+    } else {
+        lines.push(("flats", "none".to_owned()));
     }
-    [("flats", &stacks.flats), ("flats after", &stacks.flats2), ("darks", &stacks.darks)]
-        .into_iter()
-        .filter_map(|(name, stack)| {
-            let stack = stack.as_ref()?;
-            Some((
-                name,
-                match stack.len() {
-                    1 => format!("1 frame, {}", stack.title()),
-                    frames => format!("{mode} of {frames} frames, {}", stack.title()),
-                },
-            ))
-        })
-        .collect()
+    lines.push(("-log", if *minus_log { "on" } else { "off" }.to_owned()));
+    let binning = stacks.data.binning().by;
+    let binning = (binning > 1).then(|| format!("binning {binning}"));
+    let done = steps.all().into_iter().filter_map(|step| step.describe(data));
+    let done: Vec<String> = binning.into_iter().chain(done).collect();
+    lines.push(("steps", if done.is_empty() { "none".to_owned() } else { done.join("; ") }));
+    lines
 }
 
 /// `rows` and up to `halo` more on both sides, within `0..height`.
@@ -407,6 +285,7 @@ mod tests {
     use super::*;
     use crate::geometry::Roi;
     use crate::sink::{Dtype, Encoding, write_image};
+    use crate::source::Stack;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
     use std::path::Path;
@@ -445,22 +324,15 @@ mod tests {
         write(directory, "projections", &frames)
     }
 
-    fn preparation(directory: &Path, projections: &Stack, steps: Steps, most_rows: usize) -> Preparation {
-        let fields = |name: &str, level: f32| {
-            let path = directory.join(name);
-            if !path.exists() {
-                write(directory, name, &[vec![level; ROWS * BINS]]);
-            }
-            path.to_str().unwrap().to_owned()
-        };
-        let open = |path: String, flag: &str| Stack::open(&path, flag).unwrap();
-        let (flats, darks) = (open(fields("flats", 1100.0), "--flats"), open(fields("darks", 50.0), "--darks"));
-        let read = Fields::read(&flats, None, Some(&darks), false, projections).unwrap();
-        let correction =
-            Correction { fields: Some(read.with_dark_scale(2.0)), minus_log: true, clamped: Clamped::default() };
-        let mut preparation = Preparation::new(correction, steps, BINS, ROWS, most_rows);
-        preparation.measure_air(projections).unwrap();
-        preparation
+    /// The scan with its fields.
+    fn stacks(directory: &Path) -> Stacks {
+        let field = |name: &str, level: f32| Some(write(directory, name, &[vec![level; ROWS * BINS]]));
+        Stacks { flats: field("flats", 1100.0), darks: field("darks", 50.0), ..Stacks::of(scan(directory)) }
+    }
+
+    fn preparation(stacks: &Stacks, steps: &Steps, whole: bool) -> Preparation {
+        let used: Vec<usize> = (0..COUNT).collect();
+        Preparation::open(steps, stacks, Scope { sinograms: false, median: false, used: &used, whole }).unwrap()
     }
 
     fn steps() -> Steps {
@@ -469,26 +341,29 @@ mod tests {
             air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
             tilt: Some(Tilt { degrees: 1.2 }),
             phase: Some(Paganin { length: 1.5, unsharp: None }),
+            fields: FieldCorrection { dark_scale: Some(2.0) },
             ..Default::default()
         }
     }
 
-    fn whole(projections: &Stack, preparation: &Preparation, p: usize) -> Vec<f32> {
+    fn whole(projections: &Stack, preparation: &Preparation, p: usize) -> (Vec<f32>, Counts) {
         let mut values = vec![0f32; ROWS * BINS];
         projections.read_rows(p, 0..ROWS, &mut values).unwrap();
-        preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT);
-        values
+        let counts = preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT);
+        (values, counts)
     }
 
     #[test]
     fn counts_become_line_integrals() {
         let directory = tempfile::tempdir().unwrap();
-        let projections = scan(directory.path());
+        let stacks = stacks(directory.path());
         for air in [Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 }), Air::Sides(8, 8)] {
             let steps = Steps { phase: None, tilt: None, air: Some(air), ..steps() };
-            let preparation = preparation(directory.path(), &projections, steps, ROWS);
+            let preparation = preparation(&stacks, &steps, true);
+            let mut counts = Counts::default();
             for p in 0..COUNT {
-                let values = whole(&projections, &preparation, p);
+                let (values, replaced) = whole(&stacks.data, &preparation, p);
+                counts += replaced;
                 for (i, value) in values.iter().enumerate() {
                     let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
                     let expected = if inside { -(0.3f32.ln()) } else { 0.0 };
@@ -496,25 +371,28 @@ mod tests {
                     assert!((value - expected).abs() < 0.04, "{p}: {value} at {},{}", i % BINS, i / BINS);
                 }
             }
-            assert!(preparation.repairs().outliers > 100);
-            assert_eq!(preparation.correction.clamped.counts(), ClampedCounts::default());
+            assert!(counts.outliers > 100);
+            assert_eq!((counts.clamped, counts.values), (ClampedCounts::default(), (COUNT * ROWS * BINS) as u64));
         }
     }
 
     #[test]
     fn bands_equal_whole_projections() {
         let directory = tempfile::tempdir().unwrap();
-        let projections = scan(directory.path());
-        let all = preparation(directory.path(), &projections, steps(), ROWS);
-        let bands = preparation(directory.path(), &projections, steps(), 8);
-        let expected: Vec<Vec<f32>> = (0..COUNT).map(|p| whole(&projections, &all, p)).collect();
-        for (p, expected) in expected.iter().enumerate() {
-            for first in (0..ROWS).step_by(8) {
-                let wanted = first..(first + 8).min(ROWS);
+        let stacks = stacks(directory.path());
+        let (all, bands) = (preparation(&stacks, &steps(), true), preparation(&stacks, &steps(), false));
+        let block = bands.block().unwrap();
+        assert!(block < ROWS);
+        let mut counts = [Counts::default(), Counts::default()];
+        for p in 0..COUNT {
+            let (expected, replaced) = whole(&stacks.data, &all, p);
+            counts[0] += replaced;
+            for first in (0..ROWS).step_by(block) {
+                let wanted = first..(first + block).min(ROWS);
                 let read = widened(&wanted, bands.halo(), ROWS);
                 let mut values = vec![0f32; read.len() * BINS];
-                projections.read_rows(p, read.clone(), &mut values).unwrap();
-                bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT);
+                stacks.data.read_rows(p, read.clone(), &mut values).unwrap();
+                counts[1] += bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT);
                 let found = &values[(wanted.start - read.start) * BINS..(wanted.end - read.start) * BINS];
                 for (a, b) in found.iter().zip(&expected[wanted.start * BINS..]) {
                     assert!((a - b).abs() < 3e-5, "{a} and {b} in projection {p}, rows {wanted:?}");
@@ -522,7 +400,7 @@ mod tests {
             }
         }
         // what is read twice is counted once
-        assert_eq!(all.repairs().outliers, bands.repairs().outliers);
+        assert_eq!(counts[0], counts[1]);
     }
 
     #[test]
@@ -534,13 +412,19 @@ mod tests {
         }
         let projections = write(directory.path(), "projections", &[vec![50.0; ROWS * BINS]]);
         let flats = write(directory.path(), "flats", &[frame]);
-        let how = Combine { median: false, outliers: Some(Outliers::new(3, 100.0, false)) };
-        let fields = Fields::read(&flats, None, None, how, &projections).unwrap();
-        let correction = Correction { fields: Some(fields), minus_log: false, clamped: Clamped::default() };
-        for row in 0..ROWS {
-            let mut values = vec![50.0; BINS];
-            correction.apply(&mut values, row, 0, 1);
-            assert!(values.iter().all(|v| *v == 0.5), "row {row}");
-        }
+        let stacks = Stacks { flats: Some(flats), ..Stacks::of(projections) };
+        let outliers = Some(Outliers::new(3, 100.0, false));
+        let steps = Steps { outliers, logarithm: Logarithm::Never, ..Steps::default() };
+        let (values, counts) = whole(&stacks.data, &preparation(&stacks, &steps, true), 0);
+        assert!(values.iter().all(|v| *v == 0.5));
+        assert_eq!(counts.outliers, 0);
+    }
+
+    #[test]
+    fn steps_are_plain_data() {
+        let stripes = vec![Stripes::Sorting { size: 21 }, Stripes::Wavelet { moments: 5, level: None, sigma: 2.0 }];
+        let steps = Steps { stripes, ..steps() };
+        let text = serde_json::to_string(&steps).unwrap();
+        assert_eq!(serde_json::from_str::<Steps>(&text).unwrap(), steps);
     }
 }

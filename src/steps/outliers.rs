@@ -1,5 +1,7 @@
 //! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
 
+use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
+use crate::error::{Error, Result};
 use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,7 +10,7 @@ use std::ops::Range;
 /// Pixels that are sorted side by side.
 const LANES: usize = 16;
 /// Largest neighbourhood.
-pub const LARGEST: usize = 15;
+const LARGEST: usize = 15;
 
 /// A threshold median on detector counts.
 ///
@@ -19,8 +21,6 @@ pub struct Outliers {
     size: usize,
     threshold: f32,
     both: bool,
-    /// Pairs of places to be brought into order, one after the other, until the middle place holds the median.
-    network: Vec<(usize, usize)>,
 }
 
 /// As `--remove-outliers` takes it.
@@ -31,21 +31,83 @@ impl fmt::Display for Outliers {
 }
 
 impl Outliers {
-    /// `size` is odd, 3 to [`LARGEST`]; `threshold` is in counts.
+    /// `size` is odd, 3 to 15 pixels; `threshold` is in counts.
     pub fn new(size: usize, threshold: f32, both: bool) -> Self {
-        Outliers { size, threshold, both, network: median_network(size * size) }
+        Outliers { size, threshold, both }
     }
 
-    /// Rows above and below a row that its result depends on.
-    pub fn halo(&self) -> usize {
-        self.size / 2
+    fn parse(text: &str) -> Result<Outliers> {
+        let (numbers, both) = match text.trim().strip_suffix("both").and_then(|rest| rest.trim_end().strip_suffix(','))
+        {
+            Some(numbers) => (numbers, true),
+            None => (text, false),
+        };
+        let (size, threshold) = numbers.split_once(',').unwrap_or_default();
+        match (size.trim().parse(), threshold.trim().parse::<f32>()) {
+            (Ok(size), Ok(threshold))
+                if (3..=LARGEST).contains(&size) && size % 2 == 1 && threshold.is_finite() && threshold >= 0.0 =>
+            {
+                Ok(Outliers::new(size, threshold, both))
+            }
+            _ => Err(Error::usage(format!(
+                "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both: an odd number of pixels, 3 to \
+                 {LARGEST}, and counts from 0 on"
+            ))),
+        }
+    }
+}
+
+impl Step for Option<Outliers> {
+    fn flag(&self) -> &'static str {
+        "remove-outliers"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let Some(text) = &args.steps.remove_outliers else { return Ok(None) };
+        check_projections("remove-outliers", args)?;
+        Outliers::parse(&text.0).map(Some)
+    }
+
+    fn value(&self) -> Option<String> {
+        self.as_ref().map(Outliers::to_string)
+    }
+
+    fn halo(&self, _: usize, _: usize) -> usize {
+        self.as_ref().map_or(0, |outliers| outliers.size / 2)
+    }
+
+    fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
+        Ok(self.as_ref().map(|outliers| Ready::Rows(Box::new(OutlierFilter::new(outliers)))))
+    }
+}
+
+/// [`Outliers`] made ready.
+struct OutlierFilter {
+    size: usize,
+    threshold: f32,
+    both: bool,
+    /// Pairs of places to be brought into order, one after the other, until the middle place holds the median.
+    network: Vec<(usize, usize)>,
+}
+
+impl RowStep for OutlierFilter {
+    fn apply(&self, band: &mut Band, counts: &mut Counts) {
+        let (keep, counted) = (band.within(&band.rows), band.within(&band.wanted));
+        counts.outliers += self.replace(band.values, band.bins, keep, &counted);
+    }
+}
+
+impl OutlierFilter {
+    fn new(outliers: &Outliers) -> Self {
+        let Outliers { size, threshold, both } = *outliers;
+        OutlierFilter { size, threshold, both, network: median_network(size * size) }
     }
 
     /// Takes outliers out of the rows `keep` of `values`, `[row][pixel]` with rows of `width`; other rows stay. Returns
     /// how many pixels of the rows `counted` were replaced.
     ///
-    /// `values` either has [`halo`](Self::halo) rows more on both sides of `keep`, or ends where the frame does.
-    pub fn apply(&self, values: &mut [f32], width: usize, keep: Range<usize>, counted: &Range<usize>) -> u64 {
+    /// `values` either has `size / 2` rows more on both sides of `keep`, or ends where the frame does.
+    fn replace(&self, values: &mut [f32], width: usize, keep: Range<usize>, counted: &Range<usize>) -> u64 {
         let (reach, rows) = (self.size / 2, values.len() / width);
         // the rows that are needed, each with mirrored pixels beside it
         let stride = (width + LANES).next_multiple_of(LANES) + 2 * reach;
@@ -107,11 +169,11 @@ impl Outliers {
     }
 }
 
-/// Takes outliers out of a row, which with its neighbours begins in `padded`, where the pixels of a neighbourhood are at `offsets`; `places` is room for one; how many. Compiled a second time
-/// for newer processors, with the same results.
+/// Takes outliers out of a row, which with its neighbours begins in `padded`, where the pixels of a neighbourhood are at
+/// `offsets`; `places` is room for one; how many. Compiled a second time for newer processors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn replace(
-    outliers: &Outliers,
+    outliers: &OutlierFilter,
     row: &mut [f32],
     padded: &[f32],
     offsets: &[usize],
@@ -181,9 +243,14 @@ fn median_network(n: usize) -> Vec<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::widened;
     use super::*;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
+
+    fn filter(size: usize, threshold: f32, both: bool) -> OutlierFilter {
+        OutlierFilter::new(&Outliers::new(size, threshold, both))
+    }
 
     fn reference(frame: &[f32], width: usize, size: usize, threshold: f64, both: bool) -> Vec<f32> {
         let height = frame.len() / width;
@@ -226,7 +293,7 @@ mod tests {
             let frame: Vec<f32> = (0..width * height).map(|_| rng.random_range(0.0..100.0)).collect();
             let expected = reference(&frame, width, size, 20.0, both);
             let mut values = frame.clone();
-            let count = Outliers::new(size, 20.0, both).apply(&mut values, width, 0..height, &(0..height));
+            let count = filter(size, 20.0, both).replace(&mut values, width, 0..height, &(0..height));
             assert_eq!(values, expected, "{width}x{height}, {size}");
             assert_eq!(count as usize, frame.iter().zip(&expected).filter(|(a, b)| a != b).count());
         }
@@ -235,15 +302,15 @@ mod tests {
     #[test]
     fn rows_of_a_frame_are_those_of_the_whole() {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
-        let (width, height, outliers) = (33, 20, Outliers::new(5, 10.0, true));
+        let (width, height, outliers) = (33, 20, filter(5, 10.0, true));
         let frame: Vec<f32> = (0..width * height).map(|_| rng.random_range(0.0..100.0)).collect();
         let mut whole = frame.clone();
-        outliers.apply(&mut whole, width, 0..height, &(0..0));
+        outliers.replace(&mut whole, width, 0..height, &(0..0));
         for wanted in [0..4, 7..9, 16..20] {
-            let read = super::super::widened(&wanted, outliers.halo(), height);
+            let read = widened(&wanted, 2, height);
             let mut part = frame[read.start * width..read.end * width].to_vec();
             let keep = wanted.start - read.start..wanted.end - read.start;
-            outliers.apply(&mut part, width, keep.clone(), &keep);
+            outliers.replace(&mut part, width, keep.clone(), &keep);
             assert_eq!(part[keep.start * width..keep.end * width], whole[wanted.start * width..wanted.end * width]);
         }
     }
@@ -259,11 +326,11 @@ mod tests {
         }
         let error = |values: &[f32]| values.iter().zip(&clean).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
         let before = error(&frame);
-        let outliers = Outliers::new(3, 200.0, false);
-        outliers.apply(&mut frame, width, 0..height, &(0..0));
+        let outliers = filter(3, 200.0, false);
+        outliers.replace(&mut frame, width, 0..height, &(0..0));
         assert!(error(&frame) < 1e-3 * before, "{} of {before}", error(&frame));
         let mut untouched = clean.clone();
-        assert_eq!(outliers.apply(&mut untouched, width, 0..height, &(0..height)), 0);
+        assert_eq!(outliers.replace(&mut untouched, width, 0..height, &(0..height)), 0);
         assert_eq!(untouched, clean);
     }
 
@@ -271,7 +338,7 @@ mod tests {
     fn a_nan_stays_where_it_is() {
         let mut frame = vec![5f32; 7 * 7];
         frame[24] = f32::NAN;
-        Outliers::new(3, 1.0, true).apply(&mut frame, 7, 0..7, &(0..7));
+        filter(3, 1.0, true).replace(&mut frame, 7, 0..7, &(0..7));
         assert!(frame.iter().enumerate().all(|(i, v)| if i == 24 { v.is_nan() } else { *v == 5.0 }));
     }
 }

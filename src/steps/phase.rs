@@ -1,5 +1,9 @@
 //! Paganin's filter: from the edges that propagation draws to the projected thickness, before -log.
 
+use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
+use crate::cli::StepArgs;
+use crate::error::{Error, Result};
+use crate::units::{Length, parse_length};
 use realfft::num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftPlanner};
@@ -18,6 +22,9 @@ const TOLERANCE: f64 = 2.5e-6;
 
 /// Noise that is thought of, as a share of the beam.
 const NOISE: f64 = 0.1;
+
+/// Largest length of a filter in pixels.
+const MAX_LENGTH: f64 = 1000.0;
 
 /// Rows that are brought from one order of values into the other together.
 const TOGETHER: usize = 16;
@@ -51,12 +58,130 @@ impl fmt::Display for Paganin {
     }
 }
 
+impl Unsharp {
+    fn parse(text: &str) -> Result<Unsharp> {
+        let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match parts.as_deref() {
+            Some(&[sigma, amount]) if sigma > 0.0 && sigma <= 1000.0 && (0.0..=1000.0).contains(&amount) => {
+                Ok(Unsharp { sigma, amount })
+            }
+            _ => Err(Error::usage(format!(
+                "--unsharp: `{text}` is not SIGMA,AMOUNT: pixels above 0 and a factor from 0 on, both up to 1000"
+            ))),
+        }
+    }
+}
+
+/// A number above 0 that a flag must have.
+fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
+    match value {
+        Some(value) if value.is_finite() && value > 0.0 => Ok(value),
+        Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0"))),
+        None => Err(Error::usage(format!("--phase: needs {flag}, too: {what}"))),
+    }
+}
+
+/// Refuses what belongs to a filter that was not asked for.
+fn check_alone(given: &StepArgs) -> Result<()> {
+    for (flag, is_given) in [
+        ("--energy-kev", given.energy_kev.is_some()),
+        ("--distance", given.distance.is_some()),
+        ("--delta-beta", given.delta_beta.is_some()),
+        ("--unsharp", given.unsharp.is_some()),
+    ] {
+        if is_given {
+            return Err(Error::usage(format!("{flag}: belongs to --phase paganin, which is missing")));
+        }
+    }
+    Ok(())
+}
+
+impl Step for Option<Paganin> {
+    fn flag(&self) -> &'static str {
+        "phase"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let given = &args.steps;
+        let Some(name) = &given.phase else {
+            check_alone(given)?;
+            return Ok(None);
+        };
+        check_projections("phase", args)?;
+        if name != "paganin" {
+            return Err(Error::usage(format!("--phase: `{name}` is not one of paganin")));
+        }
+        let paganin = Paganin::parse(given, args.pixel_size)?;
+        Ok(Some(Paganin {
+            unsharp: given.unsharp.as_ref().map(|text| Unsharp::parse(&text.0)).transpose()?,
+            ..paganin
+        }))
+    }
+
+    fn value(&self) -> Option<String> {
+        self.map(|paganin| paganin.to_string())
+    }
+
+    fn halo(&self, _: usize, _: usize) -> usize {
+        self.map_or(0, |paganin| paganin.halo())
+    }
+
+    fn in_blocks(&self) -> bool {
+        self.is_some()
+    }
+
+    fn ready(&self, data: &Data, _: &RowSteps) -> Result<Option<Ready>> {
+        let filter = |paganin: Paganin| PaganinFilter::new(&paganin, data.most_rows, data.stacks.data.width());
+        Ok(self.map(|paganin| Ready::Rows(Box::new(filter(paganin)))))
+    }
+}
+
 impl Paganin {
     /// For photons of `energy_kev`, a detector `distance` behind the sample and pixels of side `pixel` (metres), and a
     /// material with `delta_beta` = decrement of the refractive index over absorption index. The beam is parallel.
     pub fn new(energy_kev: f64, distance: f64, pixel: f64, delta_beta: f64) -> Self {
         let wavelength = HC_KEV_M / energy_kev;
         Paganin { length: (distance * wavelength * delta_beta / (4.0 * PI)).sqrt() / pixel, unsharp: None }
+    }
+
+    /// The filter of the flags, without its mask.
+    fn parse(given: &StepArgs, pixel_size: Option<&Length>) -> Result<Paganin> {
+        // what is missing is said at once
+        let missing: Vec<&str> = [
+            ("--energy-kev", given.energy_kev.is_none()),
+            ("--distance", given.distance.is_none()),
+            ("--delta-beta", given.delta_beta.is_none()),
+            ("--pixel-size", pixel_size.is_none()),
+        ]
+        .into_iter()
+        .filter_map(|(flag, is_missing)| is_missing.then_some(flag))
+        .collect();
+        if missing.len() > 1 {
+            return Err(Error::usage(format!(
+                "--phase: needs {}, too: photons in keV, lengths with their units such as 50mm and 0.65um, delta over beta",
+                missing.join(", ")
+            )));
+        }
+        let energy = positive(given.energy_kev, "--energy-kev", "an energy in keV")?;
+        let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
+        let Some(distance) = &given.distance else {
+            return Err(Error::usage("--phase: needs --distance, too: from sample to detector, such as 50mm"));
+        };
+        let Some(distance) = parse_length(&distance.0, "--distance")?.metres() else {
+            return Err(Error::usage(format!("--distance: `{}` has no unit; write it like 50mm or 0.05m", distance.0)));
+        };
+        let Some(pixel) = pixel_size.and_then(Length::metres) else {
+            return Err(Error::usage("--phase: needs --pixel-size with its unit, too, such as 0.65um"));
+        };
+        let paganin = Paganin::new(energy, distance, pixel, ratio);
+        if !(0.0..=MAX_LENGTH).contains(&paganin.length) {
+            return Err(Error::usage(format!(
+                "--phase: energy, distance, pixel size and ratio make a filter {:.3e} pixels wide, more than \
+                 {MAX_LENGTH}; check their units",
+                paganin.length
+            )));
+        }
+        Ok(paganin)
     }
 
     /// The factor at the frequency whose square is `k2`, in (radians a pixel)^2.
@@ -96,10 +221,9 @@ impl Paganin {
 /// [`Paganin`] made ready for rows of so many bins.
 ///
 /// For one projection it needs `8 * (rows + 2 halo) * (bins / 2 + halo)` bytes, about.
-pub struct PaganinFilter {
+struct PaganinFilter {
     bins: usize,
     rows: usize,
-    halo: usize,
     /// `[frequency along bins][frequency along rows]`, with the factor that the transforms lack.
     response: Vec<f32>,
     along_row: Arc<dyn RealToComplex<f32>>,
@@ -108,9 +232,15 @@ pub struct PaganinFilter {
     back_across_rows: Arc<dyn Fft<f32>>,
 }
 
+impl RowStep for PaganinFilter {
+    fn apply(&self, band: &mut Band, _: &mut Counts) {
+        self.filter(band.values, band.read.clone(), band.rows.clone());
+    }
+}
+
 impl PaganinFilter {
     /// For bands of at most `rows` wanted rows.
-    pub fn new(paganin: &Paganin, rows: usize, bins: usize) -> Self {
+    fn new(paganin: &Paganin, rows: usize, bins: usize) -> Self {
         let halo = paganin.halo();
         let (width, height) = (smooth_length(bins + 2 * halo), smooth_length(rows + 2 * halo));
         let frequency = |i: usize, n: usize| 2.0 * PI * i.min(n - i) as f64 / n as f64;
@@ -124,7 +254,6 @@ impl PaganinFilter {
         PaganinFilter {
             bins,
             rows,
-            halo,
             response,
             along_row: real.plan_fft_forward(width),
             back_along_row: real.plan_fft_inverse(width),
@@ -133,14 +262,9 @@ impl PaganinFilter {
         }
     }
 
-    /// Rows above and below the wanted ones that must be there unless the projection ends before.
-    pub fn halo(&self) -> usize {
-        self.halo
-    }
-
     /// Filters rows `wanted` of a projection in place; `values` holds its rows `read`, `[row][bin]`, finite. Beyond the
     /// projection its outermost pixels go on.
-    pub fn apply(&self, values: &mut [f32], read: Range<usize>, wanted: Range<usize>) {
+    fn filter(&self, values: &mut [f32], read: Range<usize>, wanted: Range<usize>) {
         debug_assert!(wanted.len() <= self.rows && values.len() == read.len() * self.bins);
         let (width, height) = (self.along_row.len(), self.across_rows.len());
         let columns = width / 2 + 1;
@@ -288,7 +412,7 @@ mod tests {
             let paganin = Paganin { length, unsharp };
             let expected = reference(&values, bins, length, mask, 60);
             let mut filtered = values.clone();
-            PaganinFilter::new(&paganin, rows, bins).apply(&mut filtered, 0..rows, 0..rows);
+            PaganinFilter::new(&paganin, rows, bins).filter(&mut filtered, 0..rows, 0..rows);
             let worst = filtered.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
             assert!(worst < 1e-5, "L = {length}: {worst}");
         }
@@ -301,19 +425,19 @@ mod tests {
         for length in [0.3, 1.0, 3.0, 10.0] {
             let paganin = Paganin { length, unsharp: None };
             let mut whole = values.clone();
-            PaganinFilter::new(&paganin, rows, bins).apply(&mut whole, 0..rows, 0..rows);
+            PaganinFilter::new(&paganin, rows, bins).filter(&mut whole, 0..rows, 0..rows);
             let filter = PaganinFilter::new(&paganin, 16, bins);
             for wanted in [0..16, 190..206, 391..400] {
-                let read = super::super::widened(&wanted, filter.halo(), rows);
+                let read = super::super::widened(&wanted, paganin.halo(), rows);
                 let mut part = values[read.start * bins..read.end * bins].to_vec();
-                filter.apply(&mut part, read.clone(), wanted.clone());
+                filter.filter(&mut part, read.clone(), wanted.clone());
                 let mut worst = 0f32;
                 for row in wanted {
                     for (a, b) in part[(row - read.start) * bins..].iter().zip(&whole[row * bins..(row + 1) * bins]) {
                         worst = worst.max((a - b).abs());
                     }
                 }
-                assert!(worst < 1e-5, "L = {length}, halo {}: {worst}", filter.halo());
+                assert!(worst < 1e-5, "L = {length}, halo {}: {worst}", paganin.halo());
             }
         }
     }
@@ -350,7 +474,7 @@ mod tests {
             .collect();
         let error = |image: &[f32]| image.iter().zip(&truth).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum::<f64>();
         let before = error(&image);
-        PaganinFilter::new(&Paganin { length, unsharp: None }, n, n).apply(&mut image, 0..n, 0..n);
+        PaganinFilter::new(&Paganin { length, unsharp: None }, n, n).filter(&mut image, 0..n, 0..n);
         assert!(error(&image) < 1e-4 * before, "{} of {before}", error(&image));
     }
 }

@@ -1,10 +1,15 @@
 //! A detector that is turned about the beam: projections are turned back before their rows become sinograms.
 
+use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
+use crate::error::{Error, Result};
 use crate::geometry::default_axis;
 use crate::numbers::floor;
 use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+
+/// Largest turn of the detector in degrees, either way.
+const MAX_TILT: f64 = 10.0;
 
 /// Pixels that an interpolation takes on either side of a position.
 const REACH: usize = 2;
@@ -18,9 +23,51 @@ pub struct Tilt {
     pub degrees: f64,
 }
 
+impl Step for Option<Tilt> {
+    fn flag(&self) -> &'static str {
+        "tilt"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let Some(degrees) = args.steps.tilt else { return Ok(None) };
+        check_projections("tilt", args)?;
+        if !(-MAX_TILT..=MAX_TILT).contains(&degrees) {
+            return Err(Error::usage(format!(
+                "--tilt: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; turn the projections before"
+            )));
+        }
+        Ok((degrees != 0.0).then_some(Tilt { degrees }))
+    }
+
+    fn value(&self) -> Option<String> {
+        self.map(|tilt| tilt.degrees.to_string())
+    }
+
+    fn halo(&self, bins: usize, height: usize) -> usize {
+        self.map_or(0, |tilt| tilt.halo(bins, height))
+    }
+
+    fn in_blocks(&self) -> bool {
+        self.is_some()
+    }
+
+    fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
+        Ok(self.map(|tilt| Ready::Rows(Box::new(tilt))))
+    }
+}
+
+impl RowStep for Tilt {
+    fn apply(&self, band: &mut Band, _: &mut Counts) {
+        let mut turned = vec![0f32; band.rows.len() * band.bins];
+        self.turn(band.values, (band.bins, band.height), &band.read, &band.rows, &mut turned);
+        let rows = band.rows.clone();
+        band.values_of(&rows).copy_from_slice(&turned);
+    }
+}
+
 impl Tilt {
     /// Rows above and below a row of `bins` that it is made of, in projections of `height` rows.
-    pub fn halo(self, bins: usize, height: usize) -> usize {
+    fn halo(self, bins: usize, height: usize) -> usize {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
         let (bins, height) = (bins as f64 - 1.0, height as f64 - 1.0);
         (bins / 2.0 * sin.abs() + height / 2.0 * (1.0 - cos)).ceil() as usize + REACH
@@ -28,11 +75,10 @@ impl Tilt {
 
     /// Writes rows `wanted` of the projection turned back into `out`, from its rows `read`, `bins` wide, of `height`.
     /// All rows within the halo of the wanted ones are read, or the projection ends before.
-    pub fn apply(
+    fn turn(
         self,
         values: &[f32],
-        bins: usize,
-        height: usize,
+        (bins, height): (usize, usize),
         read: &Range<usize>,
         wanted: &Range<usize>,
         out: &mut [f32],
@@ -40,14 +86,14 @@ impl Tilt {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
         let middle = [bins, height].map(default_axis);
         let last = [bins, height].map(|n| n as i32 - 1);
-        let mut places = vec![Place::default(); bins];
+        let mut places = vec![Neighbours::default(); bins];
         for (row, line) in wanted.clone().zip(out.chunks_mut(bins)) {
             let dz = row as f64 - middle[1];
             for (bin, place) in (0i32..).zip(&mut places) {
                 let dx = f64::from(bin) - middle[0];
                 let (x, z) = (middle[0] + dx * cos + dz * sin, middle[1] - dx * sin + dz * cos);
                 let (ix, iz) = (floor(x), floor(z));
-                *place = Place {
+                *place = Neighbours {
                     shift: ix - bin,
                     row: iz,
                     across: (x - f64::from(ix)) as f32,
@@ -61,7 +107,7 @@ impl Tilt {
             // pixels whose neighbours lie as theirs do, one after the other
             let mut bin = 0;
             for run in places.chunk_by(|a, b| (a.shift, a.row) == (b.shift, b.row)) {
-                let Place { shift, row, .. } = run[0];
+                let Neighbours { shift, row, .. } = run[0];
                 let rows = [row - 1, row, row + 1, row + 2].map(row_of);
                 let (first, end) = (bin as i32 + shift - 1, bin as i32 + shift + run.len() as i32 + 1);
                 let line = &mut line[bin..bin + run.len()];
@@ -81,7 +127,7 @@ impl Tilt {
 
 /// Where a pixel lies in the tilted projection: bins beside its own number, row, and between 0 and 1 beyond both.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct Neighbours {
     shift: i32,
     row: i32,
     across: f32,
@@ -91,7 +137,7 @@ struct Place {
 /// Pixels of a row from the four rows around them, of three pixels more. Compiled a second time for newer processors, with
 /// the same results.
 #[multiversion(targets("x86_64+avx2"))]
-fn interpolate(line: &mut [f32], places: &[Place], rows: [&[f32]; 4]) {
+fn interpolate(line: &mut [f32], places: &[Neighbours], rows: [&[f32]; 4]) {
     let count = line.len().min(places.len());
     let shifted = rows.map(|row| [0, 1, 2, 3].map(|k| &row[k..k + count]));
     for i in 0..count {
@@ -140,7 +186,7 @@ mod tests {
     fn turned(tilt: Tilt, values: &[f32], wanted: Range<usize>) -> Vec<f32> {
         let read = widened(&wanted, tilt.halo(BINS, ROWS), ROWS);
         let mut out = vec![0f32; wanted.len() * BINS];
-        tilt.apply(&values[read.start * BINS..read.end * BINS], BINS, ROWS, &read, &wanted, &mut out);
+        tilt.turn(&values[read.start * BINS..read.end * BINS], (BINS, ROWS), &read, &wanted, &mut out);
         out
     }
 

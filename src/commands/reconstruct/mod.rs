@@ -21,6 +21,7 @@ use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
 use crate::sink::{Encoding, Present, SliceWriter, Target};
+use crate::steps::Counts;
 use outputs::{check_files, check_slices};
 use overview::Overview;
 use record::{OutputLock, Record, identity, known_range, stamp};
@@ -111,7 +112,7 @@ impl Reconstruction<'_> {
         let mut writer = writer.stamped(stamp(job, source, &key));
         let record = Record::begin(self, &devices, &mut lock, &identity)?;
         let overview = Overview::new(job, scan, &finish);
-        let mut kept = Vec::new();
+        let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {
             if job.execution.existing == Existing::Resume {
                 kept = resume::kept(job, scan, target, &key, reporter, cancelled)?;
@@ -121,10 +122,9 @@ impl Reconstruction<'_> {
                 }
             }
             let left = scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
-            self.compute(left, &mut devices, writer, &finish, overview.as_ref())
+            self.compute(left, &mut devices, writer, &mut counts, (&finish, overview.as_ref()))
         })();
-        // the preview reads a sinogram once more, which must not count
-        let repairs = source.preparation.repairs();
+        let repairs = source.preparation.repairs(&counts);
         let recorded = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
         // what went wrong first says more than a record that cannot be written
         let done = outcome?;
@@ -157,7 +157,6 @@ impl Reconstruction<'_> {
             None => percentile_range(self.source, engine, finish, low, high)?,
         };
         self.reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
-        self.source.preparation.reset();
         Ok((writer.with_range(range)?, identity.with_range(range)))
     }
 
@@ -167,8 +166,8 @@ impl Reconstruction<'_> {
         slices: Vec<usize>,
         devices: &mut [ReadyDevice],
         writer: SliceWriter,
-        finish: &Finish,
-        overview: Option<&Overview>,
+        counts: &mut Counts,
+        (finish, overview): (&Finish, Option<&Overview>),
     ) -> Result<Done> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let roi = source.scan.geometry.roi;
@@ -189,7 +188,7 @@ impl Reconstruction<'_> {
         };
         let updates = roi.pixels() as f64 * source.scan.geometry.projections() as f64;
         let mut progress = reporter.progress(slices.len(), updates);
-        let outcome = run_stages(run, devices, writer, &mut |n| progress.advance(n));
+        let outcome = run_stages(run, devices, writer, counts, &mut |n| progress.advance(n));
         progress.finish();
         outcome
     }

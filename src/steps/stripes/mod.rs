@@ -11,6 +11,7 @@ mod wavelet;
 #[cfg(test)]
 mod tests;
 
+use super::{Counts, Data, Ready, RowSteps, SinogramStep, Step, StepFlags};
 use crate::error::{Error, Result};
 use profile::Smooth;
 use serde::{Deserialize, Serialize};
@@ -131,6 +132,37 @@ impl Stripes {
             Stripes::Fitting { order, .. } => 8 * (order + 1) * (projections + bins),
             Stripes::Dead { .. } | Stripes::Titarenko { .. } | Stripes::Mean { .. } => 64 * (projections + bins),
         }
+    }
+}
+
+/// Methods one after the other.
+impl Step for Vec<Stripes> {
+    fn flag(&self) -> &'static str {
+        "stripes"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let lists = args.steps.stripes.iter().map(|text| Stripes::parse_list(&text.0)).collect::<Result<Vec<_>>>()?;
+        Ok(lists.concat())
+    }
+
+    fn value(&self) -> Option<String> {
+        let methods: Vec<String> = self.iter().map(Stripes::to_string).collect();
+        (!methods.is_empty()).then(|| methods.join(","))
+    }
+
+    fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
+        Ok((!self.is_empty()).then(|| Ready::Sinogram(Box::new(self.clone()))))
+    }
+}
+
+impl SinogramStep for Vec<Stripes> {
+    fn apply(&self, sinogram: &mut [f32], bins: usize, _: &mut Counts) {
+        self.iter().for_each(|method| method.remove(sinogram, sinogram.len() / bins, bins));
+    }
+
+    fn memory(&self, projections: usize, bins: usize) -> usize {
+        self.iter().map(|method| method.memory(projections, bins)).max().unwrap_or(0)
     }
 }
 
