@@ -218,7 +218,10 @@ mod tests {
         ];
         match value {
             Value::Bool(switch) => vec![json!(!switch)],
-            Value::String(_) => words.concat().into_iter().map(|word| json!(word)).collect(),
+            Value::String(_) => {
+                let words = words.concat().into_iter().map(|word| json!(word));
+                words.chain([json!({ "at": 1.5 })]).collect()
+            }
             Value::Number(number) => match (number.as_u64(), number.as_f64()) {
                 (Some(whole), _) => vec![json!(whole + 1), json!(whole + 2)],
                 (_, Some(real)) => vec![json!(real + 0.25)],
