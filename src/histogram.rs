@@ -86,7 +86,7 @@ impl Bins {
 /// Sums side by side, for a processor's vectors.
 const LANES: usize = 8;
 
-/// Hands out values, each with its lane.
+/// Calls `each` with every value and its lane.
 fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
     let blocks = values.chunks_exact(LANES);
     let remainder = blocks.remainder();
@@ -97,7 +97,8 @@ fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
 }
 
 impl Histogram {
-    /// The histogram of the values in some rows, at most 2^32 a column, and their moments; values that are not finite are counted apart.
+    /// The histogram of the values in some rows, at most 2^32 a column, and their moments. Values that are not finite are
+    /// counted separately.
     pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Moments) {
         let (mut low, mut high) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
         let mut sum = [0f64; LANES];

@@ -40,8 +40,8 @@ const SAME: f64 = 1.0;
 /// Pairs of neighbours that are looked at.
 const STEPS: usize = 60;
 
-/// Compares the ends of a scan that its angles say is half a turn or a whole one, as shares of the variance: 0 for the same, about
-/// 1 for unrelated projections.
+/// Compares the ends of a scan that its angles say is half a turn or a whole one, as shares of the variance: 0 for the
+/// same, about 1 for unrelated projections.
 pub fn ends(sinograms: &Sinograms) -> Ends {
     let count = sinograms.angles.len();
     let Some(declared) = declared(sinograms).filter(|_| count >= 4 && !sinograms.rows.is_empty()) else {

@@ -67,12 +67,12 @@ impl Tuner<'_> {
     pub fn search_all(&mut self, targets: &[Offer], predict: &Predict) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for (number, shipped) in targets.iter().enumerate() {
-            // every search may take as much of what is left as the others
+            // what is left of the budget is divided evenly among the searches to come
             let left = self.budget.saturating_sub(self.elapsed) / (targets.len() - number) as u32;
             match self.search(shipped, left, predict) {
                 Ok(Some(outcome)) => outcomes.push(outcome),
                 Ok(None) => break,
-                // drivers do not take signals well
+                // a driver may fail on the signal
                 Err(Error::Device(_) | Error::KernelBuild { .. }) if self.cancelled.load(Relaxed) => break,
                 Err(error) => return Err(error),
             }
