@@ -2,7 +2,6 @@
 
 use super::file::{create, failed, finish};
 use super::page::OutputPage;
-use super::stamp::SliceState;
 use super::target::{OutputFormat, Target, is_tiff};
 use super::{Sink, SliceForm};
 use crate::error::{Error, Result};
@@ -74,11 +73,6 @@ impl OutputFormat for MultiPage {
 
     fn shareable(&self) -> bool {
         false
-    }
-
-    fn examine(&self, _: usize) -> SliceState {
-        // a slice cannot be kept, whatever the file holds
-        if self.0.exists() { SliceState::Unknown } else { SliceState::Missing }
     }
 
     fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {

@@ -2,7 +2,6 @@
 
 use super::file::create;
 use super::page::OutputPage;
-use super::stamp::{SliceState, examine};
 use super::target::{OutputFormat, Target, is_tiff};
 use super::{Sink, SliceForm};
 use crate::error::{Error, Result};
@@ -135,10 +134,6 @@ impl OutputFormat for SeparateFiles {
 
     fn shareable(&self) -> bool {
         true
-    }
-
-    fn examine(&self, index: usize) -> SliceState {
-        examine(&self.path_of(index))
     }
 
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {

@@ -1,5 +1,6 @@
 //! Where slices go.
 
+use super::stamp::examine;
 use super::{FORMATS, Sink, SliceForm, SliceState};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
@@ -42,8 +43,10 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// Whether several jobs may each write a part of the slices.
     fn shareable(&self) -> bool;
 
-    /// What is there of slice `index`.
-    fn examine(&self, index: usize) -> SliceState;
+    /// What is there of slice `index`; a TIFF, unless the format says otherwise.
+    fn examine(&self, index: usize) -> SliceState {
+        examine(&self.path_of(index))
+    }
 
     /// Prepares to write slices of these ascending numbers; the directory is there. Files are replaced only if `overwrite`
     /// allows it.

@@ -28,7 +28,7 @@ pub(super) struct Sources {
 /// # Errors
 /// Names the sources that are missing, cannot be opened, or need a filter that the library lacks.
 pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
-    let mut search = Search::default();
+    let mut search = SourceSearch::default();
     search.follow(holder, dataset, DEPTH)?;
     let missing = search.missing.len();
     if missing == 0 {
@@ -46,14 +46,14 @@ pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
 }
 
 #[derive(Default)]
-struct Search {
+struct SourceSearch {
     found: Sources,
     /// Files and datasets that were looked at.
     seen: HashSet<(PathBuf, String)>,
     missing: Vec<String>,
 }
 
-impl Search {
+impl SourceSearch {
     fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Text<()> {
         let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
         if plist.layout() != Layout::Virtual || depth == 0 {
