@@ -49,6 +49,3 @@ pub mod spectrum;
 pub mod steps;
 pub mod tune;
 pub mod units;
-
-/// What the `Software` tag of every slice says.
-pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));

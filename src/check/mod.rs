@@ -5,8 +5,9 @@ mod timing;
 pub use timing::{Bench, Measured, Wish};
 
 use crate::bench::{Protocol, Reference};
-use crate::device::{BackProjector, FilterSetup, RowStage, Session, SinogramStore};
+use crate::device::{BackProjector, Session, SinogramStore};
 use crate::error::Result;
+use crate::fft::{FilterSetup, RowStage};
 use crate::kernel::{KernelSpec, Padding, RowFilter};
 use crate::margins::{margin, tie};
 use crate::spectrum::{Filter, scaled_spectrum};

@@ -1,6 +1,5 @@
 //! `fbp center`: the rotation axis from the data, or trial slices to choose it by eye.
 
-use crate::SOFTWARE;
 use crate::axis::{Trial, sample, trial_slices};
 use crate::center::{self, AxisEstimate, AxisSearch};
 use crate::cli::{CenterArgs, Text};
@@ -11,6 +10,7 @@ use crate::job::Job;
 use crate::picture::{Panel, write_montage};
 use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, parse_pair, steps};
 use crate::report::Messages;
+use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, write_image};
 use serde_json::json;
 use std::path::Path;

@@ -1,13 +1,13 @@
 //! `fbp phantom`: analytic sinograms or projections, their slices, and counts of a noisy detector.
 
 use super::refuse_filled;
-use crate::SOFTWARE;
 use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::phantom::{Detector, Kind, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
+use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

@@ -1,12 +1,12 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::refuse_filled;
-use crate::SOFTWARE;
 use crate::cli::{PreprocessArgs, ScanArgs};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, steps};
+use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Counts, Preparation, Scope};

@@ -4,16 +4,15 @@
 //! one with `unsafe` code. Every unsafe block says which rule of the driver's interface it keeps.
 
 mod fault;
-mod filter;
 mod images;
 mod launch;
 mod select;
 mod session;
 
 pub(crate) use fault::{lost, planted};
-pub use filter::{FilterSetup, Filtered, RowStage};
 pub use launch::BackProjector;
 pub use select::{DeviceList, DeviceSelector};
+pub(crate) use session::sinogram_bytes;
 pub use session::{HostMemory, Resources, Session, SinogramStore};
 
 use crate::error::{Error, Result};

@@ -138,7 +138,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Device`] when it does not.
-    pub(super) fn expect_room<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
+    pub(crate) fn expect_room<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
         let failed = |e| cl_error(&format!("asking for the size of {what}"), self.device_name(), e);
         let (bytes, needed) = (buffer.size().map_err(failed)?, count.saturating_mul(std::mem::size_of::<T>()));
         match needed <= bytes {
@@ -421,14 +421,14 @@ impl Launch<'_> {
 }
 
 /// Bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
-pub(super) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
+pub(crate) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
     (bins + 2 * texel.guard()) * element_bytes * projections
 }
 
 /// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
 pub struct SinogramStore {
-    pub(super) buffer: Buffer<u8>,
-    pub(super) image: Option<Image>,
+    pub(crate) buffer: Buffer<u8>,
+    pub(crate) image: Option<Image>,
     size: [usize; 2],
 }
 

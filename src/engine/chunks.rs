@@ -1,8 +1,8 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, FilterSetup, Resources, RowStage, Session, SinogramStore};
+use crate::device::{BackProjector, Resources, Session, SinogramStore};
 use crate::error::{Error, Result};
-use crate::fft::RowTransform;
+use crate::fft::{FilterSetup, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter};
 use crate::plan::Plan;

@@ -1,10 +1,12 @@
-//! Batched complex row transforms on device buffers.
+//! The filter: transforms of rows on the device or the host, and what makes a compound sinogram of rows.
 
 mod clfft;
 mod host;
+mod rows;
 
 pub use clfft::ClFftRows;
 pub use host::{HostFilter, HostRows};
+pub use rows::{FilterSetup, Filtered, RowStage};
 
 use crate::device::Session;
 use crate::error::{Error, Result};

@@ -22,6 +22,9 @@ pub use writer::{Present, SliceWriter};
 use crate::error::Result;
 use std::path::PathBuf;
 
+/// What the `Software` tag of every slice says.
+pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
+
 /// Reads `--output` if its text has the form of a format.
 type Parse = fn(&str) -> Result<Option<Target>>;
 

@@ -6,7 +6,6 @@ mod record;
 mod resume;
 mod summary;
 
-use crate::SOFTWARE;
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
 use crate::engine::{
@@ -20,6 +19,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
+use crate::sink::SOFTWARE;
 use crate::sink::{Encoding, Present, SliceWriter, Target};
 use crate::steps::Counts;
 use outputs::{check_files, check_slices};

@@ -1,7 +1,6 @@
 //! What is gathered of all slices while they pass the writer: the histogram of `--histogram`, the sections of `--sections`.
 
 use super::middle;
-use crate::SOFTWARE;
 use crate::engine::Finish;
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
@@ -9,6 +8,7 @@ use crate::histogram::{Histogram, HistogramReport, Moments};
 use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
 use crate::plan::Scan;
+use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, Target, write_image, write_text};
 use crate::source::Stack;
 use rayon::prelude::*;

@@ -1,8 +1,9 @@
 //! Rows in, compound sinogram out: the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
-use super::session::{Session, SinogramStore, sinogram_bytes};
+use super::{HostFilter, RowTransform};
+use crate::device::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
-use crate::fft::{self, HostFilter, RowTransform};
+use crate::fft;
 use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, Storage, TILE, generate_filter};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
