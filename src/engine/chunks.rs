@@ -76,7 +76,7 @@ pub struct Engine {
     pub(super) session: Session,
     pub(super) kernels: Kernels,
     /// What chunks are copied into and from: as many of each as there are to be chunks on the device.
-    pub(super) sets: Vec<Set>,
+    pub(super) sets: Vec<DeviceSet>,
     pub(super) shape: Shape,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
@@ -97,8 +97,8 @@ pub(super) struct Shape {
     pub out_slice: usize,
 }
 
-/// Room for a chunk on the device, or for what of it is there at a time.
-pub(super) struct Set {
+/// Buffers for a chunk on the device, or for what of it is there at a time.
+pub(super) struct DeviceSet {
     pub rows: Buffer<f32>,
     pub slices: Buffer<f32>,
 }
@@ -176,9 +176,9 @@ impl Engine {
             }
         }
         let shape = Shape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
-        let set = || -> Result<Set> {
+        let set = || -> Result<DeviceSet> {
             let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
-            Ok(Set {
+            Ok(DeviceSet {
                 rows: session.buffer(rows, CL_MEM_READ_ONLY, "sinograms")?,
                 slices: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?,
             })
@@ -206,7 +206,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Memory`] when it cannot.
     pub fn touch(&mut self) -> Result<()> {
-        for Set { rows, slices } in &mut self.sets {
+        for DeviceSet { rows, slices } in &mut self.sets {
             for buffer in [rows, slices] {
                 let bytes = buffer.size().unwrap_or(4);
                 self.session.upload(buffer, bytes / 4 - 1, &[0.0], "zeros")?;
@@ -230,7 +230,7 @@ impl Engine {
             return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
         }
         let Some(set) = self.sets.first_mut() else {
-            return Err(Error::Device("there is no room for a chunk".into()));
+            return Err(Error::Device("there is no buffer for a chunk".into()));
         };
         let session = &self.session;
         let mut seconds = DeviceSeconds::default();

@@ -38,7 +38,7 @@ impl ReadyDevice {
         Pace {
             chunk: self.plan.chunk,
             pass: self.plan.spec.slices as usize,
-            room: if self.engine.is_whole() { self.plan.sets } else { PIECES },
+            slots: if self.engine.is_whole() { self.plan.sets } else { PIECES },
             rate: measured.or_else(bound),
         }
     }

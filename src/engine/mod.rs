@@ -6,6 +6,7 @@ mod devices;
 mod prepare;
 mod source;
 mod stages;
+mod transfer;
 mod work;
 
 pub use chunks::{DeviceSeconds, Engine, Setup};

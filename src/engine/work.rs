@@ -1,4 +1,4 @@
-//! Who computes which slices: chunks go to whichever device has room, and come back from one that fails.
+//! Who computes which slices: chunks go to whichever device has a free buffer, and come back from one that fails.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,8 +12,8 @@ pub(super) struct Pace {
     pub chunk: usize,
     /// Slices of a kernel run; a chunk is a multiple of it where that is possible.
     pub pass: usize,
-    /// Chunks that there is room for at first.
-    pub room: usize,
+    /// Chunks that it has buffers for at first.
+    pub slots: usize,
     /// Slices a second as far as they can be foretold.
     pub rate: Option<f64>,
 }
@@ -34,10 +34,10 @@ struct State {
 
 struct Worker {
     pace: Pace,
-    /// Chunks that there is room for.
-    room: usize,
-    /// Handed out and not done.
-    given: Vec<Range<usize>>,
+    /// Chunks that it has free buffers for.
+    slots: usize,
+    /// Not done yet.
+    assigned: Vec<Range<usize>>,
     /// It has not left.
     alive: bool,
     first: Option<Instant>,
@@ -53,8 +53,8 @@ impl Worker {
         }
     }
 
-    fn in_hand(&self) -> usize {
-        self.given.iter().map(Range::len).sum()
+    fn assigned_slices(&self) -> usize {
+        self.assigned.iter().map(Range::len).sum()
     }
 }
 
@@ -63,7 +63,7 @@ impl Work {
     pub fn new(slices: usize, paces: &[Pace], window: Option<usize>) -> Self {
         let devices = paces
             .iter()
-            .map(|&pace| Worker { pace, room: pace.room, given: Vec::new(), alive: true, first: None, done: 0 })
+            .map(|&pace| Worker { pace, slots: pace.slots, assigned: Vec::new(), alive: true, first: None, done: 0 })
             .collect();
         Work {
             state: Mutex::new(State { todo: std::iter::once(0..slices).collect(), devices }),
@@ -76,22 +76,22 @@ impl Work {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A device has room for another chunk.
+    /// A device has a free buffer for another chunk.
     pub fn ready(&self, device: usize) {
-        self.state().devices[device].room += 1;
+        self.state().devices[device].slots += 1;
         self.changed.notify_all();
     }
 
-    /// The next chunk and its device; waits until one has room. `None` when all is done, or will never be.
+    /// The next chunk and its device; waits until one has a free buffer. `None` when all is done, or will never be.
     pub fn next(&self) -> Option<(usize, Range<usize>)> {
         let mut state = self.state();
         loop {
             state.todo.retain(|range| !range.is_empty());
-            let idle = state.todo.is_empty() && state.devices.iter().all(|d| d.given.is_empty());
+            let idle = state.todo.is_empty() && state.devices.iter().all(|d| d.assigned.is_empty());
             if idle || state.devices.iter().all(|d| !d.alive) {
                 return None;
             }
-            if let Some(found) = state.hand_out(self.window) {
+            if let Some(found) = state.assign(self.window) {
                 return Some(found);
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -103,10 +103,10 @@ impl Work {
         let mut state = self.state();
         let worker = &mut state.devices[device];
         worker.done += slices.len();
-        if let Some(at) = worker.given.iter().position(|given| given.start == slices.start) {
-            worker.given[at].start = slices.end;
-            if worker.given[at].is_empty() {
-                worker.given.remove(at);
+        if let Some(at) = worker.assigned.iter().position(|assigned| assigned.start == slices.start) {
+            worker.assigned[at].start = slices.end;
+            if worker.assigned[at].is_empty() {
+                worker.assigned.remove(at);
             }
         }
         self.changed.notify_all();
@@ -116,21 +116,21 @@ impl Work {
     pub fn leave(&self, device: usize) {
         let mut state = self.state();
         state.devices[device].alive = false;
-        let given = std::mem::take(&mut state.devices[device].given);
-        state.todo.extend(given);
+        let assigned = std::mem::take(&mut state.devices[device].assigned);
+        state.todo.extend(assigned);
         state.todo.make_contiguous().sort_by_key(|range| range.start);
         self.changed.notify_all();
     }
 
     /// Whether any device is still there.
-    pub fn manned(&self) -> bool {
+    pub fn has_devices(&self) -> bool {
         self.state().devices.iter().any(|d| d.alive)
     }
 
     /// Whether every slice is done.
     pub fn complete(&self) -> bool {
         let state = self.state();
-        state.todo.iter().all(Range::is_empty) && state.devices.iter().all(|d| d.given.is_empty())
+        state.todo.iter().all(Range::is_empty) && state.devices.iter().all(|d| d.assigned.is_empty())
     }
 
     /// Slices that every device has done.
@@ -141,39 +141,40 @@ impl Work {
 
 impl State {
     /// The first slices that are left, for the device that has least to do and did least.
-    fn hand_out(&mut self, window: usize) -> Option<(usize, Range<usize>)> {
+    fn assign(&mut self, window: usize) -> Option<(usize, Range<usize>)> {
         let first = self.todo.front()?.start;
-        let oldest = self.devices.iter().flat_map(|d| &d.given).map(|given| given.start).fold(first, usize::min);
+        let oldest =
+            self.devices.iter().flat_map(|d| &d.assigned).map(|assigned| assigned.start).fold(first, usize::min);
         let end = self.todo.front()?.end.min(oldest.saturating_add(window));
         if end <= first {
             return None;
         }
         let left: usize = self.todo.iter().map(Range::len).sum();
         let alive = self.devices.iter().filter(|d| d.alive).count();
-        let mut with_room: Vec<usize> = (0..self.devices.len()).filter(|&d| self.devices[d].room > 0).collect();
-        with_room.retain(|&d| self.devices[d].alive);
-        with_room.sort_by_key(|&d| (self.devices[d].in_hand(), self.devices[d].done, d));
-        for device in with_room {
+        let mut ready: Vec<usize> = (0..self.devices.len()).filter(|&d| self.devices[d].slots > 0).collect();
+        ready.retain(|&d| self.devices[d].alive);
+        ready.sort_by_key(|&d| (self.devices[d].assigned_slices(), self.devices[d].done, d));
+        for device in ready {
             let Pace { chunk, pass, .. } = self.devices[device].pace;
             // smaller ones towards the end, so that all devices end together
             let fair = left.div_ceil(2 * alive).next_multiple_of(pass.max(1));
             let most = if alive > 1 { chunk.min(fair) } else { chunk };
-            let Some(count) = self.worth(device, most, left) else { continue };
+            let Some(count) = self.share(device, most, left) else { continue };
             let range = first..end.min(first + count);
             if let Some(front) = self.todo.front_mut() {
                 front.start = range.end;
             }
             let worker = &mut self.devices[device];
-            worker.room -= 1;
+            worker.slots -= 1;
             worker.first.get_or_insert_with(Instant::now);
-            worker.given.push(range.clone());
+            worker.assigned.push(range.clone());
             return Some((device, range));
         }
         None
     }
 
     /// How many slices, at most `most`, a device should take: none if faster ones do all that is left sooner.
-    fn worth(&self, device: usize, most: usize, left: usize) -> Option<usize> {
+    fn share(&self, device: usize, most: usize, left: usize) -> Option<usize> {
         let worker = &self.devices[device];
         let others = || self.devices.iter().enumerate().filter(|(d, w)| *d != device && w.alive).map(|(_, w)| w);
         let rates: Option<Vec<f64>> = others().map(Worker::rate).collect();
@@ -181,9 +182,9 @@ impl State {
         if rates.iter().all(|&rate| rate <= own) {
             return Some(most);
         }
-        let in_hand: usize = others().map(Worker::in_hand).sum();
-        let seconds = (left + in_hand) as f64 / rates.iter().sum::<f64>();
-        let mine = ((seconds * own) as usize).saturating_sub(worker.in_hand());
+        let assigned_slices: usize = others().map(Worker::assigned_slices).sum();
+        let seconds = (left + assigned_slices) as f64 / rates.iter().sum::<f64>();
+        let mine = ((seconds * own) as usize).saturating_sub(worker.assigned_slices());
         let pass = worker.pace.pass.max(1);
         Some((mine / pass * pass).min(most)).filter(|&count| count > 0)
     }
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     fn pace(chunk: usize, rate: Option<f64>) -> Pace {
-        Pace { chunk, pass: 1, room: 1, rate }
+        Pace { chunk, pass: 1, slots: 1, rate }
     }
 
     /// All that is handed out while `device` has room and does it at once.
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn one_device_takes_whole_chunks_in_order() {
-        let work = Work::new(10, &[Pace { room: 2, ..pace(4, None) }], None);
+        let work = Work::new(10, &[Pace { slots: 2, ..pace(4, None) }], None);
         assert_eq!(work.next(), Some((0, 0..4)));
         assert_eq!(work.next(), Some((0, 4..8)));
         work.done(0, 0..2);
