@@ -2,7 +2,7 @@
 
 mod timing;
 
-pub use timing::{Bench, Measured, Wish};
+pub use timing::{Bench, KernelTiming, TimingOptions};
 
 use crate::bench::{Protocol, Reference};
 use crate::device::{BackProjector, Session, SinogramStore};
@@ -38,7 +38,7 @@ impl Checker {
     }
 
     /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
-    /// kernel is `told` of so many projections only, see [`Wish`].
+    /// kernel is `told` of so many projections only, see [`TimingOptions`].
     pub(super) fn prepare(
         &self,
         session: &Session,

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// What was measured of a kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct KernelTiming {
     /// The largest error over all problems.
     pub checked: Checked,
     /// Seconds of a pass; only of a kernel that is right.
@@ -29,9 +29,9 @@ struct Timed {
 
 /// How a kernel is to be timed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wish {
+pub struct TimingOptions {
     /// A pass that takes more seconds than these is not repeated.
-    pub hopeless: Option<f64>,
+    pub give_up_after: Option<f64>,
     /// The kernel is told of so many projections only, which makes it fast and wrong: for tests.
     pub projections: Option<usize>,
 }
@@ -69,9 +69,9 @@ impl Bench {
         spec: &KernelSpec,
         rows: RowFilter,
         references: &mut [Reference],
-        wish: &Wish,
-    ) -> Result<Measured> {
-        Ok(self.time_first(spec, rows, references, wish)?.0)
+        options: &TimingOptions,
+    ) -> Result<KernelTiming> {
+        Ok(self.time_first(spec, rows, references, options)?.0)
     }
 
     /// The same, with what the first problem was prepared for.
@@ -80,19 +80,19 @@ impl Bench {
         spec: &KernelSpec,
         rows: RowFilter,
         references: &mut [Reference],
-        wish: &Wish,
-    ) -> Result<(Measured, Option<Loaded>)> {
+        options: &TimingOptions,
+    ) -> Result<(KernelTiming, Option<Loaded>)> {
         let session = &self.session;
         let mut error = 0f64;
         let mut first = None;
         for (checker, reference) in self.checkers.iter_mut().zip(references) {
             let rows = if first.is_none() { rows } else { rows.for_bins(reference.geometry().bins) };
-            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference, wish.projections)?;
+            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference, options.projections)?;
             error = error.max(checker.error(session, spec, &prepared, reference)?);
             first = first.or(Some(prepared));
         }
         let checked = Checked::new(error, spec);
-        let mut measured = Measured { checked, seconds: None, filter: None };
+        let mut measured = KernelTiming { checked, seconds: None, filter: None };
         let (passes, count) = (self.protocol.passes, spec.slices as usize);
         if let Some(Loaded { filter, sinogram, projector }) = &first
             && checked.right()
@@ -105,8 +105,8 @@ impl Bench {
                 session.finish()?;
                 Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
             };
-            let once = wish.hopeless.map(|_| pass()).transpose()?;
-            measured.seconds = Some(match (once, wish.hopeless) {
+            let once = options.give_up_after.map(|_| pass()).transpose()?;
+            measured.seconds = Some(match (once, options.give_up_after) {
                 (Some(seconds), Some(most)) if seconds > most => seconds,
                 _ => steady_median(passes, pass)?,
             });
@@ -116,8 +116,13 @@ impl Bench {
 
     /// Checks a kernel, and times it and its filter if it is right and the protocol has passes. Rows of the first
     /// problem are filtered as `rows` says, which is timed, too.
-    pub fn measure(&mut self, spec: &KernelSpec, rows: RowFilter, references: &mut [Reference]) -> Result<Measured> {
-        let (measured, first) = self.time_first(spec, rows, references, &Wish::default())?;
+    pub fn measure(
+        &mut self,
+        spec: &KernelSpec,
+        rows: RowFilter,
+        references: &mut [Reference],
+    ) -> Result<KernelTiming> {
+        let (measured, first) = self.time_first(spec, rows, references, &TimingOptions::default())?;
         let (Some(Loaded { mut filter, mut sinogram, .. }), Some(_)) = (first, measured.seconds) else {
             return Ok(measured);
         };
@@ -127,7 +132,7 @@ impl Bench {
         let key = generate_filter(spec, Padding::Edge, rows)?.key;
         let same = |f: &&Timed| (&f.key, f.texel, f.rows) == (&key, spec.texel, rows);
         if let Some(known) = self.filters.iter().find(same) {
-            return Ok(Measured { filter: known.seconds, ..measured });
+            return Ok(KernelTiming { filter: known.seconds, ..measured });
         }
         let time = match filter.ready(session, None) {
             Err(why) => {
@@ -145,7 +150,7 @@ impl Bench {
             }
         };
         self.filters.push(Timed { key, texel: spec.texel, rows, seconds: time });
-        Ok(Measured { filter: time, ..measured })
+        Ok(KernelTiming { filter: time, ..measured })
     }
 
     /// The layout of the sinogram that a kernel of the profile reads here: the best that works.

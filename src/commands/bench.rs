@@ -1,7 +1,7 @@
 //! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
 
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, plot, table};
-use crate::check::{Bench, Measured};
+use crate::check::{Bench, KernelTiming};
 use crate::cli::BenchArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
@@ -271,7 +271,7 @@ pub(super) fn measure(
 }
 
 /// A line with what was measured.
-fn with_numbers(row: Row, measured: &Measured, protocol: &Protocol) -> Row {
+fn with_numbers(row: Row, measured: &KernelTiming, protocol: &Protocol) -> Row {
     let slices = f64::from(row.slices);
     Row {
         verdict: if measured.checked.right() { Verdict::Right } else { Verdict::Wrong },

@@ -74,10 +74,10 @@ impl std::ops::Add for DeviceSeconds {
 /// A device with built kernels, plans and buffers for one geometry.
 pub struct Engine {
     pub(super) session: Session,
-    pub(super) kernels: Kernels,
+    pub(super) kernels: ChunkKernels,
     /// What chunks are copied into and from: as many of each as there are to be chunks on the device.
     pub(super) sets: Vec<DeviceSet>,
-    pub(super) shape: Shape,
+    pub(super) shape: ChunkShape,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
@@ -88,7 +88,7 @@ pub struct Engine {
 
 /// Sizes of a chunk, in values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct ChunkShape {
     /// Most slices of a chunk.
     pub chunk: usize,
     /// A sinogram.
@@ -104,16 +104,16 @@ pub(super) struct DeviceSet {
 }
 
 /// What computes chunks.
-pub(super) struct Kernels {
+pub(super) struct ChunkKernels {
     filter: RowStage,
     /// All parts of the first band, then those of the next; one if everything is done at once.
-    steps: Vec<Step>,
+    steps: Vec<BandPart>,
     sinogram: SinogramStore,
     group: usize,
 }
 
 /// Back projection of a part of the scan into a band of the region.
-struct Step {
+struct BandPart {
     projections: Range<usize>,
     /// Values of that part of a sinogram.
     rows: Range<usize>,
@@ -166,7 +166,7 @@ impl Engine {
             for projections in cut.parts(geometry) {
                 let kernel = if projections.start == 0 { spec } else { &adding };
                 let scan = Geometry { roi: band, ..geometry.clone() };
-                steps.push(Step {
+                steps.push(BandPart {
                     rows: projections.start * bins..projections.end * bins,
                     band: first..first + band.pixels(),
                     last: projections.end == geometry.projections(),
@@ -175,7 +175,7 @@ impl Engine {
                 });
             }
         }
-        let shape = Shape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
+        let shape = ChunkShape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
         let set = || -> Result<DeviceSet> {
             let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
             Ok(DeviceSet {
@@ -187,7 +187,7 @@ impl Engine {
         let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?;
         Ok(Engine {
             resources: steps.first().map(|step| step.projector.resources).unwrap_or_default(),
-            kernels: Kernels { filter, steps, sinogram, group: spec.slices as usize },
+            kernels: ChunkKernels { filter, steps, sinogram, group: spec.slices as usize },
             sets,
             shape,
             source,
@@ -224,7 +224,7 @@ impl Engine {
     ///
     /// A slice's bits do not depend on the others: groups only share a kernel run.
     pub fn reconstruct(&mut self, sinograms: &[f32], slices: &mut [f32]) -> Result<DeviceSeconds> {
-        let Shape { chunk, in_slice, out_slice } = self.shape;
+        let ChunkShape { chunk, in_slice, out_slice } = self.shape;
         let count = sinograms.len() / in_slice;
         if count > chunk || slices.len() != count * out_slice {
             return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
@@ -236,7 +236,7 @@ impl Engine {
         let mut seconds = DeviceSeconds::default();
         let mut uploaded = 0..0;
         for number in 0..self.kernels.steps.len() {
-            let Step { rows, band, last, .. } = &self.kernels.steps[number];
+            let BandPart { rows, band, last, .. } = &self.kernels.steps[number];
             let (rows, band, last) = (rows.clone(), band.clone(), *last);
             if uploaded != rows {
                 let start = Instant::now();
@@ -261,7 +261,7 @@ impl Engine {
     }
 }
 
-impl Kernels {
+impl ChunkKernels {
     /// Filters a part of the projections of `count` slices and back-projects it into a band of them, waits, and tells the
     /// seconds of both. Chunks that are on the device as a whole have step 0 only.
     pub fn step(
@@ -272,7 +272,7 @@ impl Kernels {
         slices: &Buffer<f32>,
         count: usize,
     ) -> Result<(f64, f64)> {
-        let Step { projections, rows: part, band, projector, .. } = &self.steps[number];
+        let BandPart { projections, rows: part, band, projector, .. } = &self.steps[number];
         let began = Instant::now();
         let mut filter = Vec::new();
         let mut host = 0.0;

@@ -144,12 +144,12 @@ struct Facts {
     key: BTreeMap<String, String>,
     /// Whoever wrote slices.
     #[serde(default)]
-    jobs: Vec<Part>,
+    jobs: Vec<JobRecord>,
 }
 
 /// What a job did for the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Part {
+struct JobRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     shard: Option<String>,
     host: String,
@@ -166,11 +166,11 @@ struct Part {
     replaced: Option<ClampedCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clipped: Option<u64>,
-    devices: Vec<Device>,
+    devices: Vec<DeviceRecord>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Device {
+struct DeviceRecord {
     device: String,
     driver: String,
     profile: String,
@@ -198,7 +198,7 @@ pub(super) struct Record<'a> {
     new: bool,
     run: ReconstructArgs,
     facts: Facts,
-    part: Part,
+    part: JobRecord,
 }
 
 impl<'a> Record<'a> {
@@ -232,7 +232,7 @@ impl<'a> Record<'a> {
                 ),
             ));
         }
-        let part = Part {
+        let part = JobRecord {
             shard: job.execution.shard.map(|shard| shard.to_string()),
             host: host(),
             process: std::process::id(),
@@ -245,7 +245,7 @@ impl<'a> Record<'a> {
             clipped: None,
             devices: devices
                 .iter()
-                .map(|device| Device {
+                .map(|device| DeviceRecord {
                     device: device.label.clone(),
                     driver: device.facts().driver.clone(),
                     profile: device.plan.profile.name.clone(),

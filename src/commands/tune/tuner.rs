@@ -2,7 +2,7 @@
 
 use super::problem::{problem, rows_of, slice_modes};
 use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, scientific, three_digits};
-use crate::check::{Bench, Wish};
+use crate::check::{Bench, TimingOptions};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
@@ -238,8 +238,8 @@ impl Tuner<'_> {
     fn run(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Entry> {
         let updates = self.protocol.updates(candidate.point.slices) * 1e-9;
         let planted = candidate.key.starts_with(PLANTED);
-        let wish = Wish {
-            hopeless: best.map(|best| FAR * updates / best),
+        let options = TimingOptions {
+            give_up_after: best.map(|best| FAR * updates / best),
             projections: planted.then(|| self.protocol.projections.div_ceil(8)),
         };
         let start = Instant::now();
@@ -249,7 +249,7 @@ impl Tuner<'_> {
         // a driver may hand out nothing but errors after one: then it is opened again
         let measured = match self.bench.take() {
             Some(mut bench) => {
-                let measured = bench.time(&candidate.spec, rows, references, &wish);
+                let measured = bench.time(&candidate.spec, rows, references, &options);
                 self.bench = Some(bench).filter(|_| measured.is_ok());
                 measured
             }

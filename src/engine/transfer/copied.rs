@@ -2,7 +2,7 @@
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{DeviceSeconds, DeviceSet, Engine, Shape};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine};
 use crate::engine::stages::parts_of;
 use crate::error::Result;
 use crate::plan::PIECES;
@@ -65,7 +65,7 @@ impl Buffers for DeviceBuffers {
 /// Pieces from the host into chunks on the device; the seconds that took.
 fn upload(
     session: &Session,
-    shape: Shape,
+    shape: ChunkShape,
     (pieces, free): (Receiver<Piece>, Receiver<Buffer<f32>>),
     done: Sender<HostMemory>,
     out: Sender<Chunk>,
@@ -98,7 +98,7 @@ fn upload(
 /// Chunks on the device into pieces on the host; the seconds that took.
 fn download(
     session: &Session,
-    (shape, piece): (Shape, usize),
+    (shape, piece): (ChunkShape, usize),
     chunks: Receiver<Chunk>,
     free: Receiver<HostMemory>,
     done: Sender<Buffer<f32>>,

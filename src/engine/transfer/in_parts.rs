@@ -1,7 +1,7 @@
 //! Chunks that are not on the device as a whole, one after the other.
 
 use super::{Delivery, DeviceChannels, Piece, Transfer, fail_on_purpose};
-use crate::engine::chunks::{DeviceSeconds, Engine, Shape};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
 use crate::error::Result;
 use crate::plan::PIECES;
 
@@ -12,7 +12,7 @@ impl Transfer for InParts {
     fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
         let DeviceChannels { device, work, pieces, free_sinograms, computed, free_slices, .. } = channels;
         let (slices_back, free_slices) = free_slices;
-        let Shape { chunk, in_slice, out_slice } = engine.shape;
+        let ChunkShape { chunk, in_slice, out_slice } = engine.shape;
         for _ in 0..PIECES {
             // the receivers are here
             let _ = free_sinograms.send(engine.session.host_memory(chunk * in_slice)?);

@@ -3,7 +3,7 @@
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{DeviceSeconds, DeviceSet, Engine, Shape};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine};
 use crate::error::Result;
 use crossbeam_channel::{Receiver, Sender};
 use opencl3::memory::Buffer;
@@ -35,7 +35,7 @@ impl Transfer for Mapped {
 /// Buffers that go round by way of the reader and the writer.
 struct HostBuffers<'a> {
     session: &'a Session,
-    shape: Shape,
+    shape: ChunkShape,
     free_sinograms: Sender<HostMemory>,
     free_slices: Receiver<HostMemory>,
 }
@@ -46,7 +46,7 @@ impl Buffers for HostBuffers<'_> {
     }
 
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()> {
-        let Shape { chunk, in_slice, .. } = self.shape;
+        let ChunkShape { chunk, in_slice, .. } = self.shape;
         // the reader may have read all, or be gone
         let _ = self.free_sinograms.send(self.session.map(sinograms, chunk * in_slice, "sinograms")?);
         Ok(())
@@ -66,7 +66,7 @@ fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk
     Ok(busy)
 }
 
-fn map_slices(session: &Session, shape: Shape, chunks: Receiver<Chunk>, delivery: &Delivery) -> Result<f64> {
+fn map_slices(session: &Session, shape: ChunkShape, chunks: Receiver<Chunk>, delivery: &Delivery) -> Result<f64> {
     let mut busy = 0.0;
     for (chunk, slices) in chunks {
         let start = Instant::now();

@@ -4,7 +4,7 @@ mod copied;
 mod in_parts;
 mod mapped;
 
-use super::chunks::{DeviceSeconds, Engine, Kernels};
+use super::chunks::{ChunkKernels, DeviceSeconds, Engine};
 use super::stages::joined;
 use super::work::Work;
 use crate::device::{HostMemory, Session, lost};
@@ -109,7 +109,7 @@ trait Buffers {
 /// Uploads, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends the others.
 fn stream(
     session: &Session,
-    kernels: &mut Kernels,
+    kernels: &mut ChunkKernels,
     delivery: Delivery,
     upload: impl FnOnce(Sender<Chunk>) -> Result<f64> + Send,
     buffers: impl Buffers,
@@ -136,7 +136,7 @@ fn stream(
 /// Chunk after chunk, each into the next free buffer; the seconds of filtering and of back projection.
 fn compute(
     session: &Session,
-    kernels: &mut Kernels,
+    kernels: &mut ChunkKernels,
     (work, device): (&Work, usize),
     uploaded: Receiver<Chunk>,
     buffers: &impl Buffers,
