@@ -35,7 +35,7 @@ pub use load::Load;
 pub use parameter::{Legal, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
-pub use target::{Build, Hardware, Target};
+pub use target::{Build, BuildTarget, Hardware};
 pub use texel::{GUARD, Texel};
 pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};
 

@@ -19,7 +19,7 @@ pub use throughput::{Residency, Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, Mode, Offer, Target};
+use crate::kernel::{Algorithm, Build, BuildTarget, Fft, Hardware, Interpolation, Mode, Offer};
 use serde::{Deserialize, Serialize};
 
 /// The schema that this version reads.
@@ -165,9 +165,9 @@ impl Profile {
     }
 }
 
-impl<'a> From<&'a Profile> for Target<'a> {
+impl<'a> From<&'a Profile> for BuildTarget<'a> {
     fn from(profile: &'a Profile) -> Self {
-        Target { hardware: &profile.hardware, build: &profile.build }
+        BuildTarget { hardware: &profile.hardware, build: &profile.build }
     }
 }
 
