@@ -59,7 +59,7 @@ impl Entry {
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum LogLine {
     /// A run that takes nothing from those before it.
     Start {
         start: String,
@@ -105,8 +105,8 @@ impl Log {
         let (mut known, mut unreadable) = (HashMap::new(), 0);
         for line in text.lines().filter(|line| resume && !line.trim().is_empty()) {
             match serde_json::from_str(line) {
-                Ok(Line::Start { identity: i, .. }) if i == identity => known.clear(),
-                Ok(Line::Point { identity: i, entry }) if i == identity => {
+                Ok(LogLine::Start { identity: i, .. }) if i == identity => known.clear(),
+                Ok(LogLine::Point { identity: i, entry }) if i == identity => {
                     known.insert((entry.key.clone(), entry.turn), entry);
                 }
                 Ok(_) => {}
@@ -115,7 +115,7 @@ impl Log {
         }
         let mut log = Log { path: path.to_owned(), file, resumed: known.len(), identity, known, unreadable };
         if !resume {
-            log.write(&Line::Start { start: date.to_owned(), identity: log.identity.clone() })?;
+            log.write(&LogLine::Start { start: date.to_owned(), identity: log.identity.clone() })?;
         }
         Ok(log)
     }
@@ -127,12 +127,12 @@ impl Log {
 
     /// Adds a measurement; it is in the file when this returns.
     pub fn add(&mut self, entry: Entry) -> Result<()> {
-        self.write(&Line::Point { identity: self.identity.clone(), entry: entry.clone() })?;
+        self.write(&LogLine::Point { identity: self.identity.clone(), entry: entry.clone() })?;
         self.known.insert((entry.key.clone(), entry.turn), entry);
         Ok(())
     }
 
-    fn write(&mut self, line: &Line) -> Result<()> {
+    fn write(&mut self, line: &LogLine) -> Result<()> {
         let wrong = |e: String| Error::output(&self.path, format!("the log of measurements: {e}"));
         let text = serde_json::to_string(line).map_err(|e| wrong(e.to_string()))?;
         self.file.write_all(format!("{text}\n").as_bytes()).map_err(|e| wrong(e.to_string()))
