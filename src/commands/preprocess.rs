@@ -62,11 +62,11 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
             let mut replaced = Counts::default();
             if sinograms {
                 for (projection, row) in values.chunks_mut(bins).enumerate() {
-                    replaced += preparation.projection(row, page..page + 1, page..page + 1, projection, rows);
+                    preparation.projection(row, page..page + 1, page..page + 1, projection, rows, &mut replaced);
                 }
-                replaced += preparation.sinogram(values);
+                preparation.sinogram(values, &mut replaced);
             } else {
-                replaced += preparation.projection(values, 0..rows, 0..rows, page, pages);
+                preparation.projection(values, 0..rows, 0..rows, page, pages, &mut replaced);
             }
             Ok((start.elapsed().as_secs_f64(), replaced))
         };

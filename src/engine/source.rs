@@ -149,7 +149,11 @@ impl Source {
     /// The same into `out`, which has room for exactly these; what was replaced in what had to be read is returned.
     pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
         let counts = self.read_lines(which, out)?;
-        let sinograms = self.seen(out).map(|sinogram| self.preparation.sinogram(sinogram));
+        let sinograms = self.seen(out).map(|sinogram| {
+            let mut counts = Counts::default();
+            self.preparation.sinogram(sinogram, &mut counts);
+            counts
+        });
         let counts = counts + sinograms.reduce(Counts::default, Counts::add);
         if let Some(field) = &self.scan.field {
             out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
@@ -187,7 +191,7 @@ impl Source {
             }
             let mut counts = Counts::default();
             for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                counts += self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total);
+                self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total, &mut counts);
             }
             Ok(counts)
         });
@@ -234,21 +238,22 @@ impl Source {
             span if span.len() == which.len() => vec![span],
             _ => which.iter().map(|&z| z..z + 1).collect(),
         };
-        let turn = |band: &mut Vec<f32>, (rows, &p): (Vec<&mut [f32]>, &usize)| -> Result<Counts> {
+        let turn = |mut band: Vec<f32>, mut counts: Counts, (rows, &p): (Vec<&mut [f32]>, &usize)| {
             let mut rows = rows.into_iter();
-            let mut counts = Counts::default();
             for span in &spans {
                 let read = widened(span, halo, height);
                 band.resize(read.len() * bins, 0.0);
-                self.stack.read_rows(p, read.clone(), band)?;
-                counts += self.preparation.projection(band, read.clone(), span.clone(), p, total);
+                self.stack.read_rows(p, read.clone(), &mut band)?;
+                self.preparation.projection(&mut band, read.clone(), span.clone(), p, total, &mut counts);
                 let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
                 wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
             }
-            Ok(counts)
+            Ok((band, counts))
         };
-        let turned = rows_of.into_par_iter().zip(used).map_init(Vec::new, turn);
-        turned.try_reduce(Counts::default, |a, b| Ok(a + b))
+        // a band and its counts go from projection to projection
+        let start = || (Vec::new(), Counts::default());
+        let turned = rows_of.into_par_iter().zip(used).try_fold(start, |(band, counts), next| turn(band, counts, next));
+        turned.map(|done: Result<_>| Ok(done?.1)).try_reduce(Counts::default, |a, b| Ok(a + b))
     }
 }
 

@@ -190,7 +190,7 @@ impl Preparation {
 
     /// Corrects rows of projection number `projection` of `projections` in place. `values` holds its rows `read`,
     /// `[row][bin]`; of these only `wanted` are of use afterwards. They are finite; what had to be replaced in them is
-    /// returned.
+    /// added to `counts`.
     ///
     /// Projections may be corrected side by side.
     pub fn projection(
@@ -200,25 +200,24 @@ impl Preparation {
         wanted: Range<usize>,
         projection: usize,
         projections: usize,
-    ) -> Counts {
-        let mut counts = Counts { values: (wanted.len() * self.bins) as u64, ..Counts::default() };
+        counts: &mut Counts,
+    ) {
+        counts.values += (wanted.len() * self.bins) as u64;
         let band = Band::new(values, self.height, read, wanted.clone());
         let mut band = Band { projection, projections, watched: self.defects.watches(projection), ..band };
         if let Some(saturation) = self.saturation {
             let saturated = band.values_of(&wanted).iter().filter(|&&count| count >= saturation).count();
-            counts.saturated = saturated as u64;
+            counts.saturated += saturated as u64;
         }
-        self.rows.apply(&mut band, &mut counts);
-        counts
+        self.rows.apply(&mut band, counts);
     }
 
-    /// Does the steps on a sinogram `[projection][bin]` of corrected rows in place; what had to be replaced is returned.
+    /// Does the steps on a sinogram `[projection][bin]` of corrected rows in place; what had to be replaced is added to
+    /// `counts`.
     ///
     /// Sinograms may be taken side by side; each needs [`memory`](Self::memory).
-    pub fn sinogram(&self, values: &mut [f32]) -> Counts {
-        let mut counts = Counts::default();
-        self.sinograms.iter().for_each(|step| step.apply(values, self.bins, &mut counts));
-        counts
+    pub fn sinogram(&self, values: &mut [f32], counts: &mut Counts) {
+        self.sinograms.iter().for_each(|step| step.apply(values, self.bins, counts));
     }
 
     /// Bytes that [`sinogram`](Self::sinogram) needs beside a sinogram of so many projections, about.
@@ -349,7 +348,8 @@ mod tests {
     fn whole(projections: &Stack, preparation: &Preparation, p: usize) -> (Vec<f32>, Counts) {
         let mut values = vec![0f32; ROWS * BINS];
         projections.read_rows(p, 0..ROWS, &mut values).unwrap();
-        let counts = preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT);
+        let mut counts = Counts::default();
+        preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT, &mut counts);
         (values, counts)
     }
 
@@ -392,7 +392,7 @@ mod tests {
                 let read = widened(&wanted, bands.halo(), ROWS);
                 let mut values = vec![0f32; read.len() * BINS];
                 stacks.data.read_rows(p, read.clone(), &mut values).unwrap();
-                counts[1] += bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT);
+                bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT, &mut counts[1]);
                 let found = &values[(wanted.start - read.start) * BINS..(wanted.end - read.start) * BINS];
                 for (a, b) in found.iter().zip(&expected[wanted.start * BINS..]) {
                     assert!((a - b).abs() < 3e-5, "{a} and {b} in projection {p}, rows {wanted:?}");
