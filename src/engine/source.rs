@@ -24,8 +24,18 @@ pub struct Source {
     pub scan: Scan,
     /// Rows of projections that are filtered together, if they are filtered across rows.
     block: Option<usize>,
-    /// The block that was filtered last: its rows, and their sinograms.
-    filtered: Mutex<(Vec<usize>, Vec<f32>)>,
+    filtered: Mutex<FilteredBlock>,
+}
+
+/// The block of rows that was filtered last.
+#[derive(Default)]
+struct FilteredBlock {
+    /// Numbers of the rows.
+    rows: Vec<usize>,
+    /// Their sinograms as the detector saw them.
+    sinograms: Vec<f32>,
+    /// What was replaced in them, until the run has counted it: a search or percentiles may read a block first.
+    counts: Counts,
 }
 
 impl Source {
@@ -142,38 +152,44 @@ impl Source {
     /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them.
     pub fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
-        self.read_into(which, &mut out)?;
+        self.read_lines(which, &mut out, false)?;
+        self.finish_sinograms(&mut out);
         Ok(out)
     }
 
-    /// The same into `out`, which has room for exactly these; what was replaced in what had to be read is returned.
+    /// The same into `out`, which has the size of exactly these; what was replaced in them is returned.
     pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
-        let counts = self.read_lines(which, out)?;
+        let counts = self.read_lines(which, out, true)?;
+        Ok(counts + self.finish_sinograms(out))
+    }
+
+    /// The steps on sinograms, and rows of an extended field.
+    fn finish_sinograms(&self, out: &mut [f32]) -> Counts {
         let sinograms = self.seen(out).map(|sinogram| {
             let mut counts = Counts::default();
             self.preparation.sinogram(sinogram, &mut counts);
             counts
         });
-        let counts = counts + sinograms.reduce(Counts::default, Counts::add);
+        let counts = sinograms.reduce(Counts::default, Counts::add);
         if let Some(field) = &self.scan.field {
             out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
         }
-        Ok(counts)
+        counts
     }
 
     /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.
     pub fn read_seen(&self, which: &[usize]) -> Result<Vec<f32>> {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
-        self.read_lines(which, &mut out)?;
+        self.read_lines(which, &mut out, false)?;
         let seen = self.detector_len();
         Ok(out.chunks(self.sinogram_len()).flat_map(|sinogram| &sinogram[..seen]).copied().collect())
     }
 
-    /// What the detector saw, at the beginning of each sinogram of `out`.
-    fn read_lines(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
+    /// What the detector saw, at the beginning of each sinogram of `out`. Only what is read for the run is `counted`.
+    fn read_lines(&self, which: &[usize], out: &mut [f32], counted: bool) -> Result<Counts> {
         match self.sinograms {
             true => self.read_sinograms(which, out),
-            false => self.read_projections(which, out),
+            false => self.read_projections(which, out, counted),
         }
     }
 
@@ -198,29 +214,30 @@ impl Source {
         sinograms.try_reduce(Counts::default, |a, b| Ok(a + b))
     }
 
-    fn read_projections(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
-        match self.block {
-            None => self.turn_projections(which, out.chunks_mut(self.sinogram_len())),
-            Some(block) => {
-                let mut counts = Counts::default();
-                // slices in order: most are in the block that was filtered last
-                let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
-                for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
-                    let first = slice / block * block;
-                    let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
-                    if filtered.0 != rows {
-                        filtered.0.clear();
-                        filtered.1.resize(rows.len() * self.detector_len(), 0.0);
-                        counts += self.turn_projections(&rows, filtered.1.chunks_mut(self.detector_len()))?;
-                        filtered.0 = rows;
-                    }
-                    let seen = self.detector_len();
-                    let at = (slice - first) * seen;
-                    sinogram[..seen].copy_from_slice(&filtered.1[at..at + seen]);
-                }
-                Ok(counts)
+    fn read_projections(&self, which: &[usize], out: &mut [f32], counted: bool) -> Result<Counts> {
+        let Some(block) = self.block else {
+            return self.turn_projections(which, out.chunks_mut(self.sinogram_len()));
+        };
+        let seen = self.detector_len();
+        let mut counts = Counts::default();
+        // slices in order: most are in the block that was filtered last
+        let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
+            let first = slice / block * block;
+            let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
+            if filtered.rows != rows {
+                filtered.rows.clear();
+                filtered.sinograms.resize(rows.len() * seen, 0.0);
+                filtered.counts = self.turn_projections(&rows, filtered.sinograms.chunks_mut(seen))?;
+                filtered.rows = rows;
             }
+            if counted {
+                counts += std::mem::take(&mut filtered.counts);
+            }
+            let at = (slice - first) * seen;
+            sinogram[..seen].copy_from_slice(&filtered.sinograms[at..at + seen]);
         }
+        Ok(counts)
     }
 
     /// Each projection's rows are read at once, corrected, and go from there to their sinograms.

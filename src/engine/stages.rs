@@ -40,9 +40,12 @@ pub struct Run<'a> {
     pub target: &'a Target,
     /// The slice whose values are handed back, if one is wanted.
     pub keep: Option<usize>,
-    /// Sees every slice, with its number, before it is written; from any thread, in any order.
-    pub observer: Option<&'a (dyn Fn(usize, &[f32]) + Sync)>,
+    /// Sees every slice before it is written.
+    pub observer: Option<&'a Observer<'a>>,
 }
+
+/// Sees the number of a slice and its values; from any thread, in any order.
+pub type Observer<'a> = dyn Fn(usize, &[f32]) + Sync + 'a;
 
 /// What the stages hand back.
 pub struct Done {

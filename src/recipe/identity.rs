@@ -127,11 +127,7 @@ mod tests {
                 fields: FieldCorrection { dark_scale: Some(0.5) },
                 air: Some(Air::Sides(3, 4)),
                 tilt: Some(Tilt { degrees: 0.5 }),
-                phase: Some(Paganin {
-                    length: 3.0,
-                    unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }),
-                    ..Paganin::new(20.0, 0.1, 1e-6, 100.0)
-                }),
+                phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),
                 logarithm: Logarithm::Always,
                 stripes: vec![Stripes::Sorting { size: 21 }],
             },

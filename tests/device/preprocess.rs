@@ -193,6 +193,28 @@ fn replaced_values_name_the_flags_that_help() {
     assert!(!err.contains("--remove-outliers"), "{err}");
 }
 
+/// Percentiles and pictures read rows beside the run; what is replaced in these counts once all the same.
+#[test]
+fn rows_that_are_read_beside_the_run_count_once() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 40, slices: 5, overall: 180.0 };
+    let mut dead = scan.sinograms().transposed().map(|line| (-0.01 * line).exp());
+    dead.pages.iter_mut().take(7).for_each(|page| page[2 * 48 + 20] = 0.0);
+    lab.write("p", "p", &dead);
+    for steps in ["", "--tilt 0.5"] {
+        let clamped = |read_before: &str| {
+            lab.ok(&format!(
+                "reconstruct --projections p --minus-log {steps} {read_before} --output r --overwrite --report r.json"
+            ));
+            let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+            report["clamped"].as_u64().unwrap()
+        };
+        let alone = clamped("");
+        assert!(alone > 0, "{steps}");
+        assert_eq!([clamped("--dtype u8"), clamped("--preview p.png")], [alone; 2], "{steps}");
+    }
+}
+
 /// Fields with where they are from, -log, and the steps in their order.
 #[test]
 fn the_dry_run_lists_fields_and_steps() {

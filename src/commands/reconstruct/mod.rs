@@ -135,8 +135,19 @@ impl Reconstruction<'_> {
         if let Some(overview) = overview {
             overview.write(job, &key)?;
         }
-        let computed = scan.slices.len() - kept.len();
-        let summary = Summary::new(job, scan, computed, axis, &devices, &done, start.elapsed().as_secs_f64(), repairs);
+        let seconds = start.elapsed().as_secs_f64();
+        let summary = Summary {
+            job,
+            devices: &devices,
+            geometry: &scan.geometry,
+            axis,
+            slices: scan.slices.len() - kept.len(),
+            updates: scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64,
+            seconds,
+            start: seconds - done.seconds,
+            repairs,
+            done: &done,
+        };
         summary.tell(reporter);
         job.execution.report.as_deref().map_or(Ok(()), |path| summary.write(path, self.flags))
     }

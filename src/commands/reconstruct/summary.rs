@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use crate::geometry::Geometry;
 use crate::job::Job;
-use crate::plan::Scan;
 use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::steps::{Repairs, Stripes};
@@ -36,21 +35,6 @@ pub(super) struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    pub fn new(
-        job: &'a Job,
-        scan: &'a Scan,
-        slices: usize,
-        axis: Axis,
-        devices: &'a [ReadyDevice],
-        done: &'a Done,
-        seconds: f64,
-        repairs: Repairs,
-    ) -> Self {
-        let updates = scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64;
-        let geometry = &scan.geometry;
-        Summary { job, devices, done, geometry, axis, slices, updates, seconds, start: seconds - done.seconds, repairs }
-    }
-
     /// Seconds of all devices.
     fn device(&self) -> DeviceSeconds {
         self.done.devices.iter().fold(DeviceSeconds::default(), |sum, (_, seconds)| sum + *seconds)
