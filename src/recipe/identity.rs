@@ -49,7 +49,7 @@ impl Identity {
         Identity { range: Some(range), ..self.clone() }
     }
 
-    /// Names of all parts, with dots between their levels, and their values; for people.
+    /// Names of all parts, those of the recipe first by their group, such as `filter.cutoff`, and their values; for people.
     pub fn parts(&self) -> BTreeMap<String, String> {
         fn flatten(name: &str, value: &Value, parts: &mut BTreeMap<String, String>) {
             let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
@@ -62,7 +62,7 @@ impl Identity {
         }
         let mut parts = BTreeMap::new();
         flatten("", &self.to_json(), &mut parts);
-        parts
+        parts.into_iter().map(|(name, value)| (name.trim_start_matches("recipe.").to_owned(), value)).collect()
     }
 
     fn to_json(&self) -> Value {
@@ -279,6 +279,6 @@ mod tests {
         let keys: BTreeSet<String> = others.iter().chain([&same]).map(Identity::key).collect();
         assert_eq!(keys.len(), others.len() + 1);
         assert_eq!(same.key(), identity(full()).key());
-        assert_eq!(same.parts()["recipe.filter.name"], "hann");
+        assert_eq!(same.parts()["filter.name"], "hann");
     }
 }
