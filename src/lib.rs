@@ -1,14 +1,14 @@
 //! `fbp`: filtered back projection of X-ray sinograms and projections on any OpenCL device.
 //!
-//! The flow goes one way:
+//! From a command to slices:
 //!
 //! ```text
-//! cli -> config + profile -> plan -> io/read -> pipeline (upload, filter, back-project, download) -> io/write
-//!                               \-> kernelgen (pure text)           device/ and fft/ speak OpenCL
+//! flags, run file -> job = recipe (what decides bytes) + execution (how and where)
+//! source -> steps -> engine (upload, filter, back-project, download) -> sink
 //! ```
 //!
-//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters; `docs/architecture.md`
-//! is the map of the rooms.
+//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters. `docs/architecture.md` says
+//! what is in each module, and which may use which.
 
 pub mod axis;
 pub mod bench;

@@ -1,7 +1,7 @@
 //! Devices: finding them, choosing one, building programs, buffers and launches.
 //!
-//! With `fft/` and `pipeline/` this is the only room that speaks OpenCL, and with `fft/` and `clfft-sys` the only
-//! one with `unsafe` code. Every unsafe block says which rule of the driver's interface it keeps.
+//! With `fft/` and `clfft-sys` this is the only module with `unsafe` code. Every unsafe block says which rule of the
+//! driver's interface it keeps.
 
 mod fault;
 mod images;
