@@ -22,7 +22,7 @@ pub fn directory() -> Option<PathBuf> {
 /// What became of a kernel on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Remembered {
+pub struct StoredVerdict {
     /// The generated source's name.
     pub name: String,
     /// `right`, `wrong` or `failed`.
@@ -43,7 +43,7 @@ struct Content {
     version: String,
     /// By the key of the generated source.
     #[serde(default)]
-    kernel: BTreeMap<String, Remembered>,
+    kernel: BTreeMap<String, StoredVerdict>,
 }
 
 /// Verdicts of one device, driver and version of the program.
@@ -76,7 +76,7 @@ impl Verdicts {
     }
 
     /// The kernels that the file has now.
-    fn stored(&self) -> BTreeMap<String, Remembered> {
+    fn stored(&self) -> BTreeMap<String, StoredVerdict> {
         let read = std::fs::read_to_string(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
         let same = |stored: &Content| Content { kernel: self.content.kernel.clone(), ..stored.clone() } == self.content;
         read.filter(same).map(|stored| stored.kernel).unwrap_or_default()
@@ -100,7 +100,7 @@ impl Verdicts {
     }
 
     /// Adds verdicts to the file, beside those that another process may have written meanwhile.
-    pub fn store(&mut self, verdicts: impl IntoIterator<Item = (String, Remembered)>) -> io::Result<()> {
+    pub fn store(&mut self, verdicts: impl IntoIterator<Item = (String, StoredVerdict)>) -> io::Result<()> {
         self.content.kernel = self.stored();
         self.content.kernel.extend(verdicts);
         let text = toml::to_string(&self.content).map_err(io::Error::other)?;
@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use crate::facts::example;
 
-    fn verdict(word: &str, error: Option<f64>) -> Remembered {
-        Remembered { name: "k".into(), verdict: word.into(), error, margin: 1e-5 }
+    fn verdict(word: &str, error: Option<f64>) -> StoredVerdict {
+        StoredVerdict { name: "k".into(), verdict: word.into(), error, margin: 1e-5 }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `fbp doctor` without a device: the problems, what was found, the table, the verdict.
 
-use crate::bench::{Protocol, Row, Verdict, markdown, scientific, verdict_word};
+use crate::bench::{BenchRow, Protocol, Verdict, markdown, scientific, verdict_word};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use serde::Serialize;
@@ -43,7 +43,7 @@ impl Finding {
     }
 
     /// A kernel; what it is known for is avoided.
-    pub fn kernel(row: Row) -> Self {
+    pub fn kernel(row: BenchRow) -> Self {
         Finding {
             name: row.kernel,
             verdict: row.verdict,
@@ -128,7 +128,7 @@ impl Diagnosis {
         let mut text = format!(
             "{}: {} of {} kernels right",
             self.verdict,
-            kernels(&|f| f.verdict == Verdict::Right),
+            kernels(&|f| f.verdict == Verdict::Correct),
             self.variants.len()
         );
         for (count, what) in [
@@ -163,7 +163,7 @@ impl Diagnosis {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        Err(Error::Unequal(format!(
+        Err(Error::CheckFailed(format!(
             "{}, driver {}: {what} {} is wrong ({why}){more}; {todo}",
             self.device, self.driver, first.name
         )))
@@ -178,11 +178,11 @@ mod tests {
     use crate::kernel::Algorithm;
 
     fn diagnosis(known: bool) -> Diagnosis {
-        let mut wrong = Finding::kernel(Row { known, ..example_row(Algorithm::Alu, 1, None) });
+        let mut wrong = Finding::kernel(BenchRow { known, ..example_row(Algorithm::Alu, 1, None) });
         wrong.name = "odd".into();
         let right = Finding::kernel(example_row(Algorithm::Standard, 1, Some(1.0)));
-        let format = Finding::plain("R half".into(), Verdict::Wrong, Some("not used".into()), true);
-        let length = Finding::plain("192".into(), Verdict::Right, None, false);
+        let format = Finding::plain("R half".into(), Verdict::Incorrect, Some("not used".into()), true);
+        let length = Finding::plain("192".into(), Verdict::Correct, None, false);
         Diagnosis::new(&example(), "default".into(), [vec![format], vec![length], vec![right, wrong]], None)
     }
 

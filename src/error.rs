@@ -24,7 +24,7 @@ pub enum Error {
     Memory(String),
     /// No kernel that the driver computes rightly is left.
     #[error("{0}")]
-    Wrong(String),
+    NoCorrectKernel(String),
     /// The driver's compiler refused a kernel.
     #[error(
         "kernel `{name}` does not build on {device} with options `{options}`: {}\n{log}\n\
@@ -40,7 +40,7 @@ pub enum Error {
     Interrupted(String),
     /// `fbp compare` past its tolerance, or another bad verdict.
     #[error("{0}")]
-    Unequal(String),
+    CheckFailed(String),
 }
 
 /// The exit code of a run that a signal stopped.
@@ -60,10 +60,10 @@ impl Error {
     /// The exit code a script sees; README and `fbp --help` list them.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Unequal(_) => 1,
+            Error::CheckFailed(_) => 1,
             Error::Usage(_) | Error::Profile { .. } => 2,
             Error::Input(_) => 3,
-            Error::Device(_) | Error::Memory(_) | Error::Wrong(_) | Error::KernelBuild { .. } => 4,
+            Error::Device(_) | Error::Memory(_) | Error::NoCorrectKernel(_) | Error::KernelBuild { .. } => 4,
             Error::Output(_) => 5,
             Error::Interrupted(_) => INTERRUPTED,
         }

@@ -120,16 +120,16 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// What a person wants timed; empty lists want everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct OfferFilter {
     pub algorithms: Vec<Algorithm>,
     pub interpolations: Vec<Interpolation>,
     pub modes: Vec<Mode>,
     pub slices: Vec<u32>,
 }
 
-impl Wanted {
+impl OfferFilter {
     /// Whether an offer of a profile is wanted.
-    pub fn has(&self, offer: &Offer) -> bool {
+    pub fn matches(&self, offer: &Offer) -> bool {
         fn any<T: PartialEq>(list: &[T], value: T) -> bool {
             list.is_empty() || list.contains(&value)
         }
@@ -144,9 +144,9 @@ impl Wanted {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Its error is within the margin.
-    Right,
+    Correct,
     /// Its error is past the margin.
-    Wrong,
+    Incorrect,
     /// It could not be built or run.
     Failed(String),
     /// The device is too small for it.
@@ -156,7 +156,7 @@ pub enum Verdict {
 impl Verdict {
     /// Whether the program that offers this kernel is at fault.
     pub fn is_bad(&self) -> bool {
-        matches!(self, Verdict::Wrong | Verdict::Failed(_))
+        matches!(self, Verdict::Incorrect | Verdict::Failed(_))
     }
 
     /// Why it has no numbers, if so.
@@ -171,8 +171,8 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Right => "right",
-            Verdict::Wrong => "WRONG",
+            Verdict::Correct => "right",
+            Verdict::Incorrect => "WRONG",
             Verdict::Failed(_) => "FAILED",
             Verdict::Skipped(_) => "skipped",
         })
@@ -185,7 +185,7 @@ pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> R
 
 /// One line of the benchmark, and one object of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct BenchRow {
     pub device: String,
     pub driver: String,
     pub profile: String,
@@ -221,7 +221,7 @@ pub struct Row {
     pub filter_seconds_per_slice: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// A line without results yet; `name` and `key` are the generated source's.
     pub fn new(
         facts: &DeviceFacts,
@@ -230,8 +230,8 @@ impl Row {
         protocol: &Protocol,
         (name, key): (&str, &str),
         margin: f64,
-    ) -> Row {
-        Row {
+    ) -> BenchRow {
+        BenchRow {
             device: facts.name.clone(),
             driver: facts.driver.clone(),
             profile: profile.name.clone(),
@@ -259,21 +259,21 @@ impl Row {
     }
 
     /// The same line with the unit that limits the kernel and what it allows, in GU/s.
-    pub fn with_bound(mut self, bound: Option<(&'static str, f64)>) -> Row {
+    pub fn with_bound(mut self, bound: Option<(&'static str, f64)>) -> BenchRow {
         (self.limit, self.bound_gu_per_s) = (bound.map(|(unit, _)| unit), bound.map(|(_, rate)| rate));
         self.share = self.gu_per_s.zip(self.bound_gu_per_s).map(|(rate, bound)| rate / bound);
         self
     }
 
     /// The same line with what is known of the kernel.
-    pub fn with_known(mut self, why: Option<&str>) -> Row {
+    pub fn with_known(mut self, why: Option<&str>) -> BenchRow {
         self.known = why.is_some();
         self.reason = why.map(|why| format!("known: {why}"));
         self
     }
 
     /// The same line with a verdict that has no numbers.
-    pub fn without_numbers(mut self, verdict: Verdict) -> Row {
+    pub fn without_numbers(mut self, verdict: Verdict) -> BenchRow {
         let reasons = [self.reason.take(), verdict.reason().map(str::to_owned)];
         self.reason = Some(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
         self.verdict = verdict;
@@ -310,7 +310,7 @@ pub(crate) fn scientific(value: Option<f64>) -> String {
 
 /// The result as a Markdown table with aligned columns, and why kernels have no result; profiles are named when there
 /// are several.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[BenchRow]) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     let milli = |value: Option<f64>| number(value.map(|v| v * 1e3));
     let several = rows.iter().any(|r| r.profile != rows[0].profile);
@@ -383,8 +383,8 @@ pub(crate) fn markdown(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> Str
 }
 
 #[cfg(test)]
-pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f64>) -> Row {
-    Row {
+pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f64>) -> BenchRow {
+    BenchRow {
         device: "Example <GPU> & \"9000\"".into(),
         driver: "1.0".into(),
         profile: "default".into(),
@@ -397,7 +397,7 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
         size: 64,
         kernel: "example".into(),
         key: "0".into(),
-        verdict: if gu_per_s.is_some() { Verdict::Right } else { Verdict::Wrong },
+        verdict: if gu_per_s.is_some() { Verdict::Correct } else { Verdict::Incorrect },
         reason: None,
         known: false,
         error: Some(2e-6),

@@ -17,7 +17,7 @@ mod turn;
 mod vo;
 
 pub use curve::{AxisVerdict, Curve, Minimum};
-use turn::{Ends, Turn, ends};
+use turn::{ScanEnds, Turn, ends};
 
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
@@ -378,8 +378,8 @@ pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f
         None => auto(sinograms, range)?,
     };
     let note = match ends(sinograms) {
-        Ends::Fit => None,
-        Ends::Instead(turn) => {
+        ScanEnds::Consistent => None,
+        ScanEnds::Suggest(turn) => {
             found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
             Some(match turn {
                 Turn::Whole => {
@@ -390,7 +390,7 @@ pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f
                 }
             })
         }
-        Ends::Neither => Some(
+        ScanEnds::Unrelated => Some(
             "the last projection is like the first one neither as it is nor mirrored, which half a turn and a whole one end \
              with: check --overall-angle or --angles, or the sample moved",
         ),

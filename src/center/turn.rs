@@ -15,13 +15,13 @@ pub enum Turn {
 
 /// What the ends of a scan say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ends {
+pub enum ScanEnds {
     /// They are where the angles say, or the scan is too coarse or too noisy to tell.
-    Fit,
+    Consistent,
     /// The scan went around so far.
-    Instead(Turn),
+    Suggest(Turn),
     /// The last projection is like the first one neither as it is nor mirrored.
-    Neither,
+    Unrelated,
 }
 
 /// The axis is searched on this share of the detector on both sides of its middle.
@@ -42,10 +42,10 @@ const STEPS: usize = 60;
 
 /// Compares the ends of a scan that its angles say is half a turn or a whole one, as shares of the variance: 0 for the
 /// same, about 1 for unrelated projections.
-pub fn ends(sinograms: &Sinograms) -> Ends {
+pub fn ends(sinograms: &Sinograms) -> ScanEnds {
     let count = sinograms.angles.len();
     let Some(declared) = declared(sinograms).filter(|_| count >= 4 && !sinograms.rows.is_empty()) else {
-        return Ends::Fit;
+        return ScanEnds::Consistent;
     };
     let last = count - 1;
     let neighbours =
@@ -58,7 +58,7 @@ pub fn ends(sinograms: &Sinograms) -> Ends {
     // half of the angles apart: opposite to each other where the scan is a whole turn
     let halves = pairs_apart(sinograms, if declared == Turn::Half { 90.0 } else { 180.0 });
     if neighbours > ALIKE || halves.is_empty() {
-        return Ends::Fit;
+        return ScanEnds::Consistent;
     }
     let (opposite_at, opposite) = least(&halves);
     // a sample that is round about the axis looks the same from all sides
@@ -66,10 +66,10 @@ pub fn ends(sinograms: &Sinograms) -> Ends {
     let full = same <= limit && opposite <= limit && !round;
     let half = mirrored <= limit && same > APART * limit && opposite > APART * limit;
     match declared {
-        Turn::Half if full => Ends::Instead(Turn::Whole),
-        Turn::Whole if half => Ends::Instead(Turn::Half),
-        _ if same > APART * limit && mirrored > APART * limit => Ends::Neither,
-        _ => Ends::Fit,
+        Turn::Half if full => ScanEnds::Suggest(Turn::Whole),
+        Turn::Whole if half => ScanEnds::Suggest(Turn::Half),
+        _ if same > APART * limit && mirrored > APART * limit => ScanEnds::Unrelated,
+        _ => ScanEnds::Consistent,
     }
 }
 

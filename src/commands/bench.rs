@@ -1,6 +1,6 @@
 //! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
 
-use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, plot, table};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
 use crate::check::{Bench, Measured};
 use crate::cli::BenchArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
@@ -18,7 +18,7 @@ use std::str::FromStr;
 const LARGEST: usize = 1 << 16;
 
 /// A kernel to be checked, and timed.
-pub(super) struct Candidate<'a> {
+pub(super) struct ProfileOffer<'a> {
     profile: &'a Profile,
     offer: Offer,
 }
@@ -65,10 +65,10 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     } else {
         format!("{head}\n\n{}", table(&rows))
     };
-    let bad: Vec<&Row> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
+    let bad: Vec<&BenchRow> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
     let verdict = match bad.first() {
         None => Ok(()),
-        Some(first) => Err(Error::Unequal(format!(
+        Some(first) => Err(Error::CheckFailed(format!(
             "{} of {} kernels are wrong or do not run on {}, the first is {} of profile {}{}; \
              give --algorithm, --mode or another --profile to reconstruct without them",
             bad.len(),
@@ -109,7 +109,7 @@ pub(super) fn wanted(
     interpolations: &[String],
     modes: &[String],
     slices: &[String],
-) -> Result<Wanted> {
+) -> Result<OfferFilter> {
     fn words<T: FromStr<Err = Error>>(words: &[String], flag: &str) -> Result<Vec<T>> {
         words.iter().map(|w| w.parse().map_err(|e: Error| Error::usage(format!("{flag}: {e}")))).collect()
     }
@@ -117,7 +117,7 @@ pub(super) fn wanted(
         Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
         _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not one of {SLICE_MODES:?}"))),
     });
-    Ok(Wanted {
+    Ok(OfferFilter {
         algorithms: words(algorithms, "--algorithm")?,
         interpolations: words(interpolations, "--interpolation")?,
         modes: words(modes, "--mode")?,
@@ -145,11 +145,11 @@ pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevic
 }
 
 /// The wanted kernels of some profiles.
-pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted) -> Result<Vec<Candidate<'a>>> {
+pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Result<Vec<ProfileOffer<'a>>> {
     let mut candidates = Vec::new();
     for Choice { profile, .. } in choices {
-        let offers = profile.offers().into_iter().filter(|offer| wanted.has(offer));
-        candidates.extend(offers.map(|offer| Candidate { profile, offer }));
+        let offers = profile.offers().into_iter().filter(|offer| wanted.matches(offer));
+        candidates.extend(offers.map(|offer| ProfileOffer { profile, offer }));
     }
     if candidates.is_empty() {
         let names: Vec<&str> = choices.iter().map(|c| c.profile.name.as_str()).collect();
@@ -199,11 +199,11 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
 pub(super) fn measure(
     found: &FoundDevice,
     own: Option<&Profile>,
-    candidates: &[Candidate],
+    candidates: &[ProfileOffer],
     protocols: &[Protocol],
     once: bool,
     reporter: &Reporter,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<BenchRow>> {
     let Some(protocol) = protocols.first() else { return Ok(Vec::new()) };
     let known_failures = KnownFailures::built_in()?;
     let facts = &found.facts;
@@ -212,7 +212,7 @@ pub(super) fn measure(
     let problem = Problem { projections: protocol.projections, same_axis: true };
     // enough noise for the largest kernel that fits whatever it reads
     let mut most = 1;
-    for Candidate { profile, offer } in candidates {
+    for ProfileOffer { profile, offer } in candidates {
         for texel in offer.texels() {
             let spec = KernelSpec::new(offer, *profile, texel, problem, Some(facts));
             if protocol.refuses(&spec, rows_of(&spec, profile), facts)?.is_none() {
@@ -222,8 +222,8 @@ pub(super) fn measure(
     }
     let mut references: Vec<_> = protocols.iter().map(|p| Reference::new(p.geometry(), most)).collect();
     let mut bench = None;
-    let mut rows: Vec<Row> = Vec::new();
-    for (number, Candidate { profile, offer }) in candidates.iter().enumerate() {
+    let mut rows: Vec<BenchRow> = Vec::new();
+    for (number, ProfileOffer { profile, offer }) in candidates.iter().enumerate() {
         // a driver may hand out nothing but errors after one: then it is opened again
         let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &references), Ok) {
             Ok(here) => here,
@@ -235,8 +235,9 @@ pub(super) fn measure(
         };
         let spec = KernelSpec::new(offer, *profile, here.texel(offer)?, problem, Some(facts));
         let source = spec.generate()?;
-        let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
-            .with_known(known_failures.find(facts, &spec));
+        let row =
+            BenchRow::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
+                .with_known(known_failures.find(facts, &spec));
         let known = rows.iter().find(|r| (&r.kernel, &r.key) == (&row.kernel, &row.key)).cloned();
         let row = match (known, protocol.refuses(&spec, rows_of(&spec, profile), facts)?) {
             (Some(_), _) if once => {
@@ -245,7 +246,7 @@ pub(super) fn measure(
             }
             (Some(known), _) => {
                 bench = Some(here);
-                Row { profile: row.profile, mode: row.mode, ..known }
+                BenchRow { profile: row.profile, mode: row.mode, ..known }
             }
             (None, Some(reason)) => {
                 bench = Some(here);
@@ -271,10 +272,10 @@ pub(super) fn measure(
 }
 
 /// A line with what was measured.
-fn with_numbers(row: Row, measured: &Measured, protocol: &Protocol) -> Row {
+fn with_numbers(row: BenchRow, measured: &Measured, protocol: &Protocol) -> BenchRow {
     let slices = f64::from(row.slices);
-    Row {
-        verdict: if measured.checked.right() { Verdict::Right } else { Verdict::Wrong },
+    BenchRow {
+        verdict: if measured.checked.right() { Verdict::Correct } else { Verdict::Incorrect },
         error: Some(measured.checked.error),
         gu_per_s: measured.seconds.map(|s| protocol.updates(row.slices) / s * 1e-9),
         seconds_per_slice: measured.seconds.map(|s| s / slices),

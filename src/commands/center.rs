@@ -104,7 +104,7 @@ fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool
         std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
         let encoding = Encoding { dtype: Dtype::F32, range: None };
         write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &values, encoding, SOFTWARE)?;
-        let part = *part.get_or_insert_with(|| Part::busiest(&values, size, side));
+        let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
         tiles.push((center, part.side, part.of(&values, size)));
         Ok(())
     })?;
@@ -129,17 +129,17 @@ fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool
 
 /// A square of a slice, by its place relative to the middle: slices about other axes may be larger.
 #[derive(Clone, Copy)]
-struct Part {
+struct Crop {
     /// From the middle of the slice to the first column and row, in pixels.
     left: i64,
     top: i64,
     side: usize,
 }
 
-impl Part {
+impl Crop {
     /// The square of at most `side` pixels with the most structure: the largest sum of squares of the differences between
     /// neighbours, inside the circle that all projections see.
-    fn busiest(slice: &[f32], size: usize, side: usize) -> Part {
+    fn busiest(slice: &[f32], size: usize, side: usize) -> Crop {
         let side = side.min(size);
         let middle = (size as f64 - 1.0) / 2.0;
         let seen = |x: usize, y: usize| (x as f64 - middle).hypot(y as f64 - middle) < CALM * size as f64 / 2.0;
@@ -167,7 +167,7 @@ impl Part {
             .max_by(|a, b| inside(a).total_cmp(&inside(b)))
             .unwrap_or((0, 0));
         let half = (size / 2) as i64;
-        Part { left: x as i64 - half, top: y as i64 - half, side }
+        Crop { left: x as i64 - half, top: y as i64 - half, side }
     }
 
     /// Its values, `[y][x]`; 0 beyond the slice.
@@ -182,10 +182,10 @@ impl Part {
     }
 }
 
-impl std::fmt::Display for Part {
+impl std::fmt::Display for Crop {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         let centre = |first: i64| first + self.side as i64 / 2;
-        let Part { left, top, side } = *self;
+        let Crop { left, top, side } = *self;
         write!(f, "{side} x {side} pixels about ({}, {}) from the middle", centre(left), centre(top))
     }
 }
@@ -234,7 +234,7 @@ mod tests {
                 slice[(top + i / 20) * size + left + i % 20] = value;
             }
         }
-        let part = Part::busiest(&slice, size, side);
+        let part = Crop::busiest(&slice, size, side);
         let (x, y) = (part.left + 100, part.top + 100);
         assert!((108..=120).contains(&x) && (28..=40).contains(&y), "{x}, {y}");
         let values = part.of(&slice, size);
@@ -243,6 +243,6 @@ mod tests {
         let mut larger = vec![0f32; 240 * 240];
         (0..size).for_each(|y| larger[(y + 20) * 240 + 20..][..size].copy_from_slice(&slice[y * size..][..size]));
         assert_eq!(part.of(&larger, 240), values);
-        assert_eq!(Part::busiest(&slice[..9], 3, 256).side, 3);
+        assert_eq!(Crop::busiest(&slice[..9], 3, 256).side, 3);
     }
 }

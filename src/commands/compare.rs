@@ -66,7 +66,7 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     };
     let verdict = match args.tolerance {
         Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => {
-            Err(Error::Unequal(format!("NRMSE {:.6e} is past the tolerance {tolerance:e}", c.nrmse)))
+            Err(Error::CheckFailed(format!("NRMSE {:.6e} is past the tolerance {tolerance:e}", c.nrmse)))
         }
         _ => Ok(()),
     };

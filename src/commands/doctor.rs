@@ -1,8 +1,8 @@
 //! `fbp doctor`: image formats, transforms and every kernel of a profile, tried on a device.
 
 use super::bench::{candidates, choices, measure};
-use crate::bench::{Protocol, Row, Verdict, Wanted};
-use crate::cache::{Remembered, Verdicts};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
+use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::examine_rows;
 use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, Session};
@@ -41,7 +41,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
     let lengths = lengths(found, session, &choices, bins, &reporter)?;
-    let candidates = candidates(&choices, &Wanted::default())?;
+    let candidates = candidates(&choices, &OfferFilter::default())?;
     let rows = measure(found, None, &candidates, problems, true, &reporter)?;
     let cache = remember(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();
@@ -62,14 +62,14 @@ fn formats(session: &Session) -> Vec<Finding> {
     let listed = session.listed_image_formats();
     let mut findings = Vec::new();
     for format in ImageFormat::ALL {
-        let unused = |why: &str| (Verdict::Wrong, Some(format!("{why}; it is not used")), true);
+        let unused = |why: &str| (Verdict::Incorrect, Some(format!("{why}; it is not used")), true);
         let (verdict, reason, avoided) = if !listed.contains(&format) {
             (Verdict::Skipped(String::new()), Some("not listed by the driver".to_owned()), true)
         } else if !session.facts.image_formats.contains(&format) {
             unused("listed, but cannot be created")
         } else {
             match session.texel_works(Texel::Image(format)) {
-                Ok(true) => (Verdict::Right, None, false),
+                Ok(true) => (Verdict::Correct, None, false),
                 Ok(false) => unused("gives back other values"),
                 Err(error) => (Verdict::Failed(String::new()), Some(error.to_string()), false),
             }
@@ -91,18 +91,18 @@ fn lengths(
     for (choice, &bins) in choices.iter().flat_map(|choice| bins.iter().map(move |bins| (choice, bins))) {
         let Some(spec) = first_kernel(&choice.profile, &session) else { continue };
         let rows = RowFilter::new(&spec, &choice.profile.fft, bins, Some(&session.facts));
-        let name = format!("{bins} bins, rows of {}, {}", rows.length, rows.way);
+        let name = format!("{bins} bins, rows of {}, {}", rows.length, rows.method);
         if findings.iter().any(|finding| finding.name == name) {
             continue;
         }
         let (verdict, reason) = match examine_rows(&session, &spec, rows, bins) {
-            Ok(None) => (Verdict::Right, None),
+            Ok(None) => (Verdict::Correct, None),
             other => {
                 // after an error a driver may hand out nothing else
                 session = Session::open(found)?;
                 match other {
                     Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
-                    Ok(why) => (Verdict::Right, why),
+                    Ok(why) => (Verdict::Correct, why),
                 }
             }
         };
@@ -124,12 +124,12 @@ fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
 }
 
 /// Keeps verdicts for runs to come; where.
-fn remember(found: &FoundDevice, rows: &[Row], reporter: &Reporter) -> Option<PathBuf> {
+fn remember(found: &FoundDevice, rows: &[BenchRow], reporter: &Reporter) -> Option<PathBuf> {
     let mut cache = Verdicts::load(&found.facts)?;
     let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));
     let kept = tried.map(|row| {
         let verdict = row.verdict.to_string().to_lowercase();
-        let remembered = Remembered { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
+        let remembered = StoredVerdict { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
         (row.key.clone(), remembered)
     });
     match cache.store(kept.collect::<Vec<_>>()) {

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
 use crate::kernel::{
-    KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
-    generate_filter, generate_probe,
+    KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
+    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe,
 };
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
@@ -82,14 +82,14 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
                 }
             }
             let spec = KernelSpec::new(&offer, profile, texel, problem, None);
-            let transform = RowFilter { length: padded_length(args.bins), way: RowWay::Transform };
+            let transform = RowFilter { length: padded_length(args.bins), method: RowFilterMethod::Transform };
             programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge, transform)?);
             // the layout does not matter to how rows are continued and filtered, so once is enough
             programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero, transform)?);
             programs.insert("filter-mirror".into(), generate_filter(&spec, Padding::Mirror, transform)?);
             for bins in LAST_STEPS {
                 let rows = RowFilter::new(&spec, &profile.fft, bins, None);
-                if let RowWay::Fused { .. } = rows.way {
+                if let RowFilterMethod::Fused { .. } = rows.method {
                     programs.insert(format!("fused-{}", rows.length), generate_filter(&spec, Padding::Edge, rows)?);
                 }
             }

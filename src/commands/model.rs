@@ -3,7 +3,7 @@
 use crate::cli::ModelArgs;
 use crate::error::{Error, Result};
 use crate::kernel::Problem;
-use crate::model::{Row, of_paper, of_profile, table, table_15};
+use crate::model::{ModelRow, of_paper, of_profile, table, table_15};
 use crate::profile::ProfileStore;
 
 /// As many projections as the paper's protocol has (2.3), all with one axis.
@@ -21,7 +21,7 @@ pub fn model(args: &ModelArgs) -> Result<String> {
 }
 
 /// The paper's kernel on every device with rates, and its operations.
-fn paper(store: &ProfileStore) -> Result<(Vec<Row>, Option<String>)> {
+fn paper(store: &ProfileStore) -> Result<(Vec<ModelRow>, Option<String>)> {
     let mut rows = Vec::new();
     for (profile, _) in store.iter() {
         rows.extend(of_paper(profile, PROBLEM)?);
@@ -32,7 +32,7 @@ fn paper(store: &ProfileStore) -> Result<(Vec<Row>, Option<String>)> {
 }
 
 /// Every kernel of the profiles that were asked for.
-fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<Row>> {
+fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
     let mut rows = Vec::new();
     for name in names {
         if name == "all" {

@@ -8,7 +8,7 @@ use crate::files::read_text;
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::phantom::{Detector, Kind, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
-use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+use crate::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target, write_image};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::path::Path;
@@ -167,7 +167,7 @@ impl<'a> SimulatedScan<'a> {
         }
         let indices: Vec<usize> = (0..self.phantoms.len()).collect();
         let target = Target::single(path);
-        let present = Present::new(self.args.overwrite, None);
+        let present = AllowedContents::new(self.args.overwrite, None);
         let mut writer = SliceWriter::create(target, size, size, LINES, &indices, present, SOFTWARE)?;
         for (slice, phantom) in self.phantoms.iter().enumerate() {
             writer.write(slice, &phantom.rasterise(4))?;
@@ -240,7 +240,7 @@ impl PageFiles<'_> {
         refuse_filled(self.directory, self.overwrite)?;
         let target = Target::files(self.directory, &format!("{}_", self.prefix));
         let indices: Vec<usize> = (0..count).collect();
-        let present = Present::new(self.overwrite, None);
+        let present = AllowedContents::new(self.overwrite, None);
         let mut writer =
             SliceWriter::create(target, self.width, self.height, self.encoding, &indices, present, SOFTWARE)?;
         for index in indices {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, steps};
-use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
+use crate::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
-    let present = Present::new(args.overwrite, None);
+    let present = AllowedContents::new(args.overwrite, None);
     let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;

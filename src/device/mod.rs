@@ -46,12 +46,12 @@ then check with: fbp devices";
 pub struct FoundDevice {
     pub(crate) device: Device,
     pub facts: DeviceFacts,
-    part: Option<Part>,
+    part: Option<Partition>,
 }
 
 /// One of several parts of a device.
 #[derive(Clone, Debug)]
-struct Part {
+struct Partition {
     number: usize,
     of: usize,
     #[allow(dead_code)] // it keeps the device alive
@@ -87,7 +87,7 @@ impl FoundDevice {
         let part = |(number, device): (usize, SubDevice)| FoundDevice {
             device: Device::new(device.id()),
             facts: facts.clone(),
-            part: Some(Part { number, of: count, device: Arc::new(device) }),
+            part: Some(Partition { number, of: count, device: Arc::new(device) }),
         };
         Ok(devices.into_iter().take(count).enumerate().map(part).collect())
     }

@@ -88,10 +88,10 @@ impl DeviceSelector {
 
 /// The devices of a run, as `--device` lists them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceList(Vec<Entry>);
+pub struct DeviceList(Vec<DeviceEntry>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct DeviceEntry {
     /// `None` is every GPU and accelerator, and one processor.
     device: Option<DeviceSelector>,
     /// Equal parts that a device is cut into.
@@ -100,14 +100,14 @@ struct Entry {
 
 impl Default for DeviceList {
     fn default() -> Self {
-        DeviceList(vec![Entry { device: Some(DeviceSelector::Best), parts: 1 }])
+        DeviceList(vec![DeviceEntry { device: Some(DeviceSelector::Best), parts: 1 }])
     }
 }
 
 impl DeviceList {
     /// Reads selectors separated by commas, `all` among them; `/N` behind one cuts the device in N parts.
     pub fn parse(text: &str) -> Result<Self> {
-        let entry = |item: &str| -> Result<Entry> {
+        let entry = |item: &str| -> Result<DeviceEntry> {
             let (device, parts) = match item.rsplit_once('/').map(|(device, parts)| (device, parts.trim().parse())) {
                 Some((device, Ok(parts))) if parts > 0 => (device, parts),
                 Some((_, Ok(_))) => return Err(Error::usage(format!("--device: {item}: 0 parts; give 1 or more"))),
@@ -117,7 +117,7 @@ impl DeviceList {
                 "all" => None,
                 device => Some(DeviceSelector::parse(device)?),
             };
-            Ok(Entry { device, parts })
+            Ok(DeviceEntry { device, parts })
         };
         text.split(',').map(entry).collect::<Result<_>>().map(DeviceList)
     }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn lists() {
-        let entry = |device, parts| Entry { device, parts };
+        let entry = |device, parts| DeviceEntry { device, parts };
         let list = |text| DeviceList::parse(text).unwrap().0;
         assert_eq!(list("all"), [entry(None, 1)]);
         assert_eq!(list("cpu/2"), [entry(Some(DeviceSelector::Kind(DeviceKind::Cpu)), 2)]);

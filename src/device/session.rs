@@ -223,20 +223,20 @@ impl Session {
         if place.is_null() || !place.is_aligned() {
             return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
-        Ok(HostMemory(Place::Mapped { place, count, buffer }))
+        Ok(HostMemory(HostValues::Mapped { place, count, buffer }))
     }
 
     /// Gives a mapped buffer back to the device.
     pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
         let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
         match memory.0 {
-            Place::Mapped { place, buffer, .. } => {
+            HostValues::Mapped { place, buffer, .. } => {
                 // SAFETY: `place` is what the driver mapped, and nobody has it any more.
                 unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), place.cast(), &[]) }.map_err(failed)?;
                 self.uploads.finish().map_err(failed)?;
                 Ok(buffer)
             }
-            Place::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
+            HostValues::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
         }
     }
 
@@ -283,9 +283,9 @@ impl Session {
 }
 
 /// Values that the host can read and write, see [`Session::host_memory`] and [`Session::map`].
-pub struct HostMemory(Place);
+pub struct HostMemory(HostValues);
 
-enum Place {
+enum HostValues {
     Plain(Vec<f32>),
     /// A buffer that is mapped for as long as it is here.
     Mapped {
@@ -309,7 +309,7 @@ impl HostMemory {
             Error::Memory(format!("there is no memory for {} bytes on the host; give a smaller --memory", 4 * count))
         })?;
         values.resize(count, 0.0);
-        Ok(HostMemory(Place::Plain(values)))
+        Ok(HostMemory(HostValues::Plain(values)))
     }
 }
 
@@ -318,9 +318,9 @@ impl Deref for HostMemory {
 
     fn deref(&self) -> &[f32] {
         match &self.0 {
-            Place::Plain(values) => values,
+            HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
-            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
+            HostValues::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
         }
     }
 }
@@ -328,9 +328,9 @@ impl Deref for HostMemory {
 impl DerefMut for HostMemory {
     fn deref_mut(&mut self) -> &mut [f32] {
         match &mut self.0 {
-            Place::Plain(values) => values,
+            HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
-            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
+            HostValues::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
         }
     }
 }

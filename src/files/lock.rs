@@ -29,9 +29,9 @@ pub struct Lock {
 
 /// Who asks for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum LockMode {
     /// One that wants the output for itself.
-    Alone,
+    Exclusive,
     /// One of several that share an output.
     Shared,
 }
@@ -40,26 +40,26 @@ impl Lock {
     /// Takes the lock of an output; `owner` is what others are told.
     ///
     /// # Errors
-    /// [`Error::Output`] when another holds it, in a way that does not go with `hold`, or the file cannot be written.
-    pub fn take(path: &Path, hold: Hold, owner: &str) -> Result<Lock> {
+    /// [`Error::Output`] when another holds it, in a way that does not go with `mode`, or the file cannot be written.
+    pub fn take(path: &Path, mode: LockMode, owner: &str) -> Result<Lock> {
         let started = Instant::now();
         loop {
             let mut lock = Lock::open(path)?;
             // alone first: what stands in the file is then of nobody who is still there
             let taken = match lock.attempt(FlockOperation::NonBlockingLockExclusive)? {
                 true => {
-                    lock.tell(owner)?;
-                    hold == Hold::Alone || lock.attempt(FlockOperation::NonBlockingLockShared)?
+                    lock.write_owner(owner)?;
+                    mode == LockMode::Exclusive || lock.attempt(FlockOperation::NonBlockingLockShared)?
                 }
-                false => hold == Hold::Shared && lock.attempt(FlockOperation::NonBlockingLockShared)?,
+                false => mode == LockMode::Shared && lock.attempt(FlockOperation::NonBlockingLockShared)?,
             };
             if taken && lock.is_current() {
                 return Ok(lock);
             }
-            let over = match hold {
+            let over = match mode {
                 // the file was removed by who held it; the next one is another
-                Hold::Alone => !taken,
-                Hold::Shared => started.elapsed() > PATIENCE,
+                LockMode::Exclusive => !taken,
+                LockMode::Shared => started.elapsed() > PATIENCE,
             };
             if over {
                 let other = lock.owner();
@@ -129,7 +129,7 @@ impl Lock {
     }
 
     /// Begins the text of the file anew.
-    fn tell(&mut self, owner: &str) -> Result<()> {
+    fn write_owner(&mut self, owner: &str) -> Result<()> {
         let cannot = |e| Error::output(&self.path, format!("cannot be written: {e}"));
         self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}")).map_err(cannot)
     }
@@ -173,19 +173,19 @@ mod tests {
     fn one_alone_or_several_together() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".lock");
-        let alone = Lock::take(&path, Hold::Alone, "the first").unwrap();
-        for hold in [Hold::Alone, Hold::Shared] {
-            let error = Lock::take(&path, hold, "other").unwrap_err();
+        let alone = Lock::take(&path, LockMode::Exclusive, "the first").unwrap();
+        for mode in [LockMode::Exclusive, LockMode::Shared] {
+            let error = Lock::take(&path, mode, "other").unwrap_err();
             assert!(error.to_string().contains("the first is writing here"), "{error}");
             assert_eq!(error.exit_code(), 5);
         }
         drop(alone);
         assert!(!path.exists());
-        let mut one = Lock::take(&path, Hold::Shared, "one").unwrap();
-        let mut two = Lock::take(&path, Hold::Shared, "two").unwrap();
+        let mut one = Lock::take(&path, LockMode::Shared, "one").unwrap();
+        let mut two = Lock::take(&path, LockMode::Shared, "two").unwrap();
         two.add("more").unwrap();
         assert_eq!(one.lines(), ["one", "more"]);
-        let error = Lock::take(&path, Hold::Alone, "other").unwrap_err();
+        let error = Lock::take(&path, LockMode::Exclusive, "other").unwrap_err();
         assert!(error.to_string().contains("one, more"), "{error}");
         assert!(!one.is_last());
         drop(two);
@@ -199,7 +199,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".lock");
         fs::write(&path, "somebody\n").unwrap();
-        let mut lock = Lock::take(&path, Hold::Shared, "me").unwrap();
+        let mut lock = Lock::take(&path, LockMode::Shared, "me").unwrap();
         assert_eq!(lock.lines(), ["me"]);
     }
 }

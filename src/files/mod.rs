@@ -5,5 +5,5 @@ mod lock;
 mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, write_atomically};
-pub use lock::{Hold, Lock};
+pub use lock::{Lock, LockMode};
 pub use text::read_text;

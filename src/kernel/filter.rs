@@ -13,7 +13,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 /// Who filters rows of the sinogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rows {
+pub enum RowFilterBackend {
     /// clFFT, with kernels around it.
     #[default]
     Transform,
@@ -27,7 +27,7 @@ pub enum Rows {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
-    pub rows: Rows,
+    pub rows: RowFilterBackend,
 }
 
 /// What continues a row beyond the detector before the filter, as `--padding` takes it. The kernels know it by its
@@ -57,12 +57,12 @@ pub const TILE: [usize; 2] = [32, 8];
 pub struct RowFilter {
     /// Length of a padded row.
     pub length: usize,
-    pub way: RowWay,
+    pub method: RowFilterMethod,
 }
 
 /// Who filters rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowWay {
+pub enum RowFilterMethod {
     /// A transform of padded rows in global memory, with kernels around it.
     Transform,
     /// One kernel, with so many complex rows a work-group, whose values change places in so many parts.
@@ -71,12 +71,12 @@ pub enum RowWay {
     Host,
 }
 
-impl fmt::Display for RowWay {
+impl fmt::Display for RowFilterMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RowWay::Transform => "by a transform",
-            RowWay::Fused { .. } => "by one kernel",
-            RowWay::Host => "on the host",
+            RowFilterMethod::Transform => "by a transform",
+            RowFilterMethod::Fused { .. } => "by one kernel",
+            RowFilterMethod::Host => "on the host",
         })
     }
 }
@@ -89,12 +89,14 @@ const FUSED_ITEMS: usize = 64;
 impl RowFilter {
     /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform where that is not possible.
     pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
-        let transformed = RowFilter { length: padded_length(bins), way: RowWay::Transform };
+        let transformed = RowFilter { length: padded_length(bins), method: RowFilterMethod::Transform };
         match fft.rows {
-            Rows::Transform => transformed,
-            Rows::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
-            Rows::Host => match (spec.texel, spec.parameters.storage()) {
-                (Texel::Buffer | Texel::Wide { .. }, Storage::Float) => RowFilter { way: RowWay::Host, ..transformed },
+            RowFilterBackend::Transform => transformed,
+            RowFilterBackend::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
+            RowFilterBackend::Host => match (spec.texel, spec.parameters.storage()) {
+                (Texel::Buffer | Texel::GuardedBuffer { .. }, Storage::Float) => {
+                    RowFilter { method: RowFilterMethod::Host, ..transformed }
+                }
                 _ => transformed,
             },
         }
@@ -113,23 +115,24 @@ impl RowFilter {
             _ => return None,
         };
         let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * room).max(1)).max(1);
-        (length <= 16384 && items * rows <= group).then_some(RowFilter { length, way: RowWay::Fused { rows, parts } })
+        (length <= 16384 && items * rows <= group)
+            .then_some(RowFilter { length, method: RowFilterMethod::Fused { rows, parts } })
     }
 
     /// For rows of other bins with the same programs, if they serve these, too.
     pub fn for_bins(self, bins: usize) -> RowFilter {
         let length = padded_length(bins);
-        match self.way {
-            RowWay::Fused { .. } if length <= self.length => self,
-            RowWay::Host => RowFilter { length, ..self },
-            _ => RowFilter { length, way: RowWay::Transform },
+        match self.method {
+            RowFilterMethod::Fused { .. } if length <= self.length => self,
+            RowFilterMethod::Host => RowFilter { length, ..self },
+            _ => RowFilter { length, method: RowFilterMethod::Transform },
         }
     }
 
     /// Bytes of a pair of filtered rows on the device.
     pub fn pair_bytes(&self, bins: usize) -> usize {
-        match self.way {
-            RowWay::Host => 0,
+        match self.method {
+            RowFilterMethod::Host => 0,
             _ => 8 * self.stride(bins),
         }
     }
@@ -141,9 +144,9 @@ impl RowFilter {
 
     /// Values from one filtered row to the next in memory.
     pub fn stride(&self, bins: usize) -> usize {
-        match self.way {
-            RowWay::Transform => self.length,
-            RowWay::Fused { .. } | RowWay::Host => bins,
+        match self.method {
+            RowFilterMethod::Transform => self.length,
+            RowFilterMethod::Fused { .. } | RowFilterMethod::Host => bins,
         }
     }
 }
@@ -163,7 +166,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     let mut files = vec![COMMON, HALVES, FILTER];
     // not the kernel's name: kernels that read one layout share the program
     let mut name = format!("filter-{}", spec.layout());
-    if let RowWay::Fused { rows, parts } = filter.way {
+    if let RowFilterMethod::Fused { rows, parts } = filter.method {
         defines.number("LENGTH", filter.length as u32)?;
         defines.number("ROWS", rows as u32)?;
         defines.number("PARTS", parts)?;

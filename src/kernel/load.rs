@@ -120,7 +120,7 @@ pub(super) fn sample(spec: &KernelSpec) -> Load {
     let linear = spec.interpolation == Interpolation::Linear;
     let half = spec.parameters.storage() == Storage::Half;
     if spec.texel.format().is_some() {
-        let unpacked = if matches!(spec.texel, Texel::Forged(_)) { slices } else { 0.0 };
+        let unpacked = if matches!(spec.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
         return Load { fp: slices, half_conversions: unpacked, ..Load::texel(spec.texel, linear) };
     }
     let (reads, sums, rounds) = if linear { (2.0, 3.0, 2.0) } else { (1.0, 1.0, 1.0) };

@@ -30,12 +30,12 @@ pub use common::Common;
 pub use defines::Defines;
 pub use family::{Family, Reads};
 pub use files::{ClFile, files};
-pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowWay, Rows, TILE, generate_filter};
+pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter};
 pub use load::Load;
-pub use parameter::{Legal, Parameter};
+pub use parameter::{LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
-pub use target::{Build, Hardware, Target};
+pub use target::{Build, Hardware, KernelTarget};
 pub use texel::{GUARD, Texel};
 pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};
 

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 /// Values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Legal {
+pub enum LegalValues {
     /// One of these numbers.
     OneOf(&'static [u32]),
     /// Multiples of `step` from `first` to `last`.
@@ -32,46 +32,46 @@ pub enum Legal {
     Switch,
 }
 
-impl Legal {
+impl LegalValues {
     /// Whether a value is legal. Words and switches are, or they could not have been read.
     fn allows(&self, value: &Value) -> bool {
         let number = |value: &Value| value.as_integer().and_then(|n| u32::try_from(n).ok());
         match self {
-            Legal::OneOf(list) => number(value).is_some_and(|n| list.contains(&n)),
-            Legal::Range { first, last, step } => {
+            LegalValues::OneOf(list) => number(value).is_some_and(|n| list.contains(&n)),
+            LegalValues::Range { first, last, step } => {
                 number(value).is_some_and(|n| (*first..=*last).contains(&n) && n % step == 0)
             }
-            Legal::Percent => number(value).is_some_and(|n| n <= 100),
-            Legal::AtLeast(least) => number(value).is_some_and(|n| n >= *least),
-            Legal::Pair { side, product, .. } => {
+            LegalValues::Percent => number(value).is_some_and(|n| n <= 100),
+            LegalValues::AtLeast(least) => number(value).is_some_and(|n| n >= *least),
+            LegalValues::Pair { side, product, .. } => {
                 let sides: Option<Vec<u32>> = value.as_array().and_then(|pair| pair.iter().map(number).collect());
                 sides.is_some_and(|sides| {
                     let legal = sides.iter().all(|n| (1..=*side).contains(n));
                     legal && sides.iter().map(|&n| u64::from(n)).product::<u64>() <= u64::from(*product)
                 })
             }
-            Legal::Words(_) | Legal::Switch => true,
+            LegalValues::Words(_) | LegalValues::Switch => true,
         }
     }
 }
 
 /// As messages and docs say it: `16, 32 or 64`.
-impl fmt::Display for Legal {
+impl fmt::Display for LegalValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Legal::OneOf(list) => f.write_str(&alternatives(list)),
-            Legal::Range { first, last, step: 1 } => write!(f, "{first} to {last}"),
-            Legal::Range { first, last, step: 2 } => write!(f, "even, from {first} to {last}"),
-            Legal::Range { first, last, step } => write!(f, "a multiple of {step} from {first} to {last}"),
-            Legal::Percent => f.write_str("0 to 100 percent"),
-            Legal::AtLeast(0) => f.write_str("any number"),
-            Legal::AtLeast(least) => write!(f, "at least {least}"),
-            Legal::Pair { side, product, .. } if side == product => write!(f, "1 to {product} together"),
-            Legal::Pair { side, product, what } => write!(f, "1 to {side} each, at most {product} {what}"),
-            Legal::Words(words) => {
+            LegalValues::OneOf(list) => f.write_str(&alternatives(list)),
+            LegalValues::Range { first, last, step: 1 } => write!(f, "{first} to {last}"),
+            LegalValues::Range { first, last, step: 2 } => write!(f, "even, from {first} to {last}"),
+            LegalValues::Range { first, last, step } => write!(f, "a multiple of {step} from {first} to {last}"),
+            LegalValues::Percent => f.write_str("0 to 100 percent"),
+            LegalValues::AtLeast(0) => f.write_str("any number"),
+            LegalValues::AtLeast(least) => write!(f, "at least {least}"),
+            LegalValues::Pair { side, product, .. } if side == product => write!(f, "1 to {product} together"),
+            LegalValues::Pair { side, product, what } => write!(f, "1 to {side} each, at most {product} {what}"),
+            LegalValues::Words(words) => {
                 f.write_str(&alternatives(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>()))
             }
-            Legal::Switch => f.write_str("`true` or `false`"),
+            LegalValues::Switch => f.write_str("`true` or `false`"),
         }
     }
 }
@@ -88,50 +88,50 @@ pub(super) fn alternatives<T: fmt::Display>(list: &[T]) -> String {
 /// What a family says of a parameter beside its name, meaning and default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
-    legal: Legal,
+    legal: LegalValues,
     tried: Vec<Value>,
     rank: u8,
     trades_exactness: bool,
 }
 
 impl Domain {
-    fn new<T: Serialize>(legal: Legal, tried: &[T]) -> Domain {
+    fn new<T: Serialize>(legal: LegalValues, tried: &[T]) -> Domain {
         Domain { legal, tried: Vec::new(), rank: u8::MAX, trades_exactness: false }.tries(tried)
     }
 
     /// One of these numbers; tuning tries all.
     pub(super) fn one_of(list: &'static [u32]) -> Domain {
-        Domain::new(Legal::OneOf(list), list)
+        Domain::new(LegalValues::OneOf(list), list)
     }
 
     /// Multiples of `step` from `first` to `last`.
     pub(super) fn range(first: u32, last: u32, step: u32) -> Domain {
-        Domain::new::<u32>(Legal::Range { first, last, step }, &[])
+        Domain::new::<u32>(LegalValues::Range { first, last, step }, &[])
     }
 
     /// 0 to 100.
     pub(super) fn percent() -> Domain {
-        Domain::new::<u32>(Legal::Percent, &[])
+        Domain::new::<u32>(LegalValues::Percent, &[])
     }
 
     /// Any number from `least`.
     pub(super) fn at_least(least: u32) -> Domain {
-        Domain::new::<u32>(Legal::AtLeast(least), &[])
+        Domain::new::<u32>(LegalValues::AtLeast(least), &[])
     }
 
     /// Two numbers of 1 to `side`, whose product is at most `product` of these.
     pub(super) fn pair(side: u32, product: u32, what: &'static str) -> Domain {
-        Domain::new::<u32>(Legal::Pair { side, product, what }, &[])
+        Domain::new::<u32>(LegalValues::Pair { side, product, what }, &[])
     }
 
     /// A word; tuning tries all.
     pub(super) fn words<T: VariantNames>() -> Domain {
-        Domain::new(Legal::Words(T::VARIANTS), T::VARIANTS)
+        Domain::new(LegalValues::Words(T::VARIANTS), T::VARIANTS)
     }
 
     /// True or false; tuning tries both.
     pub(super) fn switch() -> Domain {
-        Domain::new(Legal::Switch, &[false, true])
+        Domain::new(LegalValues::Switch, &[false, true])
     }
 
     /// The values that tuning tries, in an order in which neighbours are alike.
@@ -157,7 +157,7 @@ pub struct Parameter {
     pub key: String,
     pub meaning: String,
     pub default: Value,
-    pub legal: Legal,
+    pub legal: LegalValues,
     /// The values that tuning tries.
     pub tried: Vec<Value>,
     /// Whether other values are less exact.

@@ -3,8 +3,8 @@
 use super::files::{COMMON, ClFile};
 use super::source::assemble;
 use super::{
-    Build, Constants, Defines, Interpolation, KernelSource, Load, Mode, Parameters, Reads, SLICE_MODES, Sampler,
-    Storage, Target, Texel,
+    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Reads, SLICE_MODES,
+    Sampler, Storage, Texel,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -44,7 +44,7 @@ pub enum Shuffle {
 
 impl Shuffle {
     /// What serves so many items side by side.
-    fn of(span: u32, target: Target, facts: Option<&DeviceFacts>) -> Shuffle {
+    fn of(span: u32, target: KernelTarget, facts: Option<&DeviceFacts>) -> Shuffle {
         // compilers choose a sub-group's size; on devices that have shuffles none is known with less than this
         const SMALLEST_SUB_GROUP: u32 = 8;
         match facts {
@@ -75,7 +75,7 @@ pub enum Matrix {
 
 impl Matrix {
     /// What the device offers.
-    fn of(target: Target, facts: Option<&DeviceFacts>) -> Matrix {
+    fn of(target: KernelTarget, facts: Option<&DeviceFacts>) -> Matrix {
         let hardware = target.hardware;
         if !has_own_compiler(target, facts) {
             Matrix::Plain
@@ -90,7 +90,7 @@ impl Matrix {
 }
 
 /// Whether the device's compiler is the one that options, assembly and functions of the architecture are for.
-fn has_own_compiler(target: Target, facts: Option<&DeviceFacts>) -> bool {
+fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
     facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
 }
 
@@ -144,7 +144,7 @@ impl KernelSpec {
     /// the target's architecture has.
     pub fn new<'a>(
         offer: &Offer,
-        target: impl Into<Target<'a>>,
+        target: impl Into<KernelTarget<'a>>,
         texel: Texel,
         problem: Problem,
         facts: Option<&DeviceFacts>,
@@ -193,9 +193,9 @@ impl KernelSpec {
     /// How the compound sinogram lies in memory, in words.
     pub fn layout(&self) -> String {
         let texel = match self.texel {
-            Texel::Buffer | Texel::Wide { .. } => "buffer".to_owned(),
+            Texel::Buffer | Texel::GuardedBuffer { .. } => "buffer".to_owned(),
             Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
-            Texel::Forged(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
+            Texel::PackedHalves(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
             Texel::Halves { split: false, .. } => "halves".to_owned(),
             Texel::Halves { split: true, .. } => "halves-split".to_owned(),
         };
@@ -229,11 +229,11 @@ impl KernelSpec {
             return wrong("that many slices per pass is not a slice mode");
         }
         match self.texel {
-            Texel::Buffer | Texel::Halves { .. } | Texel::Wide { .. } => Ok(()),
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
                 wrong("the texel has fewer channels than slices")
             }
-            Texel::Forged(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
+            Texel::PackedHalves(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
                 wrong("forged halves cannot be interpolated by the texture unit")
             }
             _ if self.parameters.sampler() == Sampler::Buffer => wrong("the sampler is a buffer"),
@@ -298,7 +298,7 @@ mod tests {
             let extensions = extensions.iter().map(|&e| e.to_owned()).collect();
             let facts = DeviceFacts { extensions, ..DeviceFacts::default() };
             let problem = Problem { projections: 8, same_axis: true };
-            let target = Target { hardware: &hardware, build: &build };
+            let target = KernelTarget { hardware: &hardware, build: &build };
             KernelSpec::new(&offer, target, offer.texels()[0], problem, Some(&facts))
         };
         assert_eq!(

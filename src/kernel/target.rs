@@ -90,7 +90,7 @@ impl Build {
 
 /// What a kernel is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct KernelTarget<'a> {
     pub hardware: &'a Hardware,
     pub build: &'a Build,
 }

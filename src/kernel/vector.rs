@@ -87,7 +87,7 @@ impl Family for Vector {
     }
 
     fn texels(&self, _: Interpolation, _: u32) -> Vec<Texel> {
-        vec![Texel::Wide { guard: self.window() }]
+        vec![Texel::GuardedBuffer { guard: self.window() }]
     }
 
     /// Sixteen slices are a vector: what a pixel has for all of them fills a whole vector, too.

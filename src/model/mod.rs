@@ -118,7 +118,7 @@ pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Opti
 
 /// One line of the model, and one object of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ModelRow {
     pub profile: String,
     /// The device that the rates are of.
     pub device: String,
@@ -142,7 +142,7 @@ fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Proble
     KernelSpec::new(offer, profile, texel, problem, None)
 }
 
-fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<Row> {
+fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<ModelRow> {
     let load = spec.load();
     let units = Units::of(&load, rates, 1.0);
     let limit = units.limit();
@@ -154,7 +154,7 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
         (m.algorithm, m.interpolation, m.mode, m.slices)
             == (offer.parameters.algorithm(), offer.interpolation, offer.mode, offer.slices)
     });
-    Ok(Row {
+    Ok(ModelRow {
         profile: profile.name.clone(),
         device: rates.device.clone(),
         spec: spec.name(),
@@ -169,13 +169,13 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
 }
 
 /// Every kernel that a profile offers; empty if it has no rates.
-pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<Vec<Row>> {
+pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<Vec<ModelRow>> {
     let Some(rates) = &profile.throughput else { return Ok(Vec::new()) };
     profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
 }
 
 /// The paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
-pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<Row>> {
+pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<ModelRow>> {
     let Some(rates) = &profile.throughput else { return Ok(None) };
     let offer = Offer {
         interpolation: Interpolation::Linear,
@@ -184,7 +184,7 @@ pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Opt
         parameters: Alu::of_paper().into(),
     };
     let spec = spec_of(&offer, profile, rates, problem);
-    Ok(Some(Row { measured: None, ..row(&spec, &offer, profile, rates)? }))
+    Ok(Some(ModelRow { measured: None, ..row(&spec, &offer, profile, rates)? }))
 }
 
 /// Three digits, and a dash for nothing.
@@ -198,7 +198,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// Rows as a Markdown table with aligned columns.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[ModelRow]) -> String {
     let mut lines: Vec<Vec<String>> = vec![
         ["profile", "device", "kernel", "mode"]
             .into_iter()

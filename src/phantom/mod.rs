@@ -42,7 +42,7 @@ pub use detector::{Detector, add_gaussian, row_rng};
 pub use ellipse::Ellipse;
 pub use kind::Kind;
 
-use ellipse::Shadow;
+use ellipse::EllipseProjection;
 use rayon::prelude::*;
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -126,15 +126,15 @@ impl Phantom {
     ///
     /// `axis` is the bin that the rotation axis falls on: `c + d_p`.
     pub fn project_row(&self, theta: f64, axis: f64, out: &mut [f32]) {
-        self.fill_row(theta, axis, out, Shadow::average);
+        self.fill_row(theta, axis, out, EllipseProjection::average);
     }
 
     /// As [`Phantom::project_row`], with the line integral at the centre of each bin instead of the mean.
     pub fn project_row_sampled(&self, theta: f64, axis: f64, out: &mut [f32]) {
-        self.fill_row(theta, axis, out, Shadow::sample);
+        self.fill_row(theta, axis, out, EllipseProjection::sample);
     }
 
-    fn fill_row(&self, theta: f64, axis: f64, out: &mut [f32], ray: fn(&Shadow, f64) -> f64) {
+    fn fill_row(&self, theta: f64, axis: f64, out: &mut [f32], ray: fn(&EllipseProjection, f64) -> f64) {
         let shadows: Vec<_> = self
             .ellipses
             .iter()

@@ -19,7 +19,7 @@ pub use throughput::{Residency, Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, Mode, Offer, Target};
+use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer};
 use serde::{Deserialize, Serialize};
 
 /// The schema that this version reads.
@@ -58,7 +58,7 @@ pub struct Profile {
     pub kernel: Vec<KernelEntry>,
     /// Measurements that back the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredSpeed>,
     /// What `fbp tune` made the profile from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuned: Option<Tuned>,
@@ -133,7 +133,7 @@ impl Tuned {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Measured {
+pub struct MeasuredSpeed {
     pub device: String,
     pub driver: String,
     pub date: String,
@@ -165,9 +165,9 @@ impl Profile {
     }
 }
 
-impl<'a> From<&'a Profile> for Target<'a> {
+impl<'a> From<&'a Profile> for KernelTarget<'a> {
     fn from(profile: &'a Profile) -> Self {
-        Target { hardware: &profile.hardware, build: &profile.build }
+        KernelTarget { hardware: &profile.hardware, build: &profile.build }
     }
 }
 

@@ -17,7 +17,7 @@ pub use file::write_text;
 pub use page::{SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, described};
 pub use target::{OutputFormat, Target};
-pub use writer::{Present, SliceWriter};
+pub use writer::{AllowedContents, SliceWriter};
 
 use crate::error::Result;
 use std::path::PathBuf;

@@ -39,12 +39,12 @@ pub struct SliceDescription {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SliceState {
     /// A file with all of its samples.
-    Whole(SliceDescription),
+    Complete(SliceDescription),
     /// A TIFF that does not say what it is.
     Unknown,
     Missing,
     /// A file that ends early, is no TIFF, or has other samples than were written.
-    Torn,
+    Damaged,
     /// A file that the system does not let be read, and why.
     Unreadable(String),
 }
@@ -77,12 +77,12 @@ pub fn examine(path: &Path) -> SliceState {
         for strip in 0..decoder.strip_count()? {
             crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
         }
-        Ok(if digits(crc) == description.crc32 { SliceState::Whole(description) } else { SliceState::Torn })
+        Ok(if digits(crc) == description.crc32 { SliceState::Complete(description) } else { SliceState::Damaged })
     };
     match read() {
         Ok(found) => found,
         Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => SliceState::Unreadable(e.to_string()),
-        Err(_) => SliceState::Torn,
+        Err(_) => SliceState::Damaged,
     }
 }
 

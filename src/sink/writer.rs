@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// What the place of the slices may hold before they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Present<'a> {
+pub enum AllowedContents<'a> {
     /// Nothing; beside the files of a pattern there may be others.
     Nothing,
     /// Slices with these numbers, which other jobs write; the writer's own ones may be among the numbers, not the files.
@@ -18,13 +18,13 @@ pub enum Present<'a> {
     Anything,
 }
 
-impl<'a> Present<'a> {
+impl<'a> AllowedContents<'a> {
     /// What `--overwrite` allows, and otherwise the slices of a run that several jobs share.
     pub fn new(overwrite: bool, shared: Option<&'a [usize]>) -> Self {
         match (overwrite, shared) {
-            (true, _) => Present::Anything,
-            (false, Some(slices)) => Present::Slices(slices),
-            (false, None) => Present::Nothing,
+            (true, _) => AllowedContents::Anything,
+            (false, Some(slices)) => AllowedContents::Slices(slices),
+            (false, None) => AllowedContents::Nothing,
         }
     }
 }
@@ -57,7 +57,7 @@ impl SliceWriter {
         height: usize,
         encoding: Encoding,
         indices: &[usize],
-        present: Present,
+        present: AllowedContents,
         software: &str,
     ) -> Result<SliceWriter> {
         encoding.checked_range()?;
@@ -72,7 +72,7 @@ impl SliceWriter {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
         let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
-        let sink = target.create(indices, &form, present == Present::Anything)?;
+        let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
         let (indices, written) = (indices.to_vec(), vec![false; indices.len()]);
         Ok(SliceWriter { target, form, indices, written, clamped: 0, sink })
     }
@@ -174,11 +174,11 @@ impl SliceWriter {
 }
 
 /// What of the output is in the way: its path, and what is wrong with it.
-fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Option<(PathBuf, String)>> {
+fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Result<Option<(PathBuf, String)>> {
     let others = match present {
-        Present::Anything => return Ok(None),
-        Present::Slices(others) => others,
-        Present::Nothing => &[],
+        AllowedContents::Anything => return Ok(None),
+        AllowedContents::Slices(others) => others,
+        AllowedContents::Nothing => &[],
     };
     if target.fills_directory() {
         let directory = target.directory();
@@ -189,7 +189,7 @@ fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Opti
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if !name.starts_with('.') && !others.contains(&path) && path != target.record() {
                 let what = match present {
-                    Present::Slices(_) => format!("the directory holds {name}, which is no slice of this run"),
+                    AllowedContents::Slices(_) => format!("the directory holds {name}, which is no slice of this run"),
                     _ => format!("the directory is not empty (it holds {name})"),
                 };
                 return Ok(Some((directory.to_owned(), what)));

@@ -6,6 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Result with what is wrong with a file, without its name; the caller adds it.
+pub(super) type FileResult<T> = Result<T, String>;
+
 /// Files that a run may open besides those of a stack.
 const OTHER_FILES: u64 = 256;
 

@@ -5,7 +5,7 @@ pub mod log;
 pub mod search;
 pub mod space;
 
-pub use log::{Entry, Identity, Log};
+pub use log::{Log, LogEntry, MeasurementConditions};
 pub use search::{Candidate, Predict, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
@@ -15,7 +15,7 @@ use crate::facts::DeviceFacts;
 use crate::hash::fnv1a;
 use crate::kernel::{Interpolation, KernelSpec, Mode, Offer};
 use crate::margins::{margin, tie};
-use crate::profile::{Auto, KernelEntry, Match, Measured, Profile, Tuned, auto_keys};
+use crate::profile::{Auto, KernelEntry, Match, MeasuredSpeed, Profile, Tuned, auto_keys};
 
 /// Why a kernel may not stand in for the shipped one, if so: every mode keeps its rule of finding values between bins, and
 /// `precise` its margins.
@@ -36,7 +36,7 @@ pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize)
 
 /// A kernel with its speed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Side {
+pub struct TimedKernel {
     pub offer: Offer,
     /// Name and key of the generated source.
     pub kernel: String,
@@ -49,14 +49,15 @@ pub struct Side {
 /// What the search of one interpolation and mode came to. The tuned kernel is the shipped one where none is faster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    pub shipped: Side,
-    pub tuned: Side,
+    pub shipped: TimedKernel,
+    pub tuned: TimedKernel,
 }
 
 impl Outcome {
     /// The faster of the two after a comparison in turns: the shipped kernel unless the other is faster for sure.
-    pub fn decide(shipped: Side, best: Option<Side>) -> Outcome {
-        let faster = |side: &Side| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
+    pub fn decide(shipped: TimedKernel, best: Option<TimedKernel>) -> Outcome {
+        let faster =
+            |side: &TimedKernel| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
         let tuned = best.filter(faster).unwrap_or_else(|| shipped.clone());
         Outcome { shipped, tuned }
     }
@@ -74,7 +75,7 @@ impl Outcome {
 
 /// Where measurements were made.
 #[derive(Clone, Debug)]
-pub struct Stamp<'a> {
+pub struct TuningRun<'a> {
     pub facts: &'a DeviceFacts,
     pub version: &'a str,
     pub date: &'a str,
@@ -103,7 +104,7 @@ const SUFFIX: &str = "-tuned";
 
 /// The profile with tuned kernels in place of shipped ones. What `earlier`, a profile tuned from the same one for the same
 /// device, has of other interpolations and modes is kept.
-pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], stamp: &Stamp) -> Result<Profile> {
+pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], run: &TuningRun) -> Result<Profile> {
     let mut profile = base.clone();
     profile.name = format!("{}{SUFFIX}", base.name.trim_end_matches(SUFFIX));
     for &interpolation in Interpolation::ALL {
@@ -111,24 +112,24 @@ pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], 
             let here = |o: &Outcome| (o.shipped.offer.interpolation, o.shipped.offer.mode) == (interpolation, mode);
             match earlier.filter(|e| e.name == profile.name && !outcomes.iter().any(here)) {
                 Some(earlier) => take_over(&mut profile, earlier, interpolation, mode),
-                None => outcomes.iter().filter(|o| here(o)).for_each(|outcome| apply(&mut profile, outcome, stamp)),
+                None => outcomes.iter().filter(|o| here(o)).for_each(|outcome| apply(&mut profile, outcome, run)),
             }
         }
     }
-    let [bins, projections, size] = stamp.problem;
-    let facts = stamp.facts;
+    let [bins, projections, size] = run.problem;
+    let facts = run.facts;
     profile.title = format!("{}, tuned", base.title.trim_end_matches(", tuned"));
     profile.source = format!(
         "tuned by fbp {} on {}, driver {}, {}: slices of {size} x {size} from {projections} projections of {bins} bins; all \
          measurements are in {}; the rest is profile {}: {}",
-        stamp.version, facts.name, facts.driver, stamp.date, stamp.log, base.name, base.source
+        run.version, facts.name, facts.driver, run.date, run.log, base.name, base.source
     );
     profile.r#match = Match { device: vec![facts.name.clone()], ..Match::default() };
     profile.tuned = Some(Tuned {
         device: facts.name.clone(),
         driver: facts.driver.clone(),
-        version: stamp.version.to_owned(),
-        date: stamp.date.to_owned(),
+        version: run.version.to_owned(),
+        date: run.date.to_owned(),
         keys: auto_keys(&profile, facts)?,
     });
     Ok(profile)
@@ -170,18 +171,18 @@ fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation
     let autos = |auto: &Auto| (auto.interpolation, auto.mode) == (interpolation, mode);
     profile.auto.retain(|auto| !autos(auto));
     profile.auto.extend(from.auto.iter().filter(|auto| autos(auto)).cloned());
-    let measured = |m: &Measured| (m.interpolation, m.mode) == (interpolation, mode);
+    let measured = |m: &MeasuredSpeed| (m.interpolation, m.mode) == (interpolation, mode);
     profile.measured.retain(|m| !measured(m));
     profile.measured.extend(from.measured.iter().filter(|m| measured(m)).cloned());
 }
 
 /// Puts the result of one search into the profile.
-fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
+fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
     let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
     let (interpolation, mode) = (tuned.interpolation, tuned.mode);
     let algorithm = tuned.parameters.algorithm();
     if outcome.is_gain() {
-        let source = format!("tuned, {}; see [[measured]]", stamp.date);
+        let source = format!("tuned, {}; see [[measured]]", run.date);
         profile.kernel = profile
             .kernel
             .iter()
@@ -207,7 +208,7 @@ fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
     }
     // figures of kernels that the profile no longer has, or has anew, go
     let sides = [&outcome.tuned, &outcome.shipped];
-    let stale = |m: &Measured| {
+    let stale = |m: &MeasuredSpeed| {
         sides.iter().any(|side| {
             (m.interpolation, m.mode, m.slices) == (interpolation, mode, side.offer.slices)
                 && m.algorithm == side.offer.parameters.algorithm()
@@ -216,16 +217,16 @@ fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
     profile.measured.retain(|m| !stale(m));
     let count = if outcome.is_gain() { 2 } else { 1 };
     let measured = sides.into_iter().take(count).filter_map(|side| {
-        Some(Measured {
-            device: stamp.facts.name.clone(),
-            driver: stamp.facts.driver.clone(),
-            date: stamp.date.to_owned(),
+        Some(MeasuredSpeed {
+            device: run.facts.name.clone(),
+            driver: run.facts.driver.clone(),
+            date: run.date.to_owned(),
             algorithm: side.offer.parameters.algorithm(),
             interpolation,
             mode,
             slices: side.offer.slices,
             key: Some(side.key.clone()),
-            problem: stamp.problem.map(|n| n as u32),
+            problem: run.problem.map(|n| n as u32),
             gu_per_s: side.speed?,
             error: side.error?,
         })
@@ -253,7 +254,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             .to_vec(),
     ];
     for o in outcomes {
-        let name = |side: &Side| format!("{}, {} slices", side.offer.parameters.algorithm(), side.offer.slices);
+        let name = |side: &TimedKernel| format!("{}, {} slices", side.offer.parameters.algorithm(), side.offer.slices);
         let changed = if o.is_gain() { describe(&changes(&o.shipped.offer, &o.tuned.offer)) } else { "-".into() };
         lines.push(vec![
             o.shipped.offer.interpolation.to_string(),

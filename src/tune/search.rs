@@ -33,7 +33,7 @@ pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
 
 /// What is to be measured next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct NextPoint {
     pub candidate: Candidate,
     /// Whether it was measured before, and a round is to begin around it.
     pub again: bool,
@@ -81,16 +81,16 @@ impl Search {
     }
 
     /// The next point to measure; `None` when the search is over.
-    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<Step>> {
+    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<NextPoint>> {
         loop {
             if let Some(candidate) = self.queue.pop_front() {
-                return Ok(Some(Step { candidate, again: false }));
+                return Ok(Some(NextPoint { candidate, again: false }));
             }
             let Some((centre, speed)) = self.next_centre() else {
                 return Ok(None);
             };
             if self.confirmed.insert(centre.key.clone()) {
-                return Ok(Some(Step { candidate: centre, again: true }));
+                return Ok(Some(NextPoint { candidate: centre, again: true }));
             }
             self.centre = Some((family(&centre), speed));
             self.rounds += 1;
@@ -106,7 +106,7 @@ impl Search {
 
     /// Where the next round begins.
     fn next_centre(&mut self) -> Option<(Candidate, f64)> {
-        if self.space.reach == Reach::Beside && self.rounds > 0 {
+        if self.space.reach == Reach::Adjacent && self.rounds > 0 {
             return None;
         }
         if let Some((present, before)) = self.centre {
@@ -124,7 +124,7 @@ impl Search {
     }
 
     /// What became of a step: the speed in GU/s if the kernel is right.
-    pub fn tell(&mut self, step: &Step, speed: Option<f64>) {
+    pub fn tell(&mut self, step: &NextPoint, speed: Option<f64>) {
         let at = self.right.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
         match (at, speed) {
             (Some(at), Some(speed)) => self.right[at].1 = speed.min(self.right[at].1),
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_quick_search_is_one_round_of_near_values() {
-        let (points, search) = visits(search(Reach::Beside, &[shipped()]), &|_| None);
+        let (points, search) = visits(search(Reach::Adjacent, &[shipped()]), &|_| None);
         let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
         assert_eq!(words[..4], ["as shipped", "tile = 32", "columns = 8", "together = 4"]);
         assert!(words.len() < 10, "{words:?}");

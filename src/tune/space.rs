@@ -11,7 +11,7 @@ use toml::{Table, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// To the values beside the present one.
-    Beside,
+    Adjacent,
     /// To any.
     Any,
 }
@@ -62,7 +62,7 @@ impl Space {
         let at = values.iter().position(|v| Some(v) == now);
         let near = |i: usize| match (self.reach, at) {
             (_, Some(at)) if i == at => false,
-            (Reach::Beside, Some(at)) => i.abs_diff(at) == 1,
+            (Reach::Adjacent, Some(at)) => i.abs_diff(at) == 1,
             _ => true,
         };
         values.iter().enumerate().filter(|(i, _)| near(*i)).map(|(_, v)| v.clone()).collect()
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn neighbours_differ_in_one_thing() {
         let start = point(Parameters::Vector(Vector::default()), 32, Mode::Precise);
-        let near = space(Reach::Beside).neighbours(&start);
+        let near = space(Reach::Adjacent).neighbours(&start);
         let words: Vec<String> = near.iter().map(|p| describe(&changes(&start, p))).collect();
         assert_eq!(
             words,
@@ -242,7 +242,7 @@ mod tests {
         assert!(!words.iter().any(|w| w.contains("slices") || w.contains("occupancy")), "{words:?}");
         // a value that no list has leads to all
         let odd = point(Parameters::Vector(Vector { together: 5, ..Vector::default() }), 32, Mode::Precise);
-        let steps = space(Reach::Beside).neighbours(&odd);
+        let steps = space(Reach::Adjacent).neighbours(&odd);
         assert_eq!(steps.iter().filter(|p| describe(&changes(&odd, p)).contains("together")).count(), 7);
     }
 

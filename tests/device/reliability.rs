@@ -258,7 +258,8 @@ fn two_runs_do_not_write_into_one_output() {
     lab.directory("r");
     // whoever has the lock is a run
     let owner =
-        fbp::files::Lock::take(&lab.path("r/.fbp-lock"), fbp::files::Hold::Alone, "process 1 on elsewhere").unwrap();
+        fbp::files::Lock::take(&lab.path("r/.fbp-lock"), fbp::files::LockMode::Exclusive, "process 1 on elsewhere")
+            .unwrap();
     for args in ["", "--resume", "--overwrite", "--shard 0/2"] {
         let output = lab.run(&format!("{RUN} --output r {args}"));
         let err = text(&output.stderr);
@@ -269,7 +270,7 @@ fn two_runs_do_not_write_into_one_output() {
     drop(owner);
     // shards of one run may, those of another not
     let path = lab.path("r/.fbp-lock");
-    let mut shard = fbp::files::Lock::take(&path, fbp::files::Hold::Shared, "process 2 on elsewhere").unwrap();
+    let mut shard = fbp::files::Lock::take(&path, fbp::files::LockMode::Shared, "process 2 on elsewhere").unwrap();
     shard.add("run 0123 of process 2 on elsewhere").unwrap();
     let output = lab.run(&format!("{RUN} --output r --shard 0/2 --overwrite"));
     let err = text(&output.stderr);

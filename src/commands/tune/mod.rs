@@ -16,7 +16,7 @@ use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
-use crate::tune::{Identity, Log, Outcome, Reach, Side, Stamp, compose, file_stem, table};
+use crate::tune::{Log, MeasurementConditions, Outcome, Reach, TimedKernel, TuningRun, compose, file_stem, table};
 use problem::{SIZE, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         spent: HashSet::new(),
         elapsed: Duration::ZERO,
         budget,
-        reach: if args.quick { Reach::Beside } else { Reach::Any },
+        reach: if args.quick { Reach::Adjacent } else { Reach::Any },
         reporter: &reporter,
         cancelled,
         measurements: Vec::new(),
@@ -88,8 +88,8 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         let earlier = store.for_device(None, facts)?.profile;
         let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
         let problem = [protocol.bins, protocol.projections, protocol.size];
-        let stamp = Stamp { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
-        let profile = compose(&choice.profile, earlier, &outcomes, &stamp)?;
+        let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
+        let profile = compose(&choice.profile, earlier, &outcomes, &run)?;
         write(&profile, &path)?;
         reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
         text = format!("{heading}\n\n{}", table(&outcomes));
@@ -114,8 +114,8 @@ fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
     Ok(directories)
 }
 
-fn identity(facts: &DeviceFacts, protocol: &Protocol) -> Identity {
-    Identity {
+fn identity(facts: &DeviceFacts, protocol: &Protocol) -> MeasurementConditions {
+    MeasurementConditions {
         device: facts.name.clone(),
         driver: facts.driver.clone(),
         version: VERSION.to_owned(),
@@ -149,7 +149,7 @@ fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &D
     }
     match failed {
         None => Ok(()),
-        Some(Outcome { shipped: Side { offer, .. }, .. }) => Err(Error::Unequal(format!(
+        Some(Outcome { shipped: TimedKernel { offer, .. }, .. }) => Err(Error::CheckFailed(format!(
             "no kernel for {} {} fits and is right on {}; try another --profile, a smaller --size or other --algorithm",
             offer.interpolation, offer.mode, facts.name
         ))),

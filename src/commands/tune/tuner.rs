@@ -1,7 +1,7 @@
 //! The search around one shipped kernel, and the comparison with the best kernel found.
 
 use super::problem::{problem, rows_of, slice_modes};
-use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, scientific, three_digits};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
 use crate::check::{Bench, Wish};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
@@ -11,7 +11,8 @@ use crate::margins::margin;
 use crate::profile::Profile;
 use crate::report::Reporter;
 use crate::tune::{
-    Candidate, Entry, Log, Outcome, Point, Predict, Reach, Search, Side, Space, changes, describe, forbids, starts,
+    Candidate, Log, LogEntry, Outcome, Point, Predict, Reach, Search, Space, TimedKernel, changes, describe, forbids,
+    starts,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -34,7 +35,7 @@ const PLANTED: &str = "planted-";
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     #[serde(flatten)]
-    row: Row,
+    row: BenchRow,
     /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
     turn: u32,
     /// How it differs from the shipped kernel.
@@ -45,7 +46,7 @@ pub struct Measurement {
 pub struct Tuner<'a> {
     pub found: &'a FoundDevice,
     pub profile: &'a Profile,
-    pub wanted: &'a Wanted,
+    pub wanted: &'a OfferFilter,
     pub protocol: Protocol,
     pub references: [Reference; 1],
     pub bench: Option<Bench>,
@@ -87,7 +88,7 @@ impl Tuner<'_> {
             Ok(base) => base,
             Err(why) => {
                 self.reporter.note(&format!("{}: left out, {why}", self.label(shipped)));
-                let side = Side {
+                let side = TimedKernel {
                     offer: shipped.clone(),
                     kernel: String::new(),
                     key: String::new(),
@@ -105,7 +106,8 @@ impl Tuner<'_> {
         let modes = space.slices.clone();
         let algorithms: &[Algorithm] = &self.wanted.algorithms;
         let wanted = self.wanted;
-        let first = starts(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| wanted.has(offer));
+        let first =
+            starts(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| wanted.matches(offer));
         let mut candidates = Vec::new();
         for point in &first {
             match self.candidate(point, Some(&base.spec))? {
@@ -149,7 +151,7 @@ impl Tuner<'_> {
     /// for, at least one. `None` when a signal ends it.
     fn compare(&mut self, base: Candidate, best: Option<Candidate>, until: Duration) -> Result<Option<Outcome>> {
         let Some(best) = best else {
-            let entries: Vec<Entry> =
+            let entries: Vec<LogEntry> =
                 [0, 1].iter().filter_map(|&turn| self.log.find(&base.key, turn).cloned()).collect();
             let side = side(&base, &entries);
             return Ok(Some(Outcome::decide(side, None)));
@@ -176,7 +178,7 @@ impl Tuner<'_> {
             }
         }
         // faster by the median, and in most turns
-        let [shipped, best] = [0, 1].map(|at| sides[at].1.iter().map(Entry::speed));
+        let [shipped, best] = [0, 1].map(|at| sides[at].1.iter().map(LogEntry::speed));
         let turns = shipped.len();
         let wins = best.zip(shipped).filter(|(best, shipped)| best > shipped).count();
         let [base, best] = sides.map(|(candidate, entries)| side(&candidate, &entries));
@@ -215,7 +217,7 @@ impl Tuner<'_> {
 
     /// What is known of a candidate, else what a measurement says; `None` when a signal spoiled it. `best` is the speed to
     /// be beaten.
-    fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<Entry>> {
+    fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<LogEntry>> {
         let known = self.log.find(&candidate.key, turn).cloned();
         let entry = match known {
             Some(entry) => entry,
@@ -235,7 +237,7 @@ impl Tuner<'_> {
         Ok(Some(entry))
     }
 
-    fn run(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Entry> {
+    fn run(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<LogEntry> {
         let updates = self.protocol.updates(candidate.point.slices) * 1e-9;
         let planted = candidate.key.starts_with(PLANTED);
         let wish = Wish {
@@ -260,7 +262,7 @@ impl Tuner<'_> {
             Ok(m) => ("wrong", None, Some(m.checked.error), None),
             Err(error) => ("failed", Some(error.to_string()), None, None),
         };
-        Ok(Entry {
+        Ok(LogEntry {
             key: candidate.key.clone(),
             kernel: candidate.spec.name(),
             turn,
@@ -277,18 +279,18 @@ impl Tuner<'_> {
     }
 
     /// Keeps a measurement for `--json`, and says how it went.
-    fn report(&mut self, shipped: &Offer, candidate: &Candidate, entry: &Entry, best: Option<f64>) {
+    fn report(&mut self, shipped: &Offer, candidate: &Candidate, entry: &LogEntry, best: Option<f64>) {
         let point = &candidate.point;
         let margin = margin(&candidate.spec).relative_rms;
         let facts = &self.found.facts;
         let names = (entry.kernel.as_str(), entry.key.as_str());
-        let row = Row {
+        let row = BenchRow {
             verdict: entry.verdict(),
             reason: entry.reason.clone(),
             error: entry.error,
             gu_per_s: entry.speed(),
             seconds_per_slice: entry.speed().map(|speed| self.protocol.updates(1) * 1e-9 / speed),
-            ..Row::new(facts, self.profile, point, &self.protocol, names, margin)
+            ..BenchRow::new(facts, self.profile, point, &self.protocol, names, margin)
         };
         let mut changed = changes(shipped, point);
         if candidate.key.starts_with(PLANTED) {
@@ -320,14 +322,14 @@ impl Tuner<'_> {
 }
 
 /// A candidate with the median of its speeds and its worst error; no speed if it was wrong once.
-fn side(candidate: &Candidate, entries: &[Entry]) -> Side {
-    let speeds: Option<Vec<f64>> = entries.iter().map(Entry::speed).collect();
+fn side(candidate: &Candidate, entries: &[LogEntry]) -> TimedKernel {
+    let speeds: Option<Vec<f64>> = entries.iter().map(LogEntry::speed).collect();
     let speed = speeds.filter(|speeds| !speeds.is_empty()).map(|mut speeds| {
         speeds.sort_by(f64::total_cmp);
         let middle = speeds.len() / 2;
         if speeds.len() % 2 == 1 { speeds[middle] } else { (speeds[middle - 1] + speeds[middle]) / 2.0 }
     });
-    Side {
+    TimedKernel {
         offer: candidate.point.clone(),
         kernel: candidate.spec.name(),
         key: candidate.key.clone(),

@@ -2,7 +2,7 @@
 
 use super::text::text;
 use super::volume::{shape, stored};
-use super::{Hdf5Input, NOTHING, Text};
+use super::{FileResult, Hdf5Input, NOTHING};
 
 use hdf5_metno::{Dataset, File, Group, LocationType};
 
@@ -41,7 +41,7 @@ impl Layout {
     }
 
     /// Looks for what is not given; a layout is known by what is beside the data.
-    pub fn find(file: &File, given: &Hdf5Input) -> Text<Layout> {
+    pub fn find(file: &File, given: &Hdf5Input) -> FileResult<Layout> {
         let data = match &given.data {
             Some(path) => absolute(path),
             None => find_data(file)?,
@@ -94,7 +94,7 @@ fn exists(file: &File, path: &str) -> bool {
 }
 
 /// The only scan of a known layout.
-fn find_data(file: &File) -> Text<String> {
+fn find_data(file: &File) -> FileResult<String> {
     if exists(file, "/exchange/data") {
         return Ok("/exchange/data".into());
     }

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
-use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, Text};
+use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
 use crate::source::Stacks;
 use hdf5_metno as hdf5;
@@ -49,7 +49,7 @@ struct ScanParts {
     notes: Vec<String>,
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<ScanParts> {
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> FileResult<ScanParts> {
     let path = &input.file;
     let data = Volume::open(path, file, &layout.data)?;
     let mut notes = data.notes();
@@ -67,7 +67,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
     notes.extend(roles.notes(layout));
     let part =
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
-    let mut field = |dataset: &Option<String>, frames: &[usize]| -> Text<Option<Selection>> {
+    let mut field = |dataset: &Option<String>, frames: &[usize]| -> FileResult<Option<Selection>> {
         let Some(name) = dataset else { return Ok(part(frames)) };
         let volume = Volume::open_field(path, file, name)?;
         notes.extend(volume.notes());
@@ -127,7 +127,7 @@ struct Roles {
 
 impl Roles {
     /// By NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid.
-    fn read(file: &hdf5::File, name: &str, data: &Volume) -> Text<Roles> {
+    fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
         let keys = text::numbers(file, name)?;
         if keys.len() != data.frames() {
             return Err(format!("{name} has {} keys, but {} has {} frames", keys.len(), data.name, data.frames()));
@@ -174,7 +174,7 @@ impl Roles {
     }
 
     /// The projections' values of a list with one for each projection, or one for each frame.
-    fn pick(&self, values: &[f64], frames: usize, name: &str) -> Text<Vec<f64>> {
+    fn pick(&self, values: &[f64], frames: usize, name: &str) -> FileResult<Vec<f64>> {
         let values: Vec<f64> = match values.len() {
             n if n == frames => self.projections.iter().map(|&frame| values[frame]).collect(),
             n if n == self.projections.len() => values.to_vec(),
@@ -218,7 +218,7 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn open_file(path: &Path, cache: ChunkCache) -> Text<hdf5::File> {
+fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
     let plain = match File::open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
         opened => opened.map_err(|e| format!("cannot be read: {e}"))?,

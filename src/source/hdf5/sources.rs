@@ -1,6 +1,6 @@
 //! The files that a virtual dataset is made of. The library reads what is missing as fill values, without a word.
 
-use super::Text;
+use super::FileResult;
 use super::volume::{chunk_bytes, filters};
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
@@ -27,8 +27,8 @@ pub(super) struct Sources {
 ///
 /// # Errors
 /// Names the sources that are missing, cannot be opened, or need a filter that the library lacks.
-pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
-    let mut search = Search::default();
+pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
+    let mut search = SourceSearch::default();
     search.follow(holder, dataset, DEPTH)?;
     let missing = search.missing.len();
     if missing == 0 {
@@ -46,15 +46,15 @@ pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
 }
 
 #[derive(Default)]
-struct Search {
+struct SourceSearch {
     found: Sources,
     /// Files and datasets that were looked at.
     seen: HashSet<(PathBuf, String)>,
     missing: Vec<String>,
 }
 
-impl Search {
-    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Text<()> {
+impl SourceSearch {
+    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<()> {
         let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
         if plist.layout() != Layout::Virtual || depth == 0 {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Numbers and words beside the frames: angles, keys, units.
 
-use super::Text;
+use super::FileResult;
 use super::volume::{MAX_FRAMES, shape};
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5_metno::{Container, Dataset, File};
@@ -34,12 +34,12 @@ fn unit(dataset: &Dataset) -> Option<String> {
 }
 
 /// All numbers of a list.
-pub(super) fn numbers(file: &File, name: &str) -> Text<Vec<f64>> {
+pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
     let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
     values(&dataset, name)
 }
 
-fn values(dataset: &Dataset, name: &str) -> Text<Vec<f64>> {
+fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
     let sides = dataset.shape();
     let list = sides.iter().filter(|&&side| side != 1).count() <= 1;
     if !list || dataset.size() > MAX_FRAMES {
@@ -67,7 +67,7 @@ pub(super) struct Angles {
 }
 
 /// Reads angles, whatever their unit.
-pub(super) fn angles(file: &File, name: &str) -> Text<Angles> {
+pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
     let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
     let values = values(&dataset, name)?;
     let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();

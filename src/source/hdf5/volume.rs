@@ -1,6 +1,6 @@
 //! Datasets of frames: what they must be, and how rows of them are read.
 
-use super::Text;
+use super::FileResult;
 use super::sources::sources;
 use crate::error::Result;
 use crate::source::convert::to_f32;
@@ -60,7 +60,7 @@ pub(super) struct Volume {
     shape: [usize; 3],
     sample: SampleType,
     /// Where values lie one after the other, they are read without the library.
-    plain: Option<Plain>,
+    plain: Option<ContiguousValues>,
     /// The file that holds the values, others that lead to it, and those that a virtual dataset is made of.
     files: Vec<PathBuf>,
     /// Datasets that are stored in chunks: this one, or those that it is made of; and bytes of the largest chunk.
@@ -70,7 +70,7 @@ pub(super) struct Volume {
 
 /// Values in a file, one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Plain {
+struct ContiguousValues {
     /// Of the first, in bytes.
     offset: u64,
     big_endian: bool,
@@ -78,16 +78,16 @@ struct Plain {
 
 impl Volume {
     /// Opens a dataset of the file at `path`.
-    pub fn open(path: &Path, file: &File, name: &str) -> Text<Volume> {
+    pub fn open(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
         Volume::of(path, file, name, false)
     }
 
     /// The same for flats or darks, which may be one frame, averaged before.
-    pub fn open_field(path: &Path, file: &File, name: &str) -> Text<Volume> {
+    pub fn open_field(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
         Volume::of(path, file, name, true)
     }
 
-    fn of(path: &Path, file: &File, name: &str, field: bool) -> Text<Volume> {
+    fn of(path: &Path, file: &File, name: &str, field: bool) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
         let dataset = file.dataset(name).map_err(|e| bad(format!("cannot be opened as a dataset: {e}")))?;
         let single = field && dataset.ndim() == 2;
@@ -158,7 +158,7 @@ impl Volume {
     }
 
     /// Where the values lie, if they do so one after the other, in a type that is converted here.
-    fn plain(&self) -> Text<Option<Plain>> {
+    fn plain(&self) -> FileResult<Option<ContiguousValues>> {
         let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
         if plists.layout() != Layout::Contiguous || !plists.external().is_empty() {
             return Ok(None);
@@ -178,12 +178,12 @@ impl Volume {
         if offset.saturating_add(bytes) > length {
             return Err(format!("goes past the end of its file, which has {length} bytes; copy or write it again"));
         }
-        let plain = Plain { offset, big_endian };
+        let plain = ContiguousValues { offset, big_endian };
         Ok((native || self.agrees(plain)?).then_some(plain))
     }
 
     /// Whether some rows are those of the library: a type of the other byte order may have bits elsewhere, too.
-    fn agrees(&self, plain: Plain) -> Text<bool> {
+    fn agrees(&self, plain: ContiguousValues) -> FileResult<bool> {
         let file = std::fs::File::open(&self.files[0]).map_err(|e| format!("cannot be read: {e}"))?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
@@ -201,11 +201,11 @@ impl Volume {
     fn read_plain(
         &self,
         file: &std::fs::File,
-        plain: Plain,
+        plain: ContiguousValues,
         frame: usize,
         rows: &Range<usize>,
         out: &mut [f32],
-    ) -> Text<()> {
+    ) -> FileResult<()> {
         let [_, height, width] = self.shape;
         let size = self.sample.bytes();
         let mut at = plain.offset + values(width, height, frame, rows).start * size as u64;
@@ -219,7 +219,7 @@ impl Volume {
         Ok(())
     }
 
-    fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
+    fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let read = match self.single {
             true => self.dataset.read_slice_2d::<f32, _>((rows.clone(), ..)),
             false => self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..)),
@@ -256,7 +256,7 @@ impl Selection {
         Ok(Stack::of(flag, &spec, VolumeFrames { selection: self, files, notes }))
     }
 
-    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
+    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let (volume, frame) = (&self.volume, self.frames[place]);
         let done = match volume.plain {
             Some(plain) => volume.read_plain(file, plain, frame, rows, out),
@@ -314,7 +314,7 @@ impl Frames for VolumeFrames {
 }
 
 /// The shape, checked; a `field` may be one frame.
-fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
+fn sides(dataset: &Dataset, field: bool) -> FileResult<[usize; 3]> {
     let text = shape(dataset);
     let [frames, height, width] = match (&dataset.shape()[..], field) {
         (&[frames, height, width], _) => [frames, height, width],
@@ -342,7 +342,7 @@ fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
     Ok([frames, height, width])
 }
 
-fn sample_type(dataset: &Dataset) -> Text<SampleType> {
+fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
     let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
     let sample = match &kind {
         Ok(TypeDescriptor::Unsigned(IntSize::U1)) => SampleType::U8,
@@ -380,7 +380,7 @@ fn native(sample: SampleType) -> Option<Datatype> {
 }
 
 /// Checks that the library can undo all filters.
-pub(super) fn filters(dataset: &Dataset) -> Text<()> {
+pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
     let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
     // those that are loaded; the others may be plugins
     if plist.all_filters_avail() {

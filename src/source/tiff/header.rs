@@ -3,7 +3,7 @@
 //! The header of every page is read once, checked against the size of the file, and kept as a table of strips or tiles.
 
 use super::page::Page;
-use super::{MAX_PIXELS, MAX_SIDE, PIECE, Text};
+use super::{FileResult, MAX_PIXELS, MAX_SIDE, PIECE};
 use crate::source::SampleType;
 use std::collections::HashSet;
 use std::fs::File;
@@ -34,7 +34,7 @@ struct TagEntry {
 }
 
 /// Reads the headers of all pages of a file of `length` bytes.
-pub fn read_pages(file: &File, length: u64) -> Text<Vec<Page>> {
+pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
     if length == 0 {
         return Err("is empty (0 bytes), expected a TIFF; copy or write it again".into());
     }
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 
     /// `count` header bytes at `offset`, inside the file and the budget.
-    fn bytes(&mut self, offset: u64, count: u64, what: &str) -> Text<Vec<u8>> {
+    fn bytes(&mut self, offset: u64, count: u64, what: &str) -> FileResult<Vec<u8>> {
         if offset.checked_add(count).is_none_or(|end| end > self.length) {
             return Err(format!(
                 "is truncated or damaged: {what} needs {count} bytes from offset {offset}, the file has {}",
@@ -106,7 +106,7 @@ impl Reader<'_> {
     }
 
     /// The entries of the directory at `offset`, and the offset of the next one (0: none).
-    fn directory(&mut self, offset: u64, number: usize) -> Text<(Vec<TagEntry>, u64)> {
+    fn directory(&mut self, offset: u64, number: usize) -> FileResult<(Vec<TagEntry>, u64)> {
         let what = format!("the header of page {number}");
         let word = if self.big_tiff { 8 } else { 4 };
         let head = if self.big_tiff { 8 } else { 2 };
@@ -132,7 +132,7 @@ impl Reader<'_> {
     }
 
     /// The bytes of an entry's value, and the size of one item.
-    fn raw(&mut self, entry: &TagEntry) -> Text<(Vec<u8>, usize)> {
+    fn raw(&mut self, entry: &TagEntry) -> FileResult<(Vec<u8>, usize)> {
         let size: usize = match entry.kind {
             1 | 2 | 6 | 7 => 1,
             3 | 8 => 2,
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     /// All values of an integer tag, or None when the page has no such tag.
-    fn values(&mut self, entries: &[TagEntry], tag: u16, expected: Option<u64>) -> Text<Option<Vec<u64>>> {
+    fn values(&mut self, entries: &[TagEntry], tag: u16, expected: Option<u64>) -> FileResult<Option<Vec<u64>>> {
         let Some(entry) = entries.iter().find(|e| e.tag == tag) else {
             return Ok(None);
         };
@@ -164,12 +164,12 @@ impl Reader<'_> {
     }
 
     /// The single value of an integer tag.
-    fn value(&mut self, entries: &[TagEntry], tag: u16) -> Text<Option<u64>> {
+    fn value(&mut self, entries: &[TagEntry], tag: u16) -> FileResult<Option<u64>> {
         Ok(self.values(entries, tag, Some(1))?.and_then(|v| v.first().copied()))
     }
 
     /// Checks the tags of one page and builds its table of tiles.
-    fn page(&mut self, entries: &[TagEntry]) -> Text<Page> {
+    fn page(&mut self, entries: &[TagEntry]) -> FileResult<Page> {
         let (width, height) = self.size(entries)?;
         let sample = self.sample(entries)?;
         let (compression, predictor) = self.coding(entries, sample)?;
@@ -201,7 +201,7 @@ impl Reader<'_> {
     }
 
     /// Width and height in pixels.
-    fn size(&mut self, entries: &[TagEntry]) -> Text<(u64, u64)> {
+    fn size(&mut self, entries: &[TagEntry]) -> FileResult<(u64, u64)> {
         let width = needed(self.value(entries, 256)?, "ImageWidth")?;
         let height = needed(self.value(entries, 257)?, "ImageLength")?;
         if width == 0 || height == 0 {
@@ -217,7 +217,7 @@ impl Reader<'_> {
     }
 
     /// The type of its samples, of which a pixel must have one.
-    fn sample(&mut self, entries: &[TagEntry]) -> Text<SampleType> {
+    fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
         let samples = self.value(entries, 277)?.unwrap_or(1);
         let photometric = self.value(entries, 262)?.unwrap_or(1);
         if samples != 1 || photometric > 1 {
@@ -246,7 +246,7 @@ impl Reader<'_> {
     }
 
     /// Compression and predictor.
-    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> Text<(u64, u64)> {
+    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
         let compression = self.value(entries, 259)?.unwrap_or(1);
         let known = matches!(compression, 1 | 5 | 8 | 32773 | 32946) || (compression == 7 && sample == SampleType::U8);
         if !known {
@@ -277,7 +277,7 @@ impl Reader<'_> {
     }
 
     /// How a page of so many pixels is cut, and where the file says its tiles are.
-    fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> Text<Grid> {
+    fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> FileResult<Grid> {
         let tiled = entries.iter().any(|e| e.tag == 322 || e.tag == 324);
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
             let width = needed(self.value(entries, 322)?, "TileWidth")?;
@@ -298,7 +298,7 @@ impl Reader<'_> {
     }
 
     /// Offset and length of every tile, within the file.
-    fn tiles(&self, grid: &Grid, height: u64, row_bytes: u64, compression: u64) -> Text<Vec<(u64, u64)>> {
+    fn tiles(&self, grid: &Grid, height: u64, row_bytes: u64, compression: u64) -> FileResult<Vec<(u64, u64)>> {
         let Grid { tile_height, across, noun, .. } = *grid;
         let mut tiles = Vec::with_capacity(grid.offsets.len());
         for (i, &offset) in grid.offsets.iter().enumerate() {
@@ -332,7 +332,7 @@ impl Reader<'_> {
     }
 
     /// ImageJ writes stacks past 4 GB with the header of the first page alone; the others follow it.
-    fn image_j(&mut self, entries: &[TagEntry], page: Page) -> Text<Vec<Page>> {
+    fn image_j(&mut self, entries: &[TagEntry], page: Page) -> FileResult<Vec<Page>> {
         let text = match entries.iter().find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
             None => Vec::new(),
@@ -376,7 +376,7 @@ struct Grid {
 const STRIP: &str = "strip";
 
 /// A tag that a page must have.
-fn needed(value: Option<u64>, name: &str) -> Text<u64> {
+fn needed(value: Option<u64>, name: &str) -> FileResult<u64> {
     value.ok_or(format!("has no tag {name}"))
 }
 
@@ -403,7 +403,7 @@ fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable>
 }
 
 /// Checks that no two tiles share bytes of the file.
-fn check_apart(tiles: &[(u64, u64)], noun: &str) -> Text<()> {
+fn check_apart(tiles: &[(u64, u64)], noun: &str) -> FileResult<()> {
     let apart = |tiles: &[(u64, u64)]| tiles.windows(2).all(|t| t[0].0 + t[0].1 <= t[1].0);
     if !apart(tiles) {
         let mut ordered = tiles.to_vec();

@@ -7,7 +7,7 @@ mod page;
 pub(super) use find::find;
 
 use super::SampleType;
-use super::files::{FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::Frames;
 use crate::error::{Error, Result};
 use header::read_pages;
@@ -24,9 +24,6 @@ pub(super) const MAX_SIDE: u64 = 1 << 20;
 pub(super) const MAX_PIXELS: u64 = 1 << 31;
 /// Bytes of one positioned read.
 const PIECE: usize = 1 << 20;
-
-/// What is wrong with a file, without its name; the caller adds it.
-type Text<T> = Result<T, String>;
 
 /// The pages of TIFF files in natural order of their names.
 #[derive(Debug)]

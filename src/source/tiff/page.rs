@@ -3,7 +3,7 @@
 //! Any row of any page is one positioned read away. Compressed strips and tiles go through the `tiff` crate, each as a
 //! small TIFF of its own, which keeps the pages of one file independent of each other and the values raw.
 
-use super::{PIECE, Text};
+use super::{FileResult, PIECE};
 use crate::source::SampleType;
 use crate::source::convert::to_f32;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Reads `rows` (row-major, `rows.len() * width` values) into `out`.
-    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> Text<()> {
+    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let across = self.width.div_ceil(self.tile_width);
         let mut buffer = Vec::new();
         let mut row = rows.start;
@@ -71,7 +71,7 @@ impl Page {
         column: usize,
         buffer: &mut Vec<u8>,
         out: &mut [f32],
-    ) -> Text<()> {
+    ) -> FileResult<()> {
         let row_bytes = self.row_bytes();
         let step = (PIECE / row_bytes).max(1);
         for (i, out) in out.chunks_mut(step * self.width).enumerate() {
@@ -100,7 +100,7 @@ impl Page {
     }
 
     /// The first `rows` rows of one compressed tile, in the byte order of this machine.
-    fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> Text<Vec<u8>> {
+    fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> FileResult<Vec<u8>> {
         let (offset, count) = tile;
         let mut small = self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more")?;
         let start = small.len();

@@ -171,13 +171,13 @@ fn finite(values: &mut [f32]) {
 }
 
 /// Parameters as they were written; what was asked for is taken away.
-struct Given<'a> {
+struct MethodParameters<'a> {
     method: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
     known: Vec<&'static str>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> MethodParameters<'a> {
     fn new(text: &'a str) -> Result<Self> {
         let (method, list) = text.split_once(':').unwrap_or((text, ""));
         let mut parameters: Vec<(&str, &str)> = Vec::new();
@@ -190,7 +190,7 @@ impl<'a> Given<'a> {
             }
             parameters.push((key.trim(), value.trim()));
         }
-        Ok(Given { method: method.trim(), parameters, known: Vec::new() })
+        Ok(MethodParameters { method: method.trim(), parameters, known: Vec::new() })
     }
 
     /// A parameter, if it was given and `right`; what is right is said in words.
@@ -243,7 +243,7 @@ impl FromStr for Stripes {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut given = Given::new(text)?;
+        let mut given = MethodParameters::new(text)?;
         let method = match given.method {
             "sorting" => Stripes::Sorting { size: given.size("size", 21)? },
             "filtering" => {
