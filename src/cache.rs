@@ -94,7 +94,7 @@ impl Verdicts {
     }
 
     /// The error of a kernel that was right, by today's margin, too.
-    pub fn right(&self, key: &str, margin: f64) -> Option<f64> {
+    pub fn correct_error(&self, key: &str, margin: f64) -> Option<f64> {
         let known = self.content.kernel.get(key).filter(|known| known.verdict == "right")?;
         known.error.filter(|&error| error <= margin)
     }
@@ -135,18 +135,18 @@ mod tests {
         verdicts.store([("d".to_owned(), verdict("right", Some(2e-6)))]).unwrap();
         other.store([("b".to_owned(), verdict("right", Some(3e-6)))]).unwrap();
         let again = Verdicts::within(&directory.path().join("new"), &facts);
-        let right = |key| again.right(key, 1e-5);
+        let right = |key| again.correct_error(key, 1e-5);
         assert_eq!(["a", "b", "c", "d", "e"].map(right), [Some(1e-6), Some(3e-6), None, Some(2e-6), None]);
-        assert_eq!(again.right("a", 1e-7), None, "the margin is today's");
+        assert_eq!(again.correct_error("a", 1e-7), None, "the margin is today's");
         let newer = DeviceFacts { driver: "2".into(), ..example() };
-        assert_eq!(Verdicts::within(&directory.path().join("new"), &newer).right("a", 1.0), None);
+        assert_eq!(Verdicts::within(&directory.path().join("new"), &newer).correct_error("a", 1.0), None);
         assert_eq!(std::fs::read_dir(directory.path().join("new")).unwrap().count(), 1, "no temporary name is left");
         // a file of something else counts as empty, and is replaced
         for text in ["what?", "program = \"x\"", &std::fs::read_to_string(again.path()).unwrap().replace("0.1", "9.1")]
         {
             std::fs::write(again.path(), text).unwrap();
             let mut verdicts = Verdicts::within(&directory.path().join("new"), &facts);
-            assert_eq!(verdicts.right("a", 1.0), None, "{text}");
+            assert_eq!(verdicts.correct_error("a", 1.0), None, "{text}");
             verdicts.store([("a".to_owned(), verdict("right", Some(1e-6)))]).unwrap();
         }
     }

@@ -82,9 +82,9 @@ impl Protocol {
 /// Warm-up ends when the last three passes are within this of each other ...
 const STEADY: f64 = 0.02;
 /// ... and clocks had this long to rise, ...
-const RISING: Duration = Duration::from_millis(200);
+const MIN_WARM_UP: Duration = Duration::from_millis(200);
 /// ... or when it took this long, ...
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_WARM_UP: Duration = Duration::from_secs(2);
 /// ... or so many passes.
 const WARM_UP_PASSES: usize = 100;
 
@@ -95,7 +95,7 @@ pub fn steady_median(passes: usize, mut pass: impl FnMut() -> Result<f64>) -> Re
     for _ in 0..WARM_UP_PASSES {
         times.push(pass()?);
         let warm = start.elapsed();
-        if warm >= PATIENCE || (warm >= RISING && is_steady(&times)) {
+        if warm >= MAX_WARM_UP || (warm >= MIN_WARM_UP && is_steady(&times)) {
             break;
         }
     }

@@ -99,10 +99,10 @@ fn back_project(
     let (bins, projections) = (geometry.bins, geometry.projections());
     let slices = sinograms.len() / (bins * projections);
     let centre = slice_centre(geometry.size);
-    let turns: Vec<(f64, f64)> = geometry.angles.iter().map(|&angle| cos_sin_degrees(angle)).collect();
+    let rotations: Vec<(f64, f64)> = geometry.angles.iter().map(|&angle| cos_sin_degrees(angle)).collect();
     let mut expected = vec![Expected::default(); pixels.len() * slices];
     expected.par_chunks_mut(slices.max(1)).zip(pixels).for_each(|(sums, &[x, y])| {
-        for (p, (cos, sin)) in turns.iter().enumerate() {
+        for (p, (cos, sin)) in rotations.iter().enumerate() {
             let h = geometry.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
             for (sum, sinogram) in sums.iter_mut().zip(sinograms.chunks(bins * projections)) {
                 let read = read(&sinogram[p * bins..(p + 1) * bins], h, reads, tie);

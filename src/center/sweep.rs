@@ -29,7 +29,7 @@ const PROJECTIONS: usize = 480;
 struct Trials {
     bins: usize,
     /// Cosine and sine of the angles.
-    turns: Vec<[f32; 2]>,
+    rotations: Vec<[f32; 2]>,
     /// Of the projections, in radians.
     weights: Vec<f32>,
     rows: Vec<f32>,
@@ -43,7 +43,7 @@ impl Trials {
         let values: Vec<f32> = sinogram.chunks(bins).step_by(stride).flatten().copied().collect();
         Trials {
             bins,
-            turns: used
+            rotations: used
                 .iter()
                 .map(|angle| cos_sin_degrees(*angle))
                 .map(|(cos, sin)| [cos as f32, sin as f32])
@@ -58,7 +58,7 @@ impl Trials {
         let last = (self.bins - 1) as f32;
         let at = |&[x, y]: &[f32; 2]| {
             let mut sum = 0f32;
-            for ((row, [cos, sin]), weight) in self.rows.chunks(self.bins).zip(&self.turns).zip(&self.weights) {
+            for ((row, [cos, sin]), weight) in self.rows.chunks(self.bins).zip(&self.rotations).zip(&self.weights) {
                 let h = center as f32 + x * cos - y * sin;
                 if (0.0..last).contains(&h) {
                     let (i, w) = (h as usize, h.fract());

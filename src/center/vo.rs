@@ -118,8 +118,8 @@ impl Metric {
         let mut shares = vec![[0f64; 2]; self.parts];
         for Column { part, u, values } in &self.columns {
             let (sin, cos) = (-2.0 * std::f64::consts::TAU * *u as f64 * center / self.length).sin_cos();
-            let turn = Complex::new(cos as f32, sin as f32);
-            let sum: f64 = values.iter().map(|[a, b]| f64::from((a + turn * b).norm_sqr().sqrt())).sum();
+            let rotation = Complex::new(cos as f32, sin as f32);
+            let sum: f64 = values.iter().map(|[a, b]| f64::from((a + rotation * b).norm_sqr().sqrt())).sum();
             let share = &mut shares[*part];
             *share = [share[0] + sum, share[1] + values.len() as f64];
         }

@@ -43,7 +43,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let lengths = lengths(found, session, &choices, bins, &reporter)?;
     let candidates = candidates(&choices, &OfferFilter::default())?;
     let rows = measure(found, None, &candidates, problems, true, &reporter)?;
-    let cache = remember(found, &rows, &reporter);
+    let cache = store_verdicts(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();
     let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, kernels], cache);
 
@@ -124,13 +124,13 @@ fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
 }
 
 /// Keeps verdicts for runs to come; where.
-fn remember(found: &FoundDevice, rows: &[BenchRow], reporter: &Reporter) -> Option<PathBuf> {
+fn store_verdicts(found: &FoundDevice, rows: &[BenchRow], reporter: &Reporter) -> Option<PathBuf> {
     let mut cache = Verdicts::load(&found.facts)?;
     let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));
     let kept = tried.map(|row| {
         let verdict = row.verdict.to_string().to_lowercase();
-        let remembered = StoredVerdict { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
-        (row.key.clone(), remembered)
+        let stored = StoredVerdict { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
+        (row.key.clone(), stored)
     });
     match cache.store(kept.collect::<Vec<_>>()) {
         Ok(()) => Some(cache.path().to_owned()),

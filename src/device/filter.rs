@@ -107,7 +107,7 @@ enum FilterKernels {
     },
     Fused {
         kernel: Kernel,
-        turns: Buffer<[f32; 2]>,
+        twiddles: Buffer<[f32; 2]>,
     },
 }
 
@@ -253,14 +253,14 @@ impl RowKernels {
         let length = shape.rows.length;
         let filter = match shape.rows.method {
             RowFilterMethod::Fused { .. } => {
-                let turn = |k: usize| {
+                let twiddle = |k: usize| {
                     let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
                     [cos as f32, sin as f32]
                 };
-                let turns: Vec<[f32; 2]> = (0..length).map(turn).collect();
+                let twiddles: Vec<[f32; 2]> = (0..length).map(twiddle).collect();
                 FilterKernels::Fused {
                     kernel: session.kernel(&program, "filter_rows")?,
-                    turns: session.constant_buffer(&turns, "the transform's factors")?,
+                    twiddles: session.constant_buffer(&twiddles, "the transform's factors")?,
                 }
             }
             RowFilterMethod::Transform | RowFilterMethod::Host => {
@@ -336,7 +336,7 @@ impl RowKernels {
         valid: usize,
         out: &Buffer<[f32; 2]>,
     ) -> Result<Event> {
-        let (FilterKernels::Fused { kernel, turns }, RowFilterMethod::Fused { rows: side, .. }) =
+        let (FilterKernels::Fused { kernel, twiddles }, RowFilterMethod::Fused { rows: side, .. }) =
             (&self.filter, s.rows.method)
         else {
             return Err(Error::Device("there is no fused filter".into()));
@@ -349,7 +349,7 @@ impl RowKernels {
             .handle(rows)?
             .handle(out)?
             .handle(&self.spectrum)?
-            .handle(turns)?
+            .handle(twiddles)?
             .value(first as u64)?
             .value(s.bins as i32)?
             .value(s.projections as i32)?

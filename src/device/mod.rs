@@ -77,10 +77,10 @@ impl FoundDevice {
                 "--device: {name} has {all} compute units, not enough for {count} parts"
             )));
         }
-        let wish = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
+        let properties = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
         let devices = self
             .device
-            .create_sub_devices(&wish)
+            .create_sub_devices(&properties)
             .map_err(|e| cl_error(&format!("cutting the device in {count} parts"), name, e))?;
         let mut facts = self.facts.clone();
         facts.compute_units = units as u32;

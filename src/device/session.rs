@@ -85,10 +85,10 @@ impl Session {
     fn compile(&self, source: &KernelSource) -> Result<Program> {
         let name = self.device_name();
         // with it the log tells registers, see `resources`
-        let talkative = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
+        let verbose = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
         let mut program = Program::create_from_source(&self.context, &source.text)
             .map_err(|e| cl_error("creating a program", name, e))?;
-        if let Err(error) = program.build(self.context.devices(), &format!("{}{talkative}", source.options)) {
+        if let Err(error) = program.build(self.context.devices(), &format!("{}{verbose}", source.options)) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(Error::KernelBuild {
                 name: source.name.clone(),
@@ -181,20 +181,20 @@ impl Session {
     ) -> Result<R> {
         let failed = |e| cl_error(&format!("mapping {what}"), self.device_name(), e);
         let size = std::mem::size_of::<T>();
-        let mut place = ptr::null_mut();
+        let mut pointer = ptr::null_mut();
         // SAFETY: the driver checks offset and size against the buffer's, and keeps the region mapped until it is unmapped.
         let mapped = unsafe {
-            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut place, &[])
+            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut pointer, &[])
         };
         mapped.map_err(failed)?;
-        let values = place.cast::<T>();
+        let values = pointer.cast::<T>();
         if values.is_null() || !values.is_aligned() {
             return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
         // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
         let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
-        // SAFETY: `place` is what the driver mapped.
-        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), place, &[]) }.map_err(failed)?;
+        // SAFETY: `pointer` is what the driver mapped.
+        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), pointer, &[]) }.map_err(failed)?;
         self.finish()?;
         Ok(result)
     }
@@ -214,25 +214,25 @@ impl Session {
     /// The first `count` values of a buffer as memory of the host, once the device is done with them.
     pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
         let count = count.max(1);
-        let mut place = ptr::null_mut();
+        let mut pointer = ptr::null_mut();
         let flags = CL_MAP_READ | CL_MAP_WRITE;
         // SAFETY: the driver checks the size against the buffer's; it stays mapped for as long as the result lives.
-        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut place, &[]) }
+        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut pointer, &[]) }
             .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
-        let place = place.cast::<f32>();
-        if place.is_null() || !place.is_aligned() {
+        let pointer = pointer.cast::<f32>();
+        if pointer.is_null() || !pointer.is_aligned() {
             return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
-        Ok(HostMemory(HostValues::Mapped { place, count, buffer }))
+        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer }))
     }
 
     /// Gives a mapped buffer back to the device.
     pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
         let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
         match memory.0 {
-            HostValues::Mapped { place, buffer, .. } => {
-                // SAFETY: `place` is what the driver mapped, and nobody has it any more.
-                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), place.cast(), &[]) }.map_err(failed)?;
+            HostValues::Mapped { pointer, buffer, .. } => {
+                // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
+                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), pointer.cast(), &[]) }.map_err(failed)?;
                 self.uploads.finish().map_err(failed)?;
                 Ok(buffer)
             }
@@ -289,7 +289,7 @@ enum HostValues {
     Plain(Vec<f32>),
     /// A buffer that is mapped for as long as it is here.
     Mapped {
-        place: *mut f32,
+        pointer: *mut f32,
         count: usize,
         buffer: Buffer<f32>,
     },
@@ -320,7 +320,7 @@ impl Deref for HostMemory {
         match &self.0 {
             HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
-            HostValues::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
+            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
         }
     }
 }
@@ -330,7 +330,7 @@ impl DerefMut for HostMemory {
         match &mut self.0 {
             HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
-            HostValues::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
+            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
         }
     }
 }
@@ -348,16 +348,16 @@ pub struct Resources {
 
 impl std::fmt::Display for Resources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = |value: Option<u64>, what: &str| match value {
+        let amount = |value: Option<u64>, what: &str| match value {
             Some(value) => format!("{value} {what}"),
             None => format!("unknown {what}"),
         };
         write!(
             f,
             "{}, {}, {}",
-            said(self.registers.map(u64::from), "registers"),
-            said(self.local_bytes, "bytes of local memory a work-group"),
-            said(self.private_bytes, "bytes of private memory a work-item")
+            amount(self.registers.map(u64::from), "registers"),
+            amount(self.local_bytes, "bytes of local memory a work-group"),
+            amount(self.private_bytes, "bytes of private memory a work-item")
         )
     }
 }

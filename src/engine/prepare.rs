@@ -140,7 +140,7 @@ fn check(
     reporter: &Reporter,
 ) -> Result<Result<SelfTest, String>> {
     let margin = margin(&plan.spec).relative_rms;
-    if let Some(error) = cache.as_ref().and_then(|cache| cache.right(&source.key, margin)) {
+    if let Some(error) = cache.as_ref().and_then(|cache| cache.correct_error(&source.key, margin)) {
         return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
     }
     let start = Instant::now();

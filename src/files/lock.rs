@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Who shares a lock at its start holds it alone for a moment; the others wait for so long.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most bytes of a file's text that are looked at.
 const LONGEST: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -59,7 +59,7 @@ impl Lock {
             let over = match mode {
                 // the file was removed by who held it; the next one is another
                 LockMode::Exclusive => !taken,
-                LockMode::Shared => started.elapsed() > PATIENCE,
+                LockMode::Shared => started.elapsed() > LOCK_TIMEOUT,
             };
             if over {
                 let other = lock.owner();

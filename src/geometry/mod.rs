@@ -226,17 +226,17 @@ impl Geometry {
     pub fn block_offsets(&self, block: [usize; 2]) -> BlockOffsets {
         let (origin, blocks) = self.roi.block_grid(block);
         let centre = slice_centre(self.size);
-        let turns: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
-        let mut columns = Vec::with_capacity(blocks[0] * turns.len());
+        let rotations: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
+        let mut columns = Vec::with_capacity(blocks[0] * rotations.len());
         for bx in 0..blocks[0] {
             let x = (origin[0] + bx * block[0]) as f64 - centre;
-            let parts = turns.iter().zip(&self.axis);
+            let parts = rotations.iter().zip(&self.axis);
             columns.extend(parts.map(|(&(cos, _), &axis)| Offset::new(axis + x * cos)));
         }
-        let mut rows = Vec::with_capacity(blocks[1] * turns.len());
+        let mut rows = Vec::with_capacity(blocks[1] * rotations.len());
         for by in 0..blocks[1] {
             let y = (origin[1] + by * block[1]) as f64 - centre;
-            rows.extend(turns.iter().map(|&(_, sin)| Offset::new(-y * sin)));
+            rows.extend(rotations.iter().map(|&(_, sin)| Offset::new(-y * sin)));
         }
         BlockOffsets { columns, rows, blocks, origin }
     }

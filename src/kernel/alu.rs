@@ -261,12 +261,12 @@ impl Alu {
     fn local_memory_for(&self, samples: u32, spec: &KernelSpec) -> u64 {
         let slices = u64::from(spec.slices);
         let advanced = self.cache == Cache::Advanced;
-        let room = u64::from(self.row_bins() * samples + u32::from(advanced));
-        let cell = if advanced { 8 * slices } else { slices * if self.half_cache { 2 } else { 4 } };
+        let cells = u64::from(self.row_bins() * samples + u32::from(advanced));
+        let cell_bytes = if advanced { 8 * slices } else { slices * if self.half_cache { 2 } else { 4 } };
         let starts = u64::from(self.stage.max(1));
         let cached = u64::from(self.cached_projections);
         let offsets = cached * if self.offsets == Offsets::Column { u64::from(self.area) } else { 1 };
-        cached * room * cell + 8 * starts + 4 * offsets + 8 * if self.turn_cache { cached } else { 1 }
+        cached * cells * cell_bytes + 8 * starts + 4 * offsets + 8 * if self.turn_cache { cached } else { 1 }
     }
 }
 

@@ -107,14 +107,14 @@ impl RowFilter {
         let length = padded_length(bins);
         let items = RowFilter::items(length);
         // with a gap after sixteen values
-        let room = (length + length / 16) * 4;
+        let bytes = (length + length / 16) * 4;
         let (local, group) = facts.map_or((48 << 10, 1024), |f| (f.local_memory as usize, f.max_work_group));
         let parts = match local {
-            local if 2 * room <= local => 1,
-            local if room <= local => 2,
+            local if 2 * bytes <= local => 1,
+            local if bytes <= local => 2,
             _ => return None,
         };
-        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * room).max(1)).max(1);
+        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * bytes).max(1)).max(1);
         (length <= 16384 && items * rows <= group)
             .then_some(RowFilter { length, method: RowFilterMethod::Fused { rows, parts } })
     }

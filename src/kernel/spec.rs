@@ -151,7 +151,7 @@ impl KernelSpec {
     ) -> Self {
         let target = target.into();
         let hardware = target.hardware;
-        let room = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
+        let available = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
         let bytes = (problem.projections * CONSTANT_BYTES) as u64;
         let mut parameters = match texel {
             Texel::Buffer => offer.parameters.clone().with_buffer(),
@@ -168,7 +168,7 @@ impl KernelSpec {
             slices: offer.slices,
             parameters,
             texel,
-            constants: if bytes <= room { common.constants } else { Constants::Global },
+            constants: if bytes <= available { common.constants } else { Constants::Global },
             shuffle,
             same_axis: problem.same_axis,
             matrix,

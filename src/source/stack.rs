@@ -130,7 +130,7 @@ impl Stack {
         if by == 1 {
             return self.read_unbinned(page, rows, out);
         }
-        self.check_room(&rows, out.len(), self.width(), self.height())?;
+        self.check_size(&rows, out.len(), self.width(), self.height())?;
         let mut means = Means::new(self.binning, self.width(), rows.len());
         let within = rows.start * self.binning.rows()..rows.end * self.binning.rows();
         let (width, _) = self.frames.size();
@@ -143,10 +143,10 @@ impl Stack {
         Ok(())
     }
 
-    fn check_room(&self, rows: &Range<usize>, room: usize, width: usize, height: usize) -> Result<()> {
-        if rows.start > rows.end || rows.end > height || room != rows.len() * width {
+    fn check_size(&self, rows: &Range<usize>, count: usize, width: usize, height: usize) -> Result<()> {
+        if rows.start > rows.end || rows.end > height || count != rows.len() * width {
             return Err(Error::Input(format!(
-                "{}: rows {}..{} into {room} values do not fit pages of {width}x{height}",
+                "{}: rows {}..{} into {count} values do not fit pages of {width}x{height}",
                 self.flag, rows.start, rows.end
             )));
         }
@@ -158,7 +158,7 @@ impl Stack {
         if page >= count {
             return Err(Error::Input(format!("{}: no page {page}, there are {count}", self.flag)));
         }
-        self.check_room(&rows, out.len(), width, height)?;
+        self.check_size(&rows, out.len(), width, height)?;
         self.frames.read_rows(page, rows, out)
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{HashSet, VecDeque};
 const GAIN: f64 = 1.01;
 
 /// A family whose best is slower than the best of all by this factor is not searched.
-const HOPELESS: f64 = 3.0;
+const MAX_SLOWDOWN: f64 = 3.0;
 
 /// A point that can be tried, with its kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
 pub struct NextPoint {
     pub candidate: Candidate,
     /// Whether it was measured before, and a round is to begin around it.
-    pub again: bool,
+    pub repeated: bool,
 }
 
 /// The search of one interpolation and mode.
@@ -46,7 +46,7 @@ pub struct Search {
     queue: VecDeque<Candidate>,
     seen: HashSet<String>,
     /// Right points with their speeds.
-    right: Vec<(Candidate, f64)>,
+    correct: Vec<(Candidate, f64)>,
     /// Keys of points that were measured again.
     confirmed: HashSet<String>,
     /// Where the present round began, and the speed there.
@@ -62,7 +62,7 @@ impl Search {
             space,
             queue: VecDeque::new(),
             seen: HashSet::new(),
-            right: Vec::new(),
+            correct: Vec::new(),
             confirmed: HashSet::new(),
             centre: None,
             finished: Vec::new(),
@@ -84,13 +84,13 @@ impl Search {
     pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<NextPoint>> {
         loop {
             if let Some(candidate) = self.queue.pop_front() {
-                return Ok(Some(NextPoint { candidate, again: false }));
+                return Ok(Some(NextPoint { candidate, repeated: false }));
             }
             let Some((centre, speed)) = self.next_centre() else {
                 return Ok(None);
             };
             if self.confirmed.insert(centre.key.clone()) {
-                return Ok(Some(NextPoint { candidate: centre, again: true }));
+                return Ok(Some(NextPoint { candidate: centre, repeated: true }));
             }
             self.centre = Some((family(&centre), speed));
             self.rounds += 1;
@@ -120,18 +120,18 @@ impl Search {
         }
         let top = self.best()?.1;
         let (candidate, speed) = self.best_of(|candidate| !self.finished.contains(&family(candidate)))?;
-        (speed * HOPELESS >= top).then(|| (candidate.clone(), speed))
+        (speed * MAX_SLOWDOWN >= top).then(|| (candidate.clone(), speed))
     }
 
     /// What became of a step: the speed in GU/s if the kernel is right.
-    pub fn tell(&mut self, step: &NextPoint, speed: Option<f64>) {
-        let at = self.right.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
+    pub fn record(&mut self, step: &NextPoint, speed: Option<f64>) {
+        let at = self.correct.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
         match (at, speed) {
-            (Some(at), Some(speed)) => self.right[at].1 = speed.min(self.right[at].1),
+            (Some(at), Some(speed)) => self.correct[at].1 = speed.min(self.correct[at].1),
             (Some(at), None) => {
-                self.right.remove(at);
+                self.correct.remove(at);
             }
-            (None, Some(speed)) if !step.again => self.right.push((step.candidate.clone(), speed)),
+            (None, Some(speed)) if !step.repeated => self.correct.push((step.candidate.clone(), speed)),
             (None, _) => {}
         }
     }
@@ -143,7 +143,7 @@ impl Search {
 
     /// The fastest right point of some, the first of equals.
     fn best_of(&self, of: impl Fn(&Candidate) -> bool) -> Option<(&Candidate, f64)> {
-        let some = self.right.iter().filter(|(candidate, _)| of(candidate));
+        let some = self.correct.iter().filter(|(candidate, _)| of(candidate));
         some.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))
     }
 }
@@ -197,8 +197,8 @@ mod tests {
     fn visits(mut search: Search, predict: &Predict) -> (Vec<Point>, Search) {
         let mut points = Vec::new();
         while let Some(step) = search.next(&mut admit, predict).unwrap() {
-            search.tell(&step, Some(speed(&step.candidate.point)));
-            if !step.again {
+            search.record(&step, Some(speed(&step.candidate.point)));
+            if !step.repeated {
                 points.push(step.candidate.point);
             }
         }
@@ -252,8 +252,8 @@ mod tests {
                 families.push(family);
             }
             // every change of the vector kernel is wrong, however fast it would be
-            let right = family == Algorithm::Standard || step.candidate.point == shipped();
-            search.tell(&step, right.then(|| speed(&step.candidate.point)));
+            let correct = family == Algorithm::Standard || step.candidate.point == shipped();
+            search.record(&step, correct.then(|| speed(&step.candidate.point)));
         }
         assert_eq!(search.best().unwrap().0.point, shipped());
         assert_eq!(families, [Algorithm::Vector, Algorithm::Standard, Algorithm::Vector, Algorithm::Standard]);
@@ -266,8 +266,8 @@ mod tests {
         while let Some(step) = search.next(&mut admit, &|_| None).unwrap() {
             // 16 slices seem the fastest once
             let lucky = step.candidate.point.slices == 16 && steps.len() == 1;
-            search.tell(&step, Some(if lucky { 1000.0 } else { speed(&step.candidate.point) }));
-            steps.push((step.candidate.point, step.again));
+            search.record(&step, Some(if lucky { 1000.0 } else { speed(&step.candidate.point) }));
+            steps.push((step.candidate.point, step.repeated));
         }
         let few = Offer { slices: 16, ..shipped() };
         assert_eq!(steps[..4], [(shipped(), false), (few.clone(), false), (few, true), (shipped(), true)]);
@@ -279,7 +279,7 @@ mod tests {
     fn nothing_right_ends_at_once() {
         let mut search = search(Reach::Any, &[shipped()]);
         let first = search.next(&mut admit, &|_| None).unwrap().unwrap();
-        search.tell(&first, None);
+        search.record(&first, None);
         assert!(search.next(&mut admit, &|_| None).unwrap().is_none());
         assert!(search.best().is_none());
     }

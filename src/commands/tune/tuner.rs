@@ -135,11 +135,11 @@ impl Tuner<'_> {
             first = false;
             let next = search.next(&mut |point| Ok(self.candidate(point, Some(&base.spec))?.ok()), predict)?;
             let Some(step) = next else { break };
-            let best = search.best().map(|(_, speed)| speed).filter(|_| !step.again);
-            let Some(entry) = self.measure(&step.candidate, u32::from(step.again), best)? else {
+            let best = search.best().map(|(_, speed)| speed).filter(|_| !step.repeated);
+            let Some(entry) = self.measure(&step.candidate, u32::from(step.repeated), best)? else {
                 return Ok(None);
             };
-            search.tell(&step, entry.speed());
+            search.record(&step, entry.speed());
             let best = search.best().map(|(_, speed)| speed);
             self.report(shipped, &step.candidate, &entry, best);
         }
@@ -153,7 +153,7 @@ impl Tuner<'_> {
         let Some(best) = best else {
             let entries: Vec<LogEntry> =
                 [0, 1].iter().filter_map(|&turn| self.log.find(&base.key, turn).cloned()).collect();
-            let side = side(&base, &entries);
+            let side = timed_kernel(&base, &entries);
             return Ok(Some(Outcome::decide(side, None)));
         };
         let shipped = base.point.clone();
@@ -181,7 +181,7 @@ impl Tuner<'_> {
         let [shipped, best] = [0, 1].map(|at| sides[at].1.iter().map(LogEntry::speed));
         let turns = shipped.len();
         let wins = best.zip(shipped).filter(|(best, shipped)| best > shipped).count();
-        let [base, best] = sides.map(|(candidate, entries)| side(&candidate, &entries));
+        let [base, best] = sides.map(|(candidate, entries)| timed_kernel(&candidate, &entries));
         Ok(Some(Outcome::decide(base, Some(best).filter(|_| 2 * wins > turns))))
     }
 
@@ -322,7 +322,7 @@ impl Tuner<'_> {
 }
 
 /// A candidate with the median of its speeds and its worst error; no speed if it was wrong once.
-fn side(candidate: &Candidate, entries: &[LogEntry]) -> TimedKernel {
+fn timed_kernel(candidate: &Candidate, entries: &[LogEntry]) -> TimedKernel {
     let speeds: Option<Vec<f64>> = entries.iter().map(LogEntry::speed).collect();
     let speed = speeds.filter(|speeds| !speeds.is_empty()).map(|mut speeds| {
         speeds.sort_by(f64::total_cmp);
