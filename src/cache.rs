@@ -1,7 +1,7 @@
-//! What is remembered between runs: which kernels a device computes rightly.
+//! What is kept between runs: which kernels a device computes correctly.
 //!
-//! One TOML file for each device, driver and version of the program. A file that is not there or makes no sense counts
-//! as empty; nothing depends on it but time.
+//! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
+//! it only costs time.
 
 use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory for remembered things: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
+/// The cache directory: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
 pub fn directory() -> Option<PathBuf> {
     let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     path("FBP_CACHE_DIR")
@@ -19,11 +19,11 @@ pub fn directory() -> Option<PathBuf> {
         .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
 }
 
-/// What became of a kernel on a device.
+/// The verdict on a kernel on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredVerdict {
-    /// The generated source's name.
+    /// Name of the generated source.
     pub name: String,
     /// `right`, `wrong` or `failed`.
     pub verdict: String,
@@ -54,7 +54,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// What is remembered of a device; `None` where no directory is known.
+    /// The stored verdicts of a device; `None` if there is no cache directory.
     pub fn load(facts: &DeviceFacts) -> Option<Verdicts> {
         Some(Verdicts::within(&directory()?, facts))
     }
@@ -75,7 +75,7 @@ impl Verdicts {
         verdicts
     }
 
-    /// The kernels that the file has now.
+    /// The kernels in the file at present.
     fn stored(&self) -> BTreeMap<String, StoredVerdict> {
         let read = std::fs::read_to_string(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
         let same = |stored: &Content| Content { kernel: self.content.kernel.clone(), ..stored.clone() } == self.content;
@@ -87,19 +87,19 @@ impl Verdicts {
         &self.path
     }
 
-    /// What people are told when verdicts cannot be kept.
+    /// The warning when verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
         let path = self.path.display();
         format!("warning: {path}: {error}; verdicts are not remembered, FBP_CACHE_DIR names another directory")
     }
 
-    /// The error of a kernel that was right, by today's margin, too.
+    /// The error of a kernel that was correct, if it is also within the present `margin`.
     pub fn correct_error(&self, key: &str, margin: f64) -> Option<f64> {
         let known = self.content.kernel.get(key).filter(|known| known.verdict == "right")?;
         known.error.filter(|&error| error <= margin)
     }
 
-    /// Adds verdicts to the file, beside those that another process may have written meanwhile.
+    /// Adds verdicts to the file, keeping those that another process may have written in the meantime.
     pub fn store(&mut self, verdicts: impl IntoIterator<Item = (String, StoredVerdict)>) -> io::Result<()> {
         self.content.kernel = self.stored();
         self.content.kernel.extend(verdicts);

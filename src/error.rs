@@ -1,13 +1,13 @@
-//! Errors, sorted by whose fault they are, because that is what the exit code tells a batch job.
+//! Errors, grouped by cause; the exit code tells a batch job which group it was.
 //!
 //! A message names the flag, file, page or device, says what was expected, and what to do about it.
 
 use std::path::Path;
 
-/// Everything that can go wrong, by who can mend it.
+/// Everything that can go wrong, by cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A flag, key or value that makes no sense: the person at the prompt can mend it.
+    /// An invalid flag, key or value, which the user can correct.
     #[error("{0}")]
     Usage(String),
     /// A profile file that is malformed or illegal.
@@ -19,10 +19,10 @@ pub enum Error {
     /// No device, no driver, or a driver that refused.
     #[error("{0}")]
     Device(String),
-    /// A device or host that has too little memory for a chunk; a smaller one may fit.
+    /// Too little memory on a device or host for a chunk; a smaller one may fit.
     #[error("{0}")]
     Memory(String),
-    /// No kernel that the driver computes rightly is left.
+    /// None of the kernels computes correct values with this driver.
     #[error("{0}")]
     NoCorrectKernel(String),
     /// The driver's compiler refused a kernel.
@@ -38,15 +38,15 @@ pub enum Error {
     /// Stopped cleanly by a signal before the end.
     #[error("{0}")]
     Interrupted(String),
-    /// `fbp compare` past its tolerance, or another bad verdict.
+    /// A comparison outside the tolerance, an incorrect kernel, or another failed check.
     #[error("{0}")]
     CheckFailed(String),
 }
 
-/// The exit code of a run that a signal stopped.
+/// Exit code of a run that was stopped by a signal.
 pub const INTERRUPTED: u8 = 75;
 
-/// The line of a compiler's log that says most.
+/// The most informative line of a compiler's log: the first with an error, else the first.
 pub fn first_error(log: &str) -> &str {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next().unwrap_or("no reason given");

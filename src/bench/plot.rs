@@ -5,7 +5,7 @@ use crate::kernel::Algorithm;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
-/// Where bars start, and the space for their numbers at the right.
+/// Where bars start, and the space for their numbers on the right.
 const LEFT: f64 = 210.0;
 const RIGHT: f64 = 80.0;
 const BAR: f64 = 16.0;
@@ -13,10 +13,10 @@ const STEP: f64 = 20.0;
 const HEAD: f64 = 72.0;
 const GROUP: f64 = 30.0;
 const FOOT: f64 = 44.0;
-/// How much further than the longest bar the axis goes, so that most bounds are on it.
+/// How far the axis extends beyond the longest bar, so that most bounds fit.
 const BEYOND: f64 = 0.25;
 
-/// Colours of the algorithms, distinct in print and by colour-blind readers (Okabe and Ito).
+/// Colours of the algorithms, distinct in print and for colour-blind readers (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#000000"];
 
 fn colour(algorithm: Algorithm) -> &'static str {
@@ -84,7 +84,7 @@ pub fn plot(rows: &[BenchRow]) -> String {
     svg
 }
 
-/// Device, problem, and what frames mean.
+/// Device, problem, and meaning of the frames.
 fn heading(rows: &[BenchRow], several: bool) -> String {
     let Some(row) = rows.first() else { return String::new() };
     let title = match several {

@@ -17,13 +17,13 @@ use std::str::FromStr;
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
 const LARGEST: usize = 1 << 16;
 
-/// A kernel to be checked, and timed.
+/// A kernel of a profile, to be checked and timed.
 pub(super) struct ProfileOffer<'a> {
     profile: &'a Profile,
     offer: Offer,
 }
 
-/// The text for stdout, and whether every kernel was right.
+/// The text for stdout, and an error if a kernel is incorrect.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
     let wanted = wanted(&args.algorithm, &args.interpolation, &args.mode, &args.slices_per_pass)?;
@@ -34,7 +34,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         return Err(Error::output(path, format!("--plot: there is no directory {}", parent.display())));
     }
     let store = ProfileStore::load()?;
-    // names are checked before the driver is bothered
+    // names are checked before the driver is loaded
     for name in args.profile.iter().filter(|name| !matches!(name.as_str(), "auto" | "all")) {
         store.named(name)?;
     }
@@ -69,7 +69,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let verdict = match bad.first() {
         None => Ok(()),
         Some(first) => Err(Error::CheckFailed(format!(
-            "{} of {} kernels are wrong or do not run on {}, the first is {} of profile {}{}; \
+            "{} of {} kernels are incorrect or do not run on {}, the first is {} of profile {}{}; \
              give --algorithm, --mode or another --profile to reconstruct without them",
             bad.len(),
             rows.len(),
@@ -82,7 +82,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     Ok((text, verdict))
 }
 
-/// The problem that flags ask for.
+/// The problem that the flags describe.
 pub(super) fn protocol(
     size: usize,
     bins: Option<usize>,
@@ -103,7 +103,7 @@ pub(super) fn protocol(
     })
 }
 
-/// The kernels that flags ask for.
+/// The kernels that the flags select.
 pub(super) fn wanted(
     algorithms: &[String],
     interpolations: &[String],
@@ -125,7 +125,7 @@ pub(super) fn wanted(
     })
 }
 
-/// The profiles that were asked for, and why each; without a word the one that the device gets.
+/// The requested profiles with the reason for each; without names the profile used for the device.
 pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Result<Vec<Choice>> {
     if names.is_empty() {
         return Ok(vec![store.for_device(None, &found.facts)?]);
@@ -144,7 +144,7 @@ pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevic
     Ok(choices)
 }
 
-/// The wanted kernels of some profiles.
+/// The selected kernels of some profiles.
 pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Result<Vec<ProfileOffer<'a>>> {
     let mut candidates = Vec::new();
     for Choice { profile, .. } in choices {
@@ -161,7 +161,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Res
             }
         }
         return Err(Error::usage(format!(
-            "profile {} has no kernel that --algorithm, --interpolation, --mode and --slices-per-pass leave; it has {}",
+            "profile {} has no kernel that matches --algorithm, --interpolation, --mode and --slices-per-pass; it has {}",
             names.join(", "),
             there.join(", ")
         )));
@@ -169,7 +169,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Res
     Ok(candidates)
 }
 
-/// What was timed on what, for people.
+/// Header of the output: device, profiles and problem.
 fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> String {
     let f = &found.facts;
     let clock = if f.clock_mhz > 0 { format!(" at up to {} MHz", f.clock_mhz) } else { String::new() };
@@ -193,9 +193,8 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
     )
 }
 
-/// A line for every candidate; kernels that several profiles share are tried once, and with `once` listed once. They are
-/// checked on every problem and timed on the first. `own`: the profile with the
-/// rates of the device.
+/// A line for every candidate; kernels that several profiles share are run once, and with `once` also listed once. They
+/// are checked on every problem and timed on the first. `own` is the profile with the rates of the device.
 pub(super) fn measure(
     found: &FoundDevice,
     own: Option<&Profile>,
@@ -210,7 +209,7 @@ pub(super) fn measure(
     let rates = own.and_then(|profile| profile.throughput.as_ref());
     let rows_of = |spec: &KernelSpec, profile: &Profile| RowFilter::new(spec, &profile.fft, protocol.bins, Some(facts));
     let problem = Problem { projections: protocol.projections, same_axis: true };
-    // enough noise for the largest kernel that fits whatever it reads
+    // enough noise for the largest kernel that fits, whatever layout it reads
     let mut most = 1;
     for ProfileOffer { profile, offer } in candidates {
         for texel in offer.texels() {
@@ -224,12 +223,14 @@ pub(super) fn measure(
     let mut bench = None;
     let mut rows: Vec<BenchRow> = Vec::new();
     for (number, ProfileOffer { profile, offer }) in candidates.iter().enumerate() {
-        // a driver may hand out nothing but errors after one: then it is opened again
+        // after an error a driver may return nothing but errors: then it is opened again
         let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &references), Ok) {
             Ok(here) => here,
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => {
-                reporter.note(&format!("note: the device cannot be opened again, the rest is left out: {error}"));
+                reporter.note(&format!(
+                    "note: the device cannot be opened again, the remaining kernels are left out: {error}"
+                ));
                 break;
             }
         };

@@ -1,4 +1,4 @@
-//! `fbp center`: the rotation axis from the data, or trial slices to choose it by eye.
+//! `fbp center`: finds the rotation axis in the data, or writes trial slices to choose it by eye.
 
 use crate::SOFTWARE;
 use crate::axis::{Trial, sample, trial_slices};
@@ -15,11 +15,11 @@ use crate::sink::{Dtype, Encoding, write_image};
 use serde_json::json;
 use std::path::Path;
 
-/// Most slices of a sweep.
+/// Largest number of slices of a sweep.
 const MOST: usize = 400;
-/// Beyond this share of the radius that all projections see there are edges that the sample has not.
+/// Beyond this share of the radius that all projections see there are edges that are not in the sample.
 const CALM: f64 = 0.95;
-/// Smallest step of a sweep in bins: what file names tell apart.
+/// Smallest step of a sweep in bins, so that file names differ.
 const FINEST: f64 = 0.01;
 
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
@@ -37,7 +37,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     Ok((text, center::accept(&search.found).map(|_| ())))
 }
 
-/// A run about an axis that is to be found, without an output.
+/// A job without an output whose axis is to be found.
 fn job(args: &CenterArgs) -> Result<Job> {
     check_conflicts(&args.input)?;
     check_conflicts(&args.scan)?;
@@ -72,7 +72,7 @@ fn table(search: &AxisSearch) -> String {
     text
 }
 
-/// The first of the methods is the answer.
+/// The search as JSON; the first method is the answer.
 fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
     let one = |f: &AxisEstimate| {
         json!({
@@ -87,20 +87,20 @@ fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
     format!("{:#}\n", json!({ "center": methods.first(), "methods": methods, "note": search.note, "rows": rows }))
 }
 
-/// Writes the slices of the middle row, and a picture of the same part of all.
+/// Writes the slices of the middle row, and a montage of the same part of all.
 fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool) -> Result<String> {
     let mut axes = positions(range)?;
     let mut entries = std::fs::read_dir(directory).into_iter().flatten();
     if !overwrite && entries.next().is_some() {
         return Err(Error::output(directory, "--output: is not empty; add --overwrite or choose another directory"));
     }
-    // the one in the middle is the most likely to be sharp: it tells where there is something to see
+    // the middle one is the most likely to be sharp: it decides which part is shown
     let middle = axes.len() / 2;
     axes[..=middle].rotate_right(1);
     let mut part = None;
     let mut tiles: Vec<(f64, usize, Vec<f32>)> = Vec::with_capacity(axes.len());
     let row = trial_slices(job, &axes, |Trial { center, size, values }| {
-        // made when there is something to write: what is refused leaves nothing behind
+        // created when there is something to write: a refused run leaves nothing behind
         std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
         let encoding = Encoding { dtype: Dtype::F32, range: None };
         write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &values, encoding, SOFTWARE)?;
@@ -127,7 +127,7 @@ fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool
     ))
 }
 
-/// A square of a slice, by its place relative to the middle: slices about other axes may be larger.
+/// A square of a slice, relative to its middle: slices for other axes may be larger.
 #[derive(Clone, Copy)]
 struct Crop {
     /// From the middle of the slice to the first column and row, in pixels.
@@ -195,17 +195,17 @@ fn positions(text: &str) -> Result<Vec<f64>> {
     let wrong =
         |why: &str| Error::usage(format!("--sweep: `{text}` {why}; write A..B:S in bins, such as 1020..1028:0.5"));
     let parts = text.split_once("..").and_then(|(first, rest)| Some((first, rest.split_once(':')?)));
-    let (first, (end, step)) = parts.ok_or_else(|| wrong("has not the form"))?;
+    let (first, (end, step)) = parts.ok_or_else(|| wrong("does not have this form"))?;
     let number = |word: &str| word.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let (Some(first), Some(end), Some(step)) = (number(first), number(end), number(step)) else {
-        return Err(wrong("has something that is not a number"));
+        return Err(wrong("contains something that is not a number"));
     };
     if step < FINEST {
         return Err(wrong(&format!("has a step below {FINEST}")));
     }
     let steps = ((end - first) / step + 1e-6).floor();
     if !(0.0..MOST as f64).contains(&steps) {
-        return Err(wrong(&format!("is none, or more than {MOST} positions")));
+        return Err(wrong(&format!("covers no position, or more than {MOST}")));
     }
     Ok((0..=steps as usize).map(|i| first + i as f64 * step).collect())
 }

@@ -14,12 +14,12 @@ use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
 use std::path::PathBuf;
 
-/// The text for stdout, and whether all that is offered is right.
+/// The text for stdout, and an error if something that is offered fails.
 pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     let store = ProfileStore::load()?;
     let names: Vec<String> = args.profile.clone().into_iter().collect();
-    // a name is checked before the driver is bothered
+    // a name is checked before the driver is loaded
     for name in names.iter().filter(|name| !matches!(name.as_str(), "auto" | "all")) {
         store.named(name)?;
     }
@@ -57,7 +57,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     Ok((text, diagnosis.verdict()))
 }
 
-/// Which image formats the driver lists, and which of them work; the program goes without the others.
+/// Which image formats the driver lists, and which of them work; the others are not used.
 fn formats(session: &Session) -> Vec<Finding> {
     let listed = session.listed_image_formats();
     let mut findings = Vec::new();
@@ -70,7 +70,7 @@ fn formats(session: &Session) -> Vec<Finding> {
         } else {
             match session.texel_works(Texel::Image(format)) {
                 Ok(true) => (Verdict::Correct, None, false),
-                Ok(false) => unused("gives back other values"),
+                Ok(false) => unused("returns other values"),
                 Err(error) => (Verdict::Failed(String::new()), Some(error.to_string()), false),
             }
         };
@@ -79,7 +79,7 @@ fn formats(session: &Session) -> Vec<Finding> {
     findings
 }
 
-/// How rows of a detector are filtered here, in every way that the profiles have.
+/// How rows of a detector are filtered here, by every method in the profiles.
 fn lengths(
     found: &FoundDevice,
     mut session: Session,
@@ -98,7 +98,7 @@ fn lengths(
         let (verdict, reason) = match examine_rows(&session, &spec, rows, bins) {
             Ok(None) => (Verdict::Correct, None),
             other => {
-                // after an error a driver may hand out nothing else
+                // after an error a driver may return nothing but errors
                 session = Session::open(found)?;
                 match other {
                     Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
@@ -113,17 +113,17 @@ fn lengths(
     Ok(findings)
 }
 
-/// Any kernel of a profile, reading a buffer: what rows are filtered for.
+/// Any kernel of a profile that reads a buffer: the filter depends on what it feeds.
 fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
     let offers = profile.offers();
-    // one that reads floats, if there is one, because the host filters these only
+    // one that reads floats, if there is one, because the host filters only for these
     let offer = offers.iter().find(|o| o.parameters.storage() == Storage::Float).or(offers.first())?;
     let texel = offer.texels().last().copied()?;
     let problem = Problem { projections: 2, same_axis: true };
     Some(KernelSpec::new(offer, profile, texel, problem, Some(&session.facts)))
 }
 
-/// Keeps verdicts for runs to come; where.
+/// Stores verdicts for later runs; returns the path.
 fn store_verdicts(found: &FoundDevice, rows: &[BenchRow], reporter: &Reporter) -> Option<PathBuf> {
     let mut cache = Verdicts::load(&found.facts)?;
     let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));

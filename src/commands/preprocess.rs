@@ -35,7 +35,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
     let scope = Scope { sinograms, median, used: &used, whole: true };
     let preparation = Preparation::open(&steps, &stacks, scope)?;
-    // a page is no slice
+    // pages are not slices
     let prefix = if sinograms { "sinogram_" } else { "projection_" };
     let target = match target.fills_directory() {
         true => {

@@ -1,4 +1,4 @@
-//! Rows in, compound sinogram out: the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
+//! Filters rows into a compound sinogram: by the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
 use super::session::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// What a stage is made from.
+/// Everything that a stage is made from.
 #[derive(Clone, Copy)]
 pub struct FilterSetup<'a> {
     pub spec: &'a KernelSpec,
@@ -26,13 +26,13 @@ pub struct FilterSetup<'a> {
     pub weights: &'a [f32],
 }
 
-/// A filter of rows, and what stores them as a kernel reads them.
+/// Filters rows and stores them in the layout that a kernel reads.
 pub struct RowStage {
     backend: FilterBackend,
     shape: BatchShape,
     /// Largest values per slice, as bits; all 0 unless the sinogram is stored as half.
     peak_bits: Buffer<u32>,
-    /// Things a person should know.
+    /// Note for the user.
     pub note: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl BatchShape {
         self.slices * self.pairs() * self.stride()
     }
 
-    /// Makes sure that the rows of `valid` slices are there, from value `first` on, and a place for each in a pass.
+    /// Checks that `rows` holds the rows of `valid` slices from value `first` on, and that a pass has that many slices.
     fn expect_rows(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<()> {
         if valid > self.slices {
             return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
@@ -145,7 +145,7 @@ impl RowStage {
         Ok(RowStage { backend, shape, peak_bits, note })
     }
 
-    /// Makes sure that there is a transform, if one is needed: `given`, or the best that works here.
+    /// Creates a transform if one is needed: `given`, or the best that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
         if let FilterBackend::Device(kernels) = &mut self.backend
             && let RowKernels { filter: FilterKernels::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
@@ -208,7 +208,7 @@ impl RowStage {
         Ok(())
     }
 
-    /// What half storage scaled every slice by.
+    /// The factors by which half storage scaled every slice.
     pub fn peaks(&self) -> &Buffer<u32> {
         &self.peak_bits
     }
@@ -225,7 +225,7 @@ fn host_filter(setup: &FilterSetup) -> HostFilter {
     )
 }
 
-/// Hands rows and sinogram to the host's filter; without copies where the device is the host.
+/// Maps rows and sinogram for the host's filter; without copies if the device is the host.
 fn on_host(
     session: &Session,
     shape: BatchShape,
@@ -310,7 +310,7 @@ impl RowKernels {
         Err(Error::Device(format!("{name}: the fused filter gives wrong values for rows of {}", setup.rows.length)))
     }
 
-    /// Two real rows into each complex one, as long as they lie in memory.
+    /// Combines two real rows into each complex one, padded to the stride in memory.
     fn pad(&self, session: &Session, s: BatchShape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
         s.expect_rows(session, rows, first, valid)?;
         session.expect_room(&self.spectra, s.padded(), "padded rows")?;
@@ -385,7 +385,7 @@ impl RowKernels {
         Ok(events)
     }
 
-    /// Rows of `spectra` into the compound sinogram, weighted as the projections of a part are.
+    /// Stores rows of `spectra` in the compound sinogram, with the weights of the projections of a part.
     fn store(
         &self,
         session: &Session,

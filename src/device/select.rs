@@ -1,11 +1,11 @@
-//! Which devices a person means.
+//! Selection of devices.
 
 use super::FoundDevice;
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use serde::{Deserialize, Serialize};
 
-/// Which device a person asked for.
+/// Which device to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceSelector {
     /// The best GPU, else an accelerator, else a CPU.
@@ -45,10 +45,10 @@ impl DeviceSelector {
         })
     }
 
-    /// The device of `facts` (in listing order) that this selects, as an index.
+    /// Index of the selected device in `facts` (in listing order).
     ///
     /// # Errors
-    /// A device error that lists what there is.
+    /// A device error that lists the available devices.
     pub fn select(&self, facts: &[&DeviceFacts]) -> Result<usize> {
         let strength = |f: &DeviceFacts| u64::from(f.compute_units) * u64::from(f.clock_mhz.max(1));
         let strongest = |kind: DeviceKind| {
@@ -94,7 +94,7 @@ pub struct DeviceList(Vec<DeviceEntry>);
 struct DeviceEntry {
     /// `None` is every GPU and accelerator, and one processor.
     device: Option<DeviceSelector>,
-    /// Equal parts that a device is cut into.
+    /// Number of equal parts that a device is divided into.
     parts: usize,
 }
 
@@ -105,7 +105,7 @@ impl Default for DeviceList {
 }
 
 impl DeviceList {
-    /// Reads selectors separated by commas, `all` among them; `/N` behind one cuts the device in N parts.
+    /// Reads selectors separated by commas, which may include `all`; `/N` after one divides the device into N parts.
     pub fn parse(text: &str) -> Result<Self> {
         let entry = |item: &str| -> Result<DeviceEntry> {
             let (device, parts) = match item.rsplit_once('/').map(|(device, parts)| (device, parts.trim().parse())) {
@@ -122,10 +122,10 @@ impl DeviceList {
         text.split(',').map(entry).collect::<Result<_>>().map(DeviceList)
     }
 
-    /// The devices that are meant, each once.
+    /// The selected devices, each once.
     ///
     /// # Errors
-    /// A device error that lists what there is; a usage error for a device that is named twice.
+    /// A device error that lists the available devices; a usage error for a device that is selected twice.
     pub fn select(&self, found: &[FoundDevice]) -> Result<Vec<FoundDevice>> {
         let facts: Vec<_> = found.iter().map(|d| &d.facts).collect();
         let mut chosen = Vec::new();

@@ -1,4 +1,4 @@
-//! A context and its queues on one device, and the few things that everything else does with them.
+//! A context and its queues on one device, and the operations on them.
 
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
@@ -19,15 +19,15 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Programs that a session keeps: those of the check before a run are the run's.
+/// Programs that a session keeps, so that a run reuses those of the check before it.
 const KEPT_PROGRAMS: usize = 4;
 
 /// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {
     pub facts: DeviceFacts,
-    /// The programs built last, with text and options.
+    /// The last programs that were built, with text and options.
     programs: Mutex<Vec<([String; 2], Arc<Program>)>>,
-    /// Kernels, and what has to wait for them.
+    /// Queue for kernels and commands that wait for them.
     pub(crate) queue: CommandQueue,
     uploads: CommandQueue,
     downloads: CommandQueue,
@@ -63,7 +63,7 @@ impl Session {
         &self.facts.name
     }
 
-    /// Builds a program, unless it is one of the last few.
+    /// Builds a program, or returns one of the last few.
     ///
     /// # Errors
     /// [`Error::KernelBuild`] with the compiler's log.
@@ -84,7 +84,7 @@ impl Session {
 
     fn compile(&self, source: &KernelSource) -> Result<Program> {
         let name = self.device_name();
-        // with it the log tells registers, see `resources`
+        // with this option the log contains registers, see `resources`
         let verbose = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
         let mut program = Program::create_from_source(&self.context, &source.text)
             .map_err(|e| cl_error("creating a program", name, e))?;
@@ -105,7 +105,7 @@ impl Session {
         Kernel::create(program, entry).map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
     }
 
-    /// What a kernel of a built program takes of the device.
+    /// Resources that a kernel of a built program uses.
     pub fn resources(&self, program: &Program, kernel: &Kernel) -> Resources {
         let device = self.context.default_device();
         let log = program.get_build_log(device).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Session {
         unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)
     }
 
-    /// Makes sure that a buffer holds so many values.
+    /// Checks that a buffer can hold `count` values.
     ///
     /// # Errors
     /// [`Error::Device`] when it does not.
@@ -168,8 +168,8 @@ impl Session {
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
-    /// Hands `count` values of a buffer to `work` as host memory, from value `first` on; waits before and after. Written
-    /// values reach the device if `flags` say so.
+    /// Maps `count` values of a buffer from value `first` on and passes them to `work`; waits before and after. Values
+    /// written reach the device if `flags` allow it.
     pub fn with_mapped<B, T: Copy, R>(
         &self,
         buffer: &Buffer<B>,
@@ -204,7 +204,7 @@ impl Session {
         self.facts.kind == DeviceKind::Cpu
     }
 
-    /// Memory of the host for `count` values, that the device copies from and to at full speed where there is such memory.
+    /// Host memory for `count` values; pinned, so that the device copies at full speed, where the driver offers it.
     pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
         let pinned =
             || self.map(self.buffer(count, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?, count, "copies");
@@ -261,12 +261,12 @@ impl Session {
         Launch { session: self, kernel, name, index: 0 }
     }
 
-    /// Whether the image format of a kernel gives back right values on this device; buffers always do.
+    /// Whether the image format of a kernel returns correct values on this device; buffers always do.
     pub fn texel_works(&self, texel: Texel) -> Result<bool> {
         texel.format().map_or(Ok(true), |format| self.image_format_works(format))
     }
 
-    /// Whether an image of this format hands back what was put in: tried with real values, not believed.
+    /// Whether an image of this format returns the values written to it, tested with real values.
     pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
         images::verify(self, format)
     }
@@ -302,7 +302,7 @@ impl HostMemory {
     /// Ordinary memory, all zeros.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much.
+    /// [`Error::Memory`] when there is too little.
     pub fn plain(count: usize) -> Result<Self> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).map_err(|_| {
@@ -335,7 +335,7 @@ impl DerefMut for HostMemory {
     }
 }
 
-/// What a built kernel takes of the device, as far as the driver tells.
+/// Resources that a built kernel uses, if the driver reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Resources {
     /// Local memory of a work-group in bytes.
@@ -362,7 +362,7 @@ impl std::fmt::Display for Resources {
     }
 }
 
-/// The largest number of registers that a build log names ("Used 40 registers").
+/// The largest number of registers in a build log ("Used 40 registers").
 fn registers_in(log: &str) -> Option<u32> {
     log.split("Used ").skip(1).filter_map(|rest| rest.split_once(" registers")?.0.parse().ok()).max()
 }
@@ -433,7 +433,7 @@ pub struct SinogramStore {
 }
 
 impl SinogramStore {
-    /// Room for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
+    /// Memory for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
     pub fn new(session: &Session, texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> Result<Self> {
         let bytes = sinogram_bytes(texel, bins, projections, element_bytes);
         let buffer = session.buffer(bytes, CL_MEM_READ_WRITE, "the compound sinogram")?;

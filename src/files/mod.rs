@@ -1,4 +1,4 @@
-//! Files of any kind: locks, texts of bounded length, and files that appear complete or not at all.
+//! Files in general: locks, text files of bounded length, and files that appear complete or not at all.
 
 mod atomic;
 mod lock;

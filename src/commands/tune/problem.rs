@@ -1,4 +1,4 @@
-//! What is tuned: the kernels to compare with, and a problem that suits the device.
+//! What is tuned: the kernels to compare with, and a problem that fits the device.
 
 use super::super::bench::protocol;
 use crate::bench::{OfferFilter, Protocol};
@@ -51,7 +51,7 @@ fn refuses(offer: &Offer, profile: &Profile, protocol: &Protocol, facts: &Device
     Ok(why)
 }
 
-/// The problem: as requested, else as large as the device likes and holds with every shipped kernel.
+/// The problem: as requested, else the largest default at which every shipped kernel fits the device.
 pub fn fitting(
     args: &TuneArgs,
     requested: Protocol,
@@ -82,7 +82,7 @@ pub fn slice_modes(wanted: &OfferFilter) -> Vec<u32> {
     SLICE_MODES.into_iter().filter(|n| wanted.slices.is_empty() || wanted.slices.contains(n)).collect()
 }
 
-/// Most slices that any kernel may want.
+/// Largest number of slices that any kernel may need.
 pub fn most_slices(
     profile: &Profile,
     facts: &DeviceFacts,

@@ -19,16 +19,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The part of the budget that searches may take; comparisons have the remainder.
+/// Share of the budget for searches; comparisons have the remainder.
 const SEARCHING: f64 = 0.75;
 
-/// Turns of a comparison, of which medians count; those before are of the search.
+/// Turns of a comparison, whose median counts; turns 0 and 1 are those of the search.
 const TURNS: std::ops::RangeInclusive<u32> = 2..=4;
 
-/// A kernel that is slower than the best by this factor is timed by one pass.
+/// A kernel that is slower than the best by this factor is timed with one pass.
 const FAR: f64 = 3.0;
 
-/// What the keys of planted candidates begin with.
+/// Prefix of the keys of planted candidates.
 const PLANTED: &str = "planted-";
 
 /// A measurement as `--json` shows it.
@@ -38,11 +38,11 @@ pub struct Measurement {
     row: BenchRow,
     /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
     turn: u32,
-    /// How it differs from the shipped kernel.
+    /// Differences from the shipped kernel.
     changed: BTreeMap<String, String>,
 }
 
-/// Searches on one device, with all that was measured.
+/// The searches on one device, with all measurements.
 pub struct Tuner<'a> {
     pub found: &'a FoundDevice,
     pub profile: &'a Profile,
@@ -51,7 +51,7 @@ pub struct Tuner<'a> {
     pub references: [Reference; 1],
     pub bench: Option<Bench>,
     pub log: Log,
-    /// Measurements that the budget has paid for, in this run or the one that it resumes.
+    /// Measurements that are charged to the budget, in this run or the one that it resumes.
     pub spent: HashSet<(String, u32)>,
     pub elapsed: Duration,
     pub budget: Duration,
@@ -63,12 +63,12 @@ pub struct Tuner<'a> {
 }
 
 impl Tuner<'_> {
-    /// Searches around each of the shipped kernels; fewer outcomes than these when a signal ends it. A bound from `predict`
-    /// in GU/s puts promising points first.
+    /// Searches around each of the shipped kernels; returns fewer outcomes if a signal ends it. Points with a high bound
+    /// from `predict`, in GU/s, come first.
     pub fn search_all(&mut self, targets: &[Offer], predict: &Predict) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for (number, shipped) in targets.iter().enumerate() {
-            // what is left of the budget is divided evenly among the searches to come
+            // the remaining budget is divided evenly among the remaining searches
             let left = self.budget.saturating_sub(self.elapsed) / (targets.len() - number) as u32;
             match self.search(shipped, left, predict) {
                 Ok(Some(outcome)) => outcomes.push(outcome),
@@ -81,7 +81,7 @@ impl Tuner<'_> {
         Ok(outcomes)
     }
 
-    /// Searches around a shipped kernel for as long as `time`; `None` when a signal ends it.
+    /// Searches around a shipped kernel for up to `time`; `None` if a signal ends it.
     fn search(&mut self, shipped: &Offer, time: Duration, predict: &Predict) -> Result<Option<Outcome>> {
         let start = self.elapsed;
         let base = match self.candidate(shipped, None)? {
@@ -129,7 +129,7 @@ impl Tuner<'_> {
             }
             // the shipped kernel is measured however little time there is
             if !first && (self.elapsed - start).as_secs_f64() >= time.as_secs_f64() * SEARCHING {
-                self.reporter.note(&format!("{}: the time for this search is over", self.label(shipped)));
+                self.reporter.note(&format!("{}: the time for this search is up", self.label(shipped)));
                 break;
             }
             first = false;
@@ -147,8 +147,8 @@ impl Tuner<'_> {
         self.compare(base, best, start + time)
     }
 
-    /// The shipped kernel and the best one again, in turns, so that noise does not choose; as many turns as there is time
-    /// for, at least one. `None` when a signal ends it.
+    /// Times the shipped kernel and the best one again in turns, so that noise does not decide; as many turns as time
+    /// allows, at least one. `None` if a signal ends it.
     fn compare(&mut self, base: Candidate, best: Option<Candidate>, until: Duration) -> Result<Option<Outcome>> {
         let Some(best) = best else {
             let entries: Vec<LogEntry> =
@@ -185,7 +185,7 @@ impl Tuner<'_> {
         Ok(Some(Outcome::decide(base, Some(best).filter(|_| 2 * wins > turns))))
     }
 
-    /// A point as a candidate, or why it cannot be one here or may not stand in for the shipped kernel.
+    /// A point as a candidate, or why it cannot run here or must not replace the shipped kernel.
     fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, String>> {
         if let Err(why) = point.check(&self.profile.build) {
             return Ok(Err(why));
@@ -208,22 +208,24 @@ impl Tuner<'_> {
             None => {
                 Bench::new(self.found, self.protocol, &self.references).map_err(|error| match self.spent.len() {
                     0 => error,
-                    _ => Error::Device(format!("{error}; all measurements so far are in the log; go on with --resume")),
+                    _ => Error::Device(format!(
+                        "{error}; all measurements so far are in the log; continue with --resume"
+                    )),
                 })?
             }
         };
         Ok(self.bench.insert(bench))
     }
 
-    /// What is known of a candidate, else what a measurement says; `None` when a signal spoiled it. `best` is the speed to
-    /// be beaten.
+    /// The measurement of a candidate in the log, or a new one; `None` if a signal interrupted it. `best` is the speed to
+    /// beat.
     fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<LogEntry>> {
         let known = self.log.find(&candidate.key, turn).cloned();
         let entry = match known {
             Some(entry) => entry,
             None => {
                 let entry = self.run(candidate, turn, best)?;
-                // compilers that run as processes fail by the signal, which says nothing about the kernel
+                // compilers that run as processes fail on the signal, which says nothing about the kernel
                 if entry.verdict == "failed" && self.cancelled.load(Relaxed) {
                     return Ok(None);
                 }
@@ -248,7 +250,7 @@ impl Tuner<'_> {
         self.open()?;
         let rows = rows_of(&candidate.spec, self.profile, &self.protocol, &self.found.facts);
         let references = &mut self.references;
-        // a driver may hand out nothing but errors after one: then it is opened again
+        // after an error a driver may return nothing but errors: then it is opened again
         let measured = match self.bench.take() {
             Some(mut bench) => {
                 let measured = bench.time(&candidate.spec, rows, references, &wish);
@@ -278,7 +280,7 @@ impl Tuner<'_> {
         format!("{} {} {} x{}", point.interpolation, point.mode, point.parameters.algorithm(), point.slices)
     }
 
-    /// Keeps a measurement for `--json`, and says how it went.
+    /// Keeps a measurement for `--json`, and prints a line about it.
     fn report(&mut self, shipped: &Offer, candidate: &Candidate, entry: &LogEntry, best: Option<f64>) {
         let point = &candidate.point;
         let margin = margin(&candidate.spec).relative_rms;
@@ -321,7 +323,7 @@ impl Tuner<'_> {
     }
 }
 
-/// A candidate with the median of its speeds and its worst error; no speed if it was wrong once.
+/// A candidate with the median of its speeds and its largest error; without a speed if it was ever incorrect.
 fn timed_kernel(candidate: &Candidate, entries: &[LogEntry]) -> TimedKernel {
     let speeds: Option<Vec<f64>> = entries.iter().map(LogEntry::speed).collect();
     let speed = speeds.filter(|speeds| !speeds.is_empty()).map(|mut speeds| {
