@@ -1,4 +1,4 @@
-//! Arithmetic units and local memory (paper, section 6), with one sample a bin or several.
+//! Arithmetic units and local memory (paper, section 6), with one or several samples per bin.
 
 use super::family::{Family, Reads, rule};
 use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
@@ -8,7 +8,7 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Samples a bin of the oversampling kernel (paper, 7.2).
+/// Samples per bin of the oversampling kernel (paper, 7.2).
 pub const OVERSAMPLE: u32 = 4;
 
 pub(super) const SOURCE: ClFile = cl_file!("backproject_alu.cl");
@@ -23,20 +23,20 @@ pub enum Cache {
     Advanced,
 }
 
-/// What is cached of the position where a row starts (paper, 6.8). The kernel knows it by its place in this list.
+/// What is cached of the position where a row starts (paper, 6.8). The kernel gets its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Offsets {
     /// Nothing: every item computes it.
     None,
-    /// One value a row (h_m).
+    /// One value per row (h_m).
     Row,
-    /// One value a row and column of pixels (h_x).
+    /// One value per row and column of pixels (h_x).
     Column,
 }
 
-/// Items to pixels in the arithmetic kernel. The kernel knows it by its place in this list.
+/// Mapping of items to pixels in the arithmetic kernel. The kernel gets its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -49,7 +49,7 @@ pub enum Mapping {
     Block,
 }
 
-/// Which units round (paper, 6.6). The kernel knows it by its place in this list.
+/// Which units round (paper, 6.6). The kernel gets its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -58,12 +58,12 @@ pub enum Rounding {
     Convert,
     /// Floating-point additions of 2^23.
     Float,
-    /// Floating-point, for the index in bytes, too.
+    /// Floating-point, also for the index in bytes.
     FloatIndex,
 }
 
 parameters! {
-    /// Parameters of the arithmetic kernel, with one sample a bin or several.
+    /// Parameters of the arithmetic kernel, with one or several samples per bin.
     pub struct Alu {
         table common: Common = Common::default();
         /// Side of a block in pixels.
@@ -99,7 +99,7 @@ parameters! {
     }
 }
 
-/// Parameters of the kernel with several samples a bin, of which it takes the nearest (paper, 7.2).
+/// Parameters of the kernel with several samples per bin, of which it takes the nearest (paper, 7.2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Oversample(pub Alu);
@@ -112,7 +112,7 @@ impl Alu {
         Alu { common, cache: Cache::Advanced, ..Alu::default() }
     }
 
-    /// Pixels of an item (n_q).
+    /// Pixels per item (n_q).
     pub(super) fn pixels(&self) -> u32 {
         self.area * self.area / self.items.max(1)
     }
@@ -137,8 +137,8 @@ impl Alu {
         )?;
         if self.cache == Cache::Advanced {
             rule(slices.iter().all(|&s| s == self.arrays), "the advanced cache needs an array for every slice")?;
-            rule(samples == 1, "oversampling has no differences: cache must be `standard`")?;
-            rule(!self.half_cache && !self.write_pairs, "the advanced cache is float and written as it is")?;
+            rule(samples == 1, "oversampling does not support the advanced cache: cache must be `standard`")?;
+            rule(!self.half_cache && !self.write_pairs, "the advanced cache excludes half-cache and write-pairs")?;
             rule(
                 self.row_bins() % self.row_items == 0,
                 format!("row-items {} must divide the {} bins of a row", self.row_items, self.row_bins()),
@@ -153,7 +153,7 @@ impl Alu {
         }
         rule(
             self.rounding == Rounding::Convert || !build.relaxed_math,
-            "rounding by floating-point additions goes wrong under build.relaxed-math",
+            "rounding by floating-point additions fails with build.relaxed-math",
         )
     }
 
@@ -174,7 +174,7 @@ impl Alu {
         spec.shuffle.define(defines)
     }
 
-    /// Section 6.5, with one sample a bin or several.
+    /// Section 6.5, with one or several samples per bin.
     fn load_for(&self, samples: u32, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
         let pixels = f64::from(self.pixels());
@@ -214,7 +214,7 @@ impl Alu {
         self.block_load(samples, spec) * of_block + item * of_item + (pixel + updates) * (1.0 / slices)
     }
 
-    /// What a block does for a projection before its items do: find where rows start, and copy them.
+    /// Load of a block for a projection before its items start: finding where rows start, and copying them.
     fn block_load(&self, samples: u32, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
         let advanced = self.cache == Cache::Advanced;

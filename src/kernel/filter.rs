@@ -1,4 +1,4 @@
-//! How rows of the sinogram are padded and filtered, and the source of the kernels that do it.
+//! How rows of the sinogram are padded and filtered, and the source of the filter kernels.
 
 use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES};
 use super::source::{LaunchShape, assemble};
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// Who filters rows of the sinogram.
+/// What filters rows of the sinogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowFilterBackend {
     /// clFFT, with kernels around it.
     #[default]
     Transform,
-    /// One kernel of our own for rows up to the device's local memory; beyond, as `transform`.
+    /// One kernel for rows that fit the device's local memory; as `transform` for longer rows.
     Fused,
-    /// The host's processors, for kernels that read floats from a buffer; else as `transform`.
+    /// The host's processors, for kernels that read floats from a buffer; as `transform` for others.
     Host,
 }
 
-/// Who filters rows; how long they are padded is the run's, see `spectrum::padded_length`.
+/// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
     pub rows: RowFilterBackend,
 }
 
-/// What continues a row beyond the detector before the filter, as `--padding` takes it. The kernels know it by its
-/// place in this list.
+/// How a row is extended beyond the detector before the filter, as `--padding` takes it. The kernels get its index in
+/// this list.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -42,14 +42,14 @@ pub enum Padding {
     /// The row's first and last value (default, as in nabu and tofu).
     #[default]
     Edge,
-    /// The row mirrored at its ends (the end values twice).
+    /// The row mirrored at its ends (end values repeated).
     Mirror,
 }
 
-/// Work-group of the kernels that go along a row.
+/// Work-group of the kernels that work along a row.
 pub const ROW_GROUP: usize = 64;
 
-/// Work-group of the kernel that interleaves slices, whose first side are bins.
+/// Work-group of the kernel that interleaves slices; the first side is along bins.
 pub const TILE: [usize; 2] = [32, 8];
 
 /// How rows are padded and filtered.
@@ -60,14 +60,14 @@ pub struct RowFilter {
     pub method: RowFilterMethod,
 }
 
-/// Who filters rows.
+/// How rows are filtered on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFilterMethod {
     /// A transform of padded rows in global memory, with kernels around it.
     Transform,
-    /// One kernel, with so many complex rows a work-group, whose values change places in so many parts.
+    /// One kernel with `rows` complex rows per work-group, which exchanges values in `parts` parts.
     Fused { rows: usize, parts: u32 },
-    /// The processor that the device is, without OpenCL: straight into the compound sinogram.
+    /// Without OpenCL on the processor that is the device: directly into the compound sinogram.
     Host,
 }
 
@@ -81,13 +81,13 @@ impl fmt::Display for RowFilterMethod {
     }
 }
 
-/// Values that an item of the fused kernel keeps.
+/// Values per item of the fused kernel.
 const FUSED_POINTS: usize = 16;
-/// Work-items that a work-group of the fused kernel has at least, if rows are short.
+/// Smallest number of work-items in a work-group of the fused kernel, for short rows.
 const FUSED_ITEMS: usize = 64;
 
 impl RowFilter {
-    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform where that is not possible.
+    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform if that is not possible.
     pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
         let transformed = RowFilter { length: padded_length(bins), method: RowFilterMethod::Transform };
         match fft.rows {
@@ -106,7 +106,7 @@ impl RowFilter {
     fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
         let length = padded_length(bins);
         let items = RowFilter::items(length);
-        // with a gap after sixteen values
+        // with a gap after every sixteen values
         let bytes = (length + length / 16) * 4;
         let (local, group) = facts.map_or((48 << 10, 1024), |f| (f.local_memory as usize, f.max_work_group));
         let parts = match local {
@@ -119,7 +119,7 @@ impl RowFilter {
             .then_some(RowFilter { length, method: RowFilterMethod::Fused { rows, parts } })
     }
 
-    /// For rows of other bins with the same programs, if they serve these, too.
+    /// For rows of another number of bins, with the same programs if they support it.
     pub fn for_bins(self, bins: usize) -> RowFilter {
         let length = padded_length(bins);
         match self.method {

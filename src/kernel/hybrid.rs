@@ -1,4 +1,4 @@
-//! Blocks by the texture unit and blocks by the arithmetic units, side by side (paper, 7.1).
+//! Some blocks use the texture unit and others the arithmetic units, at the same time (paper, 7.1).
 
 use super::alu::{Alu, SOURCE as ALU};
 use super::family::Family;
@@ -10,12 +10,12 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// How blocks are shared between two units (paper, 7.1).
+/// How blocks are divided between two units (paper, 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Balance {
-    /// By the block's number: the same block always goes the same way.
+    /// By the block's number: the same block always uses the same unit.
     Block,
     /// By the multiprocessor: the last bits of a slice then depend on scheduling.
     Multiprocessor,

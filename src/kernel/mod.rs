@@ -2,8 +2,8 @@
 //! build options and launch shape.
 //!
 //! Kernels are the files in `cl/`; the generator picks and orders them and prepends sorted defines. It needs no
-//! device and no clock, so its output is kept in git (`tests/golden/`) and compared. All that depends on a family is in
-//! the family's module, behind [`Family`]; `families!` below lists them.
+//! device and no clock, so its output is kept in git (`tests/golden/`) and compared. Everything that depends on a family
+//! is in the family's module, behind [`Family`]; `families!` below lists them.
 
 mod common;
 mod defines;

@@ -1,5 +1,5 @@
-//! How a family declares its parameters: each once, with name, meaning, default, legal values and the values that tuning
-//! tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md follow from it.
+//! Declaration of a family's parameters: each once, with name, meaning, default, legal values and the values that tuning
+//! tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md are derived from it.
 
 use serde::Serialize;
 use std::fmt;
@@ -21,7 +21,7 @@ pub enum LegalValues {
     Percent,
     /// Any number from this one.
     AtLeast(u32),
-    /// Two numbers, each of 1 to `side`, whose product is at most `product`; of what it is the number.
+    /// Two numbers, each from 1 to `side`, whose product is at most `product`; `what` is what the product counts.
     Pair {
         side: u32,
         product: u32,
@@ -33,7 +33,7 @@ pub enum LegalValues {
 }
 
 impl LegalValues {
-    /// Whether a value is legal. Words and switches are, or they could not have been read.
+    /// Whether a value is legal. Words and switches always are, otherwise they could not have been read.
     fn allows(&self, value: &Value) -> bool {
         let number = |value: &Value| value.as_integer().and_then(|n| u32::try_from(n).ok());
         match self {
@@ -55,7 +55,7 @@ impl LegalValues {
     }
 }
 
-/// As messages and docs say it: `16, 32 or 64`.
+/// As in messages and documentation: `16, 32 or 64`.
 impl fmt::Display for LegalValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,7 +85,7 @@ pub(super) fn alternatives<T: fmt::Display>(list: &[T]) -> String {
     }
 }
 
-/// What a family says of a parameter beside its name, meaning and default.
+/// Properties of a parameter besides its name, meaning and default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
     legal: LegalValues,
@@ -119,7 +119,7 @@ impl Domain {
         Domain::new::<u32>(LegalValues::AtLeast(least), &[])
     }
 
-    /// Two numbers of 1 to `side`, whose product is at most `product` of these.
+    /// Two numbers from 1 to `side`, whose product, a number of `what`, is at most `product`.
     pub(super) fn pair(side: u32, product: u32, what: &'static str) -> Domain {
         Domain::new::<u32>(LegalValues::Pair { side, product, what }, &[])
     }
@@ -134,17 +134,17 @@ impl Domain {
         Domain::new(LegalValues::Switch, &[false, true])
     }
 
-    /// The values that tuning tries, in an order in which neighbours are alike.
+    /// The values that tuning tries, ordered so that neighbours are similar.
     pub(super) fn tries<T: Serialize>(self, values: &[T]) -> Domain {
         Domain { tried: values.iter().filter_map(|value| Value::try_from(value).ok()).collect(), ..self }
     }
 
-    /// When tuning tries the parameter: low ranks first, equal ones in the order of declaration, those without one last.
+    /// Order in which tuning tries the parameter: low ranks first, equal ranks in the order of declaration, no rank last.
     pub(super) fn rank(self, rank: u8) -> Domain {
         Domain { rank, ..self }
     }
 
-    /// Other values are less exact: in the mode `precise` tuning leaves the parameter as it is.
+    /// Other values are less exact: in the mode `precise` tuning does not change the parameter.
     pub(super) fn trades_exactness(self) -> Domain {
         Domain { trades_exactness: true, ..self }
     }
@@ -153,7 +153,7 @@ impl Domain {
 /// A parameter of a family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Key in the family's table; with dots for one of a table within, such as `common.unroll`.
+    /// Key in the family's table; with dots for a nested table, such as `common.unroll`.
     pub key: String,
     pub meaning: String,
     pub default: Value,
@@ -180,12 +180,12 @@ impl Parameter {
         }
     }
 
-    /// The same, as one of a table within another.
+    /// The same parameter in a nested table.
     pub(super) fn within(self, table: &str) -> Parameter {
         Parameter { key: format!("{}.{}", table.replace('_', "-"), self.key), ..self }
     }
 
-    /// The key without the tables that it is in.
+    /// The last part of the key, without nested tables.
     pub fn name(&self) -> &str {
         self.key.rsplit('.').next().unwrap_or(&self.key)
     }
@@ -197,7 +197,7 @@ impl Parameter {
         keys.try_fold(first, |value, key| value.get(key))
     }
 
-    /// The table with another value of it.
+    /// A copy of the table with another value of the parameter.
     pub fn replaced(&self, table: &Table, value: Value) -> Table {
         let mut changed = table.clone();
         let (tables, name) = self.key.rsplit_once('.').unwrap_or(("", &self.key));
@@ -223,19 +223,19 @@ impl Parameter {
     }
 }
 
-/// Parameters that know how they were declared; `parameters!` writes it.
+/// Access to declared parameters; implemented by `parameters!`.
 pub trait Declared {
-    /// The parameters in the order that tuning tries them, those of tables within last.
+    /// The parameters in the order in which tuning tries them, those of nested tables last.
     fn parameters() -> Vec<Parameter>;
 }
 
-/// Own parameters by rank.
+/// Sorts parameters by rank.
 pub(super) fn by_rank(mut own: Vec<Parameter>) -> Vec<Parameter> {
     own.sort_by_key(|parameter| parameter.rank);
     own
 }
 
-/// Declares a table of parameters. First come tables within it with their defaults, then the parameters: documentation
+/// Declares a table of parameters. First come nested tables with their defaults, then the parameters: documentation
 /// (the meaning in docs/profiles.md), name, type, default, and a [`Domain`].
 macro_rules! parameters {
     (
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn slices_are_those_of_the_family() {
-        assert_eq!(refusal(Standard::default(), 32), "32 slices at once are only for tensor and vector kernels");
+        assert_eq!(refusal(Standard::default(), 32), "only tensor and vector kernels support 32 slices at once");
         assert_eq!(refusal(Vector::default(), 8), "a vector kernel has 16 to 64 slices, not [8]");
         let split = Tensor { split: true, ..Tensor::default() };
         assert_eq!(refusal(split, 64), "a tensor kernel has 16 to 32 slices, not [64]");

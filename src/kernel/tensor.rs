@@ -93,7 +93,7 @@ impl Family for Tensor {
     }
 
     fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
-        rule(self.common.storage == Storage::Half, "matrix units take halves: storage must be `half`")?;
+        rule(self.common.storage == Storage::Half, "matrix units need halves: storage must be `half`")?;
         rule(self.common.sampler == Sampler::Buffer, "a tensor kernel reads a buffer: sampler must be `buffer`")?;
         rule(
             self.lead < self.buffers,
@@ -170,7 +170,7 @@ impl Family for Tensor {
             (true, false) => 2.0,
             (true, true) => 3.0,
         };
-        // 256 weights: of each the distance and the hat, then to half; the lower half from what is left
+        // 256 weights: distance and hat function for each, then conversion to half; the lower half from the remainder
         let weights = 256.0 / lanes;
         let (fp, halves, shifts) = match (linear, self.split) {
             (true, false) => (2.0, 0.5, 0.0),

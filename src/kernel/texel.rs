@@ -1,4 +1,4 @@
-//! How the compound sinogram lies in memory.
+//! Memory layouts of the compound sinogram.
 
 use super::files::{ClFile, HALVES, SAMPLE_BUFFER, SAMPLE_IMAGE};
 use super::{Defines, Storage};

@@ -1,4 +1,4 @@
-//! Several projections side by side on the texture unit (paper, Algorithms 3 to 5).
+//! Several projections at a time on the texture unit (paper, Algorithms 3 to 5).
 
 use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
@@ -100,7 +100,7 @@ impl Family for Texture {
 
     fn load(&self, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
-        // an item has one of the projections side by side, and so many pixels: a work-group of 256 computes 256 pixels
+        // an item handles one of the simultaneous projections and this many pixels: a work-group of 256 computes 256 pixels
         let pixels = f64::from(self.projections_at_once);
         let axis = if self.leaves_axes_out(spec) { 0.0 } else { 1.0 };
         let constants = match self.cached_constants {

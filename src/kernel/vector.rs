@@ -1,4 +1,4 @@
-//! Slices as the vector, tiles in a processor's cache.
+//! Vectors of slices, with tiles that fit a processor's cache.
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
@@ -25,8 +25,8 @@ parameters! {
 }
 
 impl Vector {
-    /// Most bins that a tile meets: its diagonal, one to interpolate, one because it starts between two, one for
-    /// rounding, and both ends count.
+    /// Largest number of bins that a tile covers: its diagonal, one to interpolate, one because it starts between two, one
+    /// for rounding, and both ends.
     pub fn window(&self) -> u32 {
         let side = f64::from(self.tile - 1);
         side.hypot(side) as u32 + 4
@@ -90,13 +90,13 @@ impl Family for Vector {
         vec![Texel::GuardedBuffer { guard: self.window() }]
     }
 
-    /// Sixteen slices are a vector: what a pixel has for all of them fills a whole vector, too.
+    /// Sixteen slices form a vector; a value of a pixel for all of them is broadcast to a vector.
     fn load(&self, spec: &KernelSpec) -> Load {
         const WIDTH: f64 = 16.0;
         let slices = f64::from(spec.slices);
         let linear = spec.interpolation == Interpolation::Linear;
         let (reads, broadcasts, rounds) = if linear { (2.0, 2.0, 2.0) } else { (1.0, 1.0, 1.0) };
-        // sums come and go once for the projections that are done together
+        // sums are loaded and stored once for the projections that are added together
         let sums = Load::local(2.0 / f64::from(self.together), 4.0);
         let updates = Load { fp: reads, ..Load::local(reads, 4.0) } + sums;
         // positions are computed for sixteen pixels at once; then each is one load, and weights fill a vector
