@@ -363,7 +363,7 @@ fn a_full_disk_leaves_whole_slices() {
         let Output { status, stderr, .. } = command.env("FBP_CACHE_DIR", lab.path("cache")).output().unwrap();
         let err = text(&stderr);
         assert_eq!(status.code(), Some(5), "{err}");
-        assert!(err.contains(output) && err.contains("cannot be written") && err.contains("make room"), "{err}");
+        assert!(err.contains(output) && err.contains("cannot be written") && err.contains("free some space"), "{err}");
         assert_no_panic(&err, output);
     }
     assert!(!lab.path("one.tif").exists());

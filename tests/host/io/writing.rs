@@ -200,8 +200,8 @@ fn what_exists_is_kept() {
 fn places_that_cannot_be_written() {
     let dir = TempDir::new().unwrap();
     let file = put(&dir, "file", b"x");
-    output_error(writer(&file, &[0], F32, false), &["file", "cannot make this directory"]);
-    output_error(writer(&file.join("out"), &[0], F32, false), &["cannot make this directory"]);
+    output_error(writer(&file, &[0], F32, false), &["file", "cannot create this directory"]);
+    output_error(writer(&file.join("out"), &[0], F32, false), &["cannot create this directory"]);
     output_error(writer(&file.join("out.tif"), &[0], F32, false), &["file"]);
     output_error(writer(Path::new("/proc/fbp-out"), &[0], F32, false), &["/proc"]);
     output_error(writer(Path::new("/proc/r-%i.tif"), &[0], F32, false), &["cannot write here"]);
@@ -225,7 +225,7 @@ fn failures_leave_nothing() {
     // the final name cannot be taken: the temporary goes
     let mut w = writer(&out, &[0], F32, true).unwrap();
     fs::create_dir(out.join("slice_00000.tif")).unwrap();
-    output_error(w.write(0, &slice(0)), &["slice_00000.tif", "cannot be given its name"]);
+    output_error(w.write(0, &slice(0)), &["slice_00000.tif", "cannot be renamed to its final name"]);
     assert_eq!(listing(&out), ["slice_00000.tif"]);
 
     let single = dir.path().join("one.tif");
