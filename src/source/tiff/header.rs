@@ -10,9 +10,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// No compression of the TIFF family turns one byte into more than this (LZW: 4096 for 12 bits).
+/// Largest compression ratio of any supported method (LZW: 4096 bytes from 12 bits).
 const MAX_RATIO: u64 = 4096;
-/// Bytes that one compressed strip or tile may hold; it is decompressed in one piece.
+/// Largest size of a compressed strip or tile after decompression, in bytes; it is decompressed in one piece.
 const MAX_STRIP: u64 = 1 << 30;
 
 /// The header reader of one file.
@@ -21,7 +21,7 @@ struct Reader<'a> {
     length: u64,
     big_endian: bool,
     big_tiff: bool,
-    /// Header bytes that may still be read: tables that overlap each other end here.
+    /// Header bytes that may still be read, which limits overlapping tables.
     budget: u64,
 }
 
@@ -54,7 +54,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
             reader.big_tiff = true;
             reader.number(&start[8..16])
         }
-        42 | 43 => return Err("is truncated or damaged: its TIFF header is not whole".into()),
+        42 | 43 => return Err("is truncated or damaged: its TIFF header is incomplete".into()),
         n => return Err(format!("is not a TIFF (version {n}, expected 42 or 43)")),
     };
 
@@ -76,7 +76,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
         next = after;
     }
     if pages.is_empty() {
-        return Err("is a TIFF without pages; it was perhaps not written to its end".into());
+        return Err("is a TIFF without pages; writing it was perhaps interrupted".into());
     }
     Ok(pages)
 }
@@ -205,7 +205,7 @@ impl Reader<'_> {
         let width = needed(self.value(entries, 256)?, "ImageWidth")?;
         let height = needed(self.value(entries, 257)?, "ImageLength")?;
         if width == 0 || height == 0 {
-            return Err(format!("is {width}x{height} pixels: there is nothing in it"));
+            return Err(format!("has {width}x{height} pixels, which is empty"));
         }
         if width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
             return Err(format!(
@@ -216,7 +216,7 @@ impl Reader<'_> {
         Ok((width, height))
     }
 
-    /// The type of its samples, of which a pixel must have one.
+    /// The sample type; a pixel must have one sample.
     fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
         let samples = self.value(entries, 277)?.unwrap_or(1);
         let photometric = self.value(entries, 262)?.unwrap_or(1);
@@ -262,7 +262,7 @@ impl Reader<'_> {
                  or JPEG of 8-bit data; save it with one of these"
             ));
         }
-        // the predictor belongs to LZW and deflate alone
+        // only LZW and deflate have a predictor
         let predictor = match compression {
             5 | 8 | 32946 => self.value(entries, 317)?.unwrap_or(1),
             _ => 1,
@@ -276,7 +276,7 @@ impl Reader<'_> {
         Ok((compression, predictor))
     }
 
-    /// How a page of so many pixels is cut, and where the file says its tiles are.
+    /// How a page of this size is divided into tiles, and where the file says they are.
     fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> FileResult<Grid> {
         let tiled = entries.iter().any(|e| e.tag == 322 || e.tag == 324);
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
@@ -331,7 +331,7 @@ impl Reader<'_> {
         Ok(tiles)
     }
 
-    /// ImageJ writes stacks past 4 GB with the header of the first page alone; the others follow it.
+    /// ImageJ writes stacks above 4 GB with only the header of the first page; the data of the others follow.
     fn image_j(&mut self, entries: &[TagEntry], page: Page) -> FileResult<Vec<Page>> {
         let text = match entries.iter().find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
@@ -359,20 +359,20 @@ impl Reader<'_> {
     }
 }
 
-/// How a page is cut into tiles or strips, which are tiles as wide as the page.
+/// How a page is divided into tiles or strips, which are tiles as wide as the page.
 struct Grid {
     tile_width: u64,
     tile_height: u64,
     /// Tiles in a row.
     across: u64,
-    /// Of every tile, row by row; the counts may be missing.
+    /// For every tile, row by row; the counts may be missing.
     offsets: Vec<u64>,
     counts: Option<Vec<u64>>,
-    /// What messages call a tile.
+    /// Name of a tile in messages.
     noun: &'static str,
 }
 
-/// What messages call a tile that is as wide as the page.
+/// Name in messages of a tile that is as wide as the page.
 const STRIP: &str = "strip";
 
 /// A tag that a page must have.
@@ -380,7 +380,7 @@ fn needed(value: Option<u64>, name: &str) -> FileResult<u64> {
     value.ok_or(format!("has no tag {name}"))
 }
 
-/// Why a tile's number of bytes cannot be right.
+/// Why the number of bytes of a tile is invalid.
 enum Unusable {
     Short,
     TooDense,
@@ -388,15 +388,15 @@ enum Unusable {
     TooLong,
 }
 
-/// Bytes of a tile in the file, when it claims `count` and has `whole` uncompressed.
+/// Bytes of a tile in the file, which claims `count` and has `whole` bytes uncompressed.
 fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable> {
     match compression {
-        // some writers leave the count of uncompressed data out, or count padding
+        // some programs omit the count of uncompressed data, or include padding
         1 if count == 0 || count >= whole => Ok(whole),
         1 => Err(Unusable::Short),
         _ if count == 0 || whole / MAX_RATIO > count => Err(Unusable::TooDense),
         _ if whole > MAX_STRIP => Err(Unusable::TooLarge),
-        // what does not compress grows by half at most
+        // incompressible data grow by half at most
         _ if count > 2 * whole + PIECE as u64 => Err(Unusable::TooLong),
         _ => Ok(count),
     }

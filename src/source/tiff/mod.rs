@@ -61,7 +61,7 @@ impl TiffPages {
         Ok(stack)
     }
 
-    /// Checks that all pages agree in size and sample type; the majority decides who is odd.
+    /// Checks that all pages agree in size and sample type; the majority decides which page is wrong.
     fn agree(&mut self, flag: &str) -> Result<()> {
         let key = |page: &Page| ((page.width, page.height), page.sample);
         let mut groups: HashMap<_, usize> = HashMap::new();
@@ -86,7 +86,7 @@ impl TiffPages {
         };
         let name = self.name(odd);
         Err(Error::Input(format!(
-            "{flag}: slice {odd}: {name} {difference}; move it away, or name the files that belong together with a glob"
+            "{flag}: slice {odd}: {name} {difference}; move it away, or select the files that belong together with a glob"
         )))
     }
 }

@@ -1,7 +1,7 @@
-//! The rows of one page.
+//! Reading rows of a page.
 //!
-//! Any row of any page is one positioned read away. Compressed strips and tiles go through the `tiff` crate, each as a
-//! small TIFF of its own, which keeps the pages of one file independent of each other and the values raw.
+//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
+//! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
 use super::{FileResult, PIECE};
 use crate::source::SampleType;
@@ -36,7 +36,7 @@ impl Page {
         let mut buffer = Vec::new();
         let mut row = rows.start;
         while row < rows.end {
-            // the rows of this band of tiles that are asked for, from the top of the band
+            // the requested rows of this band of tiles, from the top of the band
             let band = row / self.tile_height;
             let first = row % self.tile_height;
             let last = self.tile_height.min(rows.end - band * self.tile_height);
@@ -86,7 +86,7 @@ impl Page {
         Ok(())
     }
 
-    /// Converts whole rows of the tiles of one column into rows of the page.
+    /// Converts complete rows of the tiles of one column into rows of the page.
     fn place(&self, bytes: &[u8], big_endian: bool, column: usize, out: &mut [f32]) {
         if self.tile_width == self.width {
             return to_f32(bytes, self.sample, big_endian, out);
@@ -108,7 +108,7 @@ impl Page {
         file.read_exact_at(&mut small[start..], offset).map_err(|e| format!("cannot be read: {e}"))?;
         if self.compression == 7 {
             let size = jpeg_size(&small[start..]);
-            // a part of a block may follow the last row
+            // the last block may extend beyond the last row
             let heights = rows..=self.tile_height.next_multiple_of(16);
             if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
                 return Err("holds JPEG data of another size than its header says; the file is damaged".into());
