@@ -1,4 +1,4 @@
-//! Every finished measurement, a line of JSON each, so that an interrupted run can go on.
+//! Log of measurements, one line of JSON each, so that an interrupted run can continue.
 
 use crate::bench::Verdict;
 use crate::error::{Error, Result};
@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What measurements must share to stand for each other.
+/// Conditions that measurements must share to be comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasurementConditions {
     pub device: String,
     pub driver: String,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
     pub bins: usize,
     pub projections: usize,
@@ -24,7 +24,7 @@ pub struct MeasurementConditions {
 /// A measurement of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// Of the generated source.
+    /// Key of the generated source.
     pub key: String,
     pub kernel: String,
     /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
@@ -36,12 +36,12 @@ pub struct LogEntry {
     /// Relative error; none where it is not finite.
     pub error: Option<f64>,
     pub gu_per_s: Option<f64>,
-    /// What it cost, all in all: a resumed run takes that from its budget.
+    /// Total time of the measurement, which a resumed run charges to its budget.
     pub milliseconds: u64,
 }
 
 impl LogEntry {
-    /// As the benchmark says it.
+    /// The verdict as in the benchmark.
     pub fn verdict(&self) -> Verdict {
         match self.verdict.as_str() {
             "right" => Verdict::Correct,
@@ -50,7 +50,7 @@ impl LogEntry {
         }
     }
 
-    /// The speed of a kernel that is right.
+    /// The speed of a correct kernel.
     pub fn speed(&self) -> Option<f64> {
         self.gu_per_s.filter(|_| self.verdict == "right")
     }
@@ -60,7 +60,7 @@ impl LogEntry {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum LogLine {
-    /// A run that takes nothing from those before it.
+    /// Start of a run that does not resume earlier ones.
     Start {
         start: String,
         #[serde(flatten)]
@@ -80,13 +80,13 @@ pub struct Log {
     file: File,
     identity: MeasurementConditions,
     known: HashMap<(String, u32), LogEntry>,
-    /// Points taken from a run before, and lines that made no sense.
+    /// Number of points from an earlier run, and of lines that cannot be read.
     pub resumed: usize,
     pub unreadable: usize,
 }
 
 impl Log {
-    /// Opens the log. With `resume` everything since the last run that began anew is known.
+    /// Opens the log. With `resume` reads everything since the last run that was not resumed.
     pub fn open(path: &Path, identity: MeasurementConditions, resume: bool, date: &str) -> Result<Log> {
         let wrong = |e: std::io::Error| Error::output(path, format!("the log of measurements: {e}"));
         if let Some(directory) = path.parent() {
@@ -98,7 +98,7 @@ impl Log {
             Err(e) => return Err(wrong(e)),
         };
         let mut file = File::options().create(true).append(true).open(path).map_err(wrong)?;
-        // a line that was cut off must not spoil the next
+        // an incomplete line must not corrupt the next
         if !text.is_empty() && !text.ends_with('\n') {
             writeln!(file).map_err(wrong)?;
         }
@@ -120,7 +120,7 @@ impl Log {
         Ok(log)
     }
 
-    /// A measurement that is known.
+    /// A measurement in the log.
     pub fn find(&self, key: &str, turn: u32) -> Option<&LogEntry> {
         self.known.get(&(key.to_owned(), turn))
     }

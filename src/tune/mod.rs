@@ -1,5 +1,5 @@
-//! `fbp tune` as far as it needs no device: what may be tried ([`space`]), in which order ([`search`]), what is
-//! remembered ([`log`]), and the profile that comes of it.
+//! The part of `fbp tune` that needs no device: which kernels are tried ([`space`]), in which order ([`search`]), the log of
+//! measurements ([`log`]), and the resulting profile.
 
 pub mod log;
 pub mod search;
@@ -17,11 +17,11 @@ use crate::kernel::{Interpolation, KernelSpec, Mode, Offer};
 use crate::margins::{margin, tie};
 use crate::profile::{Auto, KernelEntry, Match, MeasuredSpeed, Profile, Tuned, auto_keys};
 
-/// Why a kernel may not stand in for the shipped one, if so: every mode keeps its rule of finding values between bins, and
-/// `precise` its margins.
+/// Why a kernel must not replace the shipped one, if so: every mode keeps its interpolation rule, and `precise` its
+/// margins.
 pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
     if !spec.parameters.keeps_rule(spec.interpolation) {
-        return Some("it finds values between bins by a coarser rule, which is never chosen unasked".into());
+        return Some("it interpolates between bins by a coarser rule, which is only used on request".into());
     }
     if mode == Mode::Fast {
         return None;
@@ -41,12 +41,12 @@ pub struct TimedKernel {
     /// Name and key of the generated source.
     pub kernel: String,
     pub key: String,
-    /// GU/s and relative error; `None` of a kernel that is wrong or does not run.
+    /// GU/s and relative error; `None` for a kernel that is incorrect or does not run.
     pub speed: Option<f64>,
     pub error: Option<f64>,
 }
 
-/// What the search of one interpolation and mode came to. The tuned kernel is the shipped one where none is faster.
+/// Result of the search for one interpolation and mode. The tuned kernel is the shipped one if none is faster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub shipped: TimedKernel,
@@ -54,7 +54,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The faster of the two after a comparison in turns: the shipped kernel unless the other is faster for sure.
+    /// The faster one after a comparison in turns: the shipped kernel unless the other is clearly faster.
     pub fn decide(shipped: TimedKernel, best: Option<TimedKernel>) -> Outcome {
         let faster =
             |side: &TimedKernel| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
@@ -62,7 +62,7 @@ impl Outcome {
         Outcome { shipped, tuned }
     }
 
-    /// Tuned over shipped; 1 where the shipped kernel stays, `None` where it has no speed.
+    /// Speed of the tuned kernel relative to the shipped one; 1 if that is kept, `None` if it has no speed.
     pub fn gain(&self) -> Option<f64> {
         Some(self.tuned.speed? / self.shipped.speed?)
     }
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// Where measurements were made.
+/// Circumstances of the measurements.
 #[derive(Clone, Debug)]
 pub struct TuningRun<'a> {
     pub facts: &'a DeviceFacts,
@@ -81,11 +81,11 @@ pub struct TuningRun<'a> {
     pub date: &'a str,
     /// Bins, projections, side.
     pub problem: [usize; 3],
-    /// Name of the log's file.
+    /// Name of the log file.
     pub log: &'a str,
 }
 
-/// A name for files about a device and its driver.
+/// File name for a device and its driver, without extension.
 pub fn file_stem(facts: &DeviceFacts) -> String {
     let words: Vec<String> = facts
         .name
@@ -99,11 +99,11 @@ pub fn file_stem(facts: &DeviceFacts) -> String {
     format!("{}-{hash:016x}", short.trim_end_matches('-'))
 }
 
-/// Ending of a tuned profile's name.
+/// Suffix of a tuned profile's name.
 const SUFFIX: &str = "-tuned";
 
-/// The profile with tuned kernels in place of shipped ones. What `earlier`, a profile tuned from the same one for the same
-/// device, has of other interpolations and modes is kept.
+/// The profile with tuned kernels instead of shipped ones. Kernels of `earlier`, a profile tuned from the same one for the
+/// same device, are kept for other interpolations and modes.
 pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], run: &TuningRun) -> Result<Profile> {
     let mut profile = base.clone();
     profile.name = format!("{}{SUFFIX}", base.name.trim_end_matches(SUFFIX));
@@ -135,7 +135,7 @@ pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], 
     Ok(profile)
 }
 
-/// What remains of an entry when it does not serve some combinations any more.
+/// The parts of an entry that remain when it no longer serves some combinations.
 fn without(
     entry: &KernelEntry,
     interpolation: Interpolation,
@@ -149,17 +149,17 @@ fn without(
     others.interpolation.retain(|&i| i != interpolation);
     let mut other_modes = KernelEntry { interpolation: vec![interpolation], ..entry.clone() };
     other_modes.mode.retain(|&m| m != mode);
-    let mut rest = KernelEntry { interpolation: vec![interpolation], mode: vec![mode], ..entry.clone() };
-    rest.slices.retain(|&s| !drops(s));
+    let mut remaining = KernelEntry { interpolation: vec![interpolation], mode: vec![mode], ..entry.clone() };
+    remaining.slices.retain(|&s| !drops(s));
     let serves = |e: &KernelEntry| !(e.interpolation.is_empty() || e.mode.is_empty() || e.slices.is_empty());
-    // an entry of which nothing goes stays in one piece
-    if rest.slices == entry.slices {
+    // an entry that loses nothing is not split
+    if remaining.slices == entry.slices {
         return vec![entry.clone()];
     }
-    [others, other_modes, rest].into_iter().filter(serves).collect()
+    [others, other_modes, remaining].into_iter().filter(serves).collect()
 }
 
-/// Replaces everything for one interpolation and mode by what another profile has for it.
+/// Replaces everything for one interpolation and mode by that of another profile.
 fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation, mode: Mode) {
     profile.kernel = profile.kernel.iter().flat_map(|e| without(e, interpolation, mode, &|_| true)).collect();
     for entry in &from.kernel {
@@ -176,7 +176,7 @@ fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation
     profile.measured.extend(from.measured.iter().filter(|m| measured(m)).cloned());
 }
 
-/// Puts the result of one search into the profile.
+/// Adds the result of one search to the profile.
 fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
     let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
     let (interpolation, mode) = (tuned.interpolation, tuned.mode);
@@ -194,7 +194,7 @@ fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
         profile.kernel.push(KernelEntry::of(tuned, Some(source.clone())));
         let mut few = None;
         for auto in profile.auto.iter_mut().filter(|auto| auto.is_for(shipped)) {
-            // a choice for few slices stays one
+            // a choice for few slices remains one
             if auto.up_to.is_none() || tuned.slices <= shipped.slices {
                 if auto.up_to.is_none() {
                     few = up_to(outcome).map(|most| Auto { up_to: Some(most), ..auto.clone() });
@@ -206,7 +206,7 @@ fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
         let reached = here.filter_map(|auto| auto.up_to).max();
         profile.auto.extend(few.filter(|auto| auto.up_to > reached));
     }
-    // figures of kernels that the profile no longer has, or has anew, go
+    // measurements of kernels that were removed or measured again are dropped
     let sides = [&outcome.tuned, &outcome.shipped];
     let stale = |m: &MeasuredSpeed| {
         sides.iter().any(|side| {
@@ -234,8 +234,8 @@ fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
     profile.measured.extend(measured);
 }
 
-/// Up to how many slices the shipped kernel is the faster one, where another family takes its place: that computes
-/// all its slices whatever the run has.
+/// Number of slices up to which the shipped kernel is faster, if another family replaces it that always computes more
+/// slices.
 fn up_to(outcome: &Outcome) -> Option<u32> {
     let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
     if shipped.parameters.algorithm() == tuned.parameters.algorithm() || tuned.slices <= shipped.slices {

@@ -1,19 +1,20 @@
-//! In which order points are tried: a state machine that hands out a point and takes its speed, and knows no device.
+//! Order in which points are tried: a state machine that returns the next point and takes its speed, independent of the
+//! device.
 //!
-//! First the points that the search starts from. Then rounds: all legal points one step away from the best, those
-//! first that a model predicts to be fastest. Rounds go on until one brings no gain; then the next family is searched
-//! from its own best point. Before a round begins around a point, that is measured again and its lower speed counts, so
-//! that a lucky moment does not lead the search.
+//! First come the starting points. Then rounds: all legal points one step away from the best, those with the highest
+//! predicted speed first. Rounds continue until one brings no gain; then the next family is searched from its own best
+//! point. Before a round starts around a point, the point is measured again and the lower speed counts, so that a lucky
+//! measurement does not mislead the search.
 
 use super::space::{Point, Reach, Space};
 use crate::error::Result;
 use crate::kernel::{Algorithm, KernelSpec};
 use std::collections::{HashSet, VecDeque};
 
-/// A round must bring this factor to count as a gain: less is noise.
+/// Smallest gain of a round; less is noise.
 const GAIN: f64 = 1.01;
 
-/// A family whose best is slower than the best of all by this factor is not searched.
+/// A family whose best point is slower than the best of all by this factor is not searched.
 const MAX_SLOWDOWN: f64 = 3.0;
 
 /// A point that can be tried, with its kernel.
@@ -21,21 +22,21 @@ const MAX_SLOWDOWN: f64 = 3.0;
 pub struct Candidate {
     pub point: Point,
     pub spec: KernelSpec,
-    /// Identifies the kernel: points with one key are one.
+    /// Identifies the kernel: points with the same key are the same.
     pub key: String,
 }
 
-/// Turns a point into a candidate; `None` for what is not legal.
+/// Turns a point into a candidate; `None` if it is not legal.
 pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
 
-/// A predicted speed in GU/s, where there is one.
+/// Predicts the speed in GU/s, if possible.
 pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
 
-/// What is to be measured next.
+/// The point to be measured next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NextPoint {
     pub candidate: Candidate,
-    /// Whether it was measured before, and a round is to begin around it.
+    /// Whether it was measured before, and a round starts around it.
     pub repeated: bool,
 }
 
@@ -45,11 +46,11 @@ pub struct Search {
     space: Space,
     queue: VecDeque<Candidate>,
     seen: HashSet<String>,
-    /// Right points with their speeds.
+    /// Correct points with their speeds.
     correct: Vec<(Candidate, f64)>,
     /// Keys of points that were measured again.
     confirmed: HashSet<String>,
-    /// Where the present round began, and the speed there.
+    /// Family and speed of the point around which the present round started.
     centre: Option<(Algorithm, f64)>,
     finished: Vec<Algorithm>,
     rounds: usize,
@@ -104,7 +105,7 @@ impl Search {
         }
     }
 
-    /// Where the next round begins.
+    /// The point around which the next round starts.
     fn next_centre(&mut self) -> Option<(Candidate, f64)> {
         if self.space.reach == Reach::Adjacent && self.rounds > 0 {
             return None;
@@ -123,7 +124,7 @@ impl Search {
         (speed * MAX_SLOWDOWN >= top).then(|| (candidate.clone(), speed))
     }
 
-    /// What became of a step: the speed in GU/s if the kernel is right.
+    /// Records the result for a point: the speed in GU/s if the kernel is correct.
     pub fn record(&mut self, step: &NextPoint, speed: Option<f64>) {
         let at = self.correct.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
         match (at, speed) {
@@ -136,12 +137,12 @@ impl Search {
         }
     }
 
-    /// The fastest right point so far.
+    /// The fastest correct point so far.
     pub fn best(&self) -> Option<(&Candidate, f64)> {
         self.best_of(|_| true)
     }
 
-    /// The fastest right point of some, the first of equals.
+    /// The fastest correct point of those selected by `of`, the first of equals.
     fn best_of(&self, of: impl Fn(&Candidate) -> bool) -> Option<(&Candidate, f64)> {
         let some = self.correct.iter().filter(|(candidate, _)| of(candidate));
         some.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))
