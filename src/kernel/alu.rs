@@ -13,7 +13,7 @@ pub const OVERSAMPLE: u32 = 4;
 
 pub(super) const SOURCE: ClFile = cl_file!("backproject_alu.cl");
 
-/// What a cell of the local cache holds (paper, 6.3 and 6.4).
+/// Content of a cell of the local cache (paper, 6.3 and 6.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -68,33 +68,33 @@ parameters! {
         table common: Common = Common::default();
         /// Side of a block in pixels.
         area: u32 = 32, Domain::one_of(&[32, 64]).rank(1);
-        /// Work-items; pixels of an item are `area * area / items`.
+        /// Work-items of a work-group; an item has `area * area / items` pixels.
         items: u32 = 256, Domain::one_of(&[128, 256]).rank(1);
-        /// Projections copied at a time (s_d).
+        /// Projections that are copied at a time (s_d).
         cached_projections: u32 = 16, Domain::range(4, 32, 4).tries(&[4, 8, 12, 16, 24, 32]).rank(1);
         /// Items that copy one row (s_t, Table 14).
         row_items: u32 = 16, Domain::one_of(&[8, 16, 32, 64]).rank(1);
-        /// What a cell of the local cache holds; `advanced`: a bin and the difference to the next (6.4).
+        /// What a cell of the local cache contains; `advanced`: a bin and the difference to the next (6.4).
         cache: Cache = Cache::Standard, Domain::words::<Cache>().rank(2);
-        /// Arrays that a cell's slices are split over; must divide the slices.
+        /// Number of arrays among which the slices of a cell are divided; must divide the slices.
         arrays: u32 = 1, Domain::one_of(&[1, 2, 4]).rank(1);
-        /// Cells are kept as half (6.7).
+        /// Cells are stored as half (6.7).
         half_cache: bool = false, Domain::switch().trades_exactness();
         /// An item copies two bins at once (Algorithm 7).
         write_pairs: bool = false, Domain::switch();
         /// How an item gets its neighbour's first bin for the `advanced` cache.
         exchange: Exchange = Exchange::Local, Domain::words::<Exchange>().rank(2);
-        /// What is cached of a row's start: nothing, one value a `row` (h_m), one a `column` of pixels (h_x) (6.8).
+        /// What is cached of the start of a row: nothing, one value per `row` (h_m) or per `column` of pixels (h_x) (6.8).
         offsets: Offsets = Offsets::Row, Domain::words::<Offsets>();
-        /// Cosine and sine are cached, too (c_s).
+        /// Cosine and sine are also cached (c_s).
         turn_cache: bool = false, Domain::switch();
         /// Projections whose row starts are computed at once (s_p), in a third stage, a multiple of `cached-projections`; 0
         /// for none.
         stage: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]);
-        /// Items to pixels: along `rows`, `squares` of 4 x 4 in Z-order (Figure 13), or a `block` of 16 x 16 (6.8).
+        /// Mapping of items to pixels: along `rows`, `squares` of 4 x 4 in Z-order (Figure 13), or a `block` of 16 x 16 (6.8).
         mapping: Mapping = Mapping::Squares, Domain::words::<Mapping>();
-        /// `convert` instructions, `float` additions of 2^23, or `float-index` for the address, too (6.6); the last two not
-        /// under `relaxed-math`.
+        /// `convert` instructions, `float` additions of 2^23, or `float-index` also for the address (6.6); the last two not with
+        /// `relaxed-math`.
         rounding: Rounding = Rounding::Convert, Domain::words::<Rounding>();
     }
 }
@@ -335,7 +335,7 @@ impl Declared for Oversample {
 
 impl Family for Oversample {
     fn meaning(&self) -> &'static str {
-        "as `alu`, with four samples a bin and the nearest of them (7.2)"
+        "as `alu`, with the nearest of four samples per bin (7.2)"
     }
 
     fn common(&self) -> &Common {

@@ -15,11 +15,11 @@ parameters! {
     /// Parameters of the kernel for processors.
     pub struct Vector {
         table common: Common = Common { constants: Constants::Global, ..Common::default() };
-        /// Side in pixels of what a work-item computes.
+        /// Side in pixels of the tile of a work-item.
         tile: u32 = 16, Domain::one_of(&[16, 32, 64]);
-        /// Pixels of a row whose sums are in registers together.
+        /// Pixels of a row whose sums are in registers at a time.
         columns: u32 = 4, Domain::one_of(&[4, 8]);
-        /// Projections that are added to these pixels at a time; so many rows' few bins should fit the nearest cache.
+        /// Projections that are added to these pixels at a time; their bins should fit the first-level cache.
         together: u32 = 8, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32, 64]);
     }
 }
@@ -35,7 +35,7 @@ impl Vector {
 
 impl Family for Vector {
     fn meaning(&self) -> &'static str {
-        "slices as the vector, tiles in a processor's cache (after 6.10)"
+        "vectors of slices, tiles that fit a processor's cache (after 6.10)"
     }
 
     fn notes(&self) -> &'static str {
