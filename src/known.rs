@@ -49,7 +49,7 @@ pub struct Failure {
     /// The kernel is correct with this compiler option.
     #[serde(default)]
     unless_option: Option<String>,
-    /// What goes wrong.
+    /// What fails.
     pub reason: String,
     /// Where it was observed.
     source: String,

@@ -5,18 +5,18 @@ use super::{Defines, Storage};
 use crate::error::Result;
 use crate::facts::{ChannelType, Channels, ImageFormat};
 
-/// How the bins of a compound sinogram lie in memory.
+/// Memory layout of the bins of a compound sinogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texel {
     /// A plain buffer with zero bins before and after every row.
     Buffer,
     /// An image, one channel a slice.
     Image(ImageFormat),
-    /// An image of float channels that each carry the bits of two halves; nearest only.
+    /// An image of float channels, each with the bits of two halves; nearest only.
     PackedHalves(ImageFormat),
     /// Rows of halves as matrix units read them (`halves.cl`), two for every value if `split`.
     Halves { split: bool, guard: u32 },
-    /// A plain buffer with so many guard bins that no tile reads past them.
+    /// A plain buffer with enough guard bins that no tile reads beyond them.
     GuardedBuffer { guard: u32 },
 }
 
@@ -51,12 +51,12 @@ impl Texel {
         }
     }
 
-    /// Image layouts that can carry `slices` slices, smallest texel first; forged ones before native halves of the
-    /// same size, because every device has float formats.
+    /// Image layouts for `slices` slices, smallest texel first; packed halves before native halves of the same size,
+    /// because every device has float formats.
     ///
-    /// A kernel that reads between bins needs the texture unit to interpolate, which it cannot do on forged values.
+    /// A kernel that reads between bins needs the texture unit to interpolate, which is not possible with packed halves.
     pub fn candidates(slices: u32, storage: Storage, between_bins: bool) -> Vec<Texel> {
-        let forged = match slices {
+        let packed = match slices {
             2 => Some(Channels::R),
             4 => Some(Channels::RG),
             _ => None,
@@ -68,7 +68,7 @@ impl Texel {
         let mut texels = Vec::new();
         if storage == Storage::Half
             && !between_bins
-            && let Some(channels) = forged
+            && let Some(channels) = packed
         {
             texels.push(Texel::PackedHalves(ImageFormat::new(channels, ChannelType::Float)));
         }
@@ -80,7 +80,7 @@ impl Texel {
         texels
     }
 
-    /// The file of `cl/` that reads it, if it is not the family's own that does.
+    /// The file of `cl/` that reads this layout, unless the family has its own.
     pub(super) fn reader(self) -> Option<ClFile> {
         match self {
             Texel::Buffer => Some(SAMPLE_BUFFER),
@@ -90,7 +90,7 @@ impl Texel {
         }
     }
 
-    /// What that file has to know.
+    /// The defines for that file.
     pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
         match self {
             Texel::Buffer | Texel::GuardedBuffer { .. } => defines.number("GUARD", self.guard() as u32),

@@ -182,7 +182,7 @@ impl Target {
     }
 
     /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
-    pub fn sweep(&self) {
+    pub fn remove_temporary_files(&self) {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(entry.path()); // the file is hidden, and the next run tries again

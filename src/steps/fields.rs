@@ -92,7 +92,7 @@ impl RowStep for Transmission {
 
     fn found(&self, repairs: &mut Repairs) {
         if let (Some(fields), Some(largest)) = (&self.fields, self.saturation) {
-            repairs.saturated_flats = fields.brighter(largest);
+            repairs.saturated_flats = fields.saturated(largest);
         }
     }
 }
@@ -127,7 +127,7 @@ const BAND: usize = 16;
 
 impl Fields {
     /// Number of pixels of the flat fields with at least this many counts.
-    fn brighter(&self, counts: f32) -> u64 {
+    fn saturated(&self, counts: f32) -> u64 {
         let all = self.flat.iter().chain(self.flat2.iter().flatten());
         all.filter(|&&value| value >= counts).count() as u64
     }

@@ -179,7 +179,7 @@ mod tests {
         Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 64, parameters }
     }
 
-    /// A speed that wants tiles of 64 and 4 projections together, and likes nothing else.
+    /// A speed that is highest with tiles of 64 and 4 projections together.
     fn speed(point: &Point) -> f64 {
         match &point.parameters {
             Parameters::Vector(p) => {

@@ -87,7 +87,7 @@ impl<'a> OutputLock<'a> {
         if !lock.works() {
             reporter.note("note: the file system of --output knows no locks: let no other run write there");
         } else if hold == LockMode::Exclusive {
-            target.sweep();
+            target.remove_temporary_files();
         }
         Ok(OutputLock { lock, target })
     }
@@ -117,7 +117,7 @@ impl Drop for OutputLock<'_> {
     fn drop(&mut self) {
         // the last one out knows that all others are gone, those that were killed, too
         if self.lock.is_last() {
-            self.target.sweep();
+            self.target.remove_temporary_files();
         }
     }
 }
