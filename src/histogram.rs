@@ -1,17 +1,17 @@
-//! How often values occur: exact counts in bins that depend on the values alone, not on the order in which they come.
+//! Histograms: exact counts in bins that depend only on the values, not on their order.
 //!
 //! Bins are `[k * 2^e, (k + 1) * 2^e)` with one exponent `e` for all. It follows from the smallest and the largest value:
 //! the smallest at which at most [`BINS`] bins reach from one to the other, but no bin is narrower than the step between
-//! neighbouring `f32` at the larger magnitude. When the range grows so does `e`, and neighbouring bins become one; so any
-//! parts of the data, added up in any order, lead to the same counts.
+//! neighbouring `f32` at the larger magnitude. When the range grows, so does `e`, and neighbouring bins are merged; so any
+//! parts of the data, added up in any order, give the same counts.
 
 use crate::numbers::floor;
 use serde::{Serialize, Serializer};
 
-/// Most bins. More than half of them are in use where the data have so many values.
+/// Largest number of bins. More than half of them are used if the data have that many different values.
 pub const BINS: usize = 4096;
 
-/// Shares of the values, in percent, that percentiles are reported for.
+/// Percentiles that are reported.
 const PERCENTILES: [f64; 11] = [0.1, 0.5, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.5, 99.9];
 
 /// Counts of values.
@@ -37,7 +37,7 @@ struct Extent {
 
 impl Extent {
     fn new(low: f32, high: f32) -> Extent {
-        // of two zeros the sign must not depend on which came first
+        // the sign of a zero must not depend on the order
         Extent { low: low + 0.0, high: high + 0.0 }
     }
 
@@ -75,7 +75,7 @@ impl Bins {
         let (to, from) = (self.extent.exponent(), other.extent.exponent());
         let (first, _) = self.extent.ends(to);
         let (start, _) = other.extent.ends(from);
-        // numbers of bins have fewer bits than that
+        // bin numbers have fewer bits than that
         let halvings = (to - from).min(31);
         for (number, count) in (start..).zip(&other.counts) {
             self.counts[((number >> halvings) - first) as usize] += count;
@@ -83,7 +83,7 @@ impl Bins {
     }
 }
 
-/// Sums side by side, for a processor's vectors.
+/// Independent sums, so that they vectorise.
 const LANES: usize = 8;
 
 /// Calls `each` with every value and its lane.
@@ -126,7 +126,7 @@ impl Histogram {
         let ((first, _), scale) = (bins.extent.ends(exponent), 2f64.powi(-exponent));
         let mean = sum.iter().sum::<f64>() / count as f64;
         let mut squares = [0f64; LANES];
-        // most values are in a few bins: one count would wait for the other
+        // most values are in a few bins: separate counts avoid dependent increments
         let mut counts = vec![[0u32; LANES]; bins.counts.len()];
         for row in rows {
             in_lanes(row, |lane, value| {
@@ -202,7 +202,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of these values and the others.
+    /// The moments of both sets of values together.
     pub fn with(self, other: Moments) -> Moments {
         if other.count == 0 {
             return self;
@@ -218,8 +218,8 @@ impl Moments {
     }
 }
 
-/// A histogram for people and scripts, with these names in JSON. Without a finite value numbers are `null` and there are
-/// no bins.
+/// A histogram as it is reported, with these names in JSON. Without finite values numbers are `null` and there are no
+/// bins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistogramReport {
     /// Finite values, the sum of all counts.
@@ -231,7 +231,7 @@ pub struct HistogramReport {
     pub mean: Option<f64>,
     /// Of the population.
     pub standard_deviation: Option<f64>,
-    /// In percent, and the value below which so many are; exact to a bin.
+    /// Percentage, and the value below which that share of the values lies; exact to a bin.
     #[serde(serialize_with = "by_name")]
     pub percentiles: Vec<(f64, f64)>,
     /// Lower edge of the first bin. Bin `i` holds values from `first_edge + i * bin_width` on, below that of the next.
@@ -246,7 +246,7 @@ fn by_name<S: Serializer>(percentiles: &[(f64, f64)], serializer: S) -> Result<S
 }
 
 impl HistogramReport {
-    /// The value that `share` percent of the values do not exceed: the bin by count, and the place in it by rank.
+    /// The value that `share` percent of the values do not exceed: the bin by count, and the position in it by rank.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let (first, width) = (self.first_edge?, self.bin_width?);
         let (low, high) = (f64::from(self.minimum?), f64::from(self.maximum?));

@@ -1,4 +1,4 @@
-//! How far a kernel's result may be from the `f64` reference, in one table, each value with its reason.
+//! Allowed errors of kernels relative to the `f64` reference, each with its reason.
 
 use crate::kernel::{Interpolation, KernelSpec, Storage, Texel};
 
@@ -11,8 +11,8 @@ pub struct Margin {
 
 /// The margin of a kernel.
 ///
-/// For nearest interpolation and for oversampling, positions within [`TIE`] of the middle between two values may go
-/// either way and are taken out of the comparison.
+/// For nearest interpolation and for oversampling, positions within [`TIE`] of the midpoint between two values may be
+/// rounded either way and are excluded from the comparison.
 pub fn margin(spec: &KernelSpec) -> Margin {
     let family = spec.parameters.family();
     let by_unit = spec.texel.format().is_some() && family.reads_between_bins(spec.interpolation);
@@ -37,12 +37,12 @@ pub fn margin(spec: &KernelSpec) -> Margin {
     }
 }
 
-/// Half width of the zone around a tie of nearest interpolation that rounding may decide, in distances between two
-/// values.
+/// Half width of the zone around a tie of nearest interpolation, where rounding may decide, as a share of the distance
+/// between two values.
 pub const TIE: f64 = 1e-4;
 
-/// The same for a kernel and a detector of `bins` bins: wider where positions are counted from bin 0 in `f32`, whose
-/// last bit grows with the detector; four additions may each lose half of it.
+/// The same for a kernel and a detector of `bins` bins: wider if positions are counted from bin 0 in `f32`, whose last bit
+/// grows with the detector; four additions may each lose half of it.
 pub fn tie(spec: &KernelSpec, bins: usize) -> f64 {
     match spec.parameters.family().counts_from_bin_0() {
         true => TIE.max(4.0 * bins as f64 * f64::from(f32::EPSILON) / 2.0),

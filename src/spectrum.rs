@@ -1,4 +1,4 @@
-//! Reconstruction filters as spectra, computed once in `f64`.
+//! Spectra of reconstruction filters, computed once in `f64`.
 //!
 //! The ramp is the transform of its band-limited real-space kernel (Kak and Slaney, section 3.3): `1/4` at 0,
 //! `-1/(pi k)^2` at odd `k`, 0 at other even `k`. It has no bias at frequency zero, as sampling `|f|` would.
@@ -101,8 +101,8 @@ const SHORTEST: usize = 64;
 /// The length that rows of `bins` are padded to before they are filtered: the first power of two from `2 * bins` on, at
 /// least 64.
 ///
-/// What a row is continued by, and so the mean of a slice, depends on it (docs/geometry.md): it belongs to the run, and
-/// no device or profile may choose another. A power of two is what every transform does well.
+/// The padding of a row, and so the mean of a slice, depends on it (docs/geometry.md); therefore it must not depend on
+/// device or profile. Every transform handles powers of two well.
 pub fn padded_length(bins: usize) -> usize {
     (2 * bins).next_power_of_two().max(SHORTEST)
 }

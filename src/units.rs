@@ -1,10 +1,10 @@
-//! Lengths with their units, and numbers of bytes for people.
+//! Lengths with units, and readable numbers of bytes.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Bytes for people.
+/// A number of bytes with a binary prefix.
 pub fn human(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
@@ -16,7 +16,7 @@ pub fn human(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// Units of length, and how many metres they are.
+/// Units of length in metres.
 const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
 
 /// A length: a number and the unit it is in.
@@ -27,7 +27,7 @@ pub struct Length {
     pub unit: String,
 }
 
-/// As flags take it.
+/// As in flags.
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.value)?;
@@ -45,7 +45,7 @@ impl Length {
     }
 }
 
-/// Reads a length above 0 with its unit.
+/// Reads a positive length with its unit.
 ///
 /// # Errors
 /// [`Error::Usage`] that names the flag.

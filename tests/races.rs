@@ -12,7 +12,7 @@ use fbp::facts::DeviceFacts;
 use fbp::facts::ImageFormat;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
-use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
+use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::margins::margin;
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
@@ -124,10 +124,10 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
     let count = (spec.slices as usize - 1).max(1);
     // one kernel filters rows in every second case, a transform on the host in the others
     let filter_rows = match number % 2 {
-        0 => RowFilter { length: padded(scan.bins), way: RowWay::Transform },
+        0 => RowFilter { length: padded(scan.bins), method: RowFilterMethod::Transform },
         _ => RowFilter {
             length: padded(scan.bins),
-            way: RowWay::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
+            method: RowFilterMethod::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
         },
     };
     let length = filter_rows.length;

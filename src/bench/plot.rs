@@ -1,11 +1,11 @@
 //! A chart of the result as SVG: one bar for each kernel.
 
-use super::{Row, three_digits};
+use super::{BenchRow, three_digits};
 use crate::kernel::Algorithm;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
-/// Where bars start, and the space for their numbers at the right.
+/// Where bars start, and the space for their numbers on the right.
 const LEFT: f64 = 210.0;
 const RIGHT: f64 = 80.0;
 const BAR: f64 = 16.0;
@@ -13,10 +13,10 @@ const STEP: f64 = 20.0;
 const HEAD: f64 = 72.0;
 const GROUP: f64 = 30.0;
 const FOOT: f64 = 44.0;
-/// How much further than the longest bar the axis goes, so that most bounds are on it.
+/// How far the axis extends beyond the longest bar, so that most bounds fit.
 const BEYOND: f64 = 0.25;
 
-/// Colours of the algorithms, distinct in print and by colour-blind readers (Okabe and Ito).
+/// Colours of the algorithms, distinct in print and for colour-blind readers (Okabe and Ito).
 const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#000000"];
 
 fn colour(algorithm: Algorithm) -> &'static str {
@@ -36,8 +36,8 @@ fn mark_step(most: f64) -> f64 {
 }
 
 /// Timed kernels by profile, interpolation and mode, with the name of each group.
-fn groups(rows: &[Row], several: bool) -> Vec<(String, Vec<&Row>)> {
-    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
+fn groups(rows: &[BenchRow], several: bool) -> Vec<(String, Vec<&BenchRow>)> {
+    let mut groups: Vec<(String, Vec<&BenchRow>)> = Vec::new();
     for row in rows.iter().filter(|r| r.gu_per_s.is_some()) {
         let mut name = format!("{}, {}", row.interpolation, row.mode);
         if several {
@@ -56,7 +56,7 @@ fn label(x: f64, y: f64, attributes: &str, text: &str) -> String {
 }
 
 /// Bars of GU/s for every kernel that was timed, by profile, interpolation and mode.
-pub fn plot(rows: &[Row]) -> String {
+pub fn plot(rows: &[BenchRow]) -> String {
     let several = rows.iter().any(|r| r.profile != rows[0].profile);
     let groups = groups(rows, several);
     let most = rows.iter().filter_map(|r| r.gu_per_s).fold(0.0, f64::max).max(1e-9) * (1.0 + BEYOND);
@@ -84,8 +84,8 @@ pub fn plot(rows: &[Row]) -> String {
     svg
 }
 
-/// Device, problem, and what frames mean.
-fn heading(rows: &[Row], several: bool) -> String {
+/// Device, problem, and meaning of the frames.
+fn heading(rows: &[BenchRow], several: bool) -> String {
     let Some(row) = rows.first() else { return String::new() };
     let title = match several {
         true => row.device.clone(),
@@ -119,7 +119,7 @@ fn axis(most: f64, scale: f64, bottom: f64) -> String {
 }
 
 /// The bar of one kernel, with the frame of its bound.
-fn bar(row: &Row, y: f64, scale: f64) -> String {
+fn bar(row: &BenchRow, y: f64, scale: f64) -> String {
     let rate = row.gu_per_s.unwrap_or(0.0);
     let slices = if row.slices == 1 { "slice" } else { "slices" };
     let name = format!("{}, {} {slices}", row.algorithm, row.slices);

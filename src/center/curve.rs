@@ -12,13 +12,13 @@ pub enum AxisVerdict {
     Ok,
     /// The lowest cost is at an end of the range: the minimum may lie beyond.
     Railed,
-    /// The cost does not go down anywhere by more than it goes up and down everywhere.
+    /// No minimum is deeper than the roughness of the cost.
     Flat,
     /// Another position is about as good.
     Ambiguous,
     /// One minimum, but parts of the data differ in where it is.
     Uncertain,
-    /// The projections are not those of the angles: a whole turn declared as half a turn, or the other way round.
+    /// The projections contradict the angles: a whole turn declared as half a turn, or the other way round.
     Angles,
 }
 
@@ -35,14 +35,14 @@ impl fmt::Display for AxisVerdict {
     }
 }
 
-/// Costs at evenly spread positions, in parts of the data that each have their own: rows, projections, bins, frequencies.
+/// Costs at evenly spaced positions, separately for parts of the data: rows, projections, bins, frequencies.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// First position in bins.
     first: f64,
     /// Distance of positions in bins.
     step: f64,
-    /// `[position][part]`: what differs, and the whole that it is a share of. None is negative.
+    /// `[position][part]`: difference, and the total that it is a share of. None is negative.
     shares: Vec<Vec<[f64; 2]>>,
 }
 
@@ -53,18 +53,18 @@ pub struct Minimum {
     pub at: f64,
     /// Standard deviation of the position in bins, estimated from parts of the data.
     pub uncertainty: f64,
-    /// How far the cost goes down from its median, as a share of that; from 0 to 1.
+    /// How far the cost drops below its median, as a share of the median; from 0 to 1.
     pub confidence: f64,
     pub verdict: AxisVerdict,
 }
 
-/// The minimum is this many times deeper than the cost is rough, or the curve is flat.
+/// The minimum must be this many times deeper than the roughness of the cost, or the curve is flat.
 const DEPTH: f64 = 6.0;
-/// A shallower minimum, as a share of the median, is flat, too: rounding makes one.
+/// A shallower minimum, as a share of the median, also counts as flat: rounding can cause one.
 const SHALLOWEST: f64 = 1e-3;
 /// A second minimum that has this share of the first one's depth competes with it,
 const RIVAL: f64 = 0.85;
-/// if it is at least so many bins away.
+/// if it is at least this many bins away.
 const APART: f64 = 2.0;
 /// Largest uncertainty in bins of a clear minimum.
 pub const CLEAR: f64 = 0.15;
@@ -79,7 +79,7 @@ impl Curve {
         Curve { first, step, shares }
     }
 
-    /// Costs with every part taken so many times.
+    /// Costs with each part counted the given number of times.
     fn costs(&self, times: Option<&[f64]>) -> Vec<f64> {
         let cost = |shares: &Vec<[f64; 2]>| {
             let mut sum = [0f64; 2];
@@ -87,7 +87,7 @@ impl Curve {
                 let times = times.map_or(1.0, |times| times[i]);
                 sum = [sum[0] + times * share[0], sum[1] + times * share[1]];
             }
-            // what holds nothing to compare differs as unrelated rows do
+            // without anything to compare the difference is that of unrelated rows
             if sum[1] > 0.0 { sum[0] / sum[1] } else { 1.0 }
         };
         self.shares.iter().map(cost).collect()
@@ -116,8 +116,8 @@ impl Curve {
         (self.vertex_of(&costs), costs[lowest(&costs)])
     }
 
-    /// How far the minimum goes from its place when parts are drawn at random, with repetition: root mean square in bins
-    /// (B. Efron, Bootstrap methods, Ann. Statist. 7, 1979). Of a single part nothing is known: infinite.
+    /// How far the minimum moves when parts are drawn at random with replacement: root mean square in bins (B. Efron,
+    /// Bootstrap methods, Ann. Statist. 7, 1979). Infinite for a single part.
     pub fn uncertainty(&self) -> f64 {
         let parts = self.shares.first().map_or(0, Vec::len);
         if parts < 2 {
@@ -162,8 +162,8 @@ impl Curve {
 }
 
 impl Minimum {
-    /// With an error of the position that parts of the data do not show, as standard deviation in bins. One that is
-    /// uncertain by more than [`CLEAR`] is not ok.
+    /// Adds an error of the position that parts of the data do not show, as standard deviation in bins. A minimum with
+    /// an uncertainty above [`CLEAR`] is not ok.
     pub fn with_error(mut self, deviation: f64) -> Minimum {
         self.uncertainty = self.uncertainty.hypot(deviation);
         if self.verdict == AxisVerdict::Ok && self.uncertainty > CLEAR {
@@ -177,7 +177,7 @@ fn lowest(costs: &[f64]) -> usize {
     (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0)
 }
 
-/// The middle one of some values; 0 of none.
+/// The median; 0 if there are no values.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     let middle = values.len() / 2;

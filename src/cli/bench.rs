@@ -11,7 +11,7 @@ pub struct BenchArgs {
     /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub profile: Vec<String>,
-    /// Only these families of kernels
+    /// Only these kernel families
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub algorithm: Vec<String>,
     /// Only these interpolations: linear, nearest
@@ -20,7 +20,7 @@ pub struct BenchArgs {
     /// Only these modes: precise, fast
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
     pub mode: Vec<String>,
-    /// Only kernels of so many slices: 1, 2, 4, 8, 16, 32 or 64
+    /// Only kernels with these numbers of slices per pass: 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub slices_per_pass: Vec<String>,
     /// Side of a slice in pixels
@@ -32,16 +32,16 @@ pub struct BenchArgs {
     /// Projections [default: size]
     #[arg(long, value_name = "N")]
     pub projections: Option<usize>,
-    /// Timed passes of each kernel, of which the median counts
+    /// Timed passes of each kernel; the median is reported
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub passes: usize,
-    /// JSON on stdout
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Draw the speeds as bars
+    /// Write a bar chart of the speeds
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -4,7 +4,7 @@ use clap::Args;
 
 #[derive(Args, Debug)]
 pub struct DevicesArgs {
-    /// JSON on stdout
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -10,13 +10,13 @@ pub struct DoctorArgs {
     /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
-    /// Only one small problem and one row length: for simulators
+    /// Check only one small problem and one row length, for simulators
     #[arg(long)]
     pub quick: bool,
-    /// JSON on stdout
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -6,7 +6,7 @@ use clap::Args;
 pub struct InfoArgs {
     /// File, directory or glob
     pub path: String,
-    /// JSON on stdout
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -8,7 +8,7 @@ pub struct KernelArgs {
     /// Name of a profile or a TOML file
     #[arg(long, default_value = "default")]
     pub profile: String,
-    /// Family of kernels, or auto
+    /// Kernel family, or auto
     #[arg(long)]
     pub algorithm: Option<String>,
     #[arg(long, default_value = "linear", value_parser = ["linear", "nearest"])]
@@ -27,7 +27,7 @@ pub struct KernelArgs {
     /// Side of the slice [default: bins]
     #[arg(long)]
     pub size: Option<usize>,
-    /// Write every program that the profile leads to into a directory, one file each; the first lines say how to build it
+    /// Write every program that the profile can use to a directory, one file each; the first lines tell how to build it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass"])]
     pub every: Option<PathBuf>,
 }

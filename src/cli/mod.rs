@@ -1,4 +1,4 @@
-//! The command line, as a declaration. Of the rest of the crate it knows the words that flags take.
+//! Declaration of the command line. From the rest of the crate it uses only the enums that flags take as values.
 
 mod bench;
 mod center;
@@ -45,12 +45,12 @@ use strum::VariantArray;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   done
-  1   compared unequal, or a kernel is wrong (bench, doctor)
+  1   comparison outside the tolerance, or incorrect kernel (bench, doctor)
   2   usage: unknown flag or key, bad value, bad profile
   3   input: missing, corrupt or inconsistent files
-  4   device or driver, or no kernel is right on it
+  4   device or driver, or no kernel computes correctly on it
   5   output: disk full, permission, not empty
-  75  interrupted after a clean stop: every slice that is there is whole; run again with --resume";
+  75  interrupted, stopped cleanly: every slice written is complete; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -65,7 +65,7 @@ pub enum Command {
     /// Reconstruct slices from sinograms or projections
     #[command(alias = "reco", after_help = EXIT_CODES)]
     Reconstruct(Box<ReconstructArgs>),
-    /// List OpenCL devices, what they can do, and the profile that each gets
+    /// List OpenCL devices, their capabilities, and the profile used for each
     Devices(DevicesArgs),
     /// List, print or check device profiles
     Profiles {
@@ -74,40 +74,41 @@ pub enum Command {
     },
     /// Print a generated back-projection kernel and its build options; needs no device
     Kernel(KernelArgs),
-    /// What each unit of a device allows a kernel, and which limits it; needs no device
+    /// Predict the throughput that each unit of a device allows a kernel, and the limiting unit; needs no device
     #[command(after_help = "\
-Without --profile: the kernel of the paper's section 6.5 on every device with known rates, which is its Table 16.
-With it: every kernel of the profiles, beside what was measured. GU/s is 10^9 pixel-projection updates a second.")]
+Without --profile: the kernel of section 6.5 of the paper on every device with known rates (Table 16).
+With --profile: every kernel of the profiles, next to the measured speed.
+1 GU/s is 10^9 pixel-projection updates per second.")]
     Model(ModelArgs),
-    /// Check this device and driver: image formats, transforms, and every kernel of a profile against known values
+    /// Check a device and its driver: image formats, transforms, and every kernel of a profile against a reference
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArgs),
     /// Check and time the back-projection kernels of a profile on a device
     #[command(after_help = EXIT_CODES)]
     Bench(BenchArgs),
-    /// Search the fastest right parameters of the kernels on a device, and write them as a profile
+    /// Find the fastest correct kernel parameters on a device, and write them as a profile
     #[command(after_help = EXIT_CODES)]
     Tune(TuneArgs),
-    /// Search the rotation axis, or write trial slices about several
+    /// Find the rotation axis, or write trial slices for several axes
     #[command(after_help = EXIT_CODES)]
     Center(Box<CenterArgs>),
-    /// Write what reconstruct would make of sinograms or projections before the filter; needs no device
+    /// Write sinograms or projections as reconstruct corrects them before filtering; needs no device
     #[command(after_help = EXIT_CODES)]
     Preprocess(Box<PreprocessArgs>),
     /// Write analytic sinograms or projections of a phantom
     Phantom(PhantomArgs),
     /// Compare slices with reference slices
     Compare(CompareArgs),
-    /// Say what a TIFF file or stack, or an HDF5 file, holds
+    /// Describe a TIFF file or stack, or an HDF5 file
     Info(InfoArgs),
     /// Print shell completions
     Completions {
-        /// The shell to complete for
+        /// Shell to write completions for
         shell: clap_complete::Shell,
     },
 }
 
-/// Takes the words of an enum, and lists them in the help.
+/// Accepts the names of an enum's variants, and lists them in the help.
 fn words<T>() -> impl TypedValueParser<Value = T>
 where
     T: VariantArray + Copy + Into<&'static str> + FromStr<Err: Error + Send + Sync> + Send + Sync,
@@ -115,7 +116,7 @@ where
     PossibleValuesParser::new(T::VARIANTS.iter().map(|&word| word.into())).try_map(|word| T::from_str(&word))
 }
 
-/// The filters, of which the first has other names, too.
+/// Accepts the names of filters; the ramp has aliases.
 fn filters() -> impl TypedValueParser<Value = Filter> {
     let name = |&filter: &Filter| PossibleValue::new(<&'static str>::from(filter));
     let mut names: Vec<PossibleValue> = Filter::VARIANTS.iter().map(name).collect();
@@ -123,7 +124,7 @@ fn filters() -> impl TypedValueParser<Value = Filter> {
     PossibleValuesParser::new(names).try_map(|word| Filter::from_str(&word))
 }
 
-/// Text in a run file: a string, or a number or list written without quotes.
+/// Text of a flag, or of a key in a run file: a string, or a number or list without quotes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Text(pub String);
@@ -156,7 +157,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// One text, or a list of them.
+/// Reads one text or a list of them.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -7,7 +7,7 @@ pub struct ModelArgs {
     /// Name of a profile, a TOML file, or all
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub profile: Vec<String>,
-    /// JSON on stdout
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct PhantomArgs {
-    /// Side of the slice, and number of bins unless --bins says otherwise
+    /// Side of a slice in pixels, and number of bins unless --bins is given
     #[arg(long)]
     pub size: usize,
     /// Number of projections
@@ -17,13 +17,13 @@ pub struct PhantomArgs {
     /// shepp-logan, asymmetric, discs or disc
     #[arg(long, default_value = "shepp-logan")]
     pub kind: String,
-    /// What to write: one file a slice or one a projection
+    /// What to write: one file per slice or one per projection
     #[arg(long = "as", default_value = "sinograms", value_parser = ["sinograms", "projections"])]
     pub layout: String,
     /// Directory for the files
     #[arg(long, short)]
     pub output: PathBuf,
-    /// Write the phantom's own slices as one TIFF file
+    /// Write the true slices as one TIFF file
     #[arg(long, value_name = "FILE.tif")]
     pub truth: Option<PathBuf>,
     /// Detector bins [default: size]
@@ -32,22 +32,23 @@ pub struct PhantomArgs {
     /// Rotation axis in bins [default: (bins - 1) / 2]
     #[arg(long, allow_hyphen_values = true)]
     pub center: Option<f64>,
-    /// Angle in degrees that the projections are spread over, end excluded
+    /// Angular range of the scan in degrees, end excluded
     #[arg(long, default_value_t = 180.0, allow_hyphen_values = true)]
     pub overall_angle: f64,
     /// Angle of the first projection in degrees
     #[arg(long, default_value_t = 0.0, allow_hyphen_values = true)]
     pub start_angle: f64,
-    /// One angle in degrees a line, --projections of them
+    /// File with one angle in degrees per line, as many as --projections
     #[arg(long, value_name = "FILE")]
     pub angles: Option<PathBuf>,
-    /// Factor on all values: the attenuation per pixel of the phantom's value 1
+    /// Factor on all values: attenuation per pixel where the phantom is 1
     #[arg(long, default_value_t = 1.0)]
     pub scale: f64,
     /// Standard deviation of Gaussian noise on the line integrals
     #[arg(long, default_value_t = 0.0)]
     pub noise: f64,
-    /// Write detector counts (16 bit, Poisson noise) of a beam of so many photons a pixel (at most 55000), for --as projections
+    /// Write detector counts (16 bit, Poisson noise) for a beam of this many photons per pixel (at most 55000), for --as
+    /// projections
     #[arg(long, value_name = "PHOTONS", requires = "flats")]
     pub photons: Option<f64>,
     /// Directory for flat fields, with --photons
@@ -56,10 +57,10 @@ pub struct PhantomArgs {
     /// Directory for dark fields, with --photons
     #[arg(long, value_name = "DIR", requires = "photons")]
     pub darks: Option<PathBuf>,
-    /// Seed of all noise
+    /// Seed of the noise generator
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     pub overwrite: bool,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 pub struct PreprocessArgs {
     #[command(flatten)]
     pub input: InputArgs,
-    /// Size of a pixel with its unit, such as 0.65um, for --phase
+    /// Pixel size with its unit, such as 0.65um, for --phase
     #[arg(long, value_name = "LENGTH")]
     pub pixel_size: Option<Text>,
     #[command(flatten)]
@@ -16,7 +16,7 @@ pub struct PreprocessArgs {
     /// such as out.tif; f32
     #[arg(long, short, value_name = "PATH")]
     pub output: String,
-    /// Write into an output that is not empty, replacing files of the same name
+    /// Write to an output that is not empty, replacing files of the same name
     #[arg(long)]
     pub overwrite: bool,
 }

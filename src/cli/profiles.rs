@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum ProfilesAction {
-    /// One line a profile
+    /// List all profiles
     List,
     /// Print a profile as TOML
     Show {
-        /// Name or file
+        /// Name of a profile, or a TOML file
         profile: String,
     },
     /// Check profile files

@@ -8,13 +8,13 @@ pub struct TuneArgs {
     /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    /// What to start from: name of a profile, a TOML file, or auto: what the device gets without tuning [default: auto]
+    /// Profile to start from: a name, a TOML file, or auto (the profile used without tuning) [default: auto]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
-    /// Write the tuned profile there [default: the cache directory, where this device finds it by itself]
+    /// File for the tuned profile [default: in the cache directory, where it is found for this device]
     #[arg(long, short, value_name = "FILE.toml")]
     pub output: Option<PathBuf>,
-    /// Only these families of kernels
+    /// Only these kernel families
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub algorithm: Vec<String>,
     /// Only these interpolations: linear, nearest
@@ -23,11 +23,11 @@ pub struct TuneArgs {
     /// Only these modes: precise, fast
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
     pub mode: Vec<String>,
-    /// Only kernels of so many slices: 1, 2, 4, 8, 16, 32 or 64
+    /// Only kernels with these numbers of slices per pass: 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub slices_per_pass: Vec<String>,
-    /// Side of a slice in pixels [default: 2048, 512 on processors; a quarter and a half of that with --quick; less where
-    /// the device is too small]
+    /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less where device memory
+    /// is too small]
     #[arg(long, value_name = "N")]
     pub size: Option<usize>,
     /// Detector bins [default: size]
@@ -36,22 +36,22 @@ pub struct TuneArgs {
     /// Projections [default: size]
     #[arg(long, value_name = "N")]
     pub projections: Option<usize>,
-    /// Timed passes of each kernel, of which the median counts [default: 5, with --quick 3]
+    /// Timed passes of each kernel; the median counts [default: 5, with --quick 3]
     #[arg(long, value_name = "N")]
     pub passes: Option<usize>,
-    /// One round of steps to the next values, on a small problem: less than two minutes
+    /// Search only one round of neighbouring values, on a small problem: less than two minutes
     #[arg(long)]
     pub quick: bool,
-    /// Time for all measurements, such as 90s or 10m [default: 20m, with --quick 80s]
+    /// Total time for measurements, such as 90s or 10m [default: 20m, with --quick 80s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// Go on where the last run stopped: what it measured is not measured again
+    /// Continue where the last run stopped, without repeating its measurements
     #[arg(long)]
     pub resume: bool,
-    /// All measurements as JSON on stdout
+    /// Print all measurements as JSON
     #[arg(long)]
     pub json: bool,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(long, short)]
     pub quiet: bool,
 }

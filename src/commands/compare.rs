@@ -1,4 +1,4 @@
-//! `fbp compare`: how far slices are from reference slices.
+//! `fbp compare`: differences between slices and reference slices.
 
 use crate::cli::CompareArgs;
 use crate::compare::{Accumulator, Comparison, Mask, Range};
@@ -12,7 +12,7 @@ pub fn compare_stacks(a: &str, b: &str, mask: Option<f64>) -> Result<Comparison>
     if shape(&a) != shape(&b) {
         let say = |s: &Stack| format!("{} page(s) of {}x{}", s.len(), s.width(), s.height());
         return Err(Error::Input(format!(
-            "A has {}, B {}; only stacks of one shape can be compared",
+            "A has {}, B {}; only stacks of the same shape can be compared",
             say(&a),
             say(&b)
         )));
@@ -34,7 +34,7 @@ pub fn compare_stacks(a: &str, b: &str, mask: Option<f64>) -> Result<Comparison>
     Ok(accumulator.finish())
 }
 
-/// `fbp compare`: the text for stdout, and whether the tolerance is kept.
+/// `fbp compare`: the text for stdout, and an error if the tolerance is exceeded.
 pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     for (value, flag) in [(args.mask, "--mask"), (args.tolerance, "--tolerance")] {
         if let Some(value) = value
@@ -66,7 +66,7 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     };
     let verdict = match args.tolerance {
         Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => {
-            Err(Error::Unequal(format!("NRMSE {:.6e} is past the tolerance {tolerance:e}", c.nrmse)))
+            Err(Error::CheckFailed(format!("NRMSE {:.6e} exceeds the tolerance {tolerance:e}", c.nrmse)))
         }
         _ => Ok(()),
     };

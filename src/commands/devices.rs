@@ -1,4 +1,4 @@
-//! `fbp devices`: what there is, what it can do, and the profile that each device gets.
+//! `fbp devices`: OpenCL devices, their capabilities, and the profile used for each.
 
 use crate::cli::DevicesArgs;
 use crate::device;

@@ -1,4 +1,4 @@
-//! `fbp info`: what a stack or an HDF5 file holds.
+//! `fbp info`: the contents of a stack or an HDF5 file.
 
 use crate::cli::InfoArgs;
 use crate::error::Result;
@@ -47,7 +47,7 @@ fn named(name: &str, value: &str) -> String {
     format!("{name:<16}{value}")
 }
 
-/// `fbp info`: what a stack holds, or the scan and the datasets of an HDF5 file.
+/// `fbp info`: the contents of a stack, or the scan and the datasets of an HDF5 file.
 pub fn info(args: &InfoArgs) -> Result<String> {
     if hdf5::is_hdf5(Path::new(&args.path)) {
         let contents = hdf5::contents(Path::new(&args.path))?;

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
 use crate::kernel::{
-    KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Texel,
-    generate_filter, generate_probe,
+    KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
+    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe,
 };
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// `fbp kernel`: options and source of one kernel, or every kernel of a profile as files.
 pub fn kernel(args: &KernelArgs) -> Result<String> {
-    // a built-in profile needs no look at the user's directories
+    // a built-in profile needs no access to the user's directories
     let profile =
         ProfileStore::built_in()?.named(&args.profile).or_else(|_| ProfileStore::load()?.named(&args.profile))?;
     if let Some(directory) = &args.every {
@@ -35,7 +35,7 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
     Ok(kernel_text(&profile, &source, args))
 }
 
-/// Text of a program, with a head that says how to build and launch it.
+/// Text of a program, with a header that tells how to build and launch it.
 fn kernel_text(profile: &Profile, source: &KernelSource, args: &KernelArgs) -> String {
     let side = args.size.unwrap_or(args.bins);
     let blocks = |edge: usize| side.div_ceil(edge);
@@ -55,14 +55,14 @@ fn kernel_text(profile: &Profile, source: &KernelSource, args: &KernelArgs) -> S
     )
 }
 
-/// Every program that the profile can lead to, for every layout of the sinogram that it may read.
-/// Bins whose padded rows take each of the last steps of the fused filter: 2, 4, 8 and 16, and one in parts.
+/// Numbers of bins whose padded rows cover each last step of the fused filter: 2, 4, 8 and 16, and one in parts.
 const LAST_STEPS: [usize; 5] = [256, 512, 1024, 2048, 4096];
 
+/// Writes every program that the profile can use, for every layout of the sinogram that it may read.
 fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Result<String> {
     std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--every: {e}")))?;
     let problem = Problem { projections: args.projections, same_axis: true };
-    // devices without what the profile's architecture has beyond the standard, and with the standard's shuffles
+    // devices without the architecture's extensions, and with the standard sub-group shuffles
     let device = |extensions: &[&str]| DeviceFacts {
         constant_buffer: SMALLEST_CONSTANT_BUFFER,
         extensions: extensions.iter().map(|&e| e.to_owned()).collect(),
@@ -82,14 +82,14 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
                 }
             }
             let spec = KernelSpec::new(&offer, profile, texel, problem, None);
-            let transform = RowFilter { length: padded_length(args.bins), way: RowWay::Transform };
+            let transform = RowFilter { length: padded_length(args.bins), method: RowFilterMethod::Transform };
             programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge, transform)?);
-            // the layout does not matter to how rows are continued and filtered, so once is enough
+            // padding and filtering do not depend on the layout, so one is enough
             programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero, transform)?);
             programs.insert("filter-mirror".into(), generate_filter(&spec, Padding::Mirror, transform)?);
             for bins in LAST_STEPS {
                 let rows = RowFilter::new(&spec, &profile.fft, bins, None);
-                if let RowWay::Fused { .. } = rows.way {
+                if let RowFilterMethod::Fused { .. } = rows.method {
                     programs.insert(format!("fused-{}", rows.length), generate_filter(&spec, Padding::Edge, rows)?);
                 }
             }

@@ -1,4 +1,4 @@
-//! `fbp phantom`: analytic sinograms or projections, their slices, and counts of a noisy detector.
+//! `fbp phantom`: analytic sinograms or projections, the true slices, and counts of a noisy detector.
 
 use super::refuse_filled;
 use crate::cli::PhantomArgs;
@@ -7,8 +7,7 @@ use crate::files::read_text;
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::phantom::{Detector, Kind, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
-use crate::sink::SOFTWARE;
-use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target, write_image};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::path::Path;
@@ -19,10 +18,10 @@ const MOST_PHOTONS: f64 = 55000.0;
 /// Frames of flat fields, and of dark fields.
 const FIELDS: usize = 10;
 
-/// `fbp phantom`: writes the files, says what was written.
+/// `fbp phantom`: writes the files and returns a line about them.
 pub fn phantom(args: &PhantomArgs) -> Result<String> {
     let scan = SimulatedScan::new(args)?;
-    // all that would be refused is refused before anything is written
+    // everything is checked before anything is written
     refuse_existing(args)?;
     if let (Some(photons), Some(flats), Some(darks)) = (args.photons, &args.flats, &args.darks) {
         scan.write_counts(photons, flats, darks)?;
@@ -81,8 +80,8 @@ impl<'a> SimulatedScan<'a> {
     /// The scan that the flags describe.
     ///
     /// # Errors
-    /// [`Error::Usage`] for flags that make no sense, [`Error::Input`] for angles that cannot be read or are not one for
-    /// each projection.
+    /// [`Error::Usage`] for invalid flags, [`Error::Input`] for angles that cannot be read or do not match the number of
+    /// projections.
     fn new(args: &'a PhantomArgs) -> Result<SimulatedScan<'a>> {
         let size = positive(args.size, "--size")?;
         let projections = positive(args.projections, "--projections")?;
@@ -92,7 +91,7 @@ impl<'a> SimulatedScan<'a> {
         let kind = args.kind.parse()?;
         let axis = args.center.unwrap_or(default_axis(bins));
         let angles = angles(args, projections)?;
-        // counts need an attenuation that a beam can pass: twice the mean free path along the densest ray
+        // for counts the attenuation must let photons through: two mean free paths along the densest ray
         let scale = match args.photons {
             Some(_) => args.scale * 2.0 / Phantom::new(kind, size).densest_ray(),
             None => args.scale,
@@ -167,7 +166,7 @@ impl<'a> SimulatedScan<'a> {
         }
         let indices: Vec<usize> = (0..self.phantoms.len()).collect();
         let target = Target::single(path);
-        let present = Present::new(self.args.overwrite, None);
+        let present = AllowedContents::new(self.args.overwrite, None);
         let mut writer = SliceWriter::create(target, size, size, LINES, &indices, present, SOFTWARE)?;
         for (slice, phantom) in self.phantoms.iter().enumerate() {
             writer.write(slice, &phantom.rasterise(4))?;
@@ -240,7 +239,7 @@ impl PageFiles<'_> {
         refuse_filled(self.directory, self.overwrite)?;
         let target = Target::files(self.directory, &format!("{}_", self.prefix));
         let indices: Vec<usize> = (0..count).collect();
-        let present = Present::new(self.overwrite, None);
+        let present = AllowedContents::new(self.overwrite, None);
         let mut writer =
             SliceWriter::create(target, self.width, self.height, self.encoding, &indices, present, SOFTWARE)?;
         for index in indices {

@@ -6,8 +6,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, steps};
-use crate::sink::SOFTWARE;
-use crate::sink::{Dtype, Encoding, Present, SliceWriter, Target};
+use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
@@ -35,7 +34,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
     let scope = Scope { sinograms, median, used: &used, whole: true };
     let preparation = Preparation::open(&steps, &stacks, scope)?;
-    // a page is no slice
+    // pages are not slices
     let prefix = if sinograms { "sinogram_" } else { "projection_" };
     let target = match target.fills_directory() {
         true => {
@@ -46,7 +45,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
-    let present = Present::new(args.overwrite, None);
+    let present = AllowedContents::new(args.overwrite, None);
     let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;

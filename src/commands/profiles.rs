@@ -23,7 +23,7 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
                 let name = file.display().to_string();
                 let content = read_text(file).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
                 let profile = Profile::parse(&content, &name)?;
-                text += &format!("{name}: profile {}, {} kernels, right\n", profile.name, profile.offers().len());
+                text += &format!("{name}: profile {}, {} kernels, valid\n", profile.name, profile.offers().len());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Image formats that really work: drivers list formats that they then refuse, or that hand back garbage.
+//! Image formats that really work: drivers list formats that they then reject, or that return wrong values.
 
 use super::{Session, cl_error};
 use crate::error::Result;
@@ -67,7 +67,7 @@ pub(super) fn creatable(device: &Device) -> Vec<ImageFormat> {
     listed(&context).into_iter().filter(|&format| create(&context, format, [8, 4]).is_ok()).collect()
 }
 
-/// Whether values written into an image of this format come back right through both samplers, inside and at the border.
+/// Whether values written to an image of this format are read correctly by both samplers, inside and at the border.
 ///
 /// # Errors
 /// Device errors other than a wrong value: those are the answer `false`.
@@ -116,7 +116,7 @@ pub(super) fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
     }
     .map_err(|e| cl_error(&format!("writing while trying the image format {format}"), session.device_name(), e))?;
     let launch = session.launch(&kernel, "probe_image").handle(&image)?.handle(&positions)?.handle(&values)?;
-    // SAFETY: a work-item for each position reads it, and writes the two values that there is room for.
+    // SAFETY: a work-item for each position reads it, and writes its two values, which fit the buffer.
     unsafe { launch.run(&[at.len()], None) }?;
     let mut got = vec![[0f32; 4]; 2 * at.len()];
     session.read(&values, &mut got, "probe values")?;

@@ -16,7 +16,7 @@ const COUNTERS: usize = 1024;
 /// A back-projection kernel with its per-projection tables on the device.
 pub struct BackProjector {
     kernel: Kernel,
-    /// What the kernel takes of the device.
+    /// Resources that the kernel uses.
     pub resources: Resources,
     columns: Buffer<Offset>,
     rows: Buffer<Offset>,
@@ -39,7 +39,7 @@ pub struct BackProjector {
 }
 
 impl BackProjector {
-    /// Builds the kernel for some projections of a scan, whose compound sinogram then holds these alone.
+    /// Builds the kernel for some projections of a scan; the compound sinogram then holds only these.
     pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let source = spec.generate()?;
         let program = session.build(&source)?;

@@ -1,6 +1,6 @@
 //! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
 
-use crate::cache::{Remembered, Verdicts};
+use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::self_test;
 use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result, first_error};
@@ -140,7 +140,7 @@ fn check(
     reporter: &Reporter,
 ) -> Result<Result<SelfTest, String>> {
     let margin = margin(&plan.spec).relative_rms;
-    if let Some(error) = cache.as_ref().and_then(|cache| cache.right(&source.key, margin)) {
+    if let Some(error) = cache.as_ref().and_then(|cache| cache.correct_error(&source.key, margin)) {
         return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
     }
     let start = Instant::now();
@@ -162,7 +162,7 @@ fn check(
         }
     };
     if let Some(cache) = cache {
-        let remembered = Remembered { name: source.name.clone(), verdict: verdict.into(), error, margin };
+        let remembered = StoredVerdict { name: source.name.clone(), verdict: verdict.into(), error, margin };
         if let Err(error) = cache.store([(source.key.clone(), remembered)]) {
             reporter.note(&cache.unwritable(&error));
         }

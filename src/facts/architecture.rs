@@ -1,4 +1,4 @@
-//! Which architecture a device is, from what its driver says. The words are those that profiles match.
+//! The architecture of a device, from the properties that its driver reports. Profiles match these names.
 
 /// NVIDIA compute capability (major, minor range) to architecture.
 const COMPUTE_CAPABILITIES: &[(u32, u32, u32, &str)] = &[
@@ -17,7 +17,7 @@ const COMPUTE_CAPABILITIES: &[(u32, u32, u32, &str)] = &[
     (12, 0, 9, "blackwell"),
 ];
 
-/// AMD device names (drivers give the chip's code name or its gfx number) to architecture; the longest prefix wins.
+/// AMD device names (drivers report the chip's code name or gfx number) to architecture; the longest prefix wins.
 const AMD_CHIPS: &[(&str, &str)] = &[
     ("cypress", "vliw5"),
     ("juniper", "vliw5"),
@@ -70,7 +70,7 @@ pub fn of_amd_name(name: &str) -> Option<&'static str> {
         .map(|entry| entry.1)
 }
 
-/// Every word that a profile may match as architecture.
+/// Every architecture name that a profile may match.
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> =
         COMPUTE_CAPABILITIES.iter().map(|entry| entry.3).chain(AMD_CHIPS.iter().map(|entry| entry.1)).collect();

@@ -1,4 +1,4 @@
-//! What a device is and can do, as plain data.
+//! Properties of a device, as plain data.
 
 pub mod architecture;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::Display;
 
-/// What kind of device the driver says it is.
+/// Device type as the driver reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -54,7 +54,7 @@ pub struct ImageFormat {
 }
 
 impl ImageFormat {
-    /// The formats that a sinogram can travel in.
+    /// The formats that a sinogram can be stored in.
     pub const ALL: [ImageFormat; 6] = [
         ImageFormat::new(Channels::R, ChannelType::Half),
         ImageFormat::new(Channels::RG, ChannelType::Half),
@@ -85,18 +85,18 @@ impl fmt::Display for ImageFormat {
     }
 }
 
-/// Facts about an OpenCL device: read once, then passed around as data. Sizes are bytes unless a name says otherwise.
+/// Properties of an OpenCL device, read once and then passed on as data. Sizes are in bytes unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceFacts {
-    /// Position of the platform and of the device in it, as `--device 0:1` names them.
+    /// Index of the platform and of the device in it, as in `--device 0:1`.
     pub platform_index: usize,
     pub device_index: usize,
     pub platform: String,
     pub name: String,
     pub vendor: String,
-    /// Short vendor word for profiles: `nvidia`, `amd`, `intel`, or the vendor's own first word in lower case.
+    /// Vendor name for profiles: `nvidia`, `amd`, `intel`, or the first word of the vendor's name in lower case.
     pub vendor_word: String,
-    /// Architecture word for profiles (see [`architecture`]), `unknown` if it is not known.
+    /// Architecture name for profiles (see [`architecture`]), or `unknown`.
     pub architecture: String,
     pub kind: DeviceKind,
     pub driver: String,
@@ -110,11 +110,11 @@ pub struct DeviceFacts {
     pub constant_buffer: u64,
     pub global_memory: u64,
     pub max_allocation: u64,
-    /// The driver's word on images; only [`DeviceFacts::image_formats`] is trusted.
+    /// Whether the driver reports image support; only [`DeviceFacts::image_formats`] is trusted.
     pub images: bool,
     /// Largest two-dimensional image, in texels.
     pub image_max: [usize; 2],
-    /// Formats that the driver lists and of which an image could really be created.
+    /// Formats that the driver lists and for which an image could be created.
     pub image_formats: Vec<ImageFormat>,
     pub extensions: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! Rows in, compound sinogram out: the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
+//! Filters rows into a compound sinogram: by the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
 use super::{HostFilter, RowTransform};
 use crate::device::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft;
-use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowWay, Storage, TILE, generate_filter};
+use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, generate_filter};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};
@@ -12,7 +12,7 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// What a stage is made from.
+/// Everything that a stage is made from.
 #[derive(Clone, Copy)]
 pub struct FilterSetup<'a> {
     pub spec: &'a KernelSpec,
@@ -27,13 +27,13 @@ pub struct FilterSetup<'a> {
     pub weights: &'a [f32],
 }
 
-/// A filter of rows, and what stores them as a kernel reads them.
+/// Filters rows and stores them in the layout that a kernel reads.
 pub struct RowStage {
-    way: Way,
-    shape: Shape,
+    backend: FilterBackend,
+    shape: BatchShape,
     /// Largest values per slice, as bits; all 0 unless the sinogram is stored as half.
     peak_bits: Buffer<u32>,
-    /// Things a person should know.
+    /// Note for the user.
     pub note: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Filtered {
 }
 
 #[derive(Clone, Copy)]
-struct Shape {
+struct BatchShape {
     bins: usize,
     projections: usize,
     slices: usize,
@@ -57,13 +57,13 @@ struct Shape {
     sinogram_bytes: usize,
 }
 
-impl Shape {
+impl BatchShape {
     /// Complex values of the padded rows of all slices.
     fn padded(&self) -> usize {
         self.slices * self.pairs() * self.stride()
     }
 
-    /// Makes sure that the rows of `valid` slices are there, from value `first` on, and a place for each in a pass.
+    /// Checks that `rows` holds the rows of `valid` slices from value `first` on, and that a pass has that many slices.
     fn expect_rows(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<()> {
         if valid > self.slices {
             return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
@@ -82,17 +82,17 @@ impl Shape {
     }
 }
 
-enum Way {
-    Device(Box<Kernels>),
+enum FilterBackend {
+    Device(Box<RowKernels>),
     Host(HostFilter),
 }
 
 /// The kernels of `filter.cl`, and the buffers between them.
-struct Kernels {
+struct RowKernels {
     pad: Kernel,
     peaks: Kernel,
     interleave: Kernel,
-    filter: Filter,
+    filter: FilterKernels,
     spectrum: Buffer<f32>,
     /// Of every part of the scan.
     weights: Vec<Buffer<f32>>,
@@ -100,7 +100,7 @@ struct Kernels {
     spectra: Buffer<[f32; 2]>,
 }
 
-enum Filter {
+enum FilterKernels {
     /// The transform is missing until it is needed.
     Transform {
         multiply: Kernel,
@@ -108,7 +108,7 @@ enum Filter {
     },
     Fused {
         kernel: Kernel,
-        turns: Buffer<[f32; 2]>,
+        twiddles: Buffer<[f32; 2]>,
     },
 }
 
@@ -120,15 +120,15 @@ impl RowStage {
         let guard = spec.texel.guard();
         let storage = spec.parameters.storage();
         let sinogram_bytes = sinogram_bytes(spec.texel, bins, projections, spec.element_bytes());
-        let mut shape = Shape { bins, projections, slices, guard, storage, rows, sinogram_bytes };
+        let mut shape = BatchShape { bins, projections, slices, guard, storage, rows, sinogram_bytes };
         let mut peak_bits = session.buffer(slices, CL_MEM_READ_WRITE, "peaks")?;
         session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
         let mut note = None;
-        let way = match rows.way {
-            RowWay::Host => Way::Host(host_filter(&setup)),
-            RowWay::Transform => Way::Device(Box::new(Kernels::new(session, &setup, shape)?)),
-            RowWay::Fused { .. } => {
-                let tried = Kernels::new(session, &setup, shape).and_then(|kernels| {
+        let backend = match rows.method {
+            RowFilterMethod::Host => FilterBackend::Host(host_filter(&setup)),
+            RowFilterMethod::Transform => FilterBackend::Device(Box::new(RowKernels::new(session, &setup, shape)?)),
+            RowFilterMethod::Fused { .. } => {
+                let tried = RowKernels::new(session, &setup, shape).and_then(|kernels| {
                     kernels.try_fused(session, &setup)?;
                     Ok(kernels)
                 });
@@ -136,20 +136,20 @@ impl RowStage {
                     Ok(kernels) => kernels,
                     Err(error) => {
                         note = Some(format!("{error}; rows are filtered by clFFT instead, which is slower"));
-                        shape.rows.way = RowWay::Transform;
-                        Kernels::new(session, &FilterSetup { rows: shape.rows, ..setup }, shape)?
+                        shape.rows.method = RowFilterMethod::Transform;
+                        RowKernels::new(session, &FilterSetup { rows: shape.rows, ..setup }, shape)?
                     }
                 };
-                Way::Device(Box::new(kernels))
+                FilterBackend::Device(Box::new(kernels))
             }
         };
-        Ok(RowStage { way, shape, peak_bits, note })
+        Ok(RowStage { backend, shape, peak_bits, note })
     }
 
-    /// Makes sure that there is a transform, if one is needed: `given`, or the best that works here.
+    /// Creates a transform if one is needed: `given`, or the best that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
-        if let Way::Device(kernels) = &mut self.way
-            && let Kernels { filter: Filter::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
+        if let FilterBackend::Device(kernels) = &mut self.backend
+            && let RowKernels { filter: FilterKernels::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
             && transform.is_none()
         {
             let shape = self.shape;
@@ -180,12 +180,12 @@ impl RowStage {
         self.ready(session, None)?;
         let part = projections.start / self.shape.projections;
         let least = self.shape.sinogram_bytes / self.shape.projections * projections.len();
-        let shape = Shape { projections: projections.len(), sinogram_bytes: least, ..self.shape };
-        match &mut self.way {
-            Way::Host(filter) => {
+        let shape = BatchShape { projections: projections.len(), sinogram_bytes: least, ..self.shape };
+        match &mut self.backend {
+            FilterBackend::Host(filter) => {
                 on_host(session, shape, rows, first, valid, sinogram, |rows, out| filter.run(projections, rows, out))
             }
-            Way::Device(kernels) => {
+            FilterBackend::Device(kernels) => {
                 let mut events = kernels.filter(session, shape, rows, first, valid)?;
                 events.extend(kernels.store(session, shape, part, &mut self.peak_bits, sinogram)?);
                 Ok(Filtered { events, host: Duration::ZERO })
@@ -196,12 +196,12 @@ impl RowStage {
     /// Stores rows as they are, unfiltered: the compound sinogram then holds known values.
     pub fn store_rows(&mut self, session: &Session, rows: &Buffer<f32>, sinogram: &mut SinogramStore) -> Result<()> {
         let shape = self.shape;
-        match &mut self.way {
-            Way::Host(filter) => {
+        match &mut self.backend {
+            FilterBackend::Host(filter) => {
                 let all = 0..shape.projections;
                 on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(all, rows, out))?;
             }
-            Way::Device(kernels) => {
+            FilterBackend::Device(kernels) => {
                 kernels.pad(session, shape, rows, 0, shape.slices)?;
                 kernels.store(session, shape, 0, &mut self.peak_bits, sinogram)?;
             }
@@ -209,7 +209,7 @@ impl RowStage {
         Ok(())
     }
 
-    /// What half storage scaled every slice by.
+    /// The factors by which half storage scaled every slice.
     pub fn peaks(&self) -> &Buffer<u32> {
         &self.peak_bits
     }
@@ -226,10 +226,10 @@ fn host_filter(setup: &FilterSetup) -> HostFilter {
     )
 }
 
-/// Hands rows and sinogram to the host's filter; without copies where the device is the host.
+/// Maps rows and sinogram for the host's filter; without copies if the device is the host.
 fn on_host(
     session: &Session,
-    shape: Shape,
+    shape: BatchShape,
     rows: &Buffer<f32>,
     first: usize,
     valid: usize,
@@ -248,27 +248,27 @@ fn on_host(
     Ok(Filtered { events: Vec::new(), host: start.elapsed() })
 }
 
-impl Kernels {
-    fn new(session: &Session, setup: &FilterSetup, shape: Shape) -> Result<Self> {
+impl RowKernels {
+    fn new(session: &Session, setup: &FilterSetup, shape: BatchShape) -> Result<Self> {
         let program = session.build(&generate_filter(setup.spec, setup.padding, shape.rows)?)?;
         let length = shape.rows.length;
-        let filter = match shape.rows.way {
-            RowWay::Fused { .. } => {
-                let turn = |k: usize| {
+        let filter = match shape.rows.method {
+            RowFilterMethod::Fused { .. } => {
+                let twiddle = |k: usize| {
                     let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
                     [cos as f32, sin as f32]
                 };
-                let turns: Vec<[f32; 2]> = (0..length).map(turn).collect();
-                Filter::Fused {
+                let twiddles: Vec<[f32; 2]> = (0..length).map(twiddle).collect();
+                FilterKernels::Fused {
                     kernel: session.kernel(&program, "filter_rows")?,
-                    turns: session.constant_buffer(&turns, "the transform's factors")?,
+                    twiddles: session.constant_buffer(&twiddles, "the transform's factors")?,
                 }
             }
-            RowWay::Transform | RowWay::Host => {
-                Filter::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
+            RowFilterMethod::Transform | RowFilterMethod::Host => {
+                FilterKernels::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
             }
         };
-        Ok(Kernels {
+        Ok(RowKernels {
             pad: session.kernel(&program, "pad_rows")?,
             peaks: session.kernel(&program, "measure_peaks")?,
             interleave: session.kernel(&program, "interleave")?,
@@ -296,7 +296,7 @@ impl Kernels {
         let buffer = session.constant_buffer(&rows, "noise")?;
         let out = session.buffer::<[f32; 2]>(bins, CL_MEM_WRITE_ONLY, "filtered noise")?;
         let storage = spec.parameters.storage();
-        let shape = Shape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
+        let shape = BatchShape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
         self.fused(session, shape, &buffer, 0, 1, &out)?;
         let mut got = vec![[0f32; 2]; bins];
         session.read(&out, &mut got, "filtered noise")?;
@@ -311,8 +311,8 @@ impl Kernels {
         Err(Error::Device(format!("{name}: the fused filter gives wrong values for rows of {}", setup.rows.length)))
     }
 
-    /// Two real rows into each complex one, as long as they lie in memory.
-    fn pad(&self, session: &Session, s: Shape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
+    /// Combines two real rows into each complex one, padded to the stride in memory.
+    fn pad(&self, session: &Session, s: BatchShape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
         s.expect_rows(session, rows, first, valid)?;
         session.expect_room(&self.spectra, s.padded(), "padded rows")?;
         let launch = session
@@ -331,13 +331,15 @@ impl Kernels {
     fn fused(
         &self,
         session: &Session,
-        s: Shape,
+        s: BatchShape,
         rows: &Buffer<f32>,
         first: usize,
         valid: usize,
         out: &Buffer<[f32; 2]>,
     ) -> Result<Event> {
-        let (Filter::Fused { kernel, turns }, RowWay::Fused { rows: side, .. }) = (&self.filter, s.rows.way) else {
+        let (FilterKernels::Fused { kernel, twiddles }, RowFilterMethod::Fused { rows: side, .. }) =
+            (&self.filter, s.rows.method)
+        else {
             return Err(Error::Device("there is no fused filter".into()));
         };
         s.expect_rows(session, rows, first, valid)?;
@@ -348,7 +350,7 @@ impl Kernels {
             .handle(rows)?
             .handle(out)?
             .handle(&self.spectrum)?
-            .handle(turns)?
+            .handle(twiddles)?
             .value(first as u64)?
             .value(s.bins as i32)?
             .value(s.projections as i32)?
@@ -361,16 +363,16 @@ impl Kernels {
     fn filter(
         &mut self,
         session: &Session,
-        s: Shape,
+        s: BatchShape,
         rows: &Buffer<f32>,
         first: usize,
         valid: usize,
     ) -> Result<Vec<Event>> {
-        if let Filter::Fused { .. } = self.filter {
+        if let FilterKernels::Fused { .. } = self.filter {
             return Ok(vec![self.fused(session, s, rows, first, valid, &self.spectra)?]);
         }
         let mut events = vec![self.pad(session, s, rows, first, valid)?];
-        if let Filter::Transform { multiply, transform: Some(transform) } = &mut self.filter {
+        if let FilterKernels::Transform { multiply, transform: Some(transform) } = &mut self.filter {
             events.push(transform.forward(session, &mut self.spectra)?);
             let launch = session
                 .launch(multiply, "multiply_spectrum")
@@ -384,11 +386,11 @@ impl Kernels {
         Ok(events)
     }
 
-    /// Rows of `spectra` into the compound sinogram, weighted as the projections of a part are.
+    /// Stores rows of `spectra` in the compound sinogram, with the weights of the projections of a part.
     fn store(
         &self,
         session: &Session,
-        s: Shape,
+        s: BatchShape,
         part: usize,
         peak_bits: &mut Buffer<u32>,
         sinogram: &mut SinogramStore,

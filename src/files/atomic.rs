@@ -29,7 +29,7 @@ impl AtomicFile {
         Ok(AtomicFile { file: File::create(&temporary)?, temporary, path: path.to_owned() })
     }
 
-    /// To write to.
+    /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -39,12 +39,12 @@ impl AtomicFile {
         &self.path
     }
 
-    /// Gives the file its name, replacing what is there.
+    /// Renames the file to its final name, replacing an existing one.
     ///
     /// # Errors
     /// Those of the system; the temporary file is then removed.
     pub fn finish(self) -> Result<()> {
-        fs::rename(&self.temporary, &self.path) // dropping removes the old name, which is gone
+        fs::rename(&self.temporary, &self.path) // dropping then finds no temporary file
     }
 }
 
@@ -54,8 +54,8 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Writes a file that appears complete or not at all, replacing what is there. Symbolic links are followed; devices and
-/// pipes are written to as they are.
+/// Writes a file that appears complete or not at all, replacing an existing one. Symbolic links are followed; devices and
+/// pipes are written to directly.
 ///
 /// # Errors
 /// Those of the system.
@@ -69,7 +69,7 @@ pub fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     file.finish()
 }
 
-/// The name that a temporary file of this name was to get; `None` for other files.
+/// The final name of a temporary file; `None` for other files.
 pub fn name_of_temporary(name: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (name, tail) = name.strip_prefix('.')?.rsplit_once(".part-")?;

@@ -1,7 +1,7 @@
-//! Who may write to an output: advisory locks on hidden files beside it.
+//! Advisory locks on hidden files beside an output, which decide who may write to it.
 //!
-//! A lock goes with its process, however that ends; the file is removed by the last that holds it. What stands in the file
-//! tells others who that is.
+//! A lock ends with its process, however that ends; the last holder removes the file. The text of the file tells others
+//! who holds the lock.
 
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
@@ -12,54 +12,54 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Who shares a lock at its start holds it alone for a moment; the others wait for so long.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Most bytes of a file's text that are looked at.
+/// A process that shares a lock first holds it exclusively for a moment; others wait up to this long.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Largest number of bytes of a file's text that are read.
 const LONGEST: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A lock that is held, and let go when it is dropped.
+/// A lock that is held, and released when it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
     file: File,
-    /// False where the file system knows no locks.
+    /// False if the file system does not support locks.
     works: bool,
 }
 
-/// Who asks for a lock.
+/// How a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// One that wants the output for itself.
-    Alone,
-    /// One of several that share an output.
+pub enum LockMode {
+    /// By one process alone.
+    Exclusive,
+    /// Together with other processes that share the output.
     Shared,
 }
 
 impl Lock {
-    /// Takes the lock of an output; `owner` is what others are told.
+    /// Takes the lock of an output; `owner` is the text shown to others.
     ///
     /// # Errors
-    /// [`Error::Output`] when another holds it, in a way that does not go with `hold`, or the file cannot be written.
-    pub fn take(path: &Path, hold: Hold, owner: &str) -> Result<Lock> {
+    /// [`Error::Output`] when another process holds it in a conflicting mode, or the file cannot be written.
+    pub fn take(path: &Path, mode: LockMode, owner: &str) -> Result<Lock> {
         let started = Instant::now();
         loop {
             let mut lock = Lock::open(path)?;
-            // alone first: what stands in the file is then of nobody who is still there
+            // exclusively first: then the text in the file is of nobody who is still running
             let taken = match lock.attempt(FlockOperation::NonBlockingLockExclusive)? {
                 true => {
-                    lock.tell(owner)?;
-                    hold == Hold::Alone || lock.attempt(FlockOperation::NonBlockingLockShared)?
+                    lock.write_owner(owner)?;
+                    mode == LockMode::Exclusive || lock.attempt(FlockOperation::NonBlockingLockShared)?
                 }
-                false => hold == Hold::Shared && lock.attempt(FlockOperation::NonBlockingLockShared)?,
+                false => mode == LockMode::Shared && lock.attempt(FlockOperation::NonBlockingLockShared)?,
             };
             if taken && lock.is_current() {
                 return Ok(lock);
             }
-            let over = match hold {
-                // the file was removed by who held it; the next one is another
-                Hold::Alone => !taken,
-                Hold::Shared => started.elapsed() > PATIENCE,
+            let over = match mode {
+                // the previous holder removed the file; the next attempt opens a new one
+                LockMode::Exclusive => !taken,
+                LockMode::Shared => started.elapsed() > LOCK_TIMEOUT,
             };
             if over {
                 let other = lock.owner();
@@ -67,7 +67,7 @@ impl Lock {
                 let why = format!(
                     "--output: {who} is writing here; wait until it has ended, stop it, or choose another --output"
                 );
-                lock.works = false; // nothing to let go
+                lock.works = false; // nothing to release
                 return Err(Error::output(path.parent().unwrap_or(path), why));
             }
             lock.works = false;
@@ -75,7 +75,7 @@ impl Lock {
         }
     }
 
-    /// Waits for a lock that is held for moments only.
+    /// Waits for a lock that is only held briefly.
     ///
     /// # Errors
     /// [`Error::Output`] when the file cannot be written.
@@ -100,7 +100,7 @@ impl Lock {
         Ok(Lock { path: path.to_owned(), file, works: true })
     }
 
-    /// Whether it was had. Where locks are not known, everybody has everything.
+    /// Whether the lock was acquired; always true if the file system does not support locks.
     fn attempt(&mut self, operation: FlockOperation) -> Result<bool> {
         loop {
             match flock(&self.file, operation) {
@@ -123,13 +123,13 @@ impl Lock {
         !self.works || matches!((here, there), (Ok(here), Ok(there)) if here == there)
     }
 
-    /// Whether the file system knows locks; without them nobody is kept away.
+    /// Whether the file system supports locks; if not, others are not kept out.
     pub fn works(&self) -> bool {
         self.works
     }
 
-    /// Begins the text of the file anew.
-    fn tell(&mut self, owner: &str) -> Result<()> {
+    /// Replaces the text of the file.
+    fn write_owner(&mut self, owner: &str) -> Result<()> {
         let cannot = |e| Error::output(&self.path, format!("cannot be written: {e}"));
         self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}")).map_err(cannot)
     }
@@ -160,7 +160,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.is_last() {
-            let _ = fs::remove_file(&self.path); // an empty file is left, which is in nobody's way
+            let _ = fs::remove_file(&self.path); // if it fails, a harmless empty file remains
         }
     }
 }
@@ -173,19 +173,19 @@ mod tests {
     fn one_alone_or_several_together() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".lock");
-        let alone = Lock::take(&path, Hold::Alone, "the first").unwrap();
-        for hold in [Hold::Alone, Hold::Shared] {
-            let error = Lock::take(&path, hold, "other").unwrap_err();
+        let alone = Lock::take(&path, LockMode::Exclusive, "the first").unwrap();
+        for mode in [LockMode::Exclusive, LockMode::Shared] {
+            let error = Lock::take(&path, mode, "other").unwrap_err();
             assert!(error.to_string().contains("the first is writing here"), "{error}");
             assert_eq!(error.exit_code(), 5);
         }
         drop(alone);
         assert!(!path.exists());
-        let mut one = Lock::take(&path, Hold::Shared, "one").unwrap();
-        let mut two = Lock::take(&path, Hold::Shared, "two").unwrap();
+        let mut one = Lock::take(&path, LockMode::Shared, "one").unwrap();
+        let mut two = Lock::take(&path, LockMode::Shared, "two").unwrap();
         two.add("more").unwrap();
         assert_eq!(one.lines(), ["one", "more"]);
-        let error = Lock::take(&path, Hold::Alone, "other").unwrap_err();
+        let error = Lock::take(&path, LockMode::Exclusive, "other").unwrap_err();
         assert!(error.to_string().contains("one, more"), "{error}");
         assert!(!one.is_last());
         drop(two);
@@ -199,7 +199,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(".lock");
         fs::write(&path, "somebody\n").unwrap();
-        let mut lock = Lock::take(&path, Hold::Shared, "me").unwrap();
+        let mut lock = Lock::take(&path, LockMode::Shared, "me").unwrap();
         assert_eq!(lock.lines(), ["me"]);
     }
 }

@@ -1,9 +1,9 @@
-//! Files of any kind: locks, texts of bounded length, and files that appear complete or not at all.
+//! Files in general: locks, text files of bounded length, and files that appear complete or not at all.
 
 mod atomic;
 mod lock;
 mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, write_atomically};
-pub use lock::{Hold, Lock};
+pub use lock::{Lock, LockMode};
 pub use text::read_text;

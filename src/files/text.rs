@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{Error, Read, Result};
 use std::path::Path;
 
-/// Bytes that a text file may have; some million angles.
+/// Largest size of a text file in bytes; enough for some million angles.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// The text of a file; one that is larger than text is, or has no end, is an error and not kept.
+/// The text of a file; a file that is too large, or has no end, is an error.
 pub fn read_text(path: &Path) -> Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_TEXT + 1).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! Geometry: the one page that states the conventions.
+//! Geometry, and the definition of its conventions.
 //!
 //! * A sinogram is `s[p][b]`: projection `p` in `0..P`, detector bin `b` in `0..B`. A projection image is
 //!   `i[row][b]`; slice `z` comes from row `z` of every projection.
@@ -8,12 +8,12 @@
 //!   downwards, and the axis passes through `x0 = y0 = (N - 1) / 2`. A region of interest is a crop: it moves no pixel.
 //! * The ray through a pixel meets the detector at (equation 1 of the paper, with the axis and the shift `d_p`)
 //!   `h_p(x, y) = c + d_p + (x - x0) cos(theta_p) - (y - y0) sin(theta_p)`.
-//! * Angles are degrees for people; by default `theta_p = start + p * overall / P`, overall 180, end excluded.
+//! * Angles are given in degrees; by default `theta_p = start + p * overall / P`, overall 180, end excluded.
 //! * Linear interpolation of the filtered row `q` at `h`: with `i = floor(h)`, `w = h - i` the value is
 //!   `(1 - w) q[i] + w q[i + 1]`; nearest: `q[floor(h + 1/2)]`. Bins outside `0..B` count as 0.
 //! * `f(x, y) = sum_p w_p q_p(h_p(x, y))`, see [`weights`] for `w_p`.
 //!
-//! Everything here is `f64`; what the kernels receive is rounded once, from numbers that are kept small
+//! Everything here is `f64`; values for the kernels are rounded once, from numbers that are kept small
 //! (see [`Geometry::block_offsets`]).
 
 mod extended;
@@ -79,16 +79,16 @@ impl Roi {
     }
 }
 
-/// What a device works on at a time of a pass of slices, all of it or as much as its memory holds.
+/// The part of a pass that a device works on at a time: all of it, or as much as its memory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Projections: the sums of parts of so many are added up.
+    /// Projections per part; the sums of the parts are added up.
     pub projections: usize,
-    /// Rows of pixels: a slice is computed in bands of so many.
+    /// Rows of pixels per band; a slice is computed band by band.
     pub rows: usize,
 }
 
-/// Projections of a part are a multiple of these, so that what kernels take of them at once is there.
+/// The number of projections of a part is a multiple of this, as kernels read several at a time.
 const PART: usize = 16;
 
 impl Cut {
@@ -97,8 +97,8 @@ impl Cut {
         Cut { projections: geometry.projections(), rows: geometry.roi.height }
     }
 
-    /// From everything at once to the least, for blocks of `block_rows` rows of pixels; fewer bands before fewer parts,
-    /// because every band needs all parts anew.
+    /// Cuts from everything at once to the smallest, for blocks of `block_rows` rows of pixels; few bands before few parts,
+    /// because every band needs all parts again.
     pub fn candidates(geometry: &Geometry, block_rows: usize) -> impl Iterator<Item = Cut> {
         let Cut { projections: all, rows } = Cut::whole(geometry);
         let halved = move |&rows: &usize| (rows > block_rows).then(|| rows.div_ceil(2).next_multiple_of(block_rows));
@@ -108,7 +108,7 @@ impl Cut {
         })
     }
 
-    /// The parts of a scan, by the numbers of their projections.
+    /// The parts of a scan, as ranges of projections.
     pub fn parts(self, geometry: &Geometry) -> impl Iterator<Item = Range<usize>> {
         let all = geometry.projections();
         (0..all).step_by(self.projections).map(move |first| first..(first + self.projections).min(all))
@@ -138,7 +138,8 @@ pub struct Geometry {
     pub weights: Vec<f64>,
 }
 
-/// Position of a block's first pixel on the detector, split so that `f32` keeps it exact: whole bins and the rest in `[0, 1)`.
+/// Position of a block's first pixel on the detector, split into whole bins and a fraction in `[0, 1)` to keep precision in
+/// `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Offset {
@@ -151,7 +152,7 @@ impl Offset {
         let whole = position.floor();
         let rest = (position - whole) as f32;
         if rest >= 1.0 {
-            // the rest rounded up to the next bin
+            // the fraction was rounded up to the next bin
             return Offset { whole: (whole + 1.0) as f32, rest: 0.0 };
         }
         Offset { whole: whole as f32, rest }
@@ -176,7 +177,7 @@ impl Geometry {
         self.angles.len()
     }
 
-    /// The same with some of its projections only; their weights stay as they are.
+    /// The same with only some of its projections; their weights do not change.
     pub fn part(&self, projections: Range<usize>) -> Geometry {
         let of = |values: &[f64]| values[projections.clone()].to_vec();
         Geometry { angles: of(&self.angles), axis: of(&self.axis), weights: of(&self.weights), ..*self }
@@ -226,17 +227,17 @@ impl Geometry {
     pub fn block_offsets(&self, block: [usize; 2]) -> BlockOffsets {
         let (origin, blocks) = self.roi.block_grid(block);
         let centre = slice_centre(self.size);
-        let turns: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
-        let mut columns = Vec::with_capacity(blocks[0] * turns.len());
+        let rotations: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
+        let mut columns = Vec::with_capacity(blocks[0] * rotations.len());
         for bx in 0..blocks[0] {
             let x = (origin[0] + bx * block[0]) as f64 - centre;
-            let parts = turns.iter().zip(&self.axis);
+            let parts = rotations.iter().zip(&self.axis);
             columns.extend(parts.map(|(&(cos, _), &axis)| Offset::new(axis + x * cos)));
         }
-        let mut rows = Vec::with_capacity(blocks[1] * turns.len());
+        let mut rows = Vec::with_capacity(blocks[1] * rotations.len());
         for by in 0..blocks[1] {
             let y = (origin[1] + by * block[1]) as f64 - centre;
-            rows.extend(turns.iter().map(|&(_, sin)| Offset::new(-y * sin)));
+            rows.extend(rotations.iter().map(|&(_, sin)| Offset::new(-y * sin)));
         }
         BlockOffsets { columns, rows, blocks, origin }
     }
@@ -287,7 +288,7 @@ pub fn weights(angles: &[f64], scheme: AngleWeights, period: f64) -> Vec<f64> {
     let mut order: Vec<(f64, usize)> = angles.iter().map(|a| a.rem_euclid(period)).zip(0..).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
 
-    // groups of projections at one angle; the last may be the first's, across the seam at the period
+    // groups of projections at one angle; the last may belong to the first, across the seam of the period
     let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
     for (angle, projection) in order {
         match groups.last_mut() {
@@ -325,13 +326,13 @@ pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights, period: 
     weights(angles, if even { AngleWeights::Uniform } else { scheme }, period)
 }
 
-/// Least number of angles that are taken for radians by their span.
+/// Smallest number of angles that may be recognised as radians by their span.
 const MANY_ANGLES: usize = 30;
 
-/// Angles of a text file in degrees, see [`parse_numbers`], and what a person should know about their unit.
+/// Angles of a text file in degrees, see [`parse_numbers`], and a note for the user about their unit.
 ///
-/// Many angles that span half a turn or a turn in radians, end included or not, are taken for radians, unless a comment
-/// says degrees: in degrees they would be a scan of three or six degrees.
+/// Many angles that span half a turn or a turn in radians, end included or not, are taken as radians, unless a comment
+/// says degrees: in degrees the scan would cover only three or six degrees.
 pub fn parse_angles(text: &str, what: &str) -> Result<(Vec<f64>, Option<String>)> {
     let values = parse_numbers(text, what)?;
     let count = values.len();
@@ -347,12 +348,12 @@ pub fn parse_angles(text: &str, what: &str) -> Result<(Vec<f64>, Option<String>)
         return Ok((values, None));
     }
     let note = format!(
-        "{what}: {count} angles that span {span:.3}: taken as radians; a line `# degrees` in the file says that they are not"
+        "{what}: {count} angles that span {span:.3}: taken as radians; if they are degrees, add a line `# degrees` to the file"
     );
     Ok((values.into_iter().map(f64::to_degrees).collect(), Some(note)))
 }
 
-/// Numbers of a text file, one a line; `#` starts a comment, empty lines are skipped.
+/// Numbers of a text file, one per line; `#` starts a comment, empty lines are skipped.
 ///
 /// `what` names the flag and file in messages. A value that is not a finite number is an input error.
 pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
@@ -366,7 +367,7 @@ pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
             Ok(value) if value.is_finite() => values.push(value),
             _ => {
                 return Err(Error::Input(format!(
-                    "{what}, line {}: `{content}` is not a finite number; write one number a line",
+                    "{what}, line {}: `{content}` is not a finite number; write one number per line",
                     line_number + 1
                 )));
             }

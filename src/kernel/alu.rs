@@ -1,4 +1,4 @@
-//! Arithmetic units and local memory (paper, section 6), with one sample a bin or several.
+//! Arithmetic units and local memory (paper, section 6), with one or several samples per bin.
 
 use super::family::{Family, Reads, rule};
 use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
@@ -8,12 +8,12 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Samples a bin of the oversampling kernel (paper, 7.2).
+/// Samples per bin of the oversampling kernel (paper, 7.2).
 pub const OVERSAMPLE: u32 = 4;
 
 pub(super) const SOURCE: ClFile = cl_file!("backproject_alu.cl");
 
-/// What a cell of the local cache holds (paper, 6.3 and 6.4).
+/// Content of a cell of the local cache (paper, 6.3 and 6.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -23,20 +23,20 @@ pub enum Cache {
     Advanced,
 }
 
-/// What is cached of the position where a row starts (paper, 6.8). The kernel knows it by its place in this list.
+/// What is cached of the position where a row starts (paper, 6.8). The kernel gets its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Offsets {
     /// Nothing: every item computes it.
     None,
-    /// One value a row (h_m).
+    /// One value per row (h_m).
     Row,
-    /// One value a row and column of pixels (h_x).
+    /// One value per row and column of pixels (h_x).
     Column,
 }
 
-/// Items to pixels in the arithmetic kernel. The kernel knows it by its place in this list.
+/// Mapping of items to pixels in the arithmetic kernel. The kernel gets its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -49,7 +49,7 @@ pub enum Mapping {
     Block,
 }
 
-/// Which units round (paper, 6.6). The kernel knows it by its place in this list.
+/// Which units round (paper, 6.6). The kernel gets its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -58,48 +58,48 @@ pub enum Rounding {
     Convert,
     /// Floating-point additions of 2^23.
     Float,
-    /// Floating-point, for the index in bytes, too.
+    /// Floating-point, also for the index in bytes.
     FloatIndex,
 }
 
 parameters! {
-    /// Parameters of the arithmetic kernel, with one sample a bin or several.
+    /// Parameters of the arithmetic kernel, with one or several samples per bin.
     pub struct Alu {
         table common: Common = Common::default();
         /// Side of a block in pixels.
         area: u32 = 32, Domain::one_of(&[32, 64]).rank(1);
-        /// Work-items; pixels of an item are `area * area / items`.
+        /// Work-items of a work-group; an item has `area * area / items` pixels.
         items: u32 = 256, Domain::one_of(&[128, 256]).rank(1);
-        /// Projections copied at a time (s_d).
+        /// Projections that are copied at a time (s_d).
         cached_projections: u32 = 16, Domain::range(4, 32, 4).tries(&[4, 8, 12, 16, 24, 32]).rank(1);
         /// Items that copy one row (s_t, Table 14).
         row_items: u32 = 16, Domain::one_of(&[8, 16, 32, 64]).rank(1);
-        /// What a cell of the local cache holds; `advanced`: a bin and the difference to the next (6.4).
+        /// What a cell of the local cache contains; `advanced`: a bin and the difference to the next (6.4).
         cache: Cache = Cache::Standard, Domain::words::<Cache>().rank(2);
-        /// Arrays that a cell's slices are split over; must divide the slices.
+        /// Number of arrays among which the slices of a cell are divided; must divide the slices.
         arrays: u32 = 1, Domain::one_of(&[1, 2, 4]).rank(1);
-        /// Cells are kept as half (6.7).
+        /// Cells are stored as half (6.7).
         half_cache: bool = false, Domain::switch().trades_exactness();
         /// An item copies two bins at once (Algorithm 7).
         write_pairs: bool = false, Domain::switch();
         /// How an item gets its neighbour's first bin for the `advanced` cache.
         exchange: Exchange = Exchange::Local, Domain::words::<Exchange>().rank(2);
-        /// What is cached of a row's start: nothing, one value a `row` (h_m), one a `column` of pixels (h_x) (6.8).
+        /// What is cached of the start of a row: nothing, one value per `row` (h_m) or per `column` of pixels (h_x) (6.8).
         offsets: Offsets = Offsets::Row, Domain::words::<Offsets>();
-        /// Cosine and sine are cached, too (c_s).
+        /// Cosine and sine are also cached (c_s).
         turn_cache: bool = false, Domain::switch();
         /// Projections whose row starts are computed at once (s_p), in a third stage, a multiple of `cached-projections`; 0
         /// for none.
         stage: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]);
-        /// Items to pixels: along `rows`, `squares` of 4 x 4 in Z-order (Figure 13), or a `block` of 16 x 16 (6.8).
+        /// Mapping of items to pixels: along `rows`, `squares` of 4 x 4 in Z-order (Figure 13), or a `block` of 16 x 16 (6.8).
         mapping: Mapping = Mapping::Squares, Domain::words::<Mapping>();
-        /// `convert` instructions, `float` additions of 2^23, or `float-index` for the address, too (6.6); the last two not
-        /// under `relaxed-math`.
+        /// `convert` instructions, `float` additions of 2^23, or `float-index` also for the address (6.6); the last two not with
+        /// `relaxed-math`.
         rounding: Rounding = Rounding::Convert, Domain::words::<Rounding>();
     }
 }
 
-/// Parameters of the kernel with several samples a bin, of which it takes the nearest (paper, 7.2).
+/// Parameters of the kernel with several samples per bin, of which it takes the nearest (paper, 7.2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Oversample(pub Alu);
@@ -112,7 +112,7 @@ impl Alu {
         Alu { common, cache: Cache::Advanced, ..Alu::default() }
     }
 
-    /// Pixels of an item (n_q).
+    /// Pixels per item (n_q).
     pub(super) fn pixels(&self) -> u32 {
         self.area * self.area / self.items.max(1)
     }
@@ -137,8 +137,8 @@ impl Alu {
         )?;
         if self.cache == Cache::Advanced {
             rule(slices.iter().all(|&s| s == self.arrays), "the advanced cache needs an array for every slice")?;
-            rule(samples == 1, "oversampling has no differences: cache must be `standard`")?;
-            rule(!self.half_cache && !self.write_pairs, "the advanced cache is float and written as it is")?;
+            rule(samples == 1, "oversampling does not support the advanced cache: cache must be `standard`")?;
+            rule(!self.half_cache && !self.write_pairs, "the advanced cache excludes half-cache and write-pairs")?;
             rule(
                 self.row_bins() % self.row_items == 0,
                 format!("row-items {} must divide the {} bins of a row", self.row_items, self.row_bins()),
@@ -153,7 +153,7 @@ impl Alu {
         }
         rule(
             self.rounding == Rounding::Convert || !build.relaxed_math,
-            "rounding by floating-point additions goes wrong under build.relaxed-math",
+            "rounding by floating-point additions fails with build.relaxed-math",
         )
     }
 
@@ -174,7 +174,7 @@ impl Alu {
         spec.shuffle.define(defines)
     }
 
-    /// Section 6.5, with one sample a bin or several.
+    /// Section 6.5, with one or several samples per bin.
     fn load_for(&self, samples: u32, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
         let pixels = f64::from(self.pixels());
@@ -214,7 +214,7 @@ impl Alu {
         self.block_load(samples, spec) * of_block + item * of_item + (pixel + updates) * (1.0 / slices)
     }
 
-    /// What a block does for a projection before its items do: find where rows start, and copy them.
+    /// Load of a block for a projection before its items start: finding where rows start, and copying them.
     fn block_load(&self, samples: u32, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
         let advanced = self.cache == Cache::Advanced;
@@ -261,12 +261,12 @@ impl Alu {
     fn local_memory_for(&self, samples: u32, spec: &KernelSpec) -> u64 {
         let slices = u64::from(spec.slices);
         let advanced = self.cache == Cache::Advanced;
-        let room = u64::from(self.row_bins() * samples + u32::from(advanced));
-        let cell = if advanced { 8 * slices } else { slices * if self.half_cache { 2 } else { 4 } };
+        let cells = u64::from(self.row_bins() * samples + u32::from(advanced));
+        let cell_bytes = if advanced { 8 * slices } else { slices * if self.half_cache { 2 } else { 4 } };
         let starts = u64::from(self.stage.max(1));
         let cached = u64::from(self.cached_projections);
         let offsets = cached * if self.offsets == Offsets::Column { u64::from(self.area) } else { 1 };
-        cached * room * cell + 8 * starts + 4 * offsets + 8 * if self.turn_cache { cached } else { 1 }
+        cached * cells * cell_bytes + 8 * starts + 4 * offsets + 8 * if self.turn_cache { cached } else { 1 }
     }
 }
 
@@ -335,7 +335,7 @@ impl Declared for Oversample {
 
 impl Family for Oversample {
     fn meaning(&self) -> &'static str {
-        "as `alu`, with four samples a bin and the nearest of them (7.2)"
+        "as `alu`, with the nearest of four samples per bin (7.2)"
     }
 
     fn common(&self) -> &Common {

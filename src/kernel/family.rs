@@ -1,4 +1,4 @@
-//! What a family of back-projection kernels has to say: everything that depends on the family is here.
+//! The interface of a family of back-projection kernels: everything that depends on the family.
 
 use super::files::ClFile;
 use super::parameter::alternatives;
@@ -12,17 +12,17 @@ use std::fmt::Debug;
 use std::ops::RangeInclusive;
 use toml::Table;
 
-/// How a kernel finds the value at a position on the detector.
+/// How a kernel interpolates the value at a position on the detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// Linear between two bins.
+    /// Linear interpolation between two bins.
     Linear,
-    /// The nearest of so many values a bin, which lie linearly between two bins.
+    /// The nearest of this many values per bin, which are interpolated linearly between bins.
     Nearest(u32),
 }
 
 impl Reads {
-    /// The rule that an interpolation stands for.
+    /// The rule of an interpolation.
     pub fn of(interpolation: Interpolation) -> Reads {
         match interpolation {
             Interpolation::Linear => Reads::Linear,
@@ -41,13 +41,13 @@ pub trait Family: Debug {
         ""
     }
 
-    /// What every family has.
+    /// Parameters that every family has.
     fn common(&self) -> &Common;
 
-    /// The same, to be changed.
+    /// The same, mutable.
     fn common_mut(&mut self) -> &mut Common;
 
-    /// Where the search of the family begins that a profile does not offer.
+    /// Parameters that tuning starts from if a profile does not offer the family.
     fn start(mode: Mode) -> Self
     where
         Self: Sized;
@@ -57,12 +57,12 @@ pub trait Family: Debug {
         facts.kind != DeviceKind::Cpu
     }
 
-    /// Slices per pass that the kernel can do.
+    /// Slices per pass that the kernel supports.
     fn slices(&self) -> RangeInclusive<u32> {
         1..=16
     }
 
-    /// Keys of parameters that the family's rules fix, or that its kernel does not look at: tuning leaves them alone.
+    /// Keys of parameters that the family's rules fix, or that its kernel ignores: tuning does not change them.
     fn fixed(&self) -> &'static [&'static str] {
         &[]
     }
@@ -70,16 +70,16 @@ pub trait Family: Debug {
     /// Rules across parameters, and with slices per pass and options of the compiler. Each value by itself is legal.
     ///
     /// # Errors
-    /// The rule that is broken.
+    /// The rule that is violated.
     fn check(&self, slices: &[u32], build: &Build) -> Result<(), String>;
 
     /// Files of `cl/` after `common.cl` and the one that reads the sinogram, in order.
     fn files(&self) -> &'static [ClFile];
 
-    /// The defines of its own.
+    /// The family's own defines.
     ///
     /// # Errors
-    /// A define that is there already.
+    /// A define that is already set.
     fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()>;
 
     /// Work-group and block.
@@ -96,40 +96,40 @@ pub trait Family: Debug {
         texels
     }
 
-    /// Whether the sinogram is read between bins, so that an image must be one that the texture unit interpolates.
+    /// Whether the sinogram is read between bins, so that an image needs a format that the texture unit can interpolate.
     fn reads_between_bins(&self, interpolation: Interpolation) -> bool {
         interpolation == Interpolation::Linear
     }
 
-    /// How values are found. A family with another rule than the interpolation's is only taken when it is asked for.
+    /// How values are interpolated. A family with another rule than that of the interpolation is only used on request.
     fn reads(&self, interpolation: Interpolation) -> Reads {
         Reads::of(interpolation)
     }
 
-    /// Whether positions are counted from bin 0 in `f32`, which is coarse where the detector is wide.
+    /// Whether positions are counted from bin 0 in `f32`, which loses precision on wide detectors.
     fn counts_from_bin_0(&self) -> bool {
         false
     }
 
-    /// Whether values are rounded to half on the way, however they are stored.
+    /// Whether values are rounded to half precision in between, however they are stored.
     fn rounds_to_half(&self) -> bool {
         false
     }
 
-    /// Items side by side that exchange values by shuffles; 0 for none.
+    /// Number of neighbouring items that exchange values by shuffles; 0 for none.
     fn exchange_span(&self) -> u32 {
         0
     }
 
-    /// Whether the kernel multiplies on the matrix unit where there is one.
+    /// Whether the kernel multiplies on the matrix unit if there is one.
     fn uses_matrix_unit(&self) -> bool {
         false
     }
 
-    /// Gives up what needs inline assembly or a matrix unit, unless the device has it.
+    /// Turns off what needs inline assembly or a matrix unit if the device does not support it.
     fn adapt(&mut self, _assembly: bool, _matrix: &Matrix) {}
 
-    /// What an update costs.
+    /// Cost of an update.
     fn load(&self, spec: &KernelSpec) -> Load;
 
     /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
@@ -137,7 +137,7 @@ pub trait Family: Debug {
         0
     }
 
-    /// Families that stand in for this one where it is to be avoided, best first.
+    /// Families that replace this one where it must be avoided, best first.
     fn stand_ins(&self) -> &'static [Algorithm] {
         &[Algorithm::Standard]
     }
@@ -151,7 +151,7 @@ impl Default for Algorithm {
 }
 
 impl Parameters {
-    /// What every family has.
+    /// Parameters that every family has.
     pub fn common(&self) -> &Common {
         self.family().common()
     }
@@ -166,18 +166,18 @@ impl Parameters {
         self.common().sampler
     }
 
-    /// The same kernel over a plain buffer.
+    /// The same kernel reading a plain buffer.
     pub fn with_buffer(mut self) -> Self {
         self.family_mut().common_mut().sampler = Sampler::Buffer;
         self
     }
 
-    /// How values are found.
+    /// How values are interpolated.
     pub fn reads(&self, interpolation: Interpolation) -> Reads {
         self.family().reads(interpolation)
     }
 
-    /// Whether values are found by the interpolation's own rule; kernels that do not are only taken when asked for.
+    /// Whether values are interpolated by the rule of the interpolation; other kernels are only used on request.
     pub fn keeps_rule(&self, interpolation: Interpolation) -> bool {
         self.reads(interpolation) == Reads::of(interpolation)
     }
@@ -192,10 +192,10 @@ impl Parameters {
         Table::try_from(self).unwrap_or_default()
     }
 
-    /// Rules that hold on any device.
+    /// Checks the rules that hold on any device.
     ///
     /// # Errors
-    /// The rule that is broken.
+    /// The rule that is violated.
     pub fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
         let most = slices.iter().max().copied().unwrap_or(1);
         if self.sampler() == Sampler::Image && most > 4 {
@@ -219,7 +219,7 @@ impl Parameters {
         }
         let more = |algorithm: &Algorithm| *Parameters::start(*algorithm, Mode::Fast).family().slices().end() > last;
         let others: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(more).collect();
-        Err(format!("{most} slices at once are only for {} kernels", alternatives(&others).replace(" or ", " and ")))
+        Err(format!("only {} kernels support {most} slices at once", alternatives(&others).replace(" or ", " and ")))
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) const FILTER: ClFile = cl_file!("filter.cl");
 pub(super) const FILTER_ROWS: ClFile = cl_file!("filter_rows.cl");
 pub(super) const PROBE_IMAGE: ClFile = cl_file!("probe_image.cl");
 
-/// Files that several families or no family reads, with the files that must stand before each.
+/// Files that several families or none include, with the files that must precede each.
 const SHARED: &[(ClFile, &[ClFile])] = &[
     (COMMON, &[]),
     (SAMPLE_BUFFER, &[COMMON]),
@@ -38,12 +38,12 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (PROBE_IMAGE, &[]),
 ];
 
-/// Every file of `cl/` with the files that must stand before it.
+/// Every file of `cl/` with the files that must precede it.
 pub fn files() -> Vec<(ClFile, Vec<ClFile>)> {
     let mut files: Vec<(ClFile, Vec<ClFile>)> = SHARED.iter().map(|&(file, before)| (file, before.to_vec())).collect();
     for &algorithm in Algorithm::ALL {
         let parameters = Parameters::start(algorithm, Mode::Fast);
-        // the last layout is the one that needs no image
+        // the last layout needs no image
         let family = parameters.family();
         let texel = family.texels(Interpolation::Linear, *family.slices().start()).pop();
         let reader = texel.and_then(Texel::reader);

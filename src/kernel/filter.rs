@@ -1,4 +1,4 @@
-//! How rows of the sinogram are padded and filtered, and the source of the kernels that do it.
+//! How rows of the sinogram are padded and filtered, and the source of the filter kernels.
 
 use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES};
 use super::source::{LaunchShape, assemble};
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// Who filters rows of the sinogram.
+/// What filters rows of the sinogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rows {
+pub enum RowFilterBackend {
     /// clFFT, with kernels around it.
     #[default]
     Transform,
-    /// One kernel of our own for rows up to the device's local memory; beyond, as `transform`.
+    /// One kernel for rows that fit the device's local memory; as `transform` for longer rows.
     Fused,
-    /// The host's processors, for kernels that read floats from a buffer; else as `transform`.
+    /// The host's processors, for kernels that read floats from a buffer; as `transform` for others.
     Host,
 }
 
-/// Who filters rows; how long they are padded is the run's, see `spectrum::padded_length`.
+/// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
-    pub rows: Rows,
+    pub rows: RowFilterBackend,
 }
 
-/// What continues a row beyond the detector before the filter, as `--padding` takes it. The kernels know it by its
-/// place in this list.
+/// How a row is extended beyond the detector before the filter, as `--padding` takes it. The kernels get its index in
+/// this list.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -42,14 +42,14 @@ pub enum Padding {
     /// The row's first and last value (default, as in nabu and tofu).
     #[default]
     Edge,
-    /// The row mirrored at its ends (the end values twice).
+    /// The row mirrored at its ends (end values repeated).
     Mirror,
 }
 
-/// Work-group of the kernels that go along a row.
+/// Work-group of the kernels that work along a row.
 pub const ROW_GROUP: usize = 64;
 
-/// Work-group of the kernel that interleaves slices, whose first side are bins.
+/// Work-group of the kernel that interleaves slices; the first side is along bins.
 pub const TILE: [usize; 2] = [32, 8];
 
 /// How rows are padded and filtered.
@@ -57,44 +57,46 @@ pub const TILE: [usize; 2] = [32, 8];
 pub struct RowFilter {
     /// Length of a padded row.
     pub length: usize,
-    pub way: RowWay,
+    pub method: RowFilterMethod,
 }
 
-/// Who filters rows.
+/// How rows are filtered on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowWay {
+pub enum RowFilterMethod {
     /// A transform of padded rows in global memory, with kernels around it.
     Transform,
-    /// One kernel, with so many complex rows a work-group, whose values change places in so many parts.
+    /// One kernel with `rows` complex rows per work-group, which exchanges values in `parts` parts.
     Fused { rows: usize, parts: u32 },
-    /// The processor that the device is, without OpenCL: straight into the compound sinogram.
+    /// Without OpenCL on the processor that is the device: directly into the compound sinogram.
     Host,
 }
 
-impl fmt::Display for RowWay {
+impl fmt::Display for RowFilterMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            RowWay::Transform => "by a transform",
-            RowWay::Fused { .. } => "by one kernel",
-            RowWay::Host => "on the host",
+            RowFilterMethod::Transform => "by a transform",
+            RowFilterMethod::Fused { .. } => "by one kernel",
+            RowFilterMethod::Host => "on the host",
         })
     }
 }
 
-/// Values that an item of the fused kernel keeps.
+/// Values per item of the fused kernel.
 const FUSED_POINTS: usize = 16;
-/// Work-items that a work-group of the fused kernel has at least, if rows are short.
+/// Smallest number of work-items in a work-group of the fused kernel, for short rows.
 const FUSED_ITEMS: usize = 64;
 
 impl RowFilter {
-    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform where that is not possible.
+    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform if that is not possible.
     pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
-        let transformed = RowFilter { length: padded_length(bins), way: RowWay::Transform };
+        let transformed = RowFilter { length: padded_length(bins), method: RowFilterMethod::Transform };
         match fft.rows {
-            Rows::Transform => transformed,
-            Rows::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
-            Rows::Host => match (spec.texel, spec.parameters.storage()) {
-                (Texel::Buffer | Texel::Wide { .. }, Storage::Float) => RowFilter { way: RowWay::Host, ..transformed },
+            RowFilterBackend::Transform => transformed,
+            RowFilterBackend::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
+            RowFilterBackend::Host => match (spec.texel, spec.parameters.storage()) {
+                (Texel::Buffer | Texel::GuardedBuffer { .. }, Storage::Float) => {
+                    RowFilter { method: RowFilterMethod::Host, ..transformed }
+                }
                 _ => transformed,
             },
         }
@@ -104,32 +106,33 @@ impl RowFilter {
     fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
         let length = padded_length(bins);
         let items = RowFilter::items(length);
-        // with a gap after sixteen values
-        let room = (length + length / 16) * 4;
+        // with a gap after every sixteen values
+        let bytes = (length + length / 16) * 4;
         let (local, group) = facts.map_or((48 << 10, 1024), |f| (f.local_memory as usize, f.max_work_group));
         let parts = match local {
-            local if 2 * room <= local => 1,
-            local if room <= local => 2,
+            local if 2 * bytes <= local => 1,
+            local if bytes <= local => 2,
             _ => return None,
         };
-        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * room).max(1)).max(1);
-        (length <= 16384 && items * rows <= group).then_some(RowFilter { length, way: RowWay::Fused { rows, parts } })
+        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * bytes).max(1)).max(1);
+        (length <= 16384 && items * rows <= group)
+            .then_some(RowFilter { length, method: RowFilterMethod::Fused { rows, parts } })
     }
 
-    /// For rows of other bins with the same programs, if they serve these, too.
+    /// For rows of another number of bins, with the same programs if they support it.
     pub fn for_bins(self, bins: usize) -> RowFilter {
         let length = padded_length(bins);
-        match self.way {
-            RowWay::Fused { .. } if length <= self.length => self,
-            RowWay::Host => RowFilter { length, ..self },
-            _ => RowFilter { length, way: RowWay::Transform },
+        match self.method {
+            RowFilterMethod::Fused { .. } if length <= self.length => self,
+            RowFilterMethod::Host => RowFilter { length, ..self },
+            _ => RowFilter { length, method: RowFilterMethod::Transform },
         }
     }
 
     /// Bytes of a pair of filtered rows on the device.
     pub fn pair_bytes(&self, bins: usize) -> usize {
-        match self.way {
-            RowWay::Host => 0,
+        match self.method {
+            RowFilterMethod::Host => 0,
             _ => 8 * self.stride(bins),
         }
     }
@@ -141,9 +144,9 @@ impl RowFilter {
 
     /// Values from one filtered row to the next in memory.
     pub fn stride(&self, bins: usize) -> usize {
-        match self.way {
-            RowWay::Transform => self.length,
-            RowWay::Fused { .. } | RowWay::Host => bins,
+        match self.method {
+            RowFilterMethod::Transform => self.length,
+            RowFilterMethod::Fused { .. } | RowFilterMethod::Host => bins,
         }
     }
 }
@@ -163,7 +166,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     let mut files = vec![COMMON, HALVES, FILTER];
     // not the kernel's name: kernels that read one layout share the program
     let mut name = format!("filter-{}", spec.layout());
-    if let RowWay::Fused { rows, parts } = filter.way {
+    if let RowFilterMethod::Fused { rows, parts } = filter.method {
         defines.number("LENGTH", filter.length as u32)?;
         defines.number("ROWS", rows as u32)?;
         defines.number("PARTS", parts)?;

@@ -1,4 +1,4 @@
-//! Blocks by the texture unit and blocks by the arithmetic units, side by side (paper, 7.1).
+//! Some blocks use the texture unit and others the arithmetic units, at the same time (paper, 7.1).
 
 use super::alu::{Alu, SOURCE as ALU};
 use super::family::Family;
@@ -10,38 +10,38 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// How blocks are shared between two units (paper, 7.1).
+/// How blocks are divided between two units (paper, 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Balance {
-    /// By the block's number: the same block always goes the same way.
+    /// By the block's number: the same block always uses the same unit.
     Block,
     /// By the multiprocessor: the last bits of a slice then depend on scheduling.
     Multiprocessor,
 }
 
 parameters! {
-    /// Parameters of the hybrid kernel: the arithmetic one's, and the ratio.
+    /// Parameters of the hybrid kernel: those of the arithmetic one, and the ratio.
     pub struct Hybrid {
         table alu: Alu = Alu::default();
-        /// Blocks by the texture unit, in turn with `alu-blocks`.
+        /// Blocks by the texture unit, alternating with `alu-blocks`.
         texture_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
         /// Blocks by the arithmetic units.
         alu_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
-        /// `block`: by the block's number. `multiprocessor`: by the unit that runs it, where assembly is there to ask, and
-        /// then the last bits of a slice depend on scheduling.
+        /// `block`: by the block's number. `multiprocessor`: by the multiprocessor that runs it, if assembly can query it; then
+        /// the last bits of a slice depend on scheduling.
         balance: Balance = Balance::Block, Domain::words::<Balance>().tries::<Balance>(&[]);
     }
 }
 
 impl Family for Hybrid {
     fn meaning(&self) -> &'static str {
-        "blocks by the texture unit and blocks by the arithmetic units, side by side (7.1)"
+        "some blocks by the texture unit and others by the arithmetic units, at the same time (7.1)"
     }
 
     fn notes(&self) -> &'static str {
-        "It has a table `alu` with the keys of `[kernel.alu]`, `common` within."
+        "It has a table `alu` with the keys of `[kernel.alu]`, including `common`."
     }
 
     fn common(&self) -> &Common {

@@ -1,8 +1,8 @@
-//! What one update costs, counted from the same [`KernelSpec`] that the generator writes the kernel from.
+//! The cost of one update, derived from the same [`KernelSpec`] that the kernel is generated from.
 //!
-//! The list is section 6.5 of the paper for the arithmetic kernel: work of a block for a projection is spread over the
-//! block's pixels and slices, work of an item over the item's, work of a pixel over its slices. The other families are
-//! counted in the same way from their files in `cl/`; each family's module has its own count.
+//! The method is that of section 6.5 of the paper for the arithmetic kernel: work of a block for a projection is divided
+//! by the block's pixels and slices, work of an item by the item's, work of a pixel by its slices. The other families are
+//! counted in the same way from their files in `cl/`, each in its own module.
 
 use super::{Interpolation, KernelSpec, Storage, Texel};
 use crate::facts::ChannelType;
@@ -20,13 +20,13 @@ pub struct Load {
     pub local_bytes: f64,
     /// Floating-point instructions; a fused multiply-add is one.
     pub fp: f64,
-    /// Rounding, and between integer and float.
+    /// Rounding, and conversions between integer and float.
     pub conversions: f64,
-    /// Between half and float.
+    /// Conversions between half and float.
     pub half_conversions: f64,
-    /// Shifts and products that find addresses.
+    /// Shifts and products that compute addresses.
     pub shifts: f64,
-    /// Memory operations that prepare the inner loop, which take an issue slot of their own.
+    /// Memory operations that prepare the inner loop, each of which takes an issue slot.
     pub staging: f64,
     /// Texels: of 32 bits; of 64 interpolated, and nearest; of 128 nearest.
     pub texels: [f64; 4],
@@ -114,13 +114,13 @@ impl Load {
     }
 }
 
-/// Reading the sinogram itself at a position, for one pixel with all its slices, and adding to the sums.
+/// Load of reading the sinogram at a position, for one pixel with all its slices, and adding to the sums.
 pub(super) fn sample(spec: &KernelSpec) -> Load {
     let slices = f64::from(spec.slices);
     let linear = spec.interpolation == Interpolation::Linear;
     let half = spec.parameters.storage() == Storage::Half;
     if spec.texel.format().is_some() {
-        let unpacked = if matches!(spec.texel, Texel::Forged(_)) { slices } else { 0.0 };
+        let unpacked = if matches!(spec.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
         return Load { fp: slices, half_conversions: unpacked, ..Load::texel(spec.texel, linear) };
     }
     let (reads, sums, rounds) = if linear { (2.0, 3.0, 2.0) } else { (1.0, 1.0, 1.0) };

@@ -2,8 +2,8 @@
 //! build options and launch shape.
 //!
 //! Kernels are the files in `cl/`; the generator picks and orders them and prepends sorted defines. It needs no
-//! device and no clock, so its output is kept in git (`tests/golden/`) and compared. All that depends on a family is in
-//! the family's module, behind [`Family`]; `families!` below lists them.
+//! device and no clock, so its output is kept in git (`tests/golden/`) and compared. Everything that depends on a family
+//! is in the family's module, behind [`Family`]; `families!` below lists them.
 
 mod common;
 mod defines;
@@ -30,12 +30,12 @@ pub use common::Common;
 pub use defines::Defines;
 pub use family::{Family, Reads};
 pub use files::{ClFile, files};
-pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowWay, Rows, TILE, generate_filter};
+pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter};
 pub use load::Load;
-pub use parameter::{Legal, Parameter};
+pub use parameter::{LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
-pub use target::{Build, BuildTarget, Hardware};
+pub use target::{Build, Hardware, KernelTarget};
 pub use texel::{GUARD, Texel};
 pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};
 

@@ -1,5 +1,5 @@
-//! How a family declares its parameters: each once, with name, meaning, default, legal values and the values that tuning
-//! tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md follow from it.
+//! Declaration of a family's parameters: each once, with name, meaning, default, legal values and the values that tuning
+//! tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md are derived from it.
 
 use serde::Serialize;
 use std::fmt;
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 /// Values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Legal {
+pub enum LegalValues {
     /// One of these numbers.
     OneOf(&'static [u32]),
     /// Multiples of `step` from `first` to `last`.
@@ -21,7 +21,7 @@ pub enum Legal {
     Percent,
     /// Any number from this one.
     AtLeast(u32),
-    /// Two numbers, each of 1 to `side`, whose product is at most `product`; of what it is the number.
+    /// Two numbers, each from 1 to `side`, whose product is at most `product`; `what` is what the product counts.
     Pair {
         side: u32,
         product: u32,
@@ -32,46 +32,46 @@ pub enum Legal {
     Switch,
 }
 
-impl Legal {
-    /// Whether a value is legal. Words and switches are, or they could not have been read.
+impl LegalValues {
+    /// Whether a value is legal. Words and switches always are, otherwise they could not have been read.
     fn allows(&self, value: &Value) -> bool {
         let number = |value: &Value| value.as_integer().and_then(|n| u32::try_from(n).ok());
         match self {
-            Legal::OneOf(list) => number(value).is_some_and(|n| list.contains(&n)),
-            Legal::Range { first, last, step } => {
+            LegalValues::OneOf(list) => number(value).is_some_and(|n| list.contains(&n)),
+            LegalValues::Range { first, last, step } => {
                 number(value).is_some_and(|n| (*first..=*last).contains(&n) && n % step == 0)
             }
-            Legal::Percent => number(value).is_some_and(|n| n <= 100),
-            Legal::AtLeast(least) => number(value).is_some_and(|n| n >= *least),
-            Legal::Pair { side, product, .. } => {
+            LegalValues::Percent => number(value).is_some_and(|n| n <= 100),
+            LegalValues::AtLeast(least) => number(value).is_some_and(|n| n >= *least),
+            LegalValues::Pair { side, product, .. } => {
                 let sides: Option<Vec<u32>> = value.as_array().and_then(|pair| pair.iter().map(number).collect());
                 sides.is_some_and(|sides| {
                     let legal = sides.iter().all(|n| (1..=*side).contains(n));
                     legal && sides.iter().map(|&n| u64::from(n)).product::<u64>() <= u64::from(*product)
                 })
             }
-            Legal::Words(_) | Legal::Switch => true,
+            LegalValues::Words(_) | LegalValues::Switch => true,
         }
     }
 }
 
-/// As messages and docs say it: `16, 32 or 64`.
-impl fmt::Display for Legal {
+/// As in messages and documentation: `16, 32 or 64`.
+impl fmt::Display for LegalValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Legal::OneOf(list) => f.write_str(&alternatives(list)),
-            Legal::Range { first, last, step: 1 } => write!(f, "{first} to {last}"),
-            Legal::Range { first, last, step: 2 } => write!(f, "even, from {first} to {last}"),
-            Legal::Range { first, last, step } => write!(f, "a multiple of {step} from {first} to {last}"),
-            Legal::Percent => f.write_str("0 to 100 percent"),
-            Legal::AtLeast(0) => f.write_str("any number"),
-            Legal::AtLeast(least) => write!(f, "at least {least}"),
-            Legal::Pair { side, product, .. } if side == product => write!(f, "1 to {product} together"),
-            Legal::Pair { side, product, what } => write!(f, "1 to {side} each, at most {product} {what}"),
-            Legal::Words(words) => {
+            LegalValues::OneOf(list) => f.write_str(&alternatives(list)),
+            LegalValues::Range { first, last, step: 1 } => write!(f, "{first} to {last}"),
+            LegalValues::Range { first, last, step: 2 } => write!(f, "even, from {first} to {last}"),
+            LegalValues::Range { first, last, step } => write!(f, "a multiple of {step} from {first} to {last}"),
+            LegalValues::Percent => f.write_str("0 to 100 percent"),
+            LegalValues::AtLeast(0) => f.write_str("any number"),
+            LegalValues::AtLeast(least) => write!(f, "at least {least}"),
+            LegalValues::Pair { side, product, .. } if side == product => write!(f, "1 to {product} together"),
+            LegalValues::Pair { side, product, what } => write!(f, "1 to {side} each, at most {product} {what}"),
+            LegalValues::Words(words) => {
                 f.write_str(&alternatives(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>()))
             }
-            Legal::Switch => f.write_str("`true` or `false`"),
+            LegalValues::Switch => f.write_str("`true` or `false`"),
         }
     }
 }
@@ -85,66 +85,66 @@ pub(super) fn alternatives<T: fmt::Display>(list: &[T]) -> String {
     }
 }
 
-/// What a family says of a parameter beside its name, meaning and default.
+/// Properties of a parameter besides its name, meaning and default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
-    legal: Legal,
+    legal: LegalValues,
     tried: Vec<Value>,
     rank: u8,
     trades_exactness: bool,
 }
 
 impl Domain {
-    fn new<T: Serialize>(legal: Legal, tried: &[T]) -> Domain {
+    fn new<T: Serialize>(legal: LegalValues, tried: &[T]) -> Domain {
         Domain { legal, tried: Vec::new(), rank: u8::MAX, trades_exactness: false }.tries(tried)
     }
 
     /// One of these numbers; tuning tries all.
     pub(super) fn one_of(list: &'static [u32]) -> Domain {
-        Domain::new(Legal::OneOf(list), list)
+        Domain::new(LegalValues::OneOf(list), list)
     }
 
     /// Multiples of `step` from `first` to `last`.
     pub(super) fn range(first: u32, last: u32, step: u32) -> Domain {
-        Domain::new::<u32>(Legal::Range { first, last, step }, &[])
+        Domain::new::<u32>(LegalValues::Range { first, last, step }, &[])
     }
 
     /// 0 to 100.
     pub(super) fn percent() -> Domain {
-        Domain::new::<u32>(Legal::Percent, &[])
+        Domain::new::<u32>(LegalValues::Percent, &[])
     }
 
     /// Any number from `least`.
     pub(super) fn at_least(least: u32) -> Domain {
-        Domain::new::<u32>(Legal::AtLeast(least), &[])
+        Domain::new::<u32>(LegalValues::AtLeast(least), &[])
     }
 
-    /// Two numbers of 1 to `side`, whose product is at most `product` of these.
+    /// Two numbers from 1 to `side`, whose product, a number of `what`, is at most `product`.
     pub(super) fn pair(side: u32, product: u32, what: &'static str) -> Domain {
-        Domain::new::<u32>(Legal::Pair { side, product, what }, &[])
+        Domain::new::<u32>(LegalValues::Pair { side, product, what }, &[])
     }
 
     /// A word; tuning tries all.
     pub(super) fn words<T: VariantNames>() -> Domain {
-        Domain::new(Legal::Words(T::VARIANTS), T::VARIANTS)
+        Domain::new(LegalValues::Words(T::VARIANTS), T::VARIANTS)
     }
 
     /// True or false; tuning tries both.
     pub(super) fn switch() -> Domain {
-        Domain::new(Legal::Switch, &[false, true])
+        Domain::new(LegalValues::Switch, &[false, true])
     }
 
-    /// The values that tuning tries, in an order in which neighbours are alike.
+    /// The values that tuning tries, ordered so that neighbours are similar.
     pub(super) fn tries<T: Serialize>(self, values: &[T]) -> Domain {
         Domain { tried: values.iter().filter_map(|value| Value::try_from(value).ok()).collect(), ..self }
     }
 
-    /// When tuning tries the parameter: low ranks first, equal ones in the order of declaration, those without one last.
+    /// Order in which tuning tries the parameter: low ranks first, equal ranks in the order of declaration, no rank last.
     pub(super) fn rank(self, rank: u8) -> Domain {
         Domain { rank, ..self }
     }
 
-    /// Other values are less exact: in the mode `precise` tuning leaves the parameter as it is.
+    /// Other values are less exact: in the mode `precise` tuning does not change the parameter.
     pub(super) fn trades_exactness(self) -> Domain {
         Domain { trades_exactness: true, ..self }
     }
@@ -153,11 +153,11 @@ impl Domain {
 /// A parameter of a family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Key in the family's table; with dots for one of a table within, such as `common.unroll`.
+    /// Key in the family's table; with dots for a nested table, such as `common.unroll`.
     pub key: String,
     pub meaning: String,
     pub default: Value,
-    pub legal: Legal,
+    pub legal: LegalValues,
     /// The values that tuning tries.
     pub tried: Vec<Value>,
     /// Whether other values are less exact.
@@ -180,12 +180,12 @@ impl Parameter {
         }
     }
 
-    /// The same, as one of a table within another.
+    /// The same parameter in a nested table.
     pub(super) fn within(self, table: &str) -> Parameter {
         Parameter { key: format!("{}.{}", table.replace('_', "-"), self.key), ..self }
     }
 
-    /// The key without the tables that it is in.
+    /// The last part of the key, without nested tables.
     pub fn name(&self) -> &str {
         self.key.rsplit('.').next().unwrap_or(&self.key)
     }
@@ -197,7 +197,7 @@ impl Parameter {
         keys.try_fold(first, |value, key| value.get(key))
     }
 
-    /// The table with another value of it.
+    /// A copy of the table with another value of the parameter.
     pub fn replaced(&self, table: &Table, value: Value) -> Table {
         let mut changed = table.clone();
         let (tables, name) = self.key.rsplit_once('.').unwrap_or(("", &self.key));
@@ -223,19 +223,19 @@ impl Parameter {
     }
 }
 
-/// Parameters that know how they were declared; `parameters!` writes it.
+/// Access to declared parameters; implemented by `parameters!`.
 pub trait Declared {
-    /// The parameters in the order that tuning tries them, those of tables within last.
+    /// The parameters in the order in which tuning tries them, those of nested tables last.
     fn parameters() -> Vec<Parameter>;
 }
 
-/// Own parameters by rank.
+/// Sorts parameters by rank.
 pub(super) fn by_rank(mut own: Vec<Parameter>) -> Vec<Parameter> {
     own.sort_by_key(|parameter| parameter.rank);
     own
 }
 
-/// Declares a table of parameters. First come tables within it with their defaults, then the parameters: documentation
+/// Declares a table of parameters. First come nested tables with their defaults, then the parameters: documentation
 /// (the meaning in docs/profiles.md), name, type, default, and a [`Domain`].
 macro_rules! parameters {
     (
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn slices_are_those_of_the_family() {
-        assert_eq!(refusal(Standard::default(), 32), "32 slices at once are only for tensor and vector kernels");
+        assert_eq!(refusal(Standard::default(), 32), "only tensor and vector kernels support 32 slices at once");
         assert_eq!(refusal(Vector::default(), 8), "a vector kernel has 16 to 64 slices, not [8]");
         let split = Tensor { split: true, ..Tensor::default() };
         assert_eq!(refusal(split, 64), "a tensor kernel has 16 to 32 slices, not [64]");

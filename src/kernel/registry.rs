@@ -1,7 +1,7 @@
-//! What follows from the list of families: their words, their parameters, and which code is whose.
+//! Everything that is derived from the list of families: their names, their parameters, and dispatch to their code.
 
-/// Makes `Algorithm`, the words of the families, and `Parameters`, the parameters of one of them, from a list of types
-/// with their modules. They implement `Family` and were declared by `parameters!`.
+/// Defines `Algorithm`, the names of the families, and `Parameters`, the parameters of one of them, from a list of types
+/// with their modules. The types implement `Family` and are declared with `parameters!`.
 macro_rules! families {
     ($($module:ident::$name:ident),+ $(,)?) => {
         $(pub use $module::$name;)+
@@ -42,7 +42,7 @@ macro_rules! families {
             const WHAT: &'static str = "algorithm";
         }
 
-        /// The parameters of a kernel. As data they are the family's table.
+        /// The parameters of a kernel, serialised as the family's table.
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         #[serde(untagged)]
         pub enum Parameters {
@@ -50,7 +50,7 @@ macro_rules! families {
         }
 
         impl Parameters {
-            /// The family's word.
+            /// The name of the family.
             pub fn algorithm(&self) -> Algorithm {
                 match self {
                     $(Parameters::$name(_) => Algorithm::$name),+
@@ -64,21 +64,21 @@ macro_rules! families {
                 }
             }
 
-            /// The family, to be changed.
+            /// The family, mutable.
             pub(crate) fn family_mut(&mut self) -> &mut dyn Family {
                 match self {
                     $(Parameters::$name(parameters) => parameters),+
                 }
             }
 
-            /// Where the search of a family begins that a profile does not offer.
+            /// Parameters that tuning starts from if a profile does not offer the family.
             pub fn start(algorithm: Algorithm, mode: Mode) -> Parameters {
                 match algorithm {
                     $(Algorithm::$name => Parameters::$name(<$name as Family>::start(mode))),+
                 }
             }
 
-            /// Every parameter of a family, in the order that tuning tries them.
+            /// Every parameter of a family, in the order in which tuning tries them.
             pub fn declared(algorithm: Algorithm) -> &'static [Parameter] {
                 use parameter::Declared;
                 use std::sync::LazyLock;
@@ -93,7 +93,7 @@ macro_rules! families {
             /// Reads the table of a family.
             ///
             /// # Errors
-            /// What the schema refuses: unknown keys and words, values of another type.
+            /// Anything that the schema rejects: unknown keys and words, values of another type.
             pub fn read<'de, D: serde::Deserializer<'de>>(
                 algorithm: Algorithm,
                 table: D,

@@ -1,15 +1,15 @@
-//! What decides the text of a back-projection kernel.
+//! Specification of a back-projection kernel, which determines its text.
 
 use super::files::{COMMON, ClFile};
 use super::source::assemble;
 use super::{
-    Build, BuildTarget, Constants, Defines, Interpolation, KernelSource, Load, Mode, Parameters, Reads, SLICE_MODES,
+    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Reads, SLICE_MODES,
     Sampler, Storage, Texel,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 
-/// A kernel for one interpolation, mode and number of slices, before the device has its say.
+/// A kernel for one interpolation, mode and number of slices, independent of the device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     pub interpolation: Interpolation,
@@ -20,7 +20,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// What rule the kernel breaks with these options of the compiler, if any.
+    /// The rule that the kernel violates with these compiler options, if any.
     pub fn check(&self, build: &Build) -> Result<(), String> {
         self.parameters.check(&[self.slices], build)
     }
@@ -31,7 +31,7 @@ impl Offer {
     }
 }
 
-/// How a warp's items exchange values, as the device offers it. Kernels know it by its place in this list.
+/// How the items of a warp exchange values on a device. Kernels get its index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shuffle {
     /// Through local memory.
@@ -43,9 +43,9 @@ pub enum Shuffle {
 }
 
 impl Shuffle {
-    /// What serves so many items side by side.
-    fn of(span: u32, target: BuildTarget, facts: Option<&DeviceFacts>) -> Shuffle {
-        // compilers choose a sub-group's size; on devices that have shuffles none is known with less than this
+    /// The method for `span` neighbouring items.
+    fn of(span: u32, target: KernelTarget, facts: Option<&DeviceFacts>) -> Shuffle {
+        // compilers choose the size of sub-groups; no device with shuffles is known to use less than this
         const SMALLEST_SUB_GROUP: u32 = 8;
         match facts {
             _ if span == 0 => Shuffle::None,
@@ -62,20 +62,20 @@ impl Shuffle {
     }
 }
 
-/// What multiplies matrices.
+/// How matrices are multiplied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matrix {
     /// Plain arithmetic.
     Plain,
     /// The matrix unit, by inline assembly.
     Assembly,
-    /// The matrix unit, by this function of the compiler, and the attribute that makes warps as it wants them.
+    /// The matrix unit, by a built-in function of the compiler, and the attribute that sets the warp size it needs.
     Function { name: String, warp_attribute: String },
 }
 
 impl Matrix {
-    /// What the device offers.
-    fn of(target: BuildTarget, facts: Option<&DeviceFacts>) -> Matrix {
+    /// The best method that the device offers.
+    fn of(target: KernelTarget, facts: Option<&DeviceFacts>) -> Matrix {
         let hardware = target.hardware;
         if !has_own_compiler(target, facts) {
             Matrix::Plain
@@ -89,12 +89,12 @@ impl Matrix {
     }
 }
 
-/// Whether the device's compiler is the one that options, assembly and functions of the architecture are for.
-fn has_own_compiler(target: BuildTarget, facts: Option<&DeviceFacts>) -> bool {
+/// Whether the device's compiler is the one that the options, assembly and functions of the architecture require.
+fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
     facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
 }
 
-/// What a problem has to say about its kernel.
+/// Properties of a problem that influence its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub projections: usize,
@@ -102,7 +102,7 @@ pub struct Problem {
     pub same_axis: bool,
 }
 
-/// Everything that decides the text of a back-projection kernel.
+/// Everything that determines the text of a back-projection kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSpec {
     pub interpolation: Interpolation,
@@ -110,48 +110,48 @@ pub struct KernelSpec {
     pub slices: u32,
     pub parameters: Parameters,
     pub texel: Texel,
-    /// Where the constants are; decided by how many projections there are.
+    /// Where the constants are stored; depends on the number of projections.
     pub constants: Constants,
     pub shuffle: Shuffle,
     /// Whether the axis is the same for all projections.
     pub same_axis: bool,
     pub matrix: Matrix,
-    /// Items of a warp that multiply together.
+    /// Items per warp in matrix products.
     pub lanes: u32,
-    /// Local memory is filled by the copy engine.
+    /// Whether local memory is filled by the copy engine.
     pub bulk_copies: bool,
-    /// Sums are added to what the slices hold of other projections.
+    /// Whether sums are added to those of other projections in the slices.
     pub accumulate: bool,
     pub build: Build,
     /// Compiler option that limits registers, if there is one and the profile asks.
     pub register_option: Option<String>,
 }
 
-/// Bytes of constant memory that every device has.
+/// Size in bytes of constant memory that every device has.
 pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
 
-/// The extensions that a sub-group's shuffles need.
+/// The extensions that sub-group shuffles need.
 pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
 
-/// The extension that the compiler's function for matrices needs: its factors are halves.
+/// The extension that the compiler's matrix function needs: its factors are halves.
 const HALF_ARITHMETIC: &str = "cl_khr_fp16";
 
 /// Bytes of the constants of one projection.
 const CONSTANT_BYTES: usize = 16;
 
 impl KernelSpec {
-    /// The kernel of an offer, for a problem, reading `texel`. Without `facts` the device is taken to have everything that
+    /// The kernel of an offer, for a problem, reading `texel`. Without `facts` the device is assumed to have everything that
     /// the target's architecture has.
     pub fn new<'a>(
         offer: &Offer,
-        target: impl Into<BuildTarget<'a>>,
+        target: impl Into<KernelTarget<'a>>,
         texel: Texel,
         problem: Problem,
         facts: Option<&DeviceFacts>,
     ) -> Self {
         let target = target.into();
         let hardware = target.hardware;
-        let room = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
+        let available = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
         let bytes = (problem.projections * CONSTANT_BYTES) as u64;
         let mut parameters = match texel {
             Texel::Buffer => offer.parameters.clone().with_buffer(),
@@ -168,7 +168,7 @@ impl KernelSpec {
             slices: offer.slices,
             parameters,
             texel,
-            constants: if bytes <= room { common.constants } else { Constants::Global },
+            constants: if bytes <= available { common.constants } else { Constants::Global },
             shuffle,
             same_axis: problem.same_axis,
             matrix,
@@ -180,7 +180,7 @@ impl KernelSpec {
         }
     }
 
-    /// The same kernel, whose sums are added to what the slices hold of other projections.
+    /// The same kernel, adding its sums to those of other projections in the slices.
     pub fn accumulating(&self) -> Self {
         KernelSpec { accumulate: true, ..self.clone() }
     }
@@ -190,12 +190,12 @@ impl KernelSpec {
         format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
     }
 
-    /// How the compound sinogram lies in memory, in words.
+    /// Name of the memory layout of the compound sinogram.
     pub fn layout(&self) -> String {
         let texel = match self.texel {
-            Texel::Buffer | Texel::Wide { .. } => "buffer".to_owned(),
+            Texel::Buffer | Texel::GuardedBuffer { .. } => "buffer".to_owned(),
             Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
-            Texel::Forged(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
+            Texel::PackedHalves(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
             Texel::Halves { split: false, .. } => "halves".to_owned(),
             Texel::Halves { split: true, .. } => "halves-split".to_owned(),
         };
@@ -207,12 +207,12 @@ impl KernelSpec {
         self.parameters.storage().bytes() * self.texel.channels(self.slices)
     }
 
-    /// How the kernel finds the value at a position on the detector.
+    /// How the kernel interpolates the value at a position on the detector.
     pub fn reads(&self) -> Reads {
         self.parameters.reads(self.interpolation)
     }
 
-    /// What an update costs.
+    /// Cost of an update.
     pub fn load(&self) -> Load {
         self.parameters.family().load(self)
     }
@@ -222,21 +222,21 @@ impl KernelSpec {
         self.parameters.family().local_memory(self)
     }
 
-    /// Rules that the generator relies on.
+    /// Checks the rules that the generator relies on.
     fn check(&self) -> Result<()> {
         let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
         if !SLICE_MODES.contains(&self.slices) {
-            return wrong("that many slices per pass is not a slice mode");
+            return wrong("this number of slices per pass is not supported");
         }
         match self.texel {
-            Texel::Buffer | Texel::Halves { .. } | Texel::Wide { .. } => Ok(()),
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
                 wrong("the texel has fewer channels than slices")
             }
-            Texel::Forged(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
-                wrong("forged halves cannot be interpolated by the texture unit")
+            Texel::PackedHalves(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
+                wrong("packed halves cannot be interpolated by the texture unit")
             }
-            _ if self.parameters.sampler() == Sampler::Buffer => wrong("the sampler is a buffer"),
+            _ if self.parameters.sampler() == Sampler::Buffer => wrong("an image needs the sampler `image`"),
             _ => Ok(()),
         }
     }
@@ -298,7 +298,7 @@ mod tests {
             let extensions = extensions.iter().map(|&e| e.to_owned()).collect();
             let facts = DeviceFacts { extensions, ..DeviceFacts::default() };
             let problem = Problem { projections: 8, same_axis: true };
-            let target = BuildTarget { hardware: &hardware, build: &build };
+            let target = KernelTarget { hardware: &hardware, build: &build };
             KernelSpec::new(&offer, target, offer.texels()[0], problem, Some(&facts))
         };
         assert_eq!(

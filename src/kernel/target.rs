@@ -1,37 +1,36 @@
-//! What kernels are built for: facts of an architecture, and options of its compiler.
+//! What kernels are built for: properties of an architecture, and options of its compiler.
 
 use serde::{Deserialize, Serialize};
 
-/// Facts of the architecture that turn a profile's words into options.
+/// Properties of the architecture that translate a profile's values into compiler options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Hardware {
-    /// 32-bit registers of an item when all places for warps are taken; 0 where no option limits registers.
+    /// 32-bit registers per item at full occupancy; 0 if no option limits registers.
     pub registers_at_full_occupancy: u32,
     /// Most registers that an item can have.
     pub max_registers: u32,
     /// The compiler's option for it, without the number; it needs the extension that follows.
     pub register_option: String,
-    /// Extension without which neither the option nor assembly nor the compiler's own function is used.
+    /// Extension without which neither the option nor assembly nor the compiler's matrix function is used.
     pub compiler_extension: String,
-    /// Whether inline assembly may stand in for missing shuffle extensions.
+    /// Whether inline assembly may replace missing shuffle extensions.
     pub assembly: bool,
-    /// Whether assembly reaches matrix units that multiply 16 x 16 by 16 x 8 halves.
+    /// Whether assembly can use matrix units that multiply 16 x 16 by 16 x 8 halves.
     pub matrix: bool,
-    /// In place of `matrix` the compiler's function that multiplies halves: 16 x 16 by 16 x 16 with warps of 64, 8 x 16 by
+    /// Instead of `matrix`, the compiler's function that multiplies halves: 16 x 16 by 16 x 16 with warps of 64, 8 x 16 by
     /// 16 x 16 with warps of 16.
     pub matrix_function: String,
-    /// Items of a warp of that function: 64, or 16.
+    /// Items per warp for that function: 64 or 16.
     pub matrix_lanes: u32,
-    /// The function attribute, with the number of items in brackets after it, that makes a warp have so many; empty where
-    /// all have.
+    /// The function attribute that sets the warp size, given in brackets after it; empty if all warps have this size.
     pub warp_attribute: String,
-    /// Whether assembly reaches an engine that copies to local memory in bulk.
+    /// Whether assembly can use an engine that copies to local memory in bulk.
     pub bulk_copies: bool,
 }
 
 impl Hardware {
-    /// Items of a warp, as its matrix unit wants them.
+    /// Items per warp, as the matrix unit requires.
     pub fn lanes(&self) -> u32 {
         match (self.matrix_function.is_empty(), self.matrix_lanes) {
             (true, _) => 32,
@@ -40,12 +39,12 @@ impl Hardware {
         }
     }
 
-    /// Whether there is a matrix unit that kernels can reach.
+    /// Whether there is a matrix unit that kernels can use.
     pub fn has_matrix_unit(&self) -> bool {
         self.matrix || !self.matrix_function.is_empty()
     }
 
-    /// The compiler option for an occupancy in percent: registers of an item fall as more warps are resident.
+    /// The compiler option for an occupancy in percent: the more warps are resident, the fewer registers per item.
     pub(super) fn register_limit(&self, occupancy: u32) -> Option<String> {
         let registers = (self.registers_at_full_occupancy * 100).checked_div(occupancy)?;
         if registers == 0 || self.register_option.is_empty() {
@@ -90,7 +89,7 @@ impl Build {
 
 /// What a kernel is built for.
 #[derive(Clone, Copy, Debug)]
-pub struct BuildTarget<'a> {
+pub struct KernelTarget<'a> {
     pub hardware: &'a Hardware,
     pub build: &'a Build,
 }

@@ -15,27 +15,27 @@ parameters! {
     /// Parameters of the kernel for matrix units.
     pub struct Tensor {
         table common: Common = Common { storage: Storage::Half, ..Common::default() };
-        /// Values and weights are sums of two halves, which together carry 22 bits: single precision at about a third of
-        /// the speed; at most 32 slices.
+        /// Values and weights are sums of two halves with 22 bits together: single precision at about a third of the speed; at
+        /// most 32 slices.
         split: bool = false, Domain::switch().trades_exactness();
-        /// Warps of a work-group in x and y; of 32 work-items, or as many as `matrix-lanes` with `matrix-function`.
+        /// Warps per work-group in x and y; of 32 work-items, or `matrix-lanes` with `matrix-function`.
         warps: [u32; 2] = [4, 2], Domain::pair(32, 32, "warps")
             .tries(&[[2, 2], [4, 1], [4, 2], [2, 4], [4, 4], [8, 2], [8, 4]])
             .rank(1);
-        /// Squares of 4 x 4 pixels of a warp in x and y.
+        /// Squares of 4 x 4 pixels per warp in x and y.
         squares: [u32; 2] = [2, 2], Domain::pair(16, 16, "squares")
             .tries(&[[1, 1], [2, 1], [1, 2], [2, 2], [4, 2], [2, 4], [4, 4]])
             .rank(2);
         /// Projections that are copied to local memory together.
         stage: u32 = 8, Domain::range(2, 32, 2).tries(&[2, 4, 8, 16]).rank(3);
-        /// Stages that local memory holds.
+        /// Number of stages in local memory.
         buffers: u32 = 2, Domain::range(2, 16, 1).tries(&[2, 3, 4, 6, 8]).rank(4);
         /// Stages that are copied ahead of their use, less than `buffers`.
         lead: u32 = 1, Domain::range(1, 15, 1).tries(&[1, 2, 3]).rank(5);
-        /// Projections after which sums move from the matrix unit, which cuts off, to f32 additions; a multiple of `stage`,
-        /// 0 never.
+        /// Projections after which sums move from the matrix unit, which truncates, to f32 additions; a multiple of `stage`, 0
+        /// for never.
         flush: u32 = 0, Domain::at_least(0).tries(&[0, 128, 64, 32]).rank(6).trades_exactness();
-        /// Rows of blocks that are computed together, column by column, so that blocks at work at a time share bins.
+        /// Rows of blocks that are computed together, column by column, so that simultaneous blocks share bins.
         band: u32 = 1, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32]).rank(7);
     }
 }
@@ -55,13 +55,13 @@ impl Tensor {
 
 impl Family for Tensor {
     fn meaning(&self) -> &'static str {
-        "products of weights and values on matrix units; plain arithmetic, slowly, where neither assembly nor the \
-         compiler's function reaches them"
+        "products of weights and values on matrix units; slow plain arithmetic if neither assembly nor the compiler's \
+         function can use them"
     }
 
     fn notes(&self) -> &'static str {
         "`common` must have `storage = \"half\"`, its default here, and `sampler = \"buffer\"`. Without a matrix unit \
-         `stage`, `buffers` and `lead` are 2, 2 and 1, which any device's local memory holds."
+         `stage`, `buffers` and `lead` are 2, 2 and 1, which fits the local memory of any device."
     }
 
     fn common(&self) -> &Common {
@@ -93,7 +93,7 @@ impl Family for Tensor {
     }
 
     fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
-        rule(self.common.storage == Storage::Half, "matrix units take halves: storage must be `half`")?;
+        rule(self.common.storage == Storage::Half, "matrix units need halves: storage must be `half`")?;
         rule(self.common.sampler == Sampler::Buffer, "a tensor kernel reads a buffer: sampler must be `buffer`")?;
         rule(
             self.lead < self.buffers,
@@ -170,7 +170,7 @@ impl Family for Tensor {
             (true, false) => 2.0,
             (true, true) => 3.0,
         };
-        // 256 weights: of each the distance and the hat, then to half; the lower half from what is left
+        // 256 weights: distance and hat function for each, then conversion to half; the lower half from the remainder
         let weights = 256.0 / lanes;
         let (fp, halves, shifts) = match (linear, self.split) {
             (true, false) => (2.0, 0.5, 0.0),

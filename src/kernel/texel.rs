@@ -1,23 +1,23 @@
-//! How the compound sinogram lies in memory.
+//! Memory layouts of the compound sinogram.
 
 use super::files::{ClFile, HALVES, SAMPLE_BUFFER, SAMPLE_IMAGE};
 use super::{Defines, Storage};
 use crate::error::Result;
 use crate::facts::{ChannelType, Channels, ImageFormat};
 
-/// How the bins of a compound sinogram lie in memory.
+/// Memory layout of the bins of a compound sinogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texel {
     /// A plain buffer with zero bins before and after every row.
     Buffer,
     /// An image, one channel a slice.
     Image(ImageFormat),
-    /// An image of float channels that each carry the bits of two halves; nearest only.
-    Forged(ImageFormat),
+    /// An image of float channels, each with the bits of two halves; nearest only.
+    PackedHalves(ImageFormat),
     /// Rows of halves as matrix units read them (`halves.cl`), two for every value if `split`.
     Halves { split: bool, guard: u32 },
-    /// A plain buffer with so many guard bins that no tile reads past them.
-    Wide { guard: u32 },
+    /// A plain buffer with enough guard bins that no tile reads beyond them.
+    GuardedBuffer { guard: u32 },
 }
 
 /// Zero bins before and after each row of a sinogram in a buffer.
@@ -28,15 +28,15 @@ impl Texel {
     pub fn guard(self) -> usize {
         match self {
             Texel::Buffer => GUARD,
-            Texel::Halves { guard, .. } | Texel::Wide { guard } => guard as usize,
-            Texel::Image(_) | Texel::Forged(_) => 0,
+            Texel::Halves { guard, .. } | Texel::GuardedBuffer { guard } => guard as usize,
+            Texel::Image(_) | Texel::PackedHalves(_) => 0,
         }
     }
 
     /// Values stored per bin, for `slices` slices.
     pub fn channels(self, slices: u32) -> usize {
         match self {
-            Texel::Buffer | Texel::Forged(_) | Texel::Wide { .. } => slices as usize,
+            Texel::Buffer | Texel::PackedHalves(_) | Texel::GuardedBuffer { .. } => slices as usize,
             Texel::Image(format) => format.channels.count(),
             // eight more, so that rows lie well in the banks of local memory
             Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)) + 8,
@@ -46,17 +46,17 @@ impl Texel {
     /// The image's format, if it is one.
     pub fn format(self) -> Option<ImageFormat> {
         match self {
-            Texel::Buffer | Texel::Halves { .. } | Texel::Wide { .. } => None,
-            Texel::Image(format) | Texel::Forged(format) => Some(format),
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => None,
+            Texel::Image(format) | Texel::PackedHalves(format) => Some(format),
         }
     }
 
-    /// Image layouts that can carry `slices` slices, smallest texel first; forged ones before native halves of the
-    /// same size, because every device has float formats.
+    /// Image layouts for `slices` slices, smallest texel first; packed halves before native halves of the same size,
+    /// because every device has float formats.
     ///
-    /// A kernel that reads between bins needs the texture unit to interpolate, which it cannot do on forged values.
+    /// A kernel that reads between bins needs the texture unit to interpolate, which is not possible with packed halves.
     pub fn candidates(slices: u32, storage: Storage, between_bins: bool) -> Vec<Texel> {
-        let forged = match slices {
+        let packed = match slices {
             2 => Some(Channels::R),
             4 => Some(Channels::RG),
             _ => None,
@@ -68,9 +68,9 @@ impl Texel {
         let mut texels = Vec::new();
         if storage == Storage::Half
             && !between_bins
-            && let Some(channels) = forged
+            && let Some(channels) = packed
         {
-            texels.push(Texel::Forged(ImageFormat::new(channels, ChannelType::Float)));
+            texels.push(Texel::PackedHalves(ImageFormat::new(channels, ChannelType::Float)));
         }
         for channels in [Channels::R, Channels::RG, Channels::RGBA] {
             if channels.count() >= slices as usize {
@@ -80,26 +80,26 @@ impl Texel {
         texels
     }
 
-    /// The file of `cl/` that reads it, if it is not the family's own that does.
+    /// The file of `cl/` that reads this layout, unless the family has its own.
     pub(super) fn reader(self) -> Option<ClFile> {
         match self {
             Texel::Buffer => Some(SAMPLE_BUFFER),
             Texel::Halves { .. } => Some(HALVES),
-            Texel::Wide { .. } => None,
-            Texel::Image(_) | Texel::Forged(_) => Some(SAMPLE_IMAGE),
+            Texel::GuardedBuffer { .. } => None,
+            Texel::Image(_) | Texel::PackedHalves(_) => Some(SAMPLE_IMAGE),
         }
     }
 
-    /// What that file has to know.
+    /// The defines for that file.
     pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
         match self {
-            Texel::Buffer | Texel::Wide { .. } => defines.number("GUARD", self.guard() as u32),
+            Texel::Buffer | Texel::GuardedBuffer { .. } => defines.number("GUARD", self.guard() as u32),
             Texel::Halves { split, guard } => {
                 defines.number("GUARD", guard)?;
                 defines.switch("SPLIT", split)
             }
             Texel::Image(_) => defines.switch("FORGED", false),
-            Texel::Forged(_) => defines.switch("FORGED", true),
+            Texel::PackedHalves(_) => defines.switch("FORGED", true),
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn texels_start_with_the_smallest() {
         let layouts = Texel::candidates(4, Storage::Half, false);
-        assert_eq!(layouts[0], Texel::Forged(ImageFormat::new(Channels::RG, ChannelType::Float)));
+        assert_eq!(layouts[0], Texel::PackedHalves(ImageFormat::new(Channels::RG, ChannelType::Float)));
         assert_eq!(layouts[1], Texel::Image(ImageFormat::new(Channels::RGBA, ChannelType::Half)));
         let layouts = Texel::candidates(2, Storage::Float, true);
         assert_eq!(layouts.len(), 2);

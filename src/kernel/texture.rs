@@ -1,4 +1,4 @@
-//! Several projections side by side on the texture unit (paper, Algorithms 3 to 5).
+//! Several projections at a time on the texture unit (paper, Algorithms 3 to 5).
 
 use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
@@ -11,20 +11,20 @@ parameters! {
     /// Parameters of the cache-aware texture kernel.
     pub struct Texture {
         table common: Common = Common::default();
-        /// Projections side by side.
+        /// Projections at a time.
         projections_at_once: u32 = 4, Domain::one_of(&[4, 16]).rank(1);
-        /// Constants of so many projections are kept in local memory, a multiple of `projections-at-once`; 0 for none
+        /// Number of projections whose constants are kept in local memory, a multiple of `projections-at-once`; 0 for none
         /// (Algorithm 5).
         cached_constants: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]).rank(2);
-        /// The cached axes of an item lie together (draft).
+        /// The cached axes of an item are contiguous (draft).
         regroup: bool = false, Domain::switch();
-        /// No axis is loaded when all projections have the same (draft).
+        /// No axis is loaded if all projections have the same (draft).
         same_centre: bool = false, Domain::switch();
-        /// The projection loop counts in float (draft).
+        /// The counter of the projection loop is a float (draft).
         float_index: bool = false, Domain::switch();
-        /// Constants and partial sums take turns in one local buffer (draft).
+        /// Constants and partial sums share one local buffer (draft).
         shared_buffer: bool = false, Domain::switch();
-        /// Sums are written as they are ready (draft).
+        /// Sums are written as soon as they are ready (draft).
         direct_writes: bool = false, Domain::switch();
         /// How partial sums are added: through `local` memory or by `shuffle` (Algorithm 4).
         reduction: Exchange = Exchange::Local, Domain::words::<Exchange>().rank(3);
@@ -40,7 +40,7 @@ impl Texture {
 
 impl Family for Texture {
     fn meaning(&self) -> &'static str {
-        "several projections side by side on the texture unit (5.6, Algorithms 3 to 5, and the draft's variants)"
+        "several projections at a time on the texture unit (5.6, Algorithms 3 to 5, and variants of the draft)"
     }
 
     fn common(&self) -> &Common {
@@ -100,7 +100,7 @@ impl Family for Texture {
 
     fn load(&self, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
-        // an item has one of the projections side by side, and so many pixels: a work-group of 256 computes 256 pixels
+        // an item handles one of the simultaneous projections and this many pixels: a work-group of 256 computes 256 pixels
         let pixels = f64::from(self.projections_at_once);
         let axis = if self.leaves_axes_out(spec) { 0.0 } else { 1.0 };
         let constants = match self.cached_constants {

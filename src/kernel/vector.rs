@@ -1,4 +1,4 @@
-//! Slices as the vector, tiles in a processor's cache.
+//! Vectors of slices, with tiles that fit a processor's cache.
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
@@ -15,18 +15,18 @@ parameters! {
     /// Parameters of the kernel for processors.
     pub struct Vector {
         table common: Common = Common { constants: Constants::Global, ..Common::default() };
-        /// Side in pixels of what a work-item computes.
+        /// Side in pixels of the tile of a work-item.
         tile: u32 = 16, Domain::one_of(&[16, 32, 64]);
-        /// Pixels of a row whose sums are in registers together.
+        /// Pixels of a row whose sums are in registers at a time.
         columns: u32 = 4, Domain::one_of(&[4, 8]);
-        /// Projections that are added to these pixels at a time; so many rows' few bins should fit the nearest cache.
+        /// Projections that are added to these pixels at a time; their bins should fit the first-level cache.
         together: u32 = 8, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32, 64]);
     }
 }
 
 impl Vector {
-    /// Most bins that a tile meets: its diagonal, one to interpolate, one because it starts between two, one for
-    /// rounding, and both ends count.
+    /// Largest number of bins that a tile covers: its diagonal, one to interpolate, one because it starts between two, one
+    /// for rounding, and both ends.
     pub fn window(&self) -> u32 {
         let side = f64::from(self.tile - 1);
         side.hypot(side) as u32 + 4
@@ -35,7 +35,7 @@ impl Vector {
 
 impl Family for Vector {
     fn meaning(&self) -> &'static str {
-        "slices as the vector, tiles in a processor's cache (after 6.10)"
+        "vectors of slices, tiles that fit a processor's cache (after 6.10)"
     }
 
     fn notes(&self) -> &'static str {
@@ -87,16 +87,16 @@ impl Family for Vector {
     }
 
     fn texels(&self, _: Interpolation, _: u32) -> Vec<Texel> {
-        vec![Texel::Wide { guard: self.window() }]
+        vec![Texel::GuardedBuffer { guard: self.window() }]
     }
 
-    /// Sixteen slices are a vector: what a pixel has for all of them fills a whole vector, too.
+    /// Sixteen slices form a vector; a value of a pixel for all of them is broadcast to a vector.
     fn load(&self, spec: &KernelSpec) -> Load {
         const WIDTH: f64 = 16.0;
         let slices = f64::from(spec.slices);
         let linear = spec.interpolation == Interpolation::Linear;
         let (reads, broadcasts, rounds) = if linear { (2.0, 2.0, 2.0) } else { (1.0, 1.0, 1.0) };
-        // sums come and go once for the projections that are done together
+        // sums are loaded and stored once for the projections that are added together
         let sums = Load::local(2.0 / f64::from(self.together), 4.0);
         let updates = Load { fp: reads, ..Load::local(reads, 4.0) } + sums;
         // positions are computed for sixteen pixels at once; then each is one load, and weights fill a vector

@@ -1,4 +1,4 @@
-//! Words of the command line, of profiles and of messages: each is declared once, as the variant of an enum.
+//! Values of flags and profile keys, each declared once as the variant of an enum.
 
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// An enum that is read from the command line.
 pub(super) trait Word: Display + VariantArray {
-    /// What the words are, for messages.
+    /// What the enum describes, for messages.
     const WHAT: &'static str;
 }
 
-/// The error for a word that `T` does not have.
+/// The error for a word that is not a variant of `T`.
 pub(super) fn unknown<T: Word>(text: &str) -> Error {
     let words: Vec<String> = T::VARIANTS.iter().map(T::to_string).collect();
     Error::usage(format!("unknown {} `{text}`; it is one of {}", T::WHAT, words.join(", ")))
 }
 
-/// How a value between two bins is found.
+/// How a value between two bins is interpolated.
 #[derive(
     Clone,
     Copy,
@@ -53,7 +53,7 @@ impl Word for Interpolation {
     const WHAT: &'static str = "interpolation";
 }
 
-/// The two columns of the paper's Table 25.
+/// The two modes of the paper's Table 25.
 #[derive(
     Clone,
     Copy,
@@ -131,14 +131,14 @@ pub enum Constants {
     Global,
 }
 
-/// How items hand values to each other.
+/// How items exchange values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Exchange {
     /// Through local memory.
     Local,
-    /// By the warp's shuffle instruction; through local memory where the device offers none.
+    /// By the warp's shuffle instruction; through local memory if the device has none.
     Shuffle,
 }
 

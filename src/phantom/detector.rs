@@ -1,21 +1,21 @@
-//! Noise, and a detector that counts photons.
+//! Noise, and a photon-counting detector.
 
 use super::centre;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal, Poisson};
 
-/// The random numbers of one row: a ChaCha8 stream of its own for each (seed, projection, row), so that
+/// The random number generator of one row: a separate ChaCha8 stream for each (seed, projection, row), so that
 /// no result depends on the order of work.
 ///
-/// Frames that are no projections take numbers that no projection has, such as `u32::MAX - frame`.
+/// Frames other than projections use numbers that no projection has, such as `u32::MAX - frame`.
 pub fn row_rng(seed: u64, projection: u32, row: u32) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream((u64::from(projection) << 32) | u64::from(row));
     rng
 }
 
-/// Adds normal noise of standard deviation `sigma` (the row's own unit) to a row; a sigma that is not
+/// Adds Gaussian noise of standard deviation `sigma` (in the unit of the row) to a row; a sigma that is not
 /// positive and finite adds nothing.
 pub fn add_gaussian(row: &mut [f32], sigma: f64, rng: &mut impl Rng) {
     if sigma > 0.0
@@ -27,20 +27,20 @@ pub fn add_gaussian(row: &mut [f32], sigma: f64, rng: &mut impl Rng) {
     }
 }
 
-/// A detector behind a beam: 16-bit counts with the faults of a real one, the same in every frame.
+/// A detector with 16-bit counts and the imperfections of a real one, the same in every frame.
 ///
 /// The beam is brightest in the middle of the frame and has faint horizontal stripes; every pixel has a
 /// gain within 4 % of its column's, every column within 2 % of 1, one column in about 97 only half; the
-/// dark signal is 90 to 110 counts with 2 counts of read noise. Light comes as Poisson counts, one count
-/// a photon, and the sensor clips at 65535.
+/// dark signal is 90 to 110 counts with 2 counts of read noise. Light gives Poisson counts, one count
+/// per photon, and the sensor clips at 65535.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detector {
     /// Bins in a row.
     pub bins: usize,
     /// Rows of a frame.
     pub rows: usize,
-    /// Photons that reach a pixel of gain 1 in the middle of the beam with nothing in the way. At most
-    /// about 55000 keep the flats from clipping.
+    /// Photons that reach a pixel of gain 1 in the middle of the beam without a sample. Above about 55000 flats
+    /// clip.
     pub photons: f64,
 }
 
@@ -77,7 +77,7 @@ impl Detector {
             .collect()
     }
 
-    /// One row of a flat field: the beam with nothing in the way.
+    /// One row of a flat field: the beam without a sample.
     pub fn flat_row(&self, row: usize, rng: &mut impl Rng) -> Vec<u16> {
         (0..self.bins).map(|bin| self.count(row, bin, self.open_beam(row, bin), rng)).collect()
     }

@@ -68,10 +68,10 @@ impl Ellipse {
     }
 
     /// The ellipse seen at one angle.
-    pub(super) fn shadow(&self, theta: f64) -> Shadow {
+    pub(super) fn shadow(&self, theta: f64) -> EllipseProjection {
         let (sin, cos) = (theta - self.phi).sin_cos();
         let half_width = (self.a * cos).hypot(self.b * sin);
-        Shadow {
+        EllipseProjection {
             centre: self.x * theta.cos() + self.y * theta.sin(),
             half_width,
             scale: 2.0 * self.contrast * self.a * self.b / (half_width * half_width),
@@ -80,13 +80,13 @@ impl Ellipse {
 }
 
 /// The projection of one ellipse at one angle: `scale * sqrt(half_width^2 - (t - centre)^2)`.
-pub(super) struct Shadow {
+pub(super) struct EllipseProjection {
     centre: f64,
     pub(super) half_width: f64,
     scale: f64,
 }
 
-impl Shadow {
+impl EllipseProjection {
     /// The line integral at `t`.
     pub(super) fn sample(&self, t: f64) -> f64 {
         let t = t - self.centre;

@@ -1,4 +1,4 @@
-//! The phantoms there are, as tables of ellipses.
+//! The phantoms, as tables of ellipses.
 
 use crate::error::Error;
 use std::fmt;
@@ -34,7 +34,7 @@ impl Kind {
     }
 
     /// Rows of contrast, semi-axes a and b, centre X and Y (unit disc), rotation (degrees,
-    /// anticlockwise). Outer ellipses come before those that they hold.
+    /// anticlockwise). Outer ellipses come before those that they contain.
     pub(super) fn table(self) -> &'static [[f64; 6]] {
         match self {
             Kind::SheppLogan => &[

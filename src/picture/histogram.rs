@@ -1,34 +1,34 @@
-//! A histogram as bars: values along the bottom, counts on a logarithmic scale.
+//! A bar chart of a histogram: values along the bottom, counts on a logarithmic scale.
 
 use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write};
 use crate::error::Result;
 use crate::histogram::HistogramReport;
 use std::path::Path;
 
-/// The field of the bars in pixels.
+/// Size of the plot area in pixels.
 const WIDTH: usize = 1024;
 const HEIGHT: usize = 384;
-/// Space for the counts beside the field.
+/// Space for the counts beside the plot area.
 const SIDE: usize = 6 * LETTER;
 const BARS: u8 = 150;
 const GRID: u8 = 70;
 /// Percentiles that are marked.
 const MARKED: [f64; 2] = [0.1, 99.9];
 
-/// Writes the bars of a histogram of values in `unit` into an 8-bit greyscale PNG: the range of values, counts on a
-/// logarithmic scale, percentiles 0.1 and 99.9 as lines. Where bins are more than columns, a column shows the fullest.
+/// Plots a histogram of values in `unit` as an 8-bit greyscale PNG: the range of values, counts on a logarithmic scale,
+/// percentiles 0.1 and 99.9 as lines. If there are more bins than columns, a column shows the fullest of its bins.
 ///
 /// The file appears complete or not at all.
 pub fn write_histogram(path: &Path, report: &HistogramReport, unit: &str) -> Result<()> {
     write(path, &draw(report, unit))
 }
 
-/// The field, and how values and counts become pixels of it.
+/// The plot area, and the scales from values and counts to pixels.
 struct Axes {
     left: usize,
     first: f64,
     span: f64,
-    /// Logarithm of the count at the upper edge; the lower edge is below 1, which can be seen so.
+    /// Logarithm of the count at the upper edge; the lower edge is below 1, so that a count of 1 is visible.
     decades: f64,
 }
 
@@ -94,14 +94,14 @@ impl Canvas {
         }
     }
 
-    /// A vertical line that does not hide what is below it.
+    /// A dashed vertical line, through which the bars remain visible.
     fn dashes(&mut self, x: usize, top: usize, height: usize) {
         for y in (top..top + height).step_by(12) {
             self.fill(x, y, 1, 6.min(top + height - y), INK);
         }
     }
 
-    /// Writes a text about `x`, but within the picture.
+    /// Writes a text centred at `x`, but within the image.
     fn label(&mut self, x: usize, top: usize, text: &str) {
         let width = text.chars().count() * LETTER;
         let left = x.saturating_sub(width / 2).min((self.width - MARGIN).saturating_sub(width)).max(MARGIN);

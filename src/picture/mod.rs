@@ -1,4 +1,4 @@
-//! A small greyscale PNG that shows people what came out: panels side by side, each with its title; bars of a histogram.
+//! Greyscale PNG images of results: panels side by side with titles, and bar charts of histograms.
 
 mod histogram;
 
@@ -11,12 +11,12 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
 
-/// One picture in the row.
+/// One image in the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<'a> {
-    /// Drawn above the picture in capitals; characters without a glyph become `?`.
+    /// Drawn above the image in capitals; characters without a glyph become `?`.
     pub title: &'a str,
-    /// Unit of the values, which stand below the picture: those that are black and white.
+    /// Unit of the values for black and white, which are drawn below the image.
     pub unit: &'a str,
     /// Pixels in a row.
     pub width: usize,
@@ -30,9 +30,9 @@ pub struct Panel<'a> {
 const MAX_HEIGHT: usize = 768;
 /// Pixels between and around panels.
 const MARGIN: usize = 10;
-/// Picture pixels along the side of one font pixel.
+/// Image pixels along the side of one font pixel.
 const FONT_SCALE: usize = 2;
-/// Pixels of a line of text, and of a letter with the gap behind it.
+/// Height of a line of text, and width of a letter with the gap after it, in pixels.
 const LINE: usize = 7 * FONT_SCALE + MARGIN;
 const LETTER: usize = 6 * FONT_SCALE;
 const BACKGROUND: u8 = 36;
@@ -51,7 +51,7 @@ pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
 }
 
 /// Writes the panels side by side with one contrast and one scale for all, so that no side has more than 768 pixels;
-/// otherwise as [`write_preview`]. None is squeezed, but none is thinner than a pixel.
+/// otherwise as [`write_preview`]. None is squeezed, and none is thinner than a pixel.
 pub fn write_sections(path: &Path, panels: &[Panel]) -> Result<()> {
     lowest(path, panels)?;
     let longest = panels.iter().map(|panel| panel.width.max(panel.height)).max().unwrap_or(1);
@@ -151,7 +151,7 @@ fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64
     let scale =
         |((low, high), panel): (&(f64, f64), &Panel)| format!("{} to {} {}", number(*low), number(*high), panel.unit);
     let scales: Vec<String> = contrasts.iter().zip(panels).map(scale).collect();
-    // texts may be wider than what they belong to
+    // texts may be wider than their image
     let texts = panels.iter().zip(&scales).map(|(panel, scale)| panel.title.chars().count().max(scale.chars().count()));
     let widths: Vec<usize> = images.iter().zip(texts).map(|(image, text)| image.width.max(text * LETTER)).collect();
     let width = MARGIN + widths.iter().map(|width| width + MARGIN).sum::<usize>();
@@ -240,7 +240,7 @@ fn contrast(values: &[f32]) -> (f64, f64) {
         sorted.get(place.round() as usize).map_or(0.0, |&v| f64::from(v))
     };
     let (low, high) = (at(0.005), at(0.995));
-    // Nearly all is one value: let the few others be seen.
+    // Nearly all values are equal: show the few others.
     if high <= low { (at(0.0), at(1.0)) } else { (low, high) }
 }
 
@@ -250,7 +250,7 @@ fn contrast_of_all(images: &[Image]) -> (f64, f64) {
     contrast(&all)
 }
 
-/// A value with four digits that count.
+/// A value with four significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),

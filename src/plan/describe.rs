@@ -29,7 +29,7 @@ impl Plan {
                 "filter",
                 format!(
                     "{} up to {} of Nyquist, rows padded from {} to {} bins, {}",
-                    filter.name, filter.cutoff, geometry.bins, self.rows.length, self.rows.way
+                    filter.name, filter.cutoff, geometry.bins, self.rows.length, self.rows.method
                 ),
             ),
             (

@@ -112,7 +112,7 @@ fn none_left(request: &Request, passed: &[(String, String)]) -> Error {
                 .to_owned()
         }
     };
-    Error::Wrong(format!(
+    Error::NoCorrectKernel(format!(
         "{}, driver {}: no right kernel for {} {} in profile {}\n  {}\n{advice}",
         facts.name,
         facts.driver,

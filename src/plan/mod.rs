@@ -92,7 +92,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
-    /// a pass, [`Error::Wrong`] when no kernel is left.
+    /// a pass, [`Error::NoCorrectKernel`] when no kernel is left.
     pub fn new(request: &Request) -> Result<Plan> {
         let mut run_slices = request.scan.whole.len();
         loop {

@@ -1,11 +1,11 @@
-//! What is wrong with a profile, as far as that can be said without a device.
+//! Checks of a profile that need no device.
 
 use super::{Auto, Profile, SCHEMA};
 use crate::facts::architecture;
 use crate::kernel::{Interpolation, Mode, Offer, Parameters, SLICE_MODES};
 
 impl Profile {
-    /// What is wrong with the profile, as far as that can be said without a device.
+    /// Checks everything that can be checked without a device.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.schema != SCHEMA {
             return Err(format!("schema is {}, this version reads schema {SCHEMA}", self.schema));
@@ -54,7 +54,7 @@ impl Profile {
         Ok(())
     }
 
-    /// The automatic choices for one interpolation and mode, among the kernels that there are.
+    /// Checks the automatic choices for one interpolation and mode against the kernels of the profile.
     fn check_choices(&self, interpolation: Interpolation, mode: Mode, offers: &[Offer]) -> Result<(), String> {
         let what = format!("{interpolation} {mode}");
         let choices: Vec<&Auto> =
@@ -72,13 +72,13 @@ impl Profile {
             let algorithm = auto.algorithm;
             if !Parameters::start(algorithm, mode).keeps_rule(interpolation) {
                 return Err(format!(
-                    "[[auto]] for {what} chooses {algorithm}, whose rule is another than linear; \
-                     it is for those who ask with --algorithm {algorithm}"
+                    "[[auto]] for {what} chooses {algorithm}, which does not interpolate linearly; it is only used with \
+                     --algorithm {algorithm}"
                 ));
             }
             if !offers.iter().any(|offer| auto.is_for(offer)) {
                 return Err(format!(
-                    "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of it serves {} slices",
+                    "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of this family has {} slices",
                     auto.slices
                 ));
             }
@@ -86,7 +86,7 @@ impl Profile {
         Ok(())
     }
 
-    /// The kernel entries, each by itself and beside the others.
+    /// Checks each kernel entry, and that no two conflict.
     fn check_kernels(&self) -> Result<(), String> {
         for (number, entry) in self.kernel.iter().enumerate() {
             let at = format!("[[kernel]] number {}", number + 1);

@@ -1,4 +1,4 @@
-//! An entry `[[kernel]]` of a profile: for whom, and exactly one family with its parameters, whose key is its word.
+//! An entry `[[kernel]]` of a profile: its use, and exactly one family with its parameters, under the family's name.
 
 use crate::kernel::{Algorithm, Interpolation, Mode, Offer, Parameters};
 use serde::de::{self, DeserializeSeed, MapAccess, Visitor};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// The keys beside the family's, in the order that profiles are written.
+/// The keys besides the family's, in the order in which profiles are written.
 const KEYS: [&str; 4] = ["interpolation", "mode", "slices", "source"];
 
 /// The keys of an entry, for messages.
@@ -50,7 +50,7 @@ impl KernelEntry {
         })
     }
 
-    /// The combination that the entry and another of the same family both serve, if there is one.
+    /// A combination that the entry and another of the same family both serve, if there is one.
     pub(super) fn clash(&self, other: &KernelEntry) -> Option<(Interpolation, Mode, u32)> {
         fn common<T: Copy + PartialEq>(list: &[T], other: &[T]) -> Option<T> {
             list.iter().copied().find(|value| other.contains(value))
@@ -150,7 +150,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 }
 
-/// What to do about an entry without a family.
+/// The message for an entry without a family.
 fn no_family() -> String {
     let words: Vec<&str> = Algorithm::ALL.iter().map(|&family| family.into()).collect();
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));

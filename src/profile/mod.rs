@@ -1,8 +1,8 @@
-//! Device profiles: how fast a card goes is data (TOML), never code.
+//! Device profiles: tuning for a device is data (TOML), not code.
 //!
-//! A profile says which devices it is for, how programs are built there, and which kernel with which
-//! parameters serves every combination of interpolation, mode and slices per pass. Files are strict: an unknown
-//! key is an error, and every number names its source.
+//! A profile states which devices it is for, how programs are built there, and which kernel with which parameters serves
+//! every combination of interpolation, mode and slices per pass. Files are strict: an unknown key is an error, and every
+//! number has a source.
 
 mod check;
 mod entry;
@@ -19,13 +19,13 @@ pub use throughput::{Residency, Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::kernel::{Algorithm, Build, BuildTarget, Fft, Hardware, Interpolation, Mode, Offer};
+use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer};
 use serde::{Deserialize, Serialize};
 
 /// The schema that this version reads.
 pub const SCHEMA: u32 = 1;
 
-/// A device profile, as its TOML file says.
+/// A device profile, as in its TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Profile {
@@ -33,9 +33,9 @@ pub struct Profile {
     pub schema: u32,
     /// Short name, as `--profile` takes it.
     pub name: String,
-    /// One line for people.
+    /// One-line description.
     pub title: String,
-    /// Where the numbers come from, unless an entry says otherwise.
+    /// Source of the numbers, unless an entry has its own.
     pub source: String,
     /// The devices this profile is for.
     #[serde(default)]
@@ -43,28 +43,28 @@ pub struct Profile {
     /// The architecture.
     #[serde(default)]
     pub hardware: Hardware,
-    /// What the units of one of its devices do in a second, for the model.
+    /// Throughput of the units of one of its devices, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
     /// How programs are built.
     #[serde(default)]
     pub build: Build,
-    /// Who filters rows; how long they are padded is the run's, see `spectrum::padded_length`.
+    /// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
     #[serde(default)]
     pub fft: Fft,
     /// What `--algorithm auto` and `--slices-per-pass auto` mean.
     pub auto: Vec<Auto>,
     /// Kernels and their parameters.
     pub kernel: Vec<KernelEntry>,
-    /// Measurements that back the numbers.
+    /// Measurements behind the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub measured: Vec<Measured>,
-    /// What `fbp tune` made the profile from.
+    pub measured: Vec<MeasuredSpeed>,
+    /// What `fbp tune` created the profile from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuned: Option<Tuned>,
 }
 
-/// Conditions on a device; all that are given must hold, none matches everything.
+/// Conditions on a device; all that are given must hold; without conditions every device matches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Match {
@@ -91,7 +91,7 @@ pub struct Auto {
     pub algorithm: Algorithm,
     /// Slices per pass when the run has that many.
     pub slices: u32,
-    /// Only for runs of at most so many slices; the entry without it is for all others.
+    /// Only for runs of at most this many slices; the entry without it is for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,14 +99,14 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// Whether this leads to a kernel.
+    /// Whether this choice selects the kernel.
     pub fn is_for(&self, offer: &Offer) -> bool {
         (self.interpolation, self.mode, self.slices) == (offer.interpolation, offer.mode, offer.slices)
             && self.algorithm == offer.parameters.algorithm()
     }
 }
 
-/// Where a tuned profile holds: on this device, with this driver, for these kernels.
+/// Where a tuned profile is valid: on this device, with this driver, for these kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tuned {
@@ -115,12 +115,12 @@ pub struct Tuned {
     /// Of the program that tuned.
     pub version: String,
     pub date: String,
-    /// Keys of the generated sources that `[[auto]]` leads to, see [`auto_keys`].
+    /// Keys of the generated sources that `[[auto]]` selects, see [`auto_keys`].
     pub keys: Vec<String>,
 }
 
 impl Tuned {
-    /// Why the profile is not for the device as it is now, if so; `keys` are those of the profile's kernels now.
+    /// Why the profile is no longer valid for the device, if so; `keys` are the present keys of the profile's kernels.
     fn stale(&self, facts: &DeviceFacts, keys: &[String]) -> Option<String> {
         if self.driver != facts.driver {
             return Some(format!("it was tuned with driver {}, the device now has {}", self.driver, facts.driver));
@@ -133,7 +133,7 @@ impl Tuned {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Measured {
+pub struct MeasuredSpeed {
     pub device: String,
     pub driver: String,
     pub date: String,
@@ -165,9 +165,9 @@ impl Profile {
     }
 }
 
-impl<'a> From<&'a Profile> for BuildTarget<'a> {
+impl<'a> From<&'a Profile> for KernelTarget<'a> {
     fn from(profile: &'a Profile) -> Self {
-        BuildTarget { hardware: &profile.hardware, build: &profile.build }
+        KernelTarget { hardware: &profile.hardware, build: &profile.build }
     }
 }
 

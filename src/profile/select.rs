@@ -1,4 +1,4 @@
-//! Which kernel of a profile a run takes.
+//! Selection of a kernel of a profile for a run.
 
 use super::Profile;
 use crate::error::{Error, Result};
@@ -8,9 +8,8 @@ use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Problem, 
 impl Profile {
     /// The kernel for a run.
     ///
-    /// `algorithm` and `slices` of `None` are what the profile's `auto` says, with no more slices per pass than
-    /// `run_slices` needs. Where the automatic algorithm does not have the wanted `slices`, the profile's first kernel
-    /// that has them is taken.
+    /// `None` as `algorithm` or `slices` uses the profile's `auto`, with no more slices per pass than `run_slices` needs. If
+    /// the automatic algorithm does not support the given `slices`, the profile's first kernel that does is used.
     ///
     /// # Errors
     /// A usage error that lists what the profile has, when it has no such kernel.
@@ -31,9 +30,9 @@ impl Profile {
         let offers = self.offers();
         let serves = |o: &&Offer| o.interpolation == interpolation && o.mode == mode;
         let chosen = auto.map(|a| a.algorithm).unwrap_or_default();
-        // a number of slices that the automatic choice does not have leads to the first kernel that has it
+        // if the automatic choice does not support the number of slices, the first kernel that does
         let algorithm = algorithm.unwrap_or_else(|| {
-            // another rule than the interpolation's is only taken when asked for
+            // another rule than that of the interpolation is only used on request
             let mut having = offers
                 .iter()
                 .filter(serves)
@@ -72,8 +71,8 @@ impl Profile {
     }
 }
 
-/// Keys of the kernels that a profile's `[[auto]]` leads to on a device, each once: they change with the files of `cl/`,
-/// with the generator, with the profile's parameters and with what the device offers.
+/// Keys of the kernels that a profile's `[[auto]]` selects on a device, each once: they change with the files of `cl/`, the
+/// generator, the profile's parameters and the capabilities of the device.
 pub fn auto_keys(profile: &Profile, facts: &DeviceFacts) -> Result<Vec<String>> {
     let problem = Problem { projections: 1, same_axis: true };
     let offers = profile.offers();

@@ -38,19 +38,19 @@ impl Dtype {
     }
 }
 
-/// Sample type, and for the integers the values that become 0 and the largest integer.
+/// Sample type, and for integers the values that map to 0 and the largest integer.
 ///
 /// Integers are rounded to the nearest and clamped; floats ignore the range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Encoding {
     /// How a sample is stored.
     pub dtype: Dtype,
-    /// `(min, max)`: min becomes 0, max 65535 or 255. Needed for the integers.
+    /// `(min, max)`: min maps to 0, max to 65535 or 255. Required for integers.
     pub range: Option<(f32, f32)>,
 }
 
 impl Encoding {
-    /// The value that a stored sample stands for; within half a step of what was written, if that was in the range.
+    /// The value of a stored sample; within half a step of the value written, if that was in the range.
     pub fn value_of(&self, sample: f32) -> f32 {
         let top = match self.dtype {
             Dtype::F32 | Dtype::F16 => return sample,
@@ -61,7 +61,7 @@ impl Encoding {
         (low + f64::from(sample) * ((high - low) / top)) as f32
     }
 
-    /// The checked range; floats get one that is never used.
+    /// The checked range; for floats one that is not used.
     pub(super) fn checked_range(&self) -> Result<(f32, f32)> {
         match (self.dtype, self.range) {
             (Dtype::F32 | Dtype::F16, _) => Ok((0.0, 1.0)),
@@ -70,19 +70,19 @@ impl Encoding {
                 Err(Error::usage(format!("--range {min},{max}: expected two finite numbers, the smaller one first")))
             }
             (_, None) => Err(Error::usage(
-                "--dtype u8 and u16 need the values that become 0 and the largest integer: \
+                "--dtype u8 and u16 need the values that map to 0 and the largest integer: \
                  add --range MIN,MAX or --percentile LO,HI",
             )),
         }
     }
 }
 
-/// How many values are outside a range; those that are not numbers, too.
+/// Number of values outside a range, including NaN.
 pub(super) fn outside(values: &[f32], (min, max): (f32, f32)) -> u64 {
     values.iter().map(|&v| u64::from(!(v >= min && v <= max))).sum()
 }
 
-/// The whole number in `0..=top` that is nearest to a value, where `min` is 0 and `max` is `top`; 0 for what is no number.
+/// The integer in `0..=top` nearest to a value, where `min` maps to 0 and `max` to `top`; 0 for NaN.
 pub(super) fn nearest(value: f32, (min, max): (f32, f32), top: f64) -> u64 {
     let (low, high) = (f64::from(min), f64::from(max));
     let place = (f64::from(value) - low) * (top / (high - low));

@@ -1,4 +1,4 @@
-//! Files of an output, whose errors say what to do about them.
+//! Files of an output, with errors that say what to do.
 
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use tiff::TiffError;
 
-/// Writes a text, replacing what is there; the file appears complete or not at all.
+/// Writes a text, replacing an existing file; the file appears complete or not at all.
 ///
 /// # Errors
 /// [`Error::Output`] when it cannot be written.
@@ -16,7 +16,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     finish(file, true)
 }
 
-/// The temporary file of an output.
+/// Creates a temporary file of an output.
 pub(super) fn create(path: &Path) -> Result<AtomicFile> {
     AtomicFile::create(path).map_err(|e| {
         if e.kind() == ErrorKind::InvalidInput {
@@ -27,14 +27,14 @@ pub(super) fn create(path: &Path) -> Result<AtomicFile> {
     })
 }
 
-/// Gives a file its name.
+/// Renames a file to its final name.
 pub(super) fn finish(file: AtomicFile, overwrite: bool) -> Result<()> {
     let path = file.path().to_owned();
     if !overwrite && path.exists() {
-        return Err(Error::output(&path, "exists by now; is another run writing to the same --output?"));
+        return Err(Error::output(&path, "was created in the meantime; is another run writing to the same --output?"));
     }
     file.finish().map_err(|e| {
-        let why = format!("cannot be given its name: {e}; is the directory there, and may it be written to?");
+        let why = format!("cannot be renamed to its final name: {e}; does the directory exist, and is it writable?");
         Error::output(&path, why)
     })
 }
@@ -45,5 +45,5 @@ pub(super) fn failed(path: &Path, error: &TiffError) -> Error {
         TiffError::IoError(e) => e.to_string(),
         e => e.to_string(),
     };
-    Error::output(path, format!("cannot be written: {cause}; make room or write to another place"))
+    Error::output(path, format!("cannot be written: {cause}; free some space or choose another --output"))
 }

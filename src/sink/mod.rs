@@ -1,7 +1,7 @@
-//! Where slices go: files that are complete when they have their name.
+//! Writing slices: a file that has its final name is complete.
 //!
-//! A [`Target`] says where and in which format; a [`SliceWriter`] sees to it that every slice is written once, and hands it
-//! to the format's [`Sink`].
+//! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
+//! format's [`Sink`].
 
 mod encoding;
 mod file;
@@ -17,7 +17,7 @@ pub use file::write_text;
 pub use page::{SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, described};
 pub use target::{OutputFormat, Target};
-pub use writer::{Present, SliceWriter};
+pub use writer::{AllowedContents, SliceWriter};
 
 use crate::error::Result;
 use std::path::PathBuf;
@@ -25,24 +25,24 @@ use std::path::PathBuf;
 /// What the `Software` tag of every slice says.
 pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
 
-/// Reads `--output` if its text has the form of a format.
+/// Reads `--output` if it has the form of a format.
 type Parse = fn(&str) -> Result<Option<Target>>;
 
-/// The formats of `--output`; the first that knows the form takes it.
+/// The formats of `--output`; the first that matches is used.
 const FORMATS: [Parse; 3] = [separate::parse_pattern, multipage::parse_single, separate::parse_directory];
 
-/// Takes the slices of a run.
+/// Writes the slices of a run.
 pub trait Sink: Send {
-    /// Writes slices, numbers with their values, `[row][pixel]`; returns how many values did not fit. Numbers are of those
-    /// that were announced, each comes once, and ascending where the format wants them in order.
+    /// Writes slices, given as numbers with values `[row][pixel]`; returns how many values were clamped. Every number is one
+    /// of those announced, is written once, and in ascending order if the format requires it.
     ///
     /// # Errors
-    /// [`Error::Output`](crate::error::Error::Output) when one cannot be written; nothing is left under its name.
+    /// [`Error::Output`](crate::error::Error::Output) when a slice cannot be written; then there is no file of its name.
     fn write(&mut self, slices: &[(usize, &[f32])], form: &SliceForm) -> Result<u64>;
 
-    /// Ends the output when all slices are written, and names its files in order.
+    /// Completes the output after all slices are written; returns its files in order.
     ///
     /// # Errors
-    /// [`Error::Output`](crate::error::Error::Output) when a file cannot be given its name.
+    /// [`Error::Output`](crate::error::Error::Output) when a file cannot be renamed.
     fn finish(self: Box<Self>) -> Result<Vec<PathBuf>>;
 }

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use tiff::TiffError;
 use tiff::encoder::{TiffEncoder, TiffKindBig, TiffKindStandard};
 
-/// One file, which is there when all of its pages are written.
+/// One file, which appears when all of its pages are written.
 #[derive(Debug)]
 struct MultiPage(PathBuf);
 
-/// A spec like the name of a TIFF that is no directory.
+/// Reads a spec that is the name of a TIFF and not a directory.
 pub(super) fn parse_single(spec: &str) -> Result<Option<Target>> {
     let single = is_tiff(spec) && !Path::new(spec).is_dir();
     Ok(single.then(|| Target::single(spec)))
@@ -78,7 +78,7 @@ impl OutputFormat for MultiPage {
     fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
         let path = &self.0;
         if slices.is_empty() {
-            return Err(Error::output(path, "there is no slice to write into this file"));
+            return Err(Error::output(path, "there is no slice to write to this file"));
         }
         if path.is_dir() {
             return Err(Error::output(path, "is a directory; expected the name of a file"));
@@ -101,12 +101,12 @@ enum Encoder {
     Big(TiffEncoder<File, TiffKindBig>),
 }
 
-/// Writes page after page into the file under its temporary name.
+/// Writes page after page to the file under its temporary name.
 struct MultiPageSink {
     path: PathBuf,
-    /// Nothing after an error, which removes the file.
+    /// `None` after an error, which removes the file.
     open: Option<(Encoder, AtomicFile)>,
-    /// Number of the next page, and of all.
+    /// Number of the next page, and total number.
     next: usize,
     pages: usize,
     overwrite: bool,

@@ -15,35 +15,35 @@ use tiff::encoder::{TiffEncoder, TiffKind, TiffValue};
 use tiff::tags::{PhotometricInterpretation, ResolutionUnit, SampleFormat, Tag};
 use tiff::{TiffError, TiffResult};
 
-/// A classic TIFF holds less than this; what is larger becomes BigTIFF.
+/// Files larger than this are BigTIFF instead of classic TIFF.
 const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
-/// Bytes of one strip, about.
+/// Approximate size of a strip in bytes.
 const STRIP: usize = 256 << 10;
 
-/// What all slices of an output have in common.
+/// Common properties of all slices of an output.
 pub struct SliceForm {
     /// Pixels in a row.
     pub width: usize,
     /// Rows.
     pub height: usize,
     pub encoding: Encoding,
-    /// What the tag `Software` says.
+    /// Value of the tag `Software`.
     pub software: String,
-    /// What the slices say of their run.
+    /// Description of the run in each slice.
     pub stamp: Option<SliceStamp>,
 }
 
 impl SliceForm {
-    /// True when so many pages do not fit a classic TIFF.
+    /// Whether this number of pages does not fit a classic TIFF.
     pub(super) fn is_big(&self, pages: usize) -> bool {
         let row = (self.width as u64).saturating_mul(self.encoding.dtype.bytes() as u64);
-        let header = 1024 + 16 * self.height as u64; // tags and the table of strips, amply
+        let header = 1024 + 16 * self.height as u64; // generous estimate of tags and the strip table
         row.saturating_mul(self.height as u64).saturating_add(header).saturating_mul(pages as u64) > CLASSIC_LIMIT
     }
 }
 
-/// Writes one image (row-major, `width * height` values) as a TIFF of one page, replacing what is
-/// there; the file appears complete or not at all. Makes no directory.
+/// Writes one image (row-major, `width * height` values) as a TIFF of one page, replacing an existing
+/// file; the file appears complete or not at all. Creates no directory.
 ///
 /// # Errors
 /// [`Error::Output`] when it cannot be written or `data` has another size; [`Error::Usage`] for
@@ -68,12 +68,12 @@ pub(super) struct OutputPage<'a> {
     pub data: &'a [f32],
     /// Number of the slice.
     pub slice: Option<usize>,
-    /// Number of the page and of all pages.
+    /// Number of the page, and total number of pages.
     pub number: Option<(usize, usize)>,
 }
 
 impl OutputPage<'_> {
-    /// Writes a file of this page alone; returns how many values did not fit.
+    /// Writes a file with this page only; returns how many values were clamped.
     pub fn write_file(&self, path: &Path) -> Result<u64> {
         let complete = create(path)?;
         let mut file = BufWriter::with_capacity(STRIP, complete.file());
@@ -88,7 +88,7 @@ impl OutputPage<'_> {
         Ok(clamped)
     }
 
-    /// Adds the page to a file; returns how many values did not fit.
+    /// Adds the page to a file; returns how many values were clamped.
     pub fn write<W: Write + Seek, K: TiffKind>(&self, encoder: &mut TiffEncoder<W, K>, path: &Path) -> Result<u64> {
         let SliceForm { width, height, .. } = *self.form;
         if width == 0 || width.checked_mul(height) != Some(self.data.len()) {
@@ -118,7 +118,7 @@ impl OutputPage<'_> {
         Ok(clamped)
     }
 
-    /// Writes the strips, then the tags, so that the data follows itself without a gap.
+    /// Writes the strips, then the tags, so that the data is contiguous.
     fn put<C: ColorType, W: Write + Seek, K: TiffKind>(
         &self,
         encoder: &mut TiffEncoder<W, K>,
@@ -150,7 +150,7 @@ impl OutputPage<'_> {
             }
         }
         if let Some((page, pages)) = self.number {
-            // PageNumber has 16 bits a value
+            // the values of PageNumber have 16 bits
             if let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages)) {
                 image.encoder().write_tag(Tag::Unknown(297), &[page, pages][..])?;
             }
@@ -169,6 +169,6 @@ impl ColorType for Gray16Float {
     const SAMPLE_FORMAT: &'static [SampleFormat] = &[SampleFormat::IEEEFP];
 
     fn horizontal_predict(row: &[u16], result: &mut Vec<u16>) {
-        result.extend_from_slice(row); // no predictor is ever asked for
+        result.extend_from_slice(row); // no predictor is ever used
     }
 }

@@ -1,4 +1,4 @@
-//! A TIFF file for each slice, in a directory of their own or named by a pattern.
+//! One TIFF file per slice, in a directory of their own or named by a pattern.
 
 use super::file::create;
 use super::page::OutputPage;
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// A name that is never given, to see whether a directory can be written to.
+/// Name of a temporary file that tests whether a directory is writable.
 const WRITE_TEST: &str = "fbp-write-test";
 
 /// Files `prefix`, the slice number with at least `digits` digits, `suffix`.
@@ -16,19 +16,19 @@ const WRITE_TEST: &str = "fbp-write-test";
 struct SeparateFiles {
     directory: PathBuf,
     prefix: String,
-    /// Smallest number of digits, filled with zeros.
+    /// Smallest number of digits, padded with zeros.
     digits: usize,
     suffix: String,
-    /// The directory was named, not the files.
+    /// Whether the output is a directory, not a pattern of files.
     own_directory: bool,
 }
 
-/// Any spec: `slice_00000.tif`, .. in this directory.
+/// Reads any spec as a directory for `slice_00000.tif`, ...
 pub(super) fn parse_directory(spec: &str) -> Result<Option<Target>> {
     Ok((!spec.is_empty()).then(|| Target::directory_of_slices(spec)))
 }
 
-/// A spec with a `%`: a printf pattern of file names.
+/// Reads a spec with a `%`: a printf pattern of file names.
 pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
     if !spec.contains('%') {
         return Ok(None);
@@ -56,19 +56,19 @@ pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
     let digits = match width {
         "" => 1,
         w if w.starts_with('0') => w.parse().ok().filter(|&n| n <= 20).ok_or_else(|| wrong("too many digits"))?,
-        _ => return Err(wrong("fill the number with zeros, not with blanks")),
+        _ => return Err(wrong("pad the number with zeros, not with blanks")),
     };
     let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
     Ok(Some(Target::new(SeparateFiles { directory: directory.into(), prefix, digits, suffix, own_directory: false })))
 }
 
 impl Target {
-    /// `slice_00000.tif`, .. in a directory that holds nothing else.
+    /// `slice_00000.tif`, ... in a directory that contains nothing else.
     pub fn directory_of_slices(directory: impl Into<PathBuf>) -> Target {
         Target::new(SeparateFiles { own_directory: true, ..SeparateFiles::numbered(directory.into(), "slice_") })
     }
 
-    /// `prefix` with 5 digits and `.tif` in a directory that may hold others.
+    /// `prefix` with 5 digits and `.tif` in a directory that may contain other files.
     pub fn files(directory: impl Into<PathBuf>, prefix: &str) -> Target {
         Target::new(SeparateFiles::numbered(directory.into(), prefix))
     }
@@ -143,7 +143,7 @@ impl OutputFormat for SeparateFiles {
     }
 }
 
-/// Writes files side by side.
+/// Writes files in parallel.
 struct SeparateSink {
     /// By number, ascending.
     files: Vec<(usize, PathBuf)>,
@@ -155,7 +155,8 @@ impl SeparateSink {
         let Ok(place) = self.files.binary_search_by_key(&index, |(index, _)| *index) else { return Ok(0) };
         let path = &self.files[place].1;
         if !self.overwrite && path.exists() {
-            let why = format!("slice {index} exists by now; is another run writing to the same --output?");
+            let why =
+                format!("slice {index} was created in the meantime; is another run writing to the same --output?");
             return Err(Error::output(path, why));
         }
         OutputPage { form, data, slice: Some(index), number: None }.write_file(path)

@@ -1,4 +1,4 @@
-//! What a slice says of itself, in its TIFF tags, and whether a file still is what was written.
+//! Description of a slice in its TIFF tags, and verification that a file is unchanged.
 
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -9,17 +9,17 @@ use tiff::decoder::{Decoder, Limits};
 use tiff::encoder::Rational;
 use tiff::tags::Tag;
 
-/// What all slices of a run have in common.
+/// Description of a run, the same in all of its slices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SliceStamp {
-    /// Key of the run: equal keys, equal bytes.
+    /// Key of the run; equal keys mean equal bytes.
     pub run: String,
     /// Rotation axis in bins, without the shifts of projections.
     pub center: f64,
     /// Side of a pixel, with its unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pixel_size: Option<String>,
-    /// Pixels of a centimetre, where the unit is known.
+    /// Pixels per centimetre, if the unit is known.
     #[serde(skip)]
     pub per_centimetre: Option<f64>,
 }
@@ -35,26 +35,26 @@ pub struct SliceDescription {
     pub stamp: Option<SliceStamp>,
 }
 
-/// What is under a slice's name.
+/// State of the file of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SliceState {
     /// A file with all of its samples.
-    Whole(SliceDescription),
-    /// A TIFF that does not say what it is.
+    Complete(SliceDescription),
+    /// A TIFF without our description.
     Unknown,
     Missing,
     /// A file that ends early, is no TIFF, or has other samples than were written.
-    Torn,
-    /// A file that the system does not let be read, and why.
+    Damaged,
+    /// A file that cannot be read, and why.
     Unreadable(String),
 }
 
-/// A checksum as [`SliceDescription`] has it.
+/// A checksum in the form used by [`SliceDescription`].
 pub(super) fn digits(crc: crc32fast::Hasher) -> String {
     format!("{:08x}", crc.finalize())
 }
 
-/// The description of a file's first page, if it has one of ours; errors are of the file.
+/// The description of a file's first page, if there is one.
 pub fn described(path: &Path) -> Option<SliceDescription> {
     description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
 }
@@ -63,7 +63,7 @@ fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescriptio
     serde_json::from_str(&decoder.get_tag_ascii_string(Tag::ImageDescription).ok()?).ok()
 }
 
-/// Reads a slice's file to its end and compares it with its checksum.
+/// Reads a slice's file completely and compares it with its checksum.
 pub fn examine(path: &Path) -> SliceState {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -77,16 +77,16 @@ pub fn examine(path: &Path) -> SliceState {
         for strip in 0..decoder.strip_count()? {
             crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
         }
-        Ok(if digits(crc) == description.crc32 { SliceState::Whole(description) } else { SliceState::Torn })
+        Ok(if digits(crc) == description.crc32 { SliceState::Complete(description) } else { SliceState::Damaged })
     };
     match read() {
         Ok(found) => found,
         Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => SliceState::Unreadable(e.to_string()),
-        Err(_) => SliceState::Torn,
+        Err(_) => SliceState::Damaged,
     }
 }
 
-/// A number above 0 as a fraction of two of 32 bits.
+/// A positive number as a fraction of two 32-bit integers.
 pub(super) fn fraction(value: f64) -> Option<Rational> {
     let d = [1_000_000, 10_000, 100, 1].into_iter().find(|&d| value * f64::from(d) < f64::from(u32::MAX))?;
     let n = (value * f64::from(d)).round() as u32;

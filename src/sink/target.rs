@@ -1,4 +1,4 @@
-//! Where slices go.
+//! Place and format of an output.
 
 use super::stamp::examine;
 use super::{FORMATS, Sink, SliceForm, SliceState};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A way to store slices, with its place.
+/// A format for slices, with the place of the output.
 pub trait OutputFormat: Debug + Send + Sync {
     /// As `--output` takes it.
     fn spec(&self) -> String;
@@ -22,22 +22,22 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// The directory that the files go to.
     fn directory(&self) -> &Path;
 
-    /// Whether the directory is for the slices alone.
+    /// Whether the directory is only for the slices.
     fn fills_directory(&self) -> bool;
 
-    /// What the name of the record begins with; may be empty.
+    /// Prefix of the record's name; may be empty.
     fn stem(&self) -> String;
 
-    /// Name of the hidden file whose lock says that a run writes here.
+    /// Name of the hidden file that is locked while a run writes here.
     fn lock(&self) -> String;
 
     /// Whether a file of this name in the directory is written by this output.
     fn writes(&self, name: &str) -> bool;
 
-    /// Whether slices are taken in ascending order only.
+    /// Whether slices must be written in ascending order.
     fn in_order(&self) -> bool;
 
-    /// Whether slices that are there can be kept when a run goes on.
+    /// Whether existing slices can be kept when a run is resumed.
     fn resumable(&self) -> bool;
 
     /// Whether several jobs may each write a part of the slices.
@@ -48,15 +48,15 @@ pub trait OutputFormat: Debug + Send + Sync {
         examine(&self.path_of(index))
     }
 
-    /// Prepares to write slices of these ascending numbers; the directory is there. Files are replaced only if `overwrite`
-    /// allows it.
+    /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
+    /// `overwrite`.
     ///
     /// # Errors
-    /// [`Error::Output`] when the place cannot be written to.
+    /// [`Error::Output`] when the output is not writable.
     fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
 }
 
-/// Where slices go, and how they are stored there.
+/// Place and format of the slices.
 #[derive(Clone, Debug, SerializeDisplay, DeserializeFromStr)]
 pub struct Target(Arc<dyn OutputFormat>);
 
@@ -90,7 +90,7 @@ impl Target {
     /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
     ///
     /// # Errors
-    /// [`Error::Usage`] when the pattern has not exactly one `%i`, `%d` or `%0Ni` in the name.
+    /// [`Error::Usage`] when the pattern does not have exactly one `%i`, `%d` or `%0Ni` in the name.
     pub fn parse(spec: &str) -> Result<Target> {
         for parse in FORMATS {
             if let Some(target) = parse(spec)? {
@@ -110,17 +110,17 @@ impl Target {
         self.0.directory()
     }
 
-    /// Whether the directory is for the slices alone.
+    /// Whether the directory is only for the slices.
     pub fn fills_directory(&self) -> bool {
         self.0.fills_directory()
     }
 
-    /// Whether slices are taken in ascending order only.
+    /// Whether slices must be written in ascending order.
     pub fn in_order(&self) -> bool {
         self.0.in_order()
     }
 
-    /// Whether slices that are there can be kept when a run goes on.
+    /// Whether existing slices can be kept when a run is resumed.
     pub fn resumable(&self) -> bool {
         self.0.resumable()
     }
@@ -130,7 +130,7 @@ impl Target {
         self.0.shareable()
     }
 
-    /// What is there of slice `index`.
+    /// State of the file of slice `index`.
     pub fn examine(&self, index: usize) -> SliceState {
         self.0.examine(index)
     }
@@ -140,37 +140,40 @@ impl Target {
         self.0.create(slices, form, overwrite)
     }
 
-    /// The file beside the slices that says how they were made: `fbp-run.toml` in a directory, else named like the output.
+    /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
     pub fn record(&self) -> PathBuf {
         let stem = self.0.stem();
         let stem = if stem.is_empty() { "fbp" } else { &stem };
         self.directory().join(format!("{stem}-run.toml"))
     }
 
-    /// The hidden file whose lock says that a run writes here.
+    /// The hidden file that is locked while a run writes here.
     pub fn lock(&self) -> PathBuf {
         self.directory().join(self.0.lock())
     }
 
-    /// What a run ends with after a signal.
+    /// The error of a run that was stopped by a signal.
     pub fn interrupted(&self) -> Error {
         Error::Interrupted(match self.resumable() {
-            true => "interrupted: every slice that is there is whole; run again with --resume to do the others".into(),
+            true => {
+                "interrupted: every slice written is complete; run again with --resume to reconstruct the others".into()
+            }
             false => format!("interrupted: {} is not written; run again", self.path_of(0).display()),
         })
     }
 
-    /// Makes the directory that the files go to.
+    /// Creates the directory that the files go to.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be made.
+    /// [`Error::Output`] when it cannot be created.
     pub fn make_directory(&self) -> Result<()> {
         let directory = self.directory();
-        fs::create_dir_all(directory)
-            .map_err(|e| Error::output(directory, format!("cannot make this directory: {e}; choose another --output")))
+        fs::create_dir_all(directory).map_err(|e| {
+            Error::output(directory, format!("cannot create this directory: {e}; choose another --output"))
+        })
     }
 
-    /// Whether there is any slice, or, in a directory of several files, any file but the record.
+    /// Whether there is any slice or, in a directory, any file except the record.
     pub fn is_started(&self) -> bool {
         if self.in_order() {
             return self.path_of(0).exists();
@@ -181,17 +184,16 @@ impl Target {
         names.any(|name| !name.to_string_lossy().starts_with('.') && Some(name.as_os_str()) != record.file_name())
     }
 
-    /// Removes the temporary files that runs into this output left when they were killed. Only for who knows that no other
-    /// run writes here.
-    pub fn sweep(&self) {
+    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
+    pub fn remove_temporary_files(&self) {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
-                let _ = fs::remove_file(entry.path()); // it is hidden, and the next run tries again
+                let _ = fs::remove_file(entry.path()); // the file is hidden, and the next run tries again
             }
         }
     }
 
-    /// Whether a file of this name in the directory is one of this output that has not got its name.
+    /// Whether a file of this name is a temporary file of this output.
     fn is_temporary(&self, name: &str) -> bool {
         let Some(name) = name_of_temporary(name) else { return false };
         let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);
@@ -199,7 +201,7 @@ impl Target {
     }
 }
 
-/// Whether a file is named like a TIFF.
+/// Whether a file has the extension of a TIFF.
 pub(super) fn is_tiff(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.ends_with(".tif") || name.ends_with(".tiff")

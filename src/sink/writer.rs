@@ -1,4 +1,4 @@
-//! Writing the slices of a run: each once, into a place that is free.
+//! Writing the slices of a run: each once, without overwriting other files.
 
 use super::target::Target;
 use super::{Encoding, Sink, SliceForm, SliceStamp};
@@ -7,31 +7,31 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// What the place of the slices may hold before they are written.
+/// What an output may contain before slices are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Present<'a> {
-    /// Nothing; beside the files of a pattern there may be others.
+pub enum AllowedContents<'a> {
+    /// Nothing; beside the files of a pattern there may be other files.
     Nothing,
-    /// Slices with these numbers, which other jobs write; the writer's own ones may be among the numbers, not the files.
+    /// Slices with these numbers, which other jobs write; the numbers may include the writer's own, but not their files.
     Slices(&'a [usize]),
     /// Anything: files of the same names are replaced, others stay.
     Anything,
 }
 
-impl<'a> Present<'a> {
-    /// What `--overwrite` allows, and otherwise the slices of a run that several jobs share.
+impl<'a> AllowedContents<'a> {
+    /// Anything with `--overwrite`, otherwise the slices of a run that several jobs share.
     pub fn new(overwrite: bool, shared: Option<&'a [usize]>) -> Self {
         match (overwrite, shared) {
-            (true, _) => Present::Anything,
-            (false, Some(slices)) => Present::Slices(slices),
-            (false, None) => Present::Nothing,
+            (true, _) => AllowedContents::Anything,
+            (false, Some(slices)) => AllowedContents::Slices(slices),
+            (false, None) => AllowedContents::Nothing,
         }
     }
 }
 
 /// Writes slices one by one. A file that has its final name is complete.
 ///
-/// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves nothing.
+/// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves no file.
 pub struct SliceWriter {
     target: Target,
     form: SliceForm,
@@ -43,13 +43,13 @@ pub struct SliceWriter {
 
 impl SliceWriter {
     /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
-    /// makes directories and checks that they can be written to. `software` goes into each page.
+    /// creates directories and checks that they are writable. `software` is written to each page.
     ///
-    /// A directory must hold no file but hidden ones and those that `present` allows; the files of a
+    /// A directory must contain no files except hidden ones and those that `present` allows; the files of a
     /// pattern or the single file must not exist, unless it allows anything.
     ///
     /// # Errors
-    /// [`Error::Output`] when something is there already or the place cannot be written to;
+    /// [`Error::Output`] when files exist already or the output is not writable;
     /// [`Error::Usage`] for integers without a range, indices that do not ascend or empty slices.
     pub fn create(
         target: Target,
@@ -57,7 +57,7 @@ impl SliceWriter {
         height: usize,
         encoding: Encoding,
         indices: &[usize],
-        present: Present,
+        present: AllowedContents,
         software: &str,
     ) -> Result<SliceWriter> {
         encoding.checked_range()?;
@@ -72,12 +72,12 @@ impl SliceWriter {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
         let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
-        let sink = target.create(indices, &form, present == Present::Anything)?;
+        let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
         let (indices, written) = (indices.to_vec(), vec![false; indices.len()]);
         Ok(SliceWriter { target, form, indices, written, clamped: 0, sink })
     }
 
-    /// The same output with other values that become 0 and the largest integer.
+    /// The same output with other values that map to 0 and the largest integer.
     ///
     /// # Errors
     /// [`Error::Usage`] when the range is not two finite numbers, the smaller one first.
@@ -87,7 +87,7 @@ impl SliceWriter {
         Ok(self)
     }
 
-    /// The same output whose slices say what run they are of.
+    /// The same output with a description of the run in each slice.
     pub fn stamped(mut self, stamp: SliceStamp) -> SliceWriter {
         self.form.stamp = Some(stamp);
         self
@@ -98,15 +98,15 @@ impl SliceWriter {
         self.form.encoding
     }
 
-    /// Takes slices that have files already as written; others are not announced.
+    /// Marks slices that already have files as written; the sink does not get them.
     pub fn keep(&mut self, kept: &[usize]) {
         for (index, written) in self.indices.iter().zip(&mut self.written) {
             *written |= kept.binary_search(index).is_ok();
         }
     }
 
-    /// Writes slice `index`, row-major, `width * height` values. A directory or pattern takes
-    /// slices in any order, a single file in ascending order.
+    /// Writes slice `index`, row-major, `width * height` values. A directory or pattern accepts
+    /// slices in any order, a single file only in ascending order.
     ///
     /// # Errors
     /// As [`write_all`](Self::write_all).
@@ -114,11 +114,11 @@ impl SliceWriter {
         self.write_all(&[(index, data)])
     }
 
-    /// Writes slices, numbers with their values; files of their own on all processors, whatever their order.
+    /// Writes slices, given as numbers with values; separate files in parallel and in any order.
     ///
     /// # Errors
-    /// [`Error::Output`] when a file cannot be written (nothing is left under its name), a slice was written already, is
-    /// not one of the indices, is out of order or has another size. Others may be there, whole.
+    /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already, is
+    /// not one of the indices, is out of order or has another size. Other slices may be complete.
     pub fn write_all(&mut self, slices: &[(usize, &[f32])]) -> Result<()> {
         let together = if self.target.in_order() { 1 } else { slices.len().max(1) };
         for slices in slices.chunks(together) {
@@ -129,7 +129,7 @@ impl SliceWriter {
         Ok(())
     }
 
-    /// Where an announced slice that was not written yet, and may be written now, is in the list.
+    /// Position in the list of a slice that may be written now: announced, not written yet, and in order.
     fn free_place(&self, index: usize) -> Result<usize> {
         let wrong = |why: String| Error::output(&self.path_of(index), format!("slice {index} {why}"));
         let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced".into()))?;
@@ -151,13 +151,13 @@ impl SliceWriter {
         self.target.path_of(index)
     }
 
-    /// Values so far that did not fit: outside the range (or NaN) for the integers, finite values
-    /// that became infinite for f16.
+    /// Values clamped so far: outside the range (or NaN) for integers, finite values that became
+    /// infinite for f16.
     pub fn clamped(&self) -> u64 {
         self.clamped
     }
 
-    /// Ends the output and names its files in order; a single file gets its name here.
+    /// Completes the output and returns its files in order; a single file gets its name here.
     ///
     /// # Errors
     /// [`Error::Output`] when slices are missing or the file cannot be renamed.
@@ -173,12 +173,12 @@ impl SliceWriter {
     }
 }
 
-/// What of the output is in the way: its path, and what is wrong with it.
-fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Option<(PathBuf, String)>> {
+/// An existing file that prevents writing: its path, and a message.
+fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Result<Option<(PathBuf, String)>> {
     let others = match present {
-        Present::Anything => return Ok(None),
-        Present::Slices(others) => others,
-        Present::Nothing => &[],
+        AllowedContents::Anything => return Ok(None),
+        AllowedContents::Slices(others) => others,
+        AllowedContents::Nothing => &[],
     };
     if target.fills_directory() {
         let directory = target.directory();
@@ -189,14 +189,16 @@ fn occupied(target: &Target, indices: &[usize], present: Present) -> Result<Opti
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if !name.starts_with('.') && !others.contains(&path) && path != target.record() {
                 let what = match present {
-                    Present::Slices(_) => format!("the directory holds {name}, which is no slice of this run"),
-                    _ => format!("the directory is not empty (it holds {name})"),
+                    AllowedContents::Slices(_) => {
+                        format!("the directory contains {name}, which is not a slice of this run")
+                    }
+                    _ => format!("the directory is not empty (it contains {name})"),
                 };
                 return Ok(Some((directory.to_owned(), what)));
             }
         }
     }
-    // one file is in the way whatever its slices are
+    // a single file is in the way whatever its slices are
     let indices = if target.in_order() { &[0] } else { indices };
     let there = indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok());
     Ok(there.map(|path| (path, "exists already".to_owned())))

@@ -1,30 +1,30 @@
-//! Means of neighbouring pixels instead of pixels.
+//! Binning of pixels.
 
-/// What becomes one pixel.
+/// How pixels are binned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binning {
-    /// Bins and, of projections, rows; of sinograms, pages.
+    /// Number of bins and, for projections, rows that form one; for sinograms, pages.
     pub by: usize,
-    /// Whether the pages are the detector's rows, as those of sinograms are.
+    /// Whether pages are detector rows, as for sinograms.
     pub pages: bool,
 }
 
 impl Binning {
-    /// Nothing is binned.
+    /// No binning.
     pub const NONE: Binning = Binning { by: 1, pages: false };
 
-    /// How many rows of a page are one.
+    /// Rows of a page that form one.
     pub fn rows(self) -> usize {
         if self.pages { 1 } else { self.by }
     }
 
-    /// How many pages are one.
+    /// Pages that form one.
     pub fn pages(self) -> usize {
         if self.pages { self.by } else { 1 }
     }
 }
 
-/// Sums that become means, of `width` binned pixels a row.
+/// Accumulates the means of binned pixels, `width` per row.
 pub struct Means {
     binning: Binning,
     width: usize,
@@ -32,12 +32,12 @@ pub struct Means {
 }
 
 impl Means {
-    /// For so many binned rows.
+    /// For `rows` binned rows.
     pub fn new(binning: Binning, width: usize, rows: usize) -> Means {
         Means { binning, width, sums: vec![0.0; width * rows] }
     }
 
-    /// Adds rows of the detector, `detector` bins wide; of a binned row all of them.
+    /// Adds detector rows, `detector` bins wide; all those of a binned row.
     pub fn add(&mut self, values: &[f32], detector: usize) {
         for (row, values) in values.chunks(detector).enumerate() {
             let first = row / self.binning.rows() * self.width;

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum SampleType {
     /// 8-bit unsigned
     U8,
-    /// 16-bit unsigned (12-bit cameras that fill 16-bit words too)
+    /// 16-bit unsigned (also 12-bit data in 16-bit words)
     U16,
     /// 32-bit unsigned
     U32,
@@ -38,7 +38,7 @@ impl SampleType {
         }
     }
 
-    /// The largest number, of integers.
+    /// The largest value, for integers.
     pub fn largest(self) -> Option<f32> {
         Some(match self {
             SampleType::U8 => u8::MAX.into(),

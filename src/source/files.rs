@@ -1,4 +1,4 @@
-//! The files of an input: whether they still are what they were when they were opened.
+//! Input files, and detection of changes since they were opened.
 
 use crate::error::{Error, Result};
 use std::fmt::Display;
@@ -6,16 +6,19 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files that a run may open besides those of a stack.
+/// Result with a message about a file, to which the caller adds the name.
+pub(super) type FileResult<T> = Result<T, String>;
+
+/// Number of files that a run may open besides those of a stack.
 const OTHER_FILES: u64 = 256;
 
-/// Whether so many files may stay open; else each is opened for every read. Asks the system for more than its usual limit.
+/// Whether this number of files may stay open; otherwise each is opened for every read. Raises the system's soft limit.
 pub(super) fn may_stay_open(files: usize) -> bool {
     let wanted = files as u64 + OTHER_FILES;
     rlimit::increase_nofile_limit(wanted).is_ok_and(|limit| limit >= wanted)
 }
 
-/// An error of a file; `flag` is what named it.
+/// An error about a file; `flag` is the flag that named it.
 pub(super) fn bad(flag: &str, path: &Path, message: impl Display) -> Error {
     Error::Input(format!("{flag}: {}: {message}", path.display()))
 }
@@ -25,7 +28,7 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// What tells whether a file has been written to.
+/// Size and time of the last change of a file, to detect writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
     pub bytes: u64,
@@ -33,7 +36,7 @@ pub(super) struct FileState {
     changed: (i64, i64),
 }
 
-/// Opens a file and tells what it is now.
+/// Opens a file and returns its present state.
 pub(super) fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
     let cannot = |e| bad(flag, path, format!("cannot be read: {e}"));
     let file = File::open(path).map_err(cannot)?;
@@ -57,7 +60,7 @@ pub(super) struct InputFiles {
 }
 
 impl InputFiles {
-    /// `states` are of the files at `paths`; `flag` is the name that messages use.
+    /// `states` belong to the files at `paths`; `flag` is used in messages.
     pub fn new(flag: &str, paths: Vec<PathBuf>, states: Vec<(FileState, Option<File>)>) -> InputFiles {
         InputFiles { flag: flag.to_owned(), paths, states }
     }
@@ -78,7 +81,7 @@ impl InputFiles {
     /// Reads from the file at `index`.
     ///
     /// # Errors
-    /// [`Error::Input`] with what `read` says, or when the file cannot be opened or was written to since the run began.
+    /// [`Error::Input`] with the message of `read`, or when the file cannot be opened or has changed since the run began.
     pub fn read(&self, index: usize, read: impl FnOnce(&File) -> Result<(), String>) -> Result<()> {
         let (path, (before, handle)) = (&self.paths[index], &self.states[index]);
         let opened;
@@ -90,11 +93,11 @@ impl InputFiles {
             }
         };
         let done = read(file);
-        // behind the read, so that nothing can come between
+        // after the read, so that no write can come in between
         let now = FileState::of(file).map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?;
         if now != *before {
             let message = match now.bytes == before.bytes {
-                true => "was written to since this run began".to_owned(),
+                true => "has changed since this run began".to_owned(),
                 false => format!("had {} bytes and has {} now", before.bytes, now.bytes),
             };
             let message = format!("{message}; is something writing to it? Run again when it is complete");

@@ -1,4 +1,4 @@
-//! What a format of input offers.
+//! Interface of an input format.
 
 use super::SampleType;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Frames of one size and sample type, however they are stored: pages of TIFF files, or parts of a dataset.
 ///
-/// Opening reads headers alone. Frames may be read from many threads at once.
+/// Opening only reads headers. Frames may be read from several threads at once.
 pub(super) trait Frames: Debug + Send + Sync {
     /// Number of frames, above 0.
     fn count(&self) -> usize;
@@ -22,16 +22,16 @@ pub(super) trait Frames: Debug + Send + Sync {
     /// Name of a frame for messages.
     fn name(&self, frame: usize) -> String;
 
-    /// What tells these frames from others without reading them, in lines.
+    /// Text that identifies the frames without reading them.
     fn fingerprint(&self) -> String;
 
     /// The files, in order.
     fn files(&self) -> &[PathBuf];
 
-    /// What a person should know about the files.
+    /// Notes for the user about the files.
     fn notes(&self) -> &[String];
 
-    /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has room for exactly these. Frame and rows exist.
+    /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has exactly their size. Frame and rows exist.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when the file cannot be read, is damaged, or was written to since it

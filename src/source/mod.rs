@@ -1,7 +1,7 @@
-//! Where the data come from: stacks of TIFF pages, and HDF5 files.
+//! Input data: stacks of TIFF pages, and HDF5 files.
 //!
-//! [`Stack`] reads a directory, a glob, one file or a dataset as a sequence of frames of one size. What a format offers is
-//! the trait `Frames`; [`open`] opens all that a run reads.
+//! [`Stack`] reads a directory, a glob, one file or a dataset as a sequence of frames of one size. Formats implement the
+//! trait `Frames`; [`open`] opens everything that a run reads.
 
 mod binning;
 mod convert;

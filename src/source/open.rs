@@ -1,4 +1,4 @@
-//! Opening what a run reads.
+//! Opening the inputs of a run.
 
 use super::{Binning, Hdf5Input, Stack, hdf5};
 use crate::error::Result;
@@ -15,33 +15,33 @@ pub struct Stacks {
     pub flats2: Option<Stack>,
     /// No beam.
     pub darks: Option<Stack>,
-    /// Of every projection, in degrees, where the input has them and they are wanted.
+    /// Angle of every projection in degrees, if the input has them and they are used.
     pub angles: Option<Vec<f64>>,
-    /// Bytes that a library holds beside what is read.
+    /// Memory in bytes that a library uses besides the values read.
     pub held: u64,
 }
 
 impl Stacks {
-    /// Data alone.
+    /// Data without fields.
     pub fn of(data: Stack) -> Stacks {
         Stacks { data, flats: None, flats2: None, darks: None, angles: None, held: 0 }
     }
 }
 
-/// What a frame of the input is, and where it is stored.
+/// What a frame of the input is, and its format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputKind {
-    /// One sinogram a page.
+    /// One sinogram per page.
     Sinograms,
-    /// One projection a page.
+    /// One projection per page.
     #[default]
     Projections,
-    /// One projection a frame of an HDF5 file, with angles, and fields where there are no files of them.
+    /// One projection per frame of an HDF5 file, with angles, and with fields unless they are given as files.
     Hdf5,
 }
 
-/// How several frames of a field become one.
+/// How several frames of a field are combined.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -53,7 +53,7 @@ pub enum FieldMode {
     Median,
 }
 
-/// Paths of datasets in an HDF5 file; what is not given is looked for, and [`NOTHING`](super::NOTHING) is left out.
+/// Paths of datasets in an HDF5 file; those that are not given are located, and [`NOTHING`](super::NOTHING) means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Datasets {
@@ -73,17 +73,17 @@ pub struct StackPaths {
     pub darks: Option<String>,
 }
 
-/// What is to be opened.
+/// Inputs to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenRequest<'a> {
     pub kind: InputKind,
     pub paths: &'a StackPaths,
     pub datasets: &'a Datasets,
-    /// Bins and rows that are one.
+    /// Number of bins and rows that form one.
     pub binning: usize,
-    /// Whether the angles of an HDF5 file are wanted.
+    /// Whether angles are read from an HDF5 file.
     pub angles: bool,
-    /// Bytes of which a library that keeps parts of files may take a share.
+    /// Memory in bytes, of which a library may use a share for caches.
     pub memory: u64,
 }
 

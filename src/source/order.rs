@@ -1,9 +1,9 @@
-//! Natural order of file names, and what the names of a directory say about its completeness.
+//! Natural order of file names, and checks that the files of a directory are complete.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// Compares names so that numbers in them count as numbers: `s_2` before `s_10`.
+/// Compares names with numbers in numerical order: `s_2` before `s_10`.
 pub fn natural(a: &str, b: &str) -> Ordering {
     let (x, y) = (Name::new(a), Name::new(b));
     for i in 0..x.texts.len().min(y.texts.len()) {
@@ -18,7 +18,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     a.cmp(b) // numbers that differ by leading zeros only
 }
 
-/// A name cut into texts and the numbers between them; numbers come without leading zeros.
+/// A name split into texts and the numbers between them, without leading zeros.
 struct Name<'a> {
     texts: Vec<&'a str>,
     numbers: Vec<&'a str>,
@@ -42,8 +42,8 @@ impl<'a> Name<'a> {
 
 /// Checks that the names of one directory are `prefix + number + suffix` of one scan.
 ///
-/// Returns a note about missing numbers, or an error text that names the file that does not fit.
-/// Fewer than three names with numbers say nothing and pass.
+/// Returns a note about missing numbers, or an error text that names the file that does not belong.
+/// Fewer than three names with numbers always pass.
 pub(super) fn check_names(names: &[String]) -> Result<Option<String>, String> {
     let cut: Vec<Name> = names.iter().map(|n| Name::new(n)).collect();
     if cut.iter().filter(|n| !n.numbers.is_empty()).count() < 3 {
@@ -63,7 +63,7 @@ pub(super) fn check_names(names: &[String]) -> Result<Option<String>, String> {
         return Err(stray(&strays, &names[usual]));
     }
 
-    // of several numbers in a name only one may count the files, unless many files say otherwise
+    // if names have several numbers, only one may vary, unless many files differ in others
     let mut varying = Vec::new();
     for position in 0..cut[0].numbers.len() {
         let mut values: HashMap<&str, usize> = HashMap::new();
@@ -106,11 +106,11 @@ fn stray(strays: &[&str], usual: &str) -> String {
     let verb = if strays.len() == 1 { "is" } else { "are" };
     format!(
         "{list}{more} {verb} not named like the other files ({usual}); \
-         move what does not belong away, or name the files with a glob"
+         move files that do not belong to the scan away, or select the files with a glob"
     )
 }
 
-/// A note about the numbers that a sequence leaves out; a constant step is no gap.
+/// A note about missing numbers in a sequence; a constant step is not a gap.
 fn gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut values: Vec<u128> =
         numbers.map(|n| if n.is_empty() { Some(0) } else { n.parse().ok() }).collect::<Option<_>>()?;
@@ -133,12 +133,12 @@ fn gaps<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
         return None;
     }
     if missing > values.len() as u128 {
-        return Some("the numbers in the file names are not consecutive; files are taken in their order".into());
+        return Some("the numbers in the file names are not consecutive; files are used in their order".into());
     }
     let dots = if list.len() > 8 { ", .." } else { "" };
     list.truncate(8);
     Some(format!(
-        "no file with number {}{dots} ({missing} missing); the files that are there are taken as consecutive",
+        "no file with number {}{dots} ({missing} missing); existing files are treated as consecutive",
         list.join(", ")
     ))
 }

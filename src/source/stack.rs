@@ -10,12 +10,12 @@ use std::path::PathBuf;
 
 /// Pages of one size and sample type: of TIFF files in natural order of their names, or frames of a dataset.
 ///
-/// Opening reads headers alone; [`Stack::read_rows`] may be called from many threads at once.
-/// Values are as stored: the photometric interpretation inverts nothing.
+/// Opening only reads headers; [`Stack::read_rows`] may be called from several threads at once.
+/// Values are as stored, whatever the photometric interpretation.
 #[derive(Debug)]
 pub struct Stack {
     flag: String,
-    /// What the flag was given, or the name of a dataset.
+    /// The value of the flag, or the name of a dataset.
     spec: String,
     frames: Box<dyn Frames>,
     binning: Binning,
@@ -23,25 +23,25 @@ pub struct Stack {
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, or one TIFF of any number of
-    /// pages. `flag` is the name that messages use, for example `--sinograms`.
+    /// pages. `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
-    /// [`Error::Input`] when nothing is there, a file is not a TIFF, is damaged or truncated, when
+    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
     /// pages differ in size or sample type, or when a file of the directory is not named like the
-    /// others; [`Error::Usage`] for a glob that is malformed.
+    /// others; [`Error::Usage`] for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag)?))
     }
 
-    /// A stack of frames; `flag` and `spec` are what messages name.
+    /// A stack of frames; `flag` and `spec` are used in messages.
     pub(super) fn of(flag: &str, spec: &str, frames: impl Frames + 'static) -> Stack {
         Stack { flag: flag.to_owned(), spec: spec.to_owned(), frames: Box::new(frames), binning: Binning::NONE }
     }
 
-    /// The same with means of neighbouring pixels as pixels; what is left over at the ends is left out.
+    /// The same stack with binned pixels; incomplete bins at the ends are dropped.
     ///
     /// # Errors
-    /// [`Error::Usage`] when nothing would be left.
+    /// [`Error::Usage`] when no pixels would remain.
     pub fn binned(self, binning: Binning) -> Result<Stack> {
         let stack = Stack { binning, ..self };
         if stack.width() == 0 || stack.height() == 0 || stack.is_empty() {
@@ -56,17 +56,17 @@ impl Stack {
         Ok(stack)
     }
 
-    /// How pixels are put together.
+    /// How pixels are binned.
     pub fn binning(&self) -> Binning {
         self.binning
     }
 
-    /// Number of pages over all files.
+    /// Number of pages in all files.
     pub fn len(&self) -> usize {
         self.frames.count() / self.binning.pages()
     }
 
-    /// True when there is no page; a stack that opened has at least one.
+    /// Whether there are no pages; an open stack has at least one.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -86,12 +86,12 @@ impl Stack {
         self.frames.sample()
     }
 
-    /// The flag that messages name.
+    /// The flag for messages.
     pub fn flag(&self) -> &str {
         &self.flag
     }
 
-    /// The flag with what it was given, for messages.
+    /// The flag with its value, for messages.
     pub fn title(&self) -> String {
         format!("{} {}", self.flag, self.spec)
     }
@@ -107,15 +107,15 @@ impl Stack {
         if frame < self.frames.count() { self.frames.name(frame) } else { format!("page {frame}") }
     }
 
-    /// What tells this stack from another without reading it: a line with the shape, and one for every file with its name,
-    /// size and time of the last change.
+    /// Text that identifies the stack without reading it: a line with the shape, and one for every file with its name, size
+    /// and time of the last change.
     pub fn fingerprint(&self) -> String {
         let (Binning { by, .. }, (width, height)) = (self.binning, self.frames.size());
         let shape = format!("{} pages of {width}x{height}, {}, binned by {by}\n", self.frames.count(), self.sample());
         shape + &self.frames.fingerprint()
     }
 
-    /// What a person should know about the files: ignored ones, numbers left out.
+    /// Notes for the user about the files: ignored ones, missing numbers.
     pub fn notes(&self) -> &[String] {
         self.frames.notes()
     }
@@ -124,13 +124,13 @@ impl Stack {
     ///
     /// # Errors
     /// [`Error::Input`] when the file cannot be read or is damaged, and when `page`, `rows` or
-    /// `out` do not fit the stack. After an error `out` holds nothing of use.
+    /// `out` do not fit the stack. After an error the contents of `out` are undefined.
     pub fn read_rows(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let Binning { by, .. } = self.binning;
         if by == 1 {
             return self.read_unbinned(page, rows, out);
         }
-        self.check_room(&rows, out.len(), self.width(), self.height())?;
+        self.check_size(&rows, out.len(), self.width(), self.height())?;
         let mut means = Means::new(self.binning, self.width(), rows.len());
         let within = rows.start * self.binning.rows()..rows.end * self.binning.rows();
         let (width, _) = self.frames.size();
@@ -143,10 +143,10 @@ impl Stack {
         Ok(())
     }
 
-    fn check_room(&self, rows: &Range<usize>, room: usize, width: usize, height: usize) -> Result<()> {
-        if rows.start > rows.end || rows.end > height || room != rows.len() * width {
+    fn check_size(&self, rows: &Range<usize>, count: usize, width: usize, height: usize) -> Result<()> {
+        if rows.start > rows.end || rows.end > height || count != rows.len() * width {
             return Err(Error::Input(format!(
-                "{}: rows {}..{} into {room} values do not fit pages of {width}x{height}",
+                "{}: rows {}..{} into {count} values do not fit pages of {width}x{height}",
                 self.flag, rows.start, rows.end
             )));
         }
@@ -158,7 +158,7 @@ impl Stack {
         if page >= count {
             return Err(Error::Input(format!("{}: no page {page}, there are {count}", self.flag)));
         }
-        self.check_room(&rows, out.len(), width, height)?;
+        self.check_size(&rows, out.len(), width, height)?;
         self.frames.read_rows(page, rows, out)
     }
 }

@@ -6,25 +6,25 @@ use crate::error::{Error, Result};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Least time between two looks.
+/// Shortest time between two checks.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is awaited of a stack.
+/// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Watch {
-    /// Nothing has come or grown for so long: it is over.
+    /// Waiting ends when no file has arrived or grown for this time.
     pub patience: Duration,
-    /// Pages that the stack will have; `None` takes what is there when it is over.
+    /// Pages that the stack will have; `None` uses the files that exist when waiting ends.
     pub pages: Option<usize>,
 }
 
-/// Waits until a stack is complete. `look` is called at every look with the number of files and may end the wait.
+/// Waits until a stack is complete. `look` is called at every check with the number of files and may end the wait.
 ///
-/// A stack of a known number of pages is complete when all are there, whole, and nothing has grown since the last look;
-/// another when nothing has come or grown for as long as `watch` is patient.
+/// A stack with a known number of pages is complete when all have arrived completely and nothing has grown since the last
+/// check; any other when nothing has arrived or grown for `watch.patience`.
 ///
 /// # Errors
-/// [`Error::Input`] when pages are missing, or what has come is no stack; and those of `look`.
+/// [`Error::Input`] when pages are missing, or the files are not a stack; and those of `look`.
 pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) -> Result<()>) -> Result<Stack> {
     let mut changed = Instant::now();
     let mut last = None;
@@ -51,12 +51,12 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
             None if over => return Stack::open(spec, flag),
             _ => {}
         }
-        // looking must not take all the time of a slow file system
+        // checks must not saturate a slow file system
         std::thread::sleep(PAUSE.max(start.elapsed()).min(watch.patience.max(PAUSE)));
     }
 }
 
-/// Number and bytes of the files that are there.
+/// Number and total size in bytes of the existing files.
 fn seen(spec: &str, flag: &str) -> (usize, u64) {
     let files = find(spec, flag, &mut Vec::new()).unwrap_or_default();
     let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|meta| meta.len()).sum();
@@ -65,8 +65,8 @@ fn seen(spec: &str, flag: &str) -> (usize, u64) {
 
 fn missing(spec: &str, flag: &str, watch: Watch, found: usize, wanted: usize) -> Error {
     Error::Input(format!(
-        "{flag} {spec}: {found} of {wanted} pages are there, and nothing has come for {:.1} s; give a longer --watch, or \
-         --expect the number that will come",
+        "{flag} {spec}: {found} of {wanted} pages have arrived, and none for {:.1} s; give a longer --watch, or the expected \
+         number with --expect",
         watch.patience.as_secs_f64()
     ))
 }

@@ -1,4 +1,4 @@
-//! The beam's changes from projection to projection: transmissions are divided by those of an air region.
+//! Correction of beam intensity changes between projections: transmissions are divided by those of an air region.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::error::{Error, Result};
@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where there is nothing but air in every projection.
+/// Where every projection contains only air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Air {
-    /// So many bins at the left and at the right end of each row; one of them may be 0.
+    /// Numbers of bins at the left and right end of each row; one of them may be 0.
     Sides(usize, usize),
     /// A region of the projection, in pixels.
     Region(Roi),
@@ -34,7 +34,7 @@ impl Air {
             Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
                 true => Ok(Air::Region(Roi { x, y, width, height })),
                 false => Err(Error::usage(
-                    "--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5",
+                    "--normalize-air: X,Y,W,H is a region of a projection; give --projections or --hdf5",
                 )),
             },
             _ => Err(Error::usage(format!(
@@ -68,7 +68,7 @@ impl Step for Option<Air> {
         let Some(text) = &args.steps.normalize_air else { return Ok(None) };
         let input = &args.input;
         let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
-        // what an HDF5 file has is not known yet
+        // the contents of an HDF5 file are not known yet
         if !transmissions && input.hdf5.is_none() {
             return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
         }
@@ -94,7 +94,7 @@ impl Step for Option<Air> {
     }
 }
 
-/// Mean transmission of a region in every projection; 1 without light there, so that the projection stays as it is.
+/// Mean transmission of a region in every projection; 1 if there is no light, so that the projection does not change.
 fn levels(region: Roi, data: &Data, before: &RowSteps) -> Result<Vec<f64>> {
     let projections = &data.stacks.data;
     let (bins, height) = (projections.width(), projections.height());
@@ -115,7 +115,7 @@ fn levels(region: Roi, data: &Data, before: &RowSteps) -> Result<Vec<f64>> {
     (0..projections.len()).into_par_iter().map(level).collect()
 }
 
-/// [`Air::Sides`] made ready.
+/// [`Air::Sides`], prepared.
 struct AirSides {
     left: usize,
     right: usize,
@@ -127,7 +127,7 @@ impl RowStep for AirSides {
     }
 }
 
-/// [`Air::Region`] made ready: the level of every projection.
+/// [`Air::Region`], prepared: the level of every projection.
 struct AirLevels(Vec<f64>);
 
 impl RowStep for AirLevels {
@@ -138,7 +138,7 @@ impl RowStep for AirLevels {
 }
 
 /// Divides a row of transmissions by the line through the means of its `left` and `right` outermost bins, each at the
-/// middle of its bins; by one mean where the other side has no bins. A row without light there stays as it is.
+/// middle of its bins; by one mean if the other side has no bins. A row without light there does not change.
 fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
     let bins = row.len();
     let level = |values: &[f32]| mean(values).filter(|level| *level > 0.0);
@@ -153,14 +153,14 @@ fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
         let (start, change) = (start as f32, (end - start) as f32);
         let (from, per_bin) = (from as f32, (1.0 / span) as f32);
         for (bin, value) in (0i32..).zip(row) {
-            // not beyond the middles, so that a level stays between the two
+            // clamped, so that the level stays between the two means
             let share = ((bin as f32 - from) * per_bin).clamp(0.0, 1.0);
             *value /= start + share * change;
         }
     }
 }
 
-/// The mean, of some finite values.
+/// The mean, if it is finite.
 fn mean(values: &[f32]) -> Option<f64> {
     let sum = values.iter().map(|v| f64::from(*v)).sum::<f64>();
     Some(sum / values.len() as f64).filter(|mean| mean.is_finite())

@@ -1,11 +1,11 @@
-//! What was replaced in the data, counted.
+//! Counts of replaced values.
 
 use super::defects::DefectCounts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Add, AddAssign};
 
-/// Values that had to be replaced so that no slice is spoilt.
+/// Numbers of values that were replaced because they would spoil slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClampedCounts {
     /// Transmissions at or below 0, clamped to [`SMALLEST_TRANSMISSION`](super::SMALLEST_TRANSMISSION).
@@ -17,7 +17,7 @@ pub struct ClampedCounts {
 }
 
 impl ClampedCounts {
-    /// All of them.
+    /// Total number.
     pub fn total(&self) -> u64 {
         self.non_positive + self.dead + self.non_finite
     }
@@ -31,15 +31,15 @@ impl AddAssign for ClampedCounts {
     }
 }
 
-/// What the steps replaced in some of the data. Sums are the same in any order.
+/// Counts of what the steps replaced in a part of the data. Sums do not depend on the order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     pub clamped: ClampedCounts,
-    /// All values that were corrected, replaced or not.
+    /// Number of values that were corrected, replaced or not.
     pub values: u64,
-    /// Pixels that were outliers, replaced.
+    /// Number of outliers that were replaced.
     pub outliers: u64,
-    /// Counts that are the largest number of their sample type, taken as they are.
+    /// Number of counts at the largest value of their sample type, which are not changed.
     pub saturated: u64,
     /// Projections with a row without any light.
     pub unlit: BTreeSet<usize>,
@@ -66,21 +66,21 @@ impl Add for Counts {
     }
 }
 
-/// What the data needed, or could not be mended.
+/// Summary of replaced values and of defects in the data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Repairs {
     pub clamped: ClampedCounts,
-    /// All values that were corrected, replaced or not.
+    /// Number of values that were corrected, replaced or not.
     pub values: u64,
-    /// Rows of whose values more than 1 % were replaced, ascending.
+    /// Rows in which more than 1 % of the values were replaced, ascending.
     pub spoilt_rows: Vec<usize>,
     /// Row and bin of values that were replaced in most projections, ascending.
     pub failing_bins: Vec<(usize, usize)>,
-    /// Pixels that were outliers, replaced.
+    /// Number of outliers that were replaced.
     pub outliers: u64,
-    /// Counts that are the largest number of their sample type, taken as they are.
+    /// Number of counts at the largest value of their sample type, which are not changed.
     pub saturated: u64,
-    /// The same of the mean or median flat field.
+    /// The same for the mean or median flat field.
     pub saturated_flats: u64,
     /// Projections with a row without any light, ascending.
     pub unlit: Vec<usize>,

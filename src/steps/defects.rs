@@ -1,31 +1,31 @@
-//! Where values were replaced: rows that lost too many, and detector bins that fail in most projections.
+//! Location of replaced values: rows with too many of them, and detector bins that fail in most projections.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// Projections in which replaced values are counted bin by bin; more would not tell more, but take time.
+/// Number of projections in which replaced values are counted bin by bin; more would only take time.
 const WATCHED: usize = 64;
-/// Share of a row's values that may be replaced without a remark.
+/// Share of a row's values that may be replaced without a warning.
 const MOST: f64 = 0.01;
 
-/// Replaced values by row, and in the projections that are watched by bin.
+/// Replaced values by row and, in watched projections, by bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DefectCounts {
-    /// Of the rows in which any was replaced.
+    /// By row, for rows in which any was replaced.
     rows: BTreeMap<usize, u64>,
     /// How often each bin of a row was replaced, for rows in which any was.
     bins: BTreeMap<usize, Vec<u32>>,
 }
 
 impl DefectCounts {
-    /// `count` more values of a row were replaced.
+    /// Adds `count` replaced values of a row.
     pub fn add(&mut self, row: usize, count: u64) {
         if count > 0 {
             *self.rows.entry(row).or_default() += count;
         }
     }
 
-    /// The bins of a row, of `bins`, that were replaced in a projection that is watched.
+    /// Adds the replaced bins of a row of `bins` in a watched projection.
     pub fn add_bins(&mut self, row: usize, bins: usize, replaced: impl Fn(usize) -> bool) {
         let counts = self.bins.entry(row).or_insert_with(|| vec![0; bins]);
         for (bin, count) in counts.iter_mut().enumerate() {
@@ -46,19 +46,19 @@ impl AddAssign for DefectCounts {
     }
 }
 
-/// What counts as too many replaced values in a scan.
+/// Limits for replaced values in a scan.
 #[derive(Debug)]
 pub struct Defects {
-    /// Values of a row, over all projections.
+    /// Number of values of a row over all projections.
     values: f64,
-    /// Projections that are watched, by their number: spread evenly over those that are used.
+    /// Which projections are watched: spread evenly over those that are used.
     watched: Vec<bool>,
-    /// How many these are.
+    /// Number of watched projections.
     count: usize,
 }
 
 impl Defects {
-    /// For the projections of these ascending numbers, with rows of `bins`.
+    /// For projections with these ascending numbers and rows of `bins`.
     pub fn new(used: &[usize], bins: usize) -> Self {
         let count = used.len().min(WATCHED);
         let mut watched = vec![false; used.last().map_or(0, |last| last + 1)];
@@ -68,18 +68,18 @@ impl Defects {
         Defects { values: (used.len() * bins) as f64, watched, count }
     }
 
-    /// Whether the bins of a projection are to be counted with [`DefectCounts::add_bins`].
+    /// Whether the bins of a projection are counted with [`DefectCounts::add_bins`].
     pub fn watches(&self, projection: usize) -> bool {
         self.watched.get(projection).copied().unwrap_or(false)
     }
 
-    /// Rows of whose values more than 1 % were replaced, ascending.
+    /// Rows in which more than 1 % of the values were replaced, ascending.
     pub fn spoilt_rows(&self, counts: &DefectCounts) -> Vec<usize> {
         let spoilt = counts.rows.iter().filter(|(_, count)| **count as f64 > MOST * self.values);
         spoilt.map(|(row, _)| *row).collect()
     }
 
-    /// Row and bin of what was replaced in more than half of the projections that are watched, ascending.
+    /// Row and bin of values that were replaced in more than half of the watched projections, ascending.
     pub fn failing_bins(&self, counts: &DefectCounts) -> Vec<(usize, usize)> {
         let failing = |(&row, counts): (&usize, &Vec<u32>)| -> Vec<(usize, usize)> {
             let most = |count: u32| 2 * count as usize > self.count;

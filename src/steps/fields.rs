@@ -1,4 +1,4 @@
-//! From detector counts to transmissions: flat and dark fields.
+//! Flat and dark field correction: from detector counts to transmissions.
 
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::error::{Error, Result};
@@ -9,10 +9,10 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How fields are used, where there are some.
+/// How fields are used, if there are any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldCorrection {
-    /// Factor on the dark field: for darks of another exposure time.
+    /// Factor on the dark field, for darks with another exposure time.
     pub dark_scale: Option<f32>,
 }
 
@@ -23,7 +23,7 @@ impl Step for FieldCorrection {
 
     fn parse(args: &StepFlags) -> Result<Self> {
         let Some(scale) = args.steps.dark_scale else { return Ok(FieldCorrection::default()) };
-        // what an HDF5 file has is not known yet
+        // the contents of an HDF5 file are not known yet
         if args.input.darks.is_none() && args.input.hdf5.is_none() {
             return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
         }
@@ -52,12 +52,13 @@ impl Step for FieldCorrection {
     }
 }
 
-/// Counts become finite transmissions; without fields the data are some, or line integrals, and only made finite.
+/// Converts counts to finite transmissions; without fields the data already are transmissions or line integrals, and are
+/// only made finite.
 struct Transmission {
     fields: Option<Fields>,
-    /// They become line integrals later.
+    /// Whether -log follows.
     minus_log: bool,
-    /// The largest count that files can hold.
+    /// The largest count of the sample type.
     saturation: Option<f32>,
 }
 
@@ -91,13 +92,13 @@ impl RowStep for Transmission {
 
     fn found(&self, repairs: &mut Repairs) {
         if let (Some(fields), Some(largest)) = (&self.fields, self.saturation) {
-            repairs.saturated_flats = fields.brighter(largest);
+            repairs.saturated_flats = fields.saturated(largest);
         }
     }
 }
 
 impl Transmission {
-    /// Whether a value is replaced: a count, or what stands for it, of a bin of a row.
+    /// Whether a count, or the value in its place, of a bin of a row is replaced.
     fn replaces(&self, count: f32, row: usize, bin: usize, progress: f32) -> bool {
         let transmission = match &self.fields {
             Some(fields) => fields.transmission(count, row * fields.width + bin, progress),
@@ -106,9 +107,9 @@ impl Transmission {
         transmission.is_none_or(|value| !value.is_finite() || self.minus_log && value <= 0.0)
     }
 
-    /// Whether there are transmissions that -log is asked of and that have none.
+    /// Whether -log follows and some transmissions have no logarithm.
     fn without_logarithm(&self, values: &[f32]) -> bool {
-        // without a branch for every value, so that several are compared at once
+        // without a branch per value, so that the loop vectorises
         self.minus_log && values.iter().fold(false, |any, value| any | (*value <= 0.0))
     }
 }
@@ -121,18 +122,18 @@ struct Fields {
     dark: Vec<f32>,
 }
 
-/// Rows that are averaged together.
+/// Number of rows that are averaged together.
 const BAND: usize = 16;
 
 impl Fields {
-    /// Pixels of the flat fields of at least so many counts.
-    fn brighter(&self, counts: f32) -> u64 {
+    /// Number of pixels of the flat fields with at least this many counts.
+    fn saturated(&self, counts: f32) -> u64 {
         let all = self.flat.iter().chain(self.flat2.iter().flatten());
         all.filter(|&&value| value >= counts).count() as u64
     }
 
-    /// Reads and combines the fields, if there are flats, with frames that went through `before`; they must have the
-    /// projections' size. Without darks the dark level is 0.
+    /// Reads and combines the fields, if there are flats, after applying the steps `before` to their frames; they must have
+    /// the size of the projections. Without darks the dark level is 0.
     fn read(data: &Data, before: &RowSteps) -> Result<Option<Fields>> {
         let Stacks { data: projections, flats, flats2, darks, .. } = data.stacks;
         let Some(flats) = flats else { return Ok(None) };
@@ -151,8 +152,8 @@ impl Fields {
         let field = |stack: &Stack| -> Result<Vec<f32>> {
             if (stack.width(), stack.height()) != (width, height) {
                 return Err(Error::Input(format!(
-                    "{}: fields are {}x{}, the projections {width}x{height}; they must be of one size, of the same \
-                     detector and its region",
+                    "{}: fields are {}x{}, the projections {width}x{height}; both must have the same size and \
+                     detector region",
                     stack.title(),
                     stack.width(),
                     stack.height()
@@ -169,14 +170,14 @@ impl Fields {
         Ok(Some(Fields { width, flat, flat2, dark }))
     }
 
-    /// The same with a dark level that is `scale` times as high: for darks of another exposure time.
+    /// The same with the dark level multiplied by `scale`, for darks with another exposure time.
     fn with_dark_scale(mut self, scale: f32) -> Self {
         self.dark.iter_mut().for_each(|dark| *dark *= scale);
         self
     }
 
-    /// Transmission of detector row `row` in place; `progress` in 0..=1 is the projection's place between the flats
-    /// before and after the scan. Returns how many bins have no light in the flat field.
+    /// Converts detector row `row` to transmissions in place; `progress` in 0..=1 is the position of the projection between
+    /// the flats before and after the scan. Returns the number of bins without light in the flat field.
     fn correct(&self, values: &mut [f32], row: usize, progress: f32) -> u64 {
         let at = row * self.width..(row + 1) * self.width;
         let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
@@ -184,7 +185,7 @@ impl Fields {
         transmissions(values, (flat, flat2, progress), dark)
     }
 
-    /// What `correct` makes of one count; `None` where the flat is not above the dark.
+    /// The transmission of one count, as by `correct`; `None` if the flat is not above the dark.
     fn transmission(&self, count: f32, at: usize, progress: f32) -> Option<f32> {
         let (first, dark) = (self.flat[at], self.dark[at]);
         let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
@@ -193,10 +194,11 @@ impl Fields {
     }
 }
 
-// The following are compiled a second time for newer processors, which compute twice as many values side by side. No result
-// depends on it: nothing is rounded in another way.
+// The following functions are also compiled for newer processors with wider vectors. Results are the same: rounding does
+// not change.
 
-/// Counts become transmissions; how many have no light in the flat field, between `first` and `second` at `progress`.
+/// Converts counts to transmissions with the flat field between `first` and `second` at `progress`; returns the number
+/// without light in the flat field.
 #[multiversion(targets("x86_64+avx2"))]
 fn transmissions(values: &mut [f32], (first, second, progress): (&[f32], &[f32], f32), dark: &[f32]) -> u64 {
     let mut dead = 0u32;
@@ -210,7 +212,7 @@ fn transmissions(values: &mut [f32], (first, second, progress): (&[f32], &[f32],
     dead.into()
 }
 
-/// What is not finite becomes `instead`; how many.
+/// Replaces values that are not finite by `instead`; returns their number.
 #[multiversion(targets("x86_64+avx2"))]
 fn finite(values: &mut [f32], instead: f32) -> u64 {
     let mut non_finite = 0u32;
@@ -222,7 +224,7 @@ fn finite(values: &mut [f32], instead: f32) -> u64 {
     non_finite.into()
 }
 
-/// Mean or median over all pages, pixel by pixel, of frames that went through the steps `before`.
+/// Mean or median over all pages, pixel by pixel, after applying the steps `before` to the frames.
 fn combine(stack: &Stack, median: bool, before: &RowSteps) -> Result<Vec<f32>> {
     let (width, height, frames) = (stack.width(), stack.height(), stack.len());
     let mut field = vec![0f32; width * height];
@@ -259,7 +261,7 @@ fn median_of(values: &mut [f32]) -> f32 {
     if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
 }
 
-/// Place of a projection between the flats before and after the scan, 0 to 1.
+/// Position of a projection between the flats before and after the scan, 0 to 1.
 fn progress(projection: usize, projections: usize) -> f32 {
     projection as f32 / projections.saturating_sub(1).max(1) as f32
 }

@@ -1,4 +1,4 @@
-//! From transmissions to line integrals.
+//! -log: from transmissions to line integrals.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags};
 use crate::error::Result;
@@ -6,13 +6,13 @@ use crate::numbers::ln;
 use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 
-/// Smallest transmission that -log is taken of; values at or below 0 become this (-log of it is 13.8).
+/// Smallest transmission of which -log is taken (13.8); smaller values are raised to it.
 pub const SMALLEST_TRANSMISSION: f32 = 1e-6;
 
 /// Whether -log is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Logarithm {
-    /// Where there are flat fields.
+    /// If there are flat fields.
     #[default]
     WithFlats,
     Always,
@@ -20,7 +20,7 @@ pub enum Logarithm {
 }
 
 impl Logarithm {
-    /// Whether it is taken of data with flat fields or without.
+    /// Whether -log is taken of data with or without flat fields.
     pub fn is_taken(self, has_flats: bool) -> bool {
         match self {
             Logarithm::WithFlats => has_flats,
@@ -43,7 +43,7 @@ impl Step for Logarithm {
         })
     }
 
-    /// None: what is done depends on the data, see [`Preparation::minus_log`](super::Preparation::minus_log).
+    /// None, as it depends on the data, see [`Preparation::minus_log`](super::Preparation::minus_log).
     fn value(&self) -> Option<String> {
         None
     }
@@ -73,8 +73,8 @@ impl RowStep for MinusLog {
     }
 }
 
-/// -log; how many had to be raised to [`SMALLEST_TRANSMISSION`] because they are at or below 0. Compiled a second time for
-/// newer processors, which compute twice as many values side by side, with the same results.
+/// -log of all values; returns how many were at or below 0. Also compiled for newer processors with wider vectors, with the
+/// same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn logarithms(values: &mut [f32]) -> u64 {
     let mut non_positive = 0u32;

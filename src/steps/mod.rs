@@ -1,8 +1,8 @@
-//! What is done to the data before reconstruction, on the host, while it is read.
+//! Processing of the data before the filter, on the host, while they are read.
 //!
-//! A step is a type with the trait [`Step`] in a file of its own, and a line in the list below. Steps on rows of projections
-//! get them with as many rows around as all steps from there on need; then come steps on sinograms. [`Preparation`] is all
-//! of it, ready to be called by a reader.
+//! A step is a type that implements [`Step`] in a file of its own, with a line in the list below. Steps on rows of
+//! projections get as many surrounding rows as they and all later steps need; steps on sinograms follow. [`Preparation`]
+//! combines all steps for a reader.
 
 mod air;
 mod counts;
@@ -35,7 +35,7 @@ use step::check_projections;
 /// Declares [`Steps`] from the list of steps.
 macro_rules! steps {
     ($($(#[$doc:meta])* $name:ident: $step:ty,)*) => {
-        /// The steps as they were asked for, in the order in which they are done.
+        /// The requested steps, in the order in which they are applied.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Steps {
             $($(#[$doc])* pub $name: $step,)*
@@ -45,7 +45,7 @@ macro_rules! steps {
             /// Reads them from their flags.
             ///
             /// # Errors
-            /// [`Error::Usage`](crate::error::Error::Usage) for what makes no sense.
+            /// [`Error::Usage`](crate::error::Error::Usage) for invalid values.
             pub fn parse(args: &StepFlags) -> Result<Steps> {
                 Ok(Steps { $($name: Step::parse(args)?,)* })
             }
@@ -58,13 +58,13 @@ macro_rules! steps {
 }
 
 steps! {
-    /// Zingers and hot pixels, on counts; also out of the fields' frames.
+    /// Zingers and hot pixels, on counts; also in the frames of fields.
     outliers: Option<Outliers>,
-    /// Counts become transmissions.
+    /// From counts to transmissions.
     fields: FieldCorrection,
-    /// The beam's changes from projection to projection.
+    /// Beam intensity changes between projections.
     air: Option<Air>,
-    /// The detector's turn about the beam.
+    /// Rotation of the detector about the beam.
     tilt: Option<Tilt>,
     /// The phase filter, on transmissions.
     phase: Option<Paganin>,
@@ -74,17 +74,17 @@ steps! {
     stripes: Vec<Stripes>,
 }
 
-/// Least and most rows of a block: few are mostly borders, many are much memory.
+/// Smallest and largest number of rows of a block: small blocks are mostly halo, large ones need much memory.
 const LEAST_BLOCK: usize = 16;
 const MOST_BLOCK: usize = 128;
 
 impl Steps {
-    /// Flags and values of the steps that were asked for, without dashes, in the order in which they are done.
+    /// Flags, without dashes, and values of the requested steps, in the order in which they are applied.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
     }
 
-    /// Rows of projections, of `bins` x `height`, that are corrected together, if some step wants blocks.
+    /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.
     fn block(&self, bins: usize, height: usize) -> Option<usize> {
         let steps = self.all();
         let blocks = steps.iter().filter(|step| step.in_blocks());
@@ -93,30 +93,30 @@ impl Steps {
     }
 }
 
-/// Which data are corrected.
+/// The data to be corrected.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// Pages are sinograms: a row of one is a projection.
+    /// Whether pages are sinograms, with a projection in each row.
     pub sinograms: bool,
-    /// Fields are medians of their frames instead of means.
+    /// Whether fields are medians of their frames instead of means.
     pub median: bool,
     /// Numbers of the projections, ascending.
     pub used: &'a [usize],
-    /// Whole projections are wanted at once, instead of [`Preparation::block`] rows.
+    /// Whether complete projections are corrected at once, instead of [`Preparation::block`] rows.
     pub whole: bool,
 }
 
-/// [`Steps`] made ready for data of one size.
+/// [`Steps`] prepared for data of one size.
 pub struct Preparation {
     rows: RowSteps,
     sinograms: Vec<Box<dyn SinogramStep>>,
     block: Option<usize>,
     has_fields: bool,
     minus_log: bool,
-    /// Of the files of the fields.
+    /// Fingerprint of the files of the fields.
     fingerprint: String,
     description: Vec<(&'static str, String)>,
-    /// The largest count that files can hold.
+    /// The largest count of the sample type.
     saturation: Option<f32>,
     defects: Defects,
     bins: usize,
@@ -125,10 +125,10 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Reads the fields, and what else steps need of the data.
+    /// Reads the fields, and other data that steps need.
     ///
     /// # Errors
-    /// Those of reading, and [`Error::Usage`](crate::error::Error::Usage) when a step does not fit the data.
+    /// Errors of reading, and [`Error::Usage`](crate::error::Error::Usage) when a step does not fit the data.
     pub fn open(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
         let projections = &stacks.data;
         let (bins, height) = (projections.width(), projections.height());
@@ -154,7 +154,7 @@ impl Preparation {
             minus_log,
             fingerprint: fields.map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint())).collect(),
             description: describe(steps, &data),
-            // what comes without fields may be scaled to fill its type
+            // data without fields may be scaled to the range of their type
             saturation: projections.sample().largest().filter(|_| has_fields),
             defects: Defects::new(scope.used, bins),
             bins,
@@ -162,7 +162,7 @@ impl Preparation {
         })
     }
 
-    /// Whether flat fields are taken out.
+    /// Whether there are flat fields.
     pub fn has_fields(&self) -> bool {
         self.has_fields
     }
@@ -172,18 +172,18 @@ impl Preparation {
         self.minus_log
     }
 
-    /// What tells the files of the fields from others without reading them; empty without fields.
+    /// Text that identifies the files of the fields without reading them; empty without fields.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Rows of projections that are to be corrected together, in blocks that begin at multiples of it, whatever is read at
-    /// once: a slice must not depend on that.
+    /// Number of rows of projections that must be corrected together, in blocks that start at multiples of it, so that
+    /// slices do not depend on how many rows are read at once.
     pub fn block(&self) -> Option<usize> {
         self.block
     }
 
-    /// Rows of a projection above and below those wanted that must be read, too, unless it ends before; see [`widened`].
+    /// Number of additional rows above and below that must be read, within the projection; see [`widened`].
     pub fn halo(&self) -> usize {
         self.rows.halo()
     }
@@ -192,7 +192,7 @@ impl Preparation {
     /// `[row][bin]`; of these only `wanted` are of use afterwards. They are finite; what had to be replaced in them is
     /// added to `counts`.
     ///
-    /// Projections may be corrected side by side.
+    /// Projections may be corrected in parallel.
     pub fn projection(
         &self,
         values: &mut [f32],
@@ -220,17 +220,17 @@ impl Preparation {
         self.sinograms.iter().for_each(|step| step.apply(values, self.bins, counts));
     }
 
-    /// Bytes that [`sinogram`](Self::sinogram) needs beside a sinogram of so many projections, about.
+    /// Approximate memory in bytes that [`sinogram`](Self::sinogram) needs besides a sinogram of this many projections.
     pub fn memory(&self, projections: usize) -> usize {
         self.sinograms.iter().map(|step| step.memory(projections, self.bins)).max().unwrap_or(0)
     }
 
-    /// The fields, -log, and all steps in the order in which they are done, for people.
+    /// Description of the fields, -log, and all steps in the order in which they are applied.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         self.description.clone()
     }
 
-    /// What the data needed that have these counts.
+    /// Summary of these counts.
     pub fn repairs(&self, counts: &Counts) -> Repairs {
         let mut repairs = Repairs {
             clamped: counts.clamped,
@@ -274,7 +274,7 @@ fn describe(steps: &Steps, data: &Data) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// `rows` and up to `halo` more on both sides, within `0..height`.
+/// `rows` extended by up to `halo` rows on either side, within `0..height`.
 pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> {
     rows.start.saturating_sub(halo)..rows.end.saturating_add(halo).min(height)
 }

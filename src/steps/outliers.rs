@@ -1,4 +1,4 @@
-//! Zingers and hot pixels: what stands out from the median of its neighbourhood becomes that median.
+//! Removal of zingers and hot pixels: pixels that differ from the median of their neighbourhood are replaced by it.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::error::{Error, Result};
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// Pixels that are sorted side by side.
+/// Number of pixels that are sorted in parallel.
 const LANES: usize = 16;
 /// Largest neighbourhood.
 const LARGEST: usize = 15;
 
-/// A threshold median on detector counts.
+/// A thresholded median filter on detector counts.
 ///
-/// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` becomes
-/// that median; with `both`, one that differs by more. Beyond the frame its outermost pixels are mirrored.
+/// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` is replaced
+/// by the median; with `both`, also one that is darker by more. Beyond the frame pixels are mirrored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outliers {
     size: usize,
@@ -81,12 +81,12 @@ impl Step for Option<Outliers> {
     }
 }
 
-/// [`Outliers`] made ready.
+/// [`Outliers`], prepared.
 struct OutlierFilter {
     size: usize,
     threshold: f32,
     both: bool,
-    /// Pairs of places to be brought into order, one after the other, until the middle place holds the median.
+    /// Sorting network: pairs of positions to be ordered in turn, until the middle position contains the median.
     network: Vec<(usize, usize)>,
 }
 
@@ -103,13 +103,13 @@ impl OutlierFilter {
         OutlierFilter { size, threshold, both, network: median_network(size * size) }
     }
 
-    /// Takes outliers out of the rows `keep` of `values`, `[row][pixel]` with rows of `width`; other rows stay. Returns
-    /// how many pixels of the rows `counted` were replaced.
+    /// Replaces outliers in the rows `keep` of `values`, `[row][pixel]` with rows of `width`; other rows do not change.
+    /// Returns how many pixels of the rows `counted` were replaced.
     ///
-    /// `values` either has `size / 2` rows more on both sides of `keep`, or ends where the frame does.
+    /// `values` either has `size / 2` more rows on both sides of `keep`, or ends where the frame ends.
     fn replace(&self, values: &mut [f32], width: usize, keep: Range<usize>, counted: &Range<usize>) -> u64 {
         let (reach, rows) = (self.size / 2, values.len() / width);
-        // the rows that are needed, each with mirrored pixels beside it
+        // the required rows, each with mirrored pixels at its ends
         let stride = (width + LANES).next_multiple_of(LANES) + 2 * reach;
         let mut padded = vec![0f32; (keep.len() + 2 * reach) * stride];
         for (y, row) in padded.chunks_mut(stride).enumerate() {
@@ -121,7 +121,7 @@ impl OutlierFilter {
                 row[reach + width + x - 1] = from[mirrored((width + x) as isize - 1, width)];
             }
         }
-        // where the pixels of a neighbourhood are, from its first
+        // offsets of the pixels of a neighbourhood from its first
         let offsets: Vec<usize> = (0..self.size * self.size).map(|i| i / self.size * stride + i % self.size).collect();
         let mut places = vec![[0f32; LANES]; offsets.len()];
         let mut replaced = 0;
@@ -133,10 +133,10 @@ impl OutlierFilter {
         replaced
     }
 
-    /// Whether one of the pixels in the middle place may be an outlier.
+    /// Whether one of the pixels in the middle position may be an outlier.
     ///
-    /// Of `2 m + 1` values `m + 1` are at most the median. A bright outlier is none of them, so one is among the `m` places
-    /// before it: it is brighter than the darkest of those by more than the threshold. Dark ones likewise.
+    /// Of `2 m + 1` values `m + 1` are at most the median. A bright outlier is not one of them, so at least one is among the
+    /// `m` positions before it: it is brighter than the darkest of those by more than the threshold. Likewise for dark ones.
     #[inline(always)]
     fn suspicious<'a>(&self, at: impl Fn(usize) -> &'a [f32]) -> bool {
         let middle = self.size * self.size / 2;
@@ -160,7 +160,7 @@ impl OutlierFilter {
         for &(a, b) in &self.network {
             let (low, high) = places.split_at_mut(b);
             for (low, high) in low[a].iter_mut().zip(&mut high[0]) {
-                // written so that a NaN is moved, not copied
+                // written so that a NaN is moved and not copied
                 let ordered = *low < *high;
                 (*low, *high) = if ordered { (*low, *high) } else { (*high, *low) };
             }
@@ -169,8 +169,9 @@ impl OutlierFilter {
     }
 }
 
-/// Takes outliers out of a row, which with its neighbours begins in `padded`, where the pixels of a neighbourhood are at
-/// `offsets`; `places` is room for one; how many. Compiled a second time for newer processors, with the same results.
+/// Replaces outliers in a row, which starts in `padded` with its neighbours; the pixels of a neighbourhood are at
+/// `offsets`, and `places` is a buffer for one. Returns the number of outliers. Also compiled for newer processors, with
+/// the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn replace(
     outliers: &OutlierFilter,
@@ -200,15 +201,15 @@ fn replace(
     replaced
 }
 
-/// A place beyond either end of `0..length`, mirrored back with the outermost value twice.
+/// A position beyond either end of `0..length`, mirrored with the outermost value repeated.
 pub(super) fn mirrored(place: isize, length: usize) -> usize {
     let length = length as isize;
     let folded = place.rem_euclid(2 * length);
     folded.min(2 * length - 1 - folded) as usize
 }
 
-/// Batcher's odd-even merge sort of `n` places (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), less the
-/// comparisons that do not matter for the middle place.
+/// Batcher's odd-even merge sort of `n` positions (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), without
+/// the comparisons that do not affect the middle position.
 fn median_network(n: usize) -> Vec<(usize, usize)> {
     let mut network = Vec::new();
     let mut p = 1;

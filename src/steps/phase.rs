@@ -1,4 +1,4 @@
-//! Paganin's filter: from the edges that propagation draws to the projected thickness, before -log.
+//! Phase retrieval by Paganin's filter, before -log.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
@@ -16,24 +16,24 @@ use std::sync::Arc;
 /// Planck's constant times the speed of light, in keV m (CODATA 2018).
 const HC_KEV_M: f64 = 1.239_841_984_332_002_6e-9;
 
-/// What the rows beyond the halo may change in a filtered transmission: a step of height 1 there, or noise of standard
-/// deviation [`NOISE`].
+/// Largest change of a filtered transmission that rows beyond the halo may cause: by a step of height 1, or by noise of
+/// standard deviation [`NOISE`].
 const TOLERANCE: f64 = 2.5e-6;
 
-/// Noise that is thought of, as a share of the beam.
+/// Assumed noise, as a share of the beam.
 const NOISE: f64 = 0.1;
 
 /// Largest length of a filter in pixels.
 const MAX_LENGTH: f64 = 1000.0;
 
-/// Rows that are brought from one order of values into the other together.
+/// Number of rows that are transposed together.
 const TOGETHER: usize = 16;
 
 /// The filter of a single distance, on transmissions `I / I0`:
 ///
 /// `1 / (1 + L^2 k^2)`, `L^2 = z lambda (delta / beta) / (4 pi)`
 ///
-/// with `k` in radians a length; -log of the result is the projected attenuation of an object of one material. D. Paganin
+/// with `k` in radians per length; -log of the result is the projected attenuation of an object of one material. D. Paganin
 /// et al., *Simultaneous phase and amplitude extraction from a single defocused image of a homogeneous object*, Journal of
 /// Microscopy 206 (2002) 33-40, equation 10. Optionally times `1 + c - c exp(-sigma^2 k^2 / 2)`: an unsharp mask.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,16 +72,16 @@ impl Unsharp {
     }
 }
 
-/// A number above 0 that a flag must have.
+/// The value of a required flag, which must be positive.
 fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
     match value {
         Some(value) if value.is_finite() && value > 0.0 => Ok(value),
         Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0"))),
-        None => Err(Error::usage(format!("--phase: needs {flag}, too: {what}"))),
+        None => Err(Error::usage(format!("--phase: also needs {flag}: {what}"))),
     }
 }
 
-/// Refuses what belongs to a filter that was not asked for.
+/// Rejects flags of a filter that was not requested.
 fn check_alone(given: &StepArgs) -> Result<()> {
     for (flag, is_given) in [
         ("--energy-kev", given.energy_kev.is_some()),
@@ -90,7 +90,7 @@ fn check_alone(given: &StepArgs) -> Result<()> {
         ("--unsharp", given.unsharp.is_some()),
     ] {
         if is_given {
-            return Err(Error::usage(format!("{flag}: belongs to --phase paganin, which is missing")));
+            return Err(Error::usage(format!("{flag}: needs --phase paganin")));
         }
     }
     Ok(())
@@ -144,9 +144,9 @@ impl Paganin {
         Paganin { length: (distance * wavelength * delta_beta / (4.0 * PI)).sqrt() / pixel, unsharp: None }
     }
 
-    /// The filter of the flags, without its mask.
+    /// Reads the filter from its flags, without the unsharp mask.
     fn parse(given: &StepArgs, pixel_size: Option<&Length>) -> Result<Paganin> {
-        // what is missing is said at once
+        // all missing flags are reported together
         let missing: Vec<&str> = [
             ("--energy-kev", given.energy_kev.is_none()),
             ("--distance", given.distance.is_none()),
@@ -158,25 +158,25 @@ impl Paganin {
         .collect();
         if missing.len() > 1 {
             return Err(Error::usage(format!(
-                "--phase: needs {}, too: photons in keV, lengths with their units such as 50mm and 0.65um, delta over beta",
+                "--phase: also needs {}: energy in keV, lengths with units such as 50mm and 0.65um, ratio delta / beta",
                 missing.join(", ")
             )));
         }
         let energy = positive(given.energy_kev, "--energy-kev", "an energy in keV")?;
         let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
         let Some(distance) = &given.distance else {
-            return Err(Error::usage("--phase: needs --distance, too: from sample to detector, such as 50mm"));
+            return Err(Error::usage("--phase: also needs --distance from sample to detector, such as 50mm"));
         };
         let Some(distance) = parse_length(&distance.0, "--distance")?.metres() else {
             return Err(Error::usage(format!("--distance: `{}` has no unit; write it like 50mm or 0.05m", distance.0)));
         };
         let Some(pixel) = pixel_size.and_then(Length::metres) else {
-            return Err(Error::usage("--phase: needs --pixel-size with its unit, too, such as 0.65um"));
+            return Err(Error::usage("--phase: also needs --pixel-size with its unit, such as 0.65um"));
         };
         let paganin = Paganin::new(energy, distance, pixel, ratio);
         if !(0.0..=MAX_LENGTH).contains(&paganin.length) {
             return Err(Error::usage(format!(
-                "--phase: energy, distance, pixel size and ratio make a filter {:.3e} pixels wide, more than \
+                "--phase: energy, distance, pixel size and ratio give a filter of {:.3e} pixels, more than \
                  {MAX_LENGTH}; check their units",
                 paganin.length
             )));
@@ -190,11 +190,11 @@ impl Paganin {
         sharpened / (1.0 + self.length * self.length * k2)
     }
 
-    /// Rows (and bins) on each side of a pixel that its filtered value depends on: what lies beyond changes a transmission
-    /// by less than 1e-5.
+    /// Number of rows (and bins) on each side of a pixel that its filtered value depends on: those beyond change a
+    /// transmission by less than 1e-5.
     ///
-    /// Found from the kernel of the filter across rows, which falls like `exp(-n / L)` for smooth data and, because the
-    /// response has a kink at the Nyquist frequency, like `1 / n^2` in turns of sign for noise.
+    /// Derived from the kernel of the filter across rows, which falls like `exp(-n / L)` for smooth data and, because the
+    /// response has a kink at the Nyquist frequency, like `1 / n^2` with alternating sign for noise.
     pub fn halo(&self) -> usize {
         let reach = self.length + self.unsharp.map_or(0.0, |u| u.sigma);
         let n = ((64.0 * reach) as usize).clamp(1 << 12, 1 << 20).next_power_of_two();
@@ -218,13 +218,13 @@ impl Paganin {
     }
 }
 
-/// [`Paganin`] made ready for rows of so many bins.
+/// [`Paganin`], prepared for rows of a given number of bins.
 ///
-/// For one projection it needs `8 * (rows + 2 halo) * (bins / 2 + halo)` bytes, about.
+/// It needs about `8 * (rows + 2 halo) * (bins / 2 + halo)` bytes per projection.
 struct PaganinFilter {
     bins: usize,
     rows: usize,
-    /// `[frequency along bins][frequency along rows]`, with the factor that the transforms lack.
+    /// `[frequency along bins][frequency along rows]`, including the scale of the transforms.
     response: Vec<f32>,
     along_row: Arc<dyn RealToComplex<f32>>,
     back_along_row: Arc<dyn ComplexToReal<f32>>,
@@ -262,8 +262,8 @@ impl PaganinFilter {
         }
     }
 
-    /// Filters rows `wanted` of a projection in place; `values` holds its rows `read`, `[row][bin]`, finite. Beyond the
-    /// projection its outermost pixels go on.
+    /// Filters rows `wanted` of a projection in place; `values` are its rows `read`, `[row][bin]`, finite. Beyond the
+    /// projection its outermost pixels are repeated.
     fn filter(&self, values: &mut [f32], read: Range<usize>, wanted: Range<usize>) {
         debug_assert!(wanted.len() <= self.rows && values.len() == read.len() * self.bins);
         let (width, height) = (self.along_row.len(), self.across_rows.len());
@@ -275,7 +275,7 @@ impl PaganinFilter {
         let mut row = vec![0f32; width];
         let scratch = self.along_row.get_scratch_len().max(self.back_along_row.get_scratch_len());
         let mut scratch = vec![zero; scratch];
-        // the wanted rows, half of the rest after them, half before; beyond the projection its outermost rows
+        // the wanted rows, half of the padding after and half before them; beyond the projection its outermost rows
         let after = wanted.len() + (height - wanted.len()) / 2;
         let source = |place: usize| {
             let row = if place < after { wanted.start + place } else { (wanted.start + place).saturating_sub(height) };
@@ -294,7 +294,7 @@ impl PaganinFilter {
                 row[..self.bins].copy_from_slice(from);
                 row[self.bins..pad_right].fill(from[self.bins - 1]);
                 row[pad_right..].fill(from[0]);
-                // fails for buffers of other lengths alone
+                // only fails for buffers of other lengths
                 let done = self.along_row.process_with_scratch(&mut row, &mut now[..columns], &mut scratch);
                 debug_assert!(done.is_ok());
             }
@@ -319,7 +319,7 @@ impl PaganinFilter {
                 }
             }
             for (place, line) in band.chunks_mut(columns).take(count).enumerate() {
-                // real by symmetry; rounding is not
+                // real by symmetry, but not after rounding
                 line[0].im = 0.0;
                 if width % 2 == 0 {
                     line[columns - 1].im = 0.0;

@@ -1,4 +1,4 @@
-//! A detector that is turned about the beam: projections are turned back before their rows become sinograms.
+//! Correction of a detector that is rotated about the beam: projections are rotated back.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::error::{Error, Result};
@@ -8,18 +8,17 @@ use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Largest turn of the detector in degrees, either way.
+/// Largest rotation of the detector in degrees, in either direction.
 const MAX_TILT: f64 = 10.0;
 
-/// Pixels that an interpolation takes on either side of a position.
+/// Number of pixels on either side of a position that are used for interpolation.
 const REACH: usize = 2;
 
-/// Turns projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels; beyond the
-/// projection its outermost pixels go on.
+/// Rotates projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels; beyond the
+/// projection its outermost pixels are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tilt {
-    /// Degrees by which the axis is turned in the projections, from bin 0's row 0 upwards: a positive tilt moves the axis
-    /// to higher bins further down.
+    /// Rotation of the axis in the projections in degrees; with a positive tilt the axis is at higher bins further down.
     pub degrees: f64,
 }
 
@@ -33,7 +32,7 @@ impl Step for Option<Tilt> {
         check_projections("tilt", args)?;
         if !(-MAX_TILT..=MAX_TILT).contains(&degrees) {
             return Err(Error::usage(format!(
-                "--tilt: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; turn the projections before"
+                "--tilt: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; rotate the projections beforehand"
             )));
         }
         Ok((degrees != 0.0).then_some(Tilt { degrees }))
@@ -58,24 +57,24 @@ impl Step for Option<Tilt> {
 
 impl RowStep for Tilt {
     fn apply(&self, band: &mut Band, _: &mut Counts) {
-        let mut turned = vec![0f32; band.rows.len() * band.bins];
-        self.turn(band.values, (band.bins, band.height), &band.read, &band.rows, &mut turned);
+        let mut rotated = vec![0f32; band.rows.len() * band.bins];
+        self.rotate(band.values, (band.bins, band.height), &band.read, &band.rows, &mut rotated);
         let rows = band.rows.clone();
-        band.values_of(&rows).copy_from_slice(&turned);
+        band.values_of(&rows).copy_from_slice(&rotated);
     }
 }
 
 impl Tilt {
-    /// Rows above and below a row of `bins` that it is made of, in projections of `height` rows.
+    /// Number of rows above and below that a row of `bins` depends on, in projections of `height` rows.
     fn halo(self, bins: usize, height: usize) -> usize {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
         let (bins, height) = (bins as f64 - 1.0, height as f64 - 1.0);
         (bins / 2.0 * sin.abs() + height / 2.0 * (1.0 - cos)).ceil() as usize + REACH
     }
 
-    /// Writes rows `wanted` of the projection turned back into `out`, from its rows `read`, `bins` wide, of `height`.
-    /// All rows within the halo of the wanted ones are read, or the projection ends before.
-    fn turn(
+    /// Writes rows `wanted` of the rotated projection to `out`, from its rows `read`, `bins` wide, of `height`. All rows
+    /// within the halo of the wanted ones are read, up to the end of the projection.
+    fn rotate(
         self,
         values: &[f32],
         (bins, height): (usize, usize),
@@ -104,7 +103,7 @@ impl Tilt {
                 let z = (z.clamp(0, last[1]) as usize).clamp(read.start, read.end - 1) - read.start;
                 &values[z * bins..(z + 1) * bins]
             };
-            // pixels whose neighbours lie as theirs do, one after the other
+            // runs of consecutive pixels with the same offset to their neighbours
             let mut bin = 0;
             for run in places.chunk_by(|a, b| (a.shift, a.row) == (b.shift, b.row)) {
                 let Neighbours { shift, row, .. } = run[0];
@@ -114,7 +113,7 @@ impl Tilt {
                 if first >= 0 && end <= last[0] {
                     interpolate(line, run, rows.map(|row| &row[first as usize..=end as usize]));
                 } else {
-                    // beyond the ends the outermost pixels go on
+                    // beyond the ends the outermost pixels are repeated
                     let wide =
                         rows.map(|row| (first..=end).map(|x| row[x.clamp(0, last[0]) as usize]).collect::<Vec<_>>());
                     interpolate(line, run, [&wide[0], &wide[1], &wide[2], &wide[3]]);
@@ -125,7 +124,7 @@ impl Tilt {
     }
 }
 
-/// Where a pixel lies in the tilted projection: bins beside its own number, row, and between 0 and 1 beyond both.
+/// Position of a pixel in the tilted projection: shift in bins, row, and the fractions of both.
 #[derive(Clone, Copy, Debug, Default)]
 struct Neighbours {
     shift: i32,
@@ -134,8 +133,8 @@ struct Neighbours {
     down: f32,
 }
 
-/// Pixels of a row from the four rows around them, of three pixels more. Compiled a second time for newer processors, with
-/// the same results.
+/// Interpolates pixels of a row from the four rows around them, which have three more pixels. Also compiled for newer
+/// processors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn interpolate(line: &mut [f32], places: &[Neighbours], rows: [&[f32]; 4]) {
     let count = line.len().min(places.len());
@@ -186,7 +185,7 @@ mod tests {
     fn turned(tilt: Tilt, values: &[f32], wanted: Range<usize>) -> Vec<f32> {
         let read = widened(&wanted, tilt.halo(BINS, ROWS), ROWS);
         let mut out = vec![0f32; wanted.len() * BINS];
-        tilt.turn(&values[read.start * BINS..read.end * BINS], (BINS, ROWS), &read, &wanted, &mut out);
+        tilt.rotate(&values[read.start * BINS..read.end * BINS], (BINS, ROWS), &read, &wanted, &mut out);
         out
     }
 

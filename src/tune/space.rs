@@ -1,25 +1,25 @@
-//! Which kernels tuning may try: points, and what differs from them in one parameter. Parameters and their values are those
-//! that the families declare; names are those of the profile's schema, so a point is a kernel's TOML table with a few values
-//! replaced.
+//! Search space of tuning: points, and their neighbours, which differ in one parameter. Parameters and their values are
+//! those declared by the families; names are those of the profile's schema, so a point is a kernel's TOML table with a few
+//! values replaced.
 
 use crate::facts::DeviceFacts;
 use crate::kernel::{Algorithm, Interpolation, Mode, Offer, Parameters, SLICE_MODES};
 use crate::profile::{Auto, Profile};
 use toml::{Table, Value};
 
-/// How far a step goes in the list of a parameter's values.
+/// Which other values of a parameter a step may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// To the values beside the present one.
-    Beside,
-    /// To any.
+    /// The values next to the present one in the list.
+    Adjacent,
+    /// Any value.
     Any,
 }
 
 /// A kernel that may be tried: a family, its slices per pass and its parameters.
 pub type Point = Offer;
 
-/// What may be changed.
+/// The search space.
 #[derive(Clone, Debug)]
 pub struct Space {
     pub reach: Reach,
@@ -45,7 +45,7 @@ impl Space {
                 continue;
             }
             for value in self.steps(&parameter.tried, parameter.value(&table)) {
-                // what the schema refuses is no point
+                // tables that the schema rejects are skipped
                 if let Ok(parameters) = Parameters::read(algorithm, parameter.replaced(&table, value)) {
                     points.push(Point { parameters, ..point.clone() });
                 }
@@ -62,15 +62,15 @@ impl Space {
         let at = values.iter().position(|v| Some(v) == now);
         let near = |i: usize| match (self.reach, at) {
             (_, Some(at)) if i == at => false,
-            (Reach::Beside, Some(at)) => i.abs_diff(at) == 1,
+            (Reach::Adjacent, Some(at)) => i.abs_diff(at) == 1,
             _ => true,
         };
         values.iter().enumerate().filter(|(i, _)| near(*i)).map(|(_, v)| v.clone()).collect()
     }
 }
 
-/// Name and value of everything in which `point` differs from `base`, in a fixed order. Of another family than the
-/// base it is what differs from that family's defaults.
+/// Name and value of everything in which `point` differs from `base`, in a fixed order; if the family differs, everything
+/// that differs from the defaults of its own family.
 pub fn changes(base: &Point, point: &Point) -> Vec<(String, String)> {
     fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, String)>) {
         for (key, value) in table {
@@ -101,7 +101,7 @@ pub fn changes(base: &Point, point: &Point) -> Vec<(String, String)> {
     changes
 }
 
-/// [`changes`] in words; `as shipped` where there is none.
+/// [`changes`] as text; `as shipped` if there are none.
 pub fn describe(changes: &[(String, String)]) -> String {
     if changes.is_empty() {
         return "as shipped".to_owned();
@@ -109,8 +109,8 @@ pub fn describe(changes: &[(String, String)]) -> String {
     changes.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The kernel that tuned ones are compared with: what the base `[[auto]]` leads to if it is wanted, else the wanted
-/// kernel of another `[[auto]]`, else the wanted one of most slices, else what `[[auto]]` leads to all the same.
+/// The kernel that tuned ones are compared with: that of the base `[[auto]]` if it is wanted, else the wanted kernel of
+/// another `[[auto]]`, else the wanted one with most slices, else that of `[[auto]]` in any case.
 pub fn shipped(
     profile: &Profile,
     interpolation: Interpolation,
@@ -128,8 +128,8 @@ pub fn shipped(
     wanted_choice.or_else(largest).or(chosen.first().copied()).cloned()
 }
 
-/// Where the search begins, the shipped kernel first: every wanted kernel of the profile, and the defaults of every
-/// wanted family that it lacks and that suits the device. `asked` families are tried whether they suit or not.
+/// Starting points of the search, the shipped kernel first: every wanted kernel of the profile, and the defaults of every
+/// wanted family that it lacks and that suits the device. Families in `asked` are tried even if they do not suit.
 pub fn starts(
     profile: &Profile,
     facts: &DeviceFacts,
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn neighbours_differ_in_one_thing() {
         let start = point(Parameters::Vector(Vector::default()), 32, Mode::Precise);
-        let near = space(Reach::Beside).neighbours(&start);
+        let near = space(Reach::Adjacent).neighbours(&start);
         let words: Vec<String> = near.iter().map(|p| describe(&changes(&start, p))).collect();
         assert_eq!(
             words,
@@ -242,7 +242,7 @@ mod tests {
         assert!(!words.iter().any(|w| w.contains("slices") || w.contains("occupancy")), "{words:?}");
         // a value that no list has leads to all
         let odd = point(Parameters::Vector(Vector { together: 5, ..Vector::default() }), 32, Mode::Precise);
-        let steps = space(Reach::Beside).neighbours(&odd);
+        let steps = space(Reach::Adjacent).neighbours(&odd);
         assert_eq!(steps.iter().filter(|p| describe(&changes(&odd, p)).contains("together")).count(), 7);
     }
 

@@ -194,7 +194,7 @@ fn info_describes_the_scan_of_a_file() {
     volume(&own, "/scan/frames", &counts.projections, |v| v);
     drop(own);
     let (out, _) = lab.ok("info own.h5");
-    assert!(out.contains("no scan         holds neither /exchange/data") && out.contains("--hdf5-data"), "{out}");
+    assert!(out.contains("no scan         contains neither /exchange/data") && out.contains("--hdf5-data"), "{out}");
     assert!(out.ends_with("datasets\n  /scan/frames 16x3x32 float32, contiguous\n"), "{out}");
     let (out, _) = lab.ok("info own.h5 --json");
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();

@@ -4,8 +4,8 @@
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test host golden` and look at the difference in git.
 
 use fbp::kernel::{
-    Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowWay, Texel,
-    files, generate_filter, generate_probe,
+    Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowFilterMethod,
+    Texel, files, generate_filter, generate_probe,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ fn generated() -> BTreeMap<String, String> {
             for texel in offer.texels() {
                 let spec = KernelSpec::new(&offer, profile, texel, PROBLEM, None);
                 sections.insert(head(&spec.generate().unwrap()));
-                let rows = RowFilter { length: 4096, way: RowWay::Transform };
+                let rows = RowFilter { length: 4096, method: RowFilterMethod::Transform };
                 sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
             }
         }
@@ -49,7 +49,7 @@ fn generated() -> BTreeMap<String, String> {
         let spec = KernelSpec::new(offer, profile, Texel::Buffer, PROBLEM, None);
         for bins in [100, 2048, 4096] {
             let rows = RowFilter::new(&spec, &profile.fft, bins, None);
-            if let RowWay::Fused { .. } = rows.way {
+            if let RowFilterMethod::Fused { .. } = rows.method {
                 sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
             }
         }

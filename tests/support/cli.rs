@@ -3,7 +3,7 @@
 
 use assert_cmd::Command;
 use fbp::phantom::{Kind, Phantom};
-use fbp::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+use fbp::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target, write_image};
 use fbp::source::Stack;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,7 @@ impl Lab {
         let height = stack.pages[0].len() / stack.width;
         let target = Target::single(self.path(file));
         let mut writer =
-            SliceWriter::create(target, stack.width, height, F32, &indices, Present::Nothing, "test").unwrap();
+            SliceWriter::create(target, stack.width, height, F32, &indices, AllowedContents::Nothing, "test").unwrap();
         for (index, page) in stack.pages.iter().enumerate() {
             writer.write(index, page).unwrap();
         }

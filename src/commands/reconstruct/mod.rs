@@ -19,8 +19,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
-use crate::sink::SOFTWARE;
-use crate::sink::{Encoding, Present, SliceWriter, Target};
+use crate::sink::{AllowedContents, Encoding, SOFTWARE, SliceWriter, Target};
 use crate::steps::Counts;
 use outputs::{check_files, check_slices};
 use overview::Overview;
@@ -220,7 +219,10 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
         roi.height,
         encoding,
         &scan.slices,
-        Present::new(job.execution.existing != Existing::Refuse, job.execution.shard.map(|_| scan.whole.as_slice())),
+        AllowedContents::new(
+            job.execution.existing != Existing::Refuse,
+            job.execution.shard.map(|_| scan.whole.as_slice()),
+        ),
         SOFTWARE,
     )
 }

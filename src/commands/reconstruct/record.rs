@@ -5,7 +5,7 @@ use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::engine::{Done, ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{Hold, Lock};
+use crate::files::{Lock, LockMode};
 use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
 use crate::report::Reporter;
@@ -25,7 +25,7 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         platform: device.facts().platform.clone(),
         driver: device.facts().driver.clone(),
         kernel: device.engine.source.key.clone(),
-        rows: device.plan.rows.way.to_string(),
+        rows: device.plan.rows.method.to_string(),
         part: device.plan.cut.projections,
     };
     let sampled = match job.recipe.values.scaling {
@@ -82,12 +82,12 @@ impl<'a> OutputLock<'a> {
     /// [`Error::Output`] when another run has it, or the directory cannot be made or written to.
     pub fn take(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
         target.make_directory()?;
-        let hold = if job.execution.shard.is_some() { Hold::Shared } else { Hold::Alone };
+        let hold = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
         let lock = Lock::take(&target.lock(), hold, &owner(job))?;
         if !lock.works() {
             reporter.note("note: the file system of --output knows no locks: let no other run write there");
-        } else if hold == Hold::Alone {
-            target.sweep();
+        } else if hold == LockMode::Exclusive {
+            target.remove_temporary_files();
         }
         Ok(OutputLock { lock, target })
     }
@@ -117,7 +117,7 @@ impl Drop for OutputLock<'_> {
     fn drop(&mut self) {
         // the last one out knows that all others are gone, those that were killed, too
         if self.lock.is_last() {
-            self.target.sweep();
+            self.target.remove_temporary_files();
         }
     }
 }

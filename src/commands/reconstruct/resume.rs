@@ -43,15 +43,15 @@ pub(super) fn kept(
     let mut kept = Vec::new();
     for (slice, found) in found {
         match found {
-            SliceState::Whole(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
+            SliceState::Complete(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
                 match shown == Some(slice) {
                     true => again.preview += 1,
                     false => kept.push(slice),
                 }
             }
-            SliceState::Whole(_) | SliceState::Unknown => again.other += 1,
+            SliceState::Complete(_) | SliceState::Unknown => again.other += 1,
             SliceState::Missing => again.missing += 1,
-            SliceState::Torn => again.torn += 1,
+            SliceState::Damaged => again.torn += 1,
             SliceState::Unreadable(why) => again.unreadable.push(why),
         }
     }

@@ -1,4 +1,4 @@
-//! `fbp tune`: the parameters of the kernels searched on a device, and the profile that comes of it.
+//! `fbp tune`: searches the parameters of the kernels on a device, and writes a profile with the result.
 
 mod problem;
 mod tuner;
@@ -16,7 +16,7 @@ use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
-use crate::tune::{Identity, Log, Outcome, Reach, Side, Stamp, compose, file_stem, table};
+use crate::tune::{Log, MeasurementConditions, Outcome, Reach, TimedKernel, TuningRun, compose, file_stem, table};
 use problem::{SIZE, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use tuner::Tuner;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The text for stdout, and whether the run came to its end.
+/// The text for stdout, and an error if the run did not finish.
 pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<()>)> {
     let wanted = wanted(&args.algorithm, &args.interpolation, &args.mode, &args.slices_per_pass)?;
     let passes = args.passes.unwrap_or(if args.quick { 3 } else { 5 });
@@ -68,28 +68,28 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         spent: HashSet::new(),
         elapsed: Duration::ZERO,
         budget,
-        reach: if args.quick { Reach::Beside } else { Reach::Any },
+        reach: if args.quick { Reach::Adjacent } else { Reach::Any },
         reporter: &reporter,
         cancelled,
         measurements: Vec::new(),
     };
-    // without known rates points go by the order of the parameters
+    // without known rates points are tried in the order of the parameters
     let rates = choice.profile.throughput.as_ref();
     let predict = |spec: &KernelSpec| Some(model::bound(spec, rates?, facts)?.1);
     let outcomes = tuner.search_all(&targets, &predict)?;
     let finished = outcomes.len();
-    // where no kernel is correct there is nothing to put into the profile
+    // without a correct kernel there is nothing to add to the profile
     let (outcomes, failed): (Vec<Outcome>, Vec<Outcome>) = outcomes.into_iter().partition(|o| o.tuned.speed.is_some());
 
     let mut text = String::new();
     if !outcomes.is_empty() {
         let path = args.output.clone().unwrap_or_else(|| tuned.join(format!("{stem}.toml")));
-        // what an earlier run found for other modes stays in the profile of this device
+        // results of earlier runs for other modes stay in the profile of this device
         let earlier = store.for_device(None, facts)?.profile;
         let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
         let problem = [protocol.bins, protocol.projections, protocol.size];
-        let stamp = Stamp { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
-        let profile = compose(&choice.profile, earlier, &outcomes, &stamp)?;
+        let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
+        let profile = compose(&choice.profile, earlier, &outcomes, &run)?;
         write(&profile, &path)?;
         reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
         text = format!("{heading}\n\n{}", table(&outcomes));
@@ -101,7 +101,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     Ok((text, verdict(finished, targets.len(), failed.first(), facts)))
 }
 
-/// The directories of the log and of tuned profiles; that of `--output` must exist.
+/// The directories of the log and of tuned profiles; the one of `--output` must exist.
 fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
     let directories = cache::directory().zip(tuned_directory()).ok_or_else(|| {
         Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
@@ -114,8 +114,8 @@ fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
     Ok(directories)
 }
 
-fn identity(facts: &DeviceFacts, protocol: &Protocol) -> Identity {
-    Identity {
+fn identity(facts: &DeviceFacts, protocol: &Protocol) -> MeasurementConditions {
+    MeasurementConditions {
         device: facts.name.clone(),
         driver: facts.driver.clone(),
         version: VERSION.to_owned(),
@@ -126,7 +126,7 @@ fn identity(facts: &DeviceFacts, protocol: &Protocol) -> Identity {
     }
 }
 
-/// Notes on what is tuned, and on the log.
+/// Prints what is tuned, and notes on the log.
 fn announce(reporter: &Reporter, heading: &str, choice: &Choice, log: &Log, resume: bool) {
     reporter.note(heading);
     for note in &choice.notes {
@@ -140,17 +140,17 @@ fn announce(reporter: &Reporter, heading: &str, choice: &Choice, log: &Log, resu
     }
 }
 
-/// An error when searches are left, or when `failed` is a search without a correct kernel.
+/// An error if searches remain, or if `failed` is a search without a correct kernel.
 fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &DeviceFacts) -> Result<()> {
     if finished < searches {
         return Err(Error::Interrupted(format!(
-            "interrupted: {finished} of {searches} searches are done, all measurements are in the log; go on with --resume"
+            "interrupted: {finished} of {searches} searches are done, all measurements are in the log; continue with --resume"
         )));
     }
     match failed {
         None => Ok(()),
-        Some(Outcome { shipped: Side { offer, .. }, .. }) => Err(Error::Unequal(format!(
-            "no kernel for {} {} fits and is right on {}; try another --profile, a smaller --size or other --algorithm",
+        Some(Outcome { shipped: TimedKernel { offer, .. }, .. }) => Err(Error::CheckFailed(format!(
+            "no kernel for {} {} fits and computes correctly on {}; try another --profile, --size or --algorithm",
             offer.interpolation, offer.mode, facts.name
         ))),
     }
@@ -163,7 +163,7 @@ fn budget(args: &TuneArgs) -> Result<Duration> {
     parse_time(text, "--budget")
 }
 
-/// Device, profile and problem, for people.
+/// Header of the output: device, profile and problem.
 fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration) -> String {
     format!(
         "{} [{}], driver {}; profile {} ({})\nslices of {size} x {size} pixels from {} projections of {} bins; noise on \
@@ -181,7 +181,7 @@ fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration)
     )
 }
 
-/// Writes a profile under a temporary name first; it is read back as it will be.
+/// Writes a profile atomically, after checking that it reads back unchanged.
 fn write(profile: &Profile, path: &Path) -> Result<()> {
     let name = path.display().to_string();
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;

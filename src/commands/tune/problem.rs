@@ -1,7 +1,7 @@
-//! What is tuned: the kernels to compare with, and a problem that suits the device.
+//! What is tuned: the kernels to compare with, and a problem that fits the device.
 
 use super::super::bench::protocol;
-use crate::bench::{Protocol, Wanted};
+use crate::bench::{OfferFilter, Protocol};
 use crate::cli::TuneArgs;
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
@@ -15,14 +15,14 @@ pub const SIZE: usize = 2048;
 const SIZE_OF_PROCESSORS: usize = 512;
 
 /// The kernels that tuned ones are compared with, one for each interpolation and mode.
-pub fn targets(profile: &Profile, wanted: &Wanted) -> Vec<Offer> {
+pub fn targets(profile: &Profile, wanted: &OfferFilter) -> Vec<Offer> {
     let mut targets = Vec::new();
     for &interpolation in Interpolation::ALL {
         for &mode in Mode::ALL {
             let asked = (wanted.interpolations.is_empty() || wanted.interpolations.contains(&interpolation))
                 && (wanted.modes.is_empty() || wanted.modes.contains(&mode));
             if asked {
-                targets.extend(shipped(profile, interpolation, mode, &|offer| wanted.has(offer)));
+                targets.extend(shipped(profile, interpolation, mode, &|offer| wanted.matches(offer)));
             }
         }
     }
@@ -51,7 +51,7 @@ fn refuses(offer: &Offer, profile: &Profile, protocol: &Protocol, facts: &Device
     Ok(why)
 }
 
-/// The problem: as requested, else as large as the device likes and holds with every shipped kernel.
+/// The problem: as requested, else the largest default at which every shipped kernel fits the device.
 pub fn fitting(
     args: &TuneArgs,
     requested: Protocol,
@@ -78,22 +78,22 @@ pub fn fitting(
 }
 
 /// The slices per pass that may be tried.
-pub fn slice_modes(wanted: &Wanted) -> Vec<u32> {
+pub fn slice_modes(wanted: &OfferFilter) -> Vec<u32> {
     SLICE_MODES.into_iter().filter(|n| wanted.slices.is_empty() || wanted.slices.contains(n)).collect()
 }
 
-/// Most slices that any kernel may want.
+/// Largest number of slices that any kernel may need.
 pub fn most_slices(
     profile: &Profile,
     facts: &DeviceFacts,
     targets: &[Offer],
-    wanted: &Wanted,
+    wanted: &OfferFilter,
     protocol: &Protocol,
 ) -> Result<usize> {
     let modes = slice_modes(wanted);
     let mut most = 1;
     for target in targets {
-        let first = starts(profile, facts, target, &modes, &wanted.algorithms, &|offer| wanted.has(offer));
+        let first = starts(profile, facts, target, &modes, &wanted.algorithms, &|offer| wanted.matches(offer));
         for start in first {
             for &slices in modes.iter().chain([&start.slices]) {
                 let offer = Offer { slices, ..start.clone() };

@@ -1,7 +1,7 @@
 //! The search around one shipped kernel, and the comparison with the best kernel found.
 
 use super::problem::{problem, rows_of, slice_modes};
-use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, scientific, three_digits};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
 use crate::check::{Bench, TimingOptions};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
@@ -11,46 +11,47 @@ use crate::margins::margin;
 use crate::profile::Profile;
 use crate::report::Reporter;
 use crate::tune::{
-    Candidate, Entry, Log, Outcome, Point, Predict, Reach, Search, Side, Space, changes, describe, forbids, starts,
+    Candidate, Log, LogEntry, Outcome, Point, Predict, Reach, Search, Space, TimedKernel, changes, describe, forbids,
+    starts,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The part of the budget that searches may take; comparisons have the remainder.
+/// Share of the budget for searches; comparisons have the remainder.
 const SEARCHING: f64 = 0.75;
 
-/// Turns of a comparison, of which medians count; those before are of the search.
+/// Turns of a comparison, whose median counts; turns 0 and 1 are those of the search.
 const TURNS: std::ops::RangeInclusive<u32> = 2..=4;
 
-/// A kernel that is slower than the best by this factor is timed by one pass.
+/// A kernel that is slower than the best by this factor is timed with one pass.
 const FAR: f64 = 3.0;
 
-/// What the keys of planted candidates begin with.
+/// Prefix of the keys of planted candidates.
 const PLANTED: &str = "planted-";
 
 /// A measurement as `--json` shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     #[serde(flatten)]
-    row: Row,
+    row: BenchRow,
     /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
     turn: u32,
-    /// How it differs from the shipped kernel.
+    /// Differences from the shipped kernel.
     changed: BTreeMap<String, String>,
 }
 
-/// Searches on one device, with all that was measured.
+/// The searches on one device, with all measurements.
 pub struct Tuner<'a> {
     pub found: &'a FoundDevice,
     pub profile: &'a Profile,
-    pub wanted: &'a Wanted,
+    pub wanted: &'a OfferFilter,
     pub protocol: Protocol,
     pub references: [Reference; 1],
     pub bench: Option<Bench>,
     pub log: Log,
-    /// Measurements that the budget has paid for, in this run or the one that it resumes.
+    /// Measurements that are charged to the budget, in this run or the one that it resumes.
     pub spent: HashSet<(String, u32)>,
     pub elapsed: Duration,
     pub budget: Duration,
@@ -62,12 +63,12 @@ pub struct Tuner<'a> {
 }
 
 impl Tuner<'_> {
-    /// Searches around each of the shipped kernels; fewer outcomes than these when a signal ends it. A bound from `predict`
-    /// in GU/s puts promising points first.
+    /// Searches around each of the shipped kernels; returns fewer outcomes if a signal ends it. Points with a high bound
+    /// from `predict`, in GU/s, come first.
     pub fn search_all(&mut self, targets: &[Offer], predict: &Predict) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for (number, shipped) in targets.iter().enumerate() {
-            // what is left of the budget is divided evenly among the searches to come
+            // the remaining budget is divided evenly among the remaining searches
             let left = self.budget.saturating_sub(self.elapsed) / (targets.len() - number) as u32;
             match self.search(shipped, left, predict) {
                 Ok(Some(outcome)) => outcomes.push(outcome),
@@ -80,14 +81,14 @@ impl Tuner<'_> {
         Ok(outcomes)
     }
 
-    /// Searches around a shipped kernel for as long as `time`; `None` when a signal ends it.
+    /// Searches around a shipped kernel for up to `time`; `None` if a signal ends it.
     fn search(&mut self, shipped: &Offer, time: Duration, predict: &Predict) -> Result<Option<Outcome>> {
         let start = self.elapsed;
         let base = match self.candidate(shipped, None)? {
             Ok(base) => base,
             Err(why) => {
                 self.reporter.note(&format!("{}: left out, {why}", self.label(shipped)));
-                let side = Side {
+                let side = TimedKernel {
                     offer: shipped.clone(),
                     kernel: String::new(),
                     key: String::new(),
@@ -105,7 +106,8 @@ impl Tuner<'_> {
         let modes = space.slices.clone();
         let algorithms: &[Algorithm] = &self.wanted.algorithms;
         let wanted = self.wanted;
-        let first = starts(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| wanted.has(offer));
+        let first =
+            starts(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| wanted.matches(offer));
         let mut candidates = Vec::new();
         for point in &first {
             match self.candidate(point, Some(&base.spec))? {
@@ -127,17 +129,17 @@ impl Tuner<'_> {
             }
             // the shipped kernel is measured however little time there is
             if !first && (self.elapsed - start).as_secs_f64() >= time.as_secs_f64() * SEARCHING {
-                self.reporter.note(&format!("{}: the time for this search is over", self.label(shipped)));
+                self.reporter.note(&format!("{}: the time for this search is up", self.label(shipped)));
                 break;
             }
             first = false;
             let next = search.next(&mut |point| Ok(self.candidate(point, Some(&base.spec))?.ok()), predict)?;
             let Some(step) = next else { break };
-            let best = search.best().map(|(_, speed)| speed).filter(|_| !step.again);
-            let Some(entry) = self.measure(&step.candidate, u32::from(step.again), best)? else {
+            let best = search.best().map(|(_, speed)| speed).filter(|_| !step.repeated);
+            let Some(entry) = self.measure(&step.candidate, u32::from(step.repeated), best)? else {
                 return Ok(None);
             };
-            search.tell(&step, entry.speed());
+            search.record(&step, entry.speed());
             let best = search.best().map(|(_, speed)| speed);
             self.report(shipped, &step.candidate, &entry, best);
         }
@@ -145,13 +147,13 @@ impl Tuner<'_> {
         self.compare(base, best, start + time)
     }
 
-    /// The shipped kernel and the best one again, in turns, so that noise does not choose; as many turns as there is time
-    /// for, at least one. `None` when a signal ends it.
+    /// Times the shipped kernel and the best one again in turns, so that noise does not decide; as many turns as time
+    /// allows, at least one. `None` if a signal ends it.
     fn compare(&mut self, base: Candidate, best: Option<Candidate>, until: Duration) -> Result<Option<Outcome>> {
         let Some(best) = best else {
-            let entries: Vec<Entry> =
+            let entries: Vec<LogEntry> =
                 [0, 1].iter().filter_map(|&turn| self.log.find(&base.key, turn).cloned()).collect();
-            let side = side(&base, &entries);
+            let side = timed_kernel(&base, &entries);
             return Ok(Some(Outcome::decide(side, None)));
         };
         let shipped = base.point.clone();
@@ -176,14 +178,14 @@ impl Tuner<'_> {
             }
         }
         // faster by the median, and in most turns
-        let [shipped, best] = [0, 1].map(|at| sides[at].1.iter().map(Entry::speed));
+        let [shipped, best] = [0, 1].map(|at| sides[at].1.iter().map(LogEntry::speed));
         let turns = shipped.len();
         let wins = best.zip(shipped).filter(|(best, shipped)| best > shipped).count();
-        let [base, best] = sides.map(|(candidate, entries)| side(&candidate, &entries));
+        let [base, best] = sides.map(|(candidate, entries)| timed_kernel(&candidate, &entries));
         Ok(Some(Outcome::decide(base, Some(best).filter(|_| 2 * wins > turns))))
     }
 
-    /// A point as a candidate, or why it cannot be one here or may not stand in for the shipped kernel.
+    /// A point as a candidate, or why it cannot run here or must not replace the shipped kernel.
     fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, String>> {
         if let Err(why) = point.check(&self.profile.build) {
             return Ok(Err(why));
@@ -206,22 +208,24 @@ impl Tuner<'_> {
             None => {
                 Bench::new(self.found, self.protocol, &self.references).map_err(|error| match self.spent.len() {
                     0 => error,
-                    _ => Error::Device(format!("{error}; all measurements so far are in the log; go on with --resume")),
+                    _ => Error::Device(format!(
+                        "{error}; all measurements so far are in the log; continue with --resume"
+                    )),
                 })?
             }
         };
         Ok(self.bench.insert(bench))
     }
 
-    /// What is known of a candidate, else what a measurement says; `None` when a signal spoiled it. `best` is the speed to
-    /// be beaten.
-    fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<Entry>> {
+    /// The measurement of a candidate in the log, or a new one; `None` if a signal interrupted it. `best` is the speed to
+    /// beat.
+    fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<LogEntry>> {
         let known = self.log.find(&candidate.key, turn).cloned();
         let entry = match known {
             Some(entry) => entry,
             None => {
                 let entry = self.run(candidate, turn, best)?;
-                // compilers that run as processes fail by the signal, which says nothing about the kernel
+                // compilers that run as processes fail on the signal, which says nothing about the kernel
                 if entry.verdict == "failed" && self.cancelled.load(Relaxed) {
                     return Ok(None);
                 }
@@ -235,7 +239,7 @@ impl Tuner<'_> {
         Ok(Some(entry))
     }
 
-    fn run(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Entry> {
+    fn run(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<LogEntry> {
         let updates = self.protocol.updates(candidate.point.slices) * 1e-9;
         let planted = candidate.key.starts_with(PLANTED);
         let options = TimingOptions {
@@ -246,7 +250,7 @@ impl Tuner<'_> {
         self.open()?;
         let rows = rows_of(&candidate.spec, self.profile, &self.protocol, &self.found.facts);
         let references = &mut self.references;
-        // a driver may hand out nothing but errors after one: then it is opened again
+        // after an error a driver may return nothing but errors: then it is opened again
         let measured = match self.bench.take() {
             Some(mut bench) => {
                 let measured = bench.time(&candidate.spec, rows, references, &options);
@@ -260,7 +264,7 @@ impl Tuner<'_> {
             Ok(m) => ("wrong", None, Some(m.checked.error), None),
             Err(error) => ("failed", Some(error.to_string()), None, None),
         };
-        Ok(Entry {
+        Ok(LogEntry {
             key: candidate.key.clone(),
             kernel: candidate.spec.name(),
             turn,
@@ -276,19 +280,19 @@ impl Tuner<'_> {
         format!("{} {} {} x{}", point.interpolation, point.mode, point.parameters.algorithm(), point.slices)
     }
 
-    /// Keeps a measurement for `--json`, and says how it went.
-    fn report(&mut self, shipped: &Offer, candidate: &Candidate, entry: &Entry, best: Option<f64>) {
+    /// Keeps a measurement for `--json`, and prints a line about it.
+    fn report(&mut self, shipped: &Offer, candidate: &Candidate, entry: &LogEntry, best: Option<f64>) {
         let point = &candidate.point;
         let margin = margin(&candidate.spec).relative_rms;
         let facts = &self.found.facts;
         let names = (entry.kernel.as_str(), entry.key.as_str());
-        let row = Row {
+        let row = BenchRow {
             verdict: entry.verdict(),
             reason: entry.reason.clone(),
             error: entry.error,
             gu_per_s: entry.speed(),
             seconds_per_slice: entry.speed().map(|speed| self.protocol.updates(1) * 1e-9 / speed),
-            ..Row::new(facts, self.profile, point, &self.protocol, names, margin)
+            ..BenchRow::new(facts, self.profile, point, &self.protocol, names, margin)
         };
         let mut changed = changes(shipped, point);
         if candidate.key.starts_with(PLANTED) {
@@ -319,15 +323,15 @@ impl Tuner<'_> {
     }
 }
 
-/// A candidate with the median of its speeds and its worst error; no speed if it was wrong once.
-fn side(candidate: &Candidate, entries: &[Entry]) -> Side {
-    let speeds: Option<Vec<f64>> = entries.iter().map(Entry::speed).collect();
+/// A candidate with the median of its speeds and its largest error; without a speed if it was ever incorrect.
+fn timed_kernel(candidate: &Candidate, entries: &[LogEntry]) -> TimedKernel {
+    let speeds: Option<Vec<f64>> = entries.iter().map(LogEntry::speed).collect();
     let speed = speeds.filter(|speeds| !speeds.is_empty()).map(|mut speeds| {
         speeds.sort_by(f64::total_cmp);
         let middle = speeds.len() / 2;
         if speeds.len() % 2 == 1 { speeds[middle] } else { (speeds[middle - 1] + speeds[middle]) / 2.0 }
     });
-    Side {
+    TimedKernel {
         offer: candidate.point.clone(),
         kernel: candidate.spec.name(),
         key: candidate.key.clone(),

@@ -1,12 +1,12 @@
-//! What is asked of an HDF5 file, and what it holds.
+//! Request for datasets of an HDF5 file, and description of its contents.
 
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What a path of a dataset must be for nothing to be taken.
+/// Path of a dataset that means that none is used.
 pub const NOTHING: &str = "none";
 
-/// An HDF5 file, and paths of datasets in it; what is not given is looked for, and [`NOTHING`] is left out.
+/// An HDF5 file, and paths of datasets in it; those that are not given are located, and [`NOTHING`] means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hdf5Input {
     pub file: PathBuf,
@@ -16,12 +16,12 @@ pub struct Hdf5Input {
     pub angles: Option<String>,
 }
 
-/// What an HDF5 file holds.
+/// Contents of an HDF5 file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hdf5Contents {
     /// Path, shape, type and storage of every dataset of at least two dimensions.
     pub datasets: Vec<String>,
-    /// The scan that is taken from it when no dataset is named,
+    /// The scan that is read when no dataset is named,
     pub scan: Option<Hdf5Scan>,
     /// or why there is none.
     pub problem: Option<String>,
@@ -36,7 +36,7 @@ pub struct Hdf5Scan {
     pub flats_after: Option<Hdf5Frames>,
     pub darks: Option<Hdf5Frames>,
     pub angles: Option<Hdf5Angles>,
-    /// Of the detector, with its unit, as the file says it.
+    /// Pixel size of the detector with its unit, as in the file.
     pub pixel_size: Option<String>,
     pub notes: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub struct Hdf5Scan {
 #[derive(Clone, Debug, Serialize)]
 pub struct Hdf5Frames {
     pub dataset: String,
-    /// How many of its frames.
+    /// Number of its frames that are used.
     pub frames: usize,
     /// Pixels.
     pub width: usize,
@@ -62,6 +62,6 @@ pub struct Hdf5Angles {
     /// Degrees.
     pub smallest: f64,
     pub largest: f64,
-    /// As the file says it.
+    /// As in the file.
     pub unit: Option<String>,
 }

@@ -1,21 +1,21 @@
-//! Where a scan lies in a file.
+//! Locations of a scan's datasets in a file.
 
 use super::text::text;
 use super::volume::{shape, stored};
-use super::{Hdf5Input, NOTHING, Text};
+use super::{FileResult, Hdf5Input, NOTHING};
 
 use hdf5_metno::{Dataset, File, Group, LocationType};
 
 /// NXtomo's frames and keys in their entry.
 const NX_DATA: &str = "instrument/detector/data";
 const NX_KEYS: &str = "instrument/detector/image_key";
-/// Groups that are looked into for a scan, this deep,
+/// Depth of groups that are searched for a scan,
 const ENTRY_DEPTH: usize = 4;
 /// and for any dataset,
 const DEPTH: usize = 8;
-/// and how many at most: links may go in circles.
+/// and largest number of groups: links may be circular.
 const GROUPS: usize = 4096;
-/// Datasets that a message names.
+/// Largest number of datasets that a message lists.
 const NAMED: usize = 24;
 
 /// Paths of datasets.
@@ -31,7 +31,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// What people call it.
+    /// Common name of the layout.
     pub fn name(&self) -> &'static str {
         match (&self.keys, self.data.starts_with("/exchange/")) {
             (Some(_), _) => "NXtomo",
@@ -40,8 +40,8 @@ impl Layout {
         }
     }
 
-    /// Looks for what is not given; a layout is known by what is beside the data.
-    pub fn find(file: &File, given: &Hdf5Input) -> Text<Layout> {
+    /// Locates datasets that are not given; the layout is recognised by the datasets next to the data.
+    pub fn find(file: &File, given: &Hdf5Input) -> FileResult<Layout> {
         let data = match &given.data {
             Some(path) => absolute(path),
             None => find_data(file)?,
@@ -88,13 +88,13 @@ fn absolute(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// Whether there is a link of this name, which may still lead nowhere.
+/// Whether there is a link of this name, which may be broken.
 fn exists(file: &File, path: &str) -> bool {
     file.link_exists(path)
 }
 
-/// The only scan of a known layout.
-fn find_data(file: &File) -> Text<String> {
+/// Path of the only scan in a known layout.
+fn find_data(file: &File) -> FileResult<String> {
     if exists(file, "/exchange/data") {
         return Ok("/exchange/data".into());
     }
@@ -111,29 +111,29 @@ fn find_data(file: &File) -> Text<String> {
     match entries.as_slice() {
         [(data, _)] => Ok(data.clone()),
         [] => Err(format!(
-            "holds neither /exchange/data (Data Exchange) nor an entry with {NX_DATA} and image_key (NXtomo); name the \
+            "contains neither /exchange/data (Data Exchange) nor an entry with {NX_DATA} and image_key (NXtomo); name the \
              datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; {}",
             listed(file)
         )),
         several => {
             let names: Vec<_> = several.iter().take(NAMED).map(|(data, _)| data.as_str()).collect();
-            Err(format!("holds {} scans; choose one with --hdf5-data: {}", several.len(), names.join(", ")))
+            Err(format!("contains {} scans; choose one with --hdf5-data: {}", several.len(), names.join(", ")))
         }
     }
 }
 
-/// What a message says of a file in which something was not found.
+/// List of datasets for messages about something that was not found.
 fn listed(file: &File) -> String {
     let mut found = datasets(file, |dataset| dataset.ndim() == 3);
     let more = if found.len() > NAMED { ", .." } else { "" };
     found.truncate(NAMED);
     match found.is_empty() {
-        true => "it holds no datasets of three dimensions".into(),
+        true => "it contains no datasets of three dimensions".into(),
         false => format!("its datasets of three dimensions are {}{more}", found.join(", ")),
     }
 }
 
-/// Name, shape, type and storage of all datasets that `which` picks.
+/// Name, shape, type and storage of all datasets that `which` selects.
 pub(super) fn datasets(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     visit(file, DEPTH, &mut |path, group| {
@@ -149,7 +149,7 @@ pub(super) fn datasets(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<Str
     found
 }
 
-/// Calls `look` with every group and its path, the root's being empty; links that lead nowhere are passed over.
+/// Calls `look` with every group and its path, which is empty for the root; broken links are skipped.
 fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) {
     let Ok(root) = file.as_group() else { return };
     let mut open = vec![(String::new(), root, depth)];

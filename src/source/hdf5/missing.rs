@@ -1,4 +1,4 @@
-//! In a build without HDF5.
+//! Replacement for the reader in a build without HDF5.
 
 use super::{Hdf5Contents, Hdf5Input};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ fn missing() -> Error {
     )
 }
 
-/// That this build reads HDF5.
+/// Checks that this build reads HDF5.
 ///
 /// # Errors
 /// [`Error::Usage`]: it does not.
@@ -28,12 +28,12 @@ pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
     Err(missing())
 }
 
-/// Whether a file is HDF5, as far as this build can tell.
+/// Whether a file is HDF5; always false in this build.
 pub fn is_hdf5(_: &Path) -> bool {
     false
 }
 
-/// What a file holds.
+/// Contents of a file.
 ///
 /// # Errors
 /// Those of [`built_in`].

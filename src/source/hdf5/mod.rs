@@ -20,6 +20,5 @@ pub use missing::{built_in, contents, is_hdf5, open};
 #[cfg(feature = "hdf5")]
 pub use scan::{built_in, contents, is_hdf5, open};
 
-/// What is wrong with a file, without its name.
 #[cfg(feature = "hdf5")]
-type Text<T> = Result<T, String>;
+use super::files::FileResult;

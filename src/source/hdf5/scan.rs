@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
-use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, Text};
+use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
 use crate::source::Stacks;
 use hdf5_metno as hdf5;
@@ -11,16 +11,16 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// That this build reads HDF5.
+/// Checks that this build reads HDF5.
 pub fn built_in() -> Result<()> {
     Ok(())
 }
 
-/// Opens a scan. `angles` says whether those of the file are wanted; the library keeps chunks in a part of `memory`, in
+/// Opens a scan. `angles` tells whether angles are read from the file; the library caches chunks in a part of `memory`, in
 /// bytes.
 ///
 /// # Errors
-/// [`Error::Input`] when the file is no HDF5 file, holds no scan or several, or parts of it do not fit together.
+/// [`Error::Input`] when the file is not an HDF5 file, contains no scan or several, or its parts are inconsistent.
 pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
     let mut cache = ChunkCache::of(memory, 1);
@@ -28,7 +28,7 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let layout = Layout::find(&file, input).map_err(bad)?;
     let datasets = Volume::open(&input.file, &file, &layout.data).map_err(bad)?.chunked();
     if datasets > 1 {
-        // the sources of a virtual dataset take over what its file was opened with
+        // the sources of a virtual dataset are opened with the properties of its file
         cache = ChunkCache::of(memory, datasets);
         drop(file);
         file = open_file(&input.file, cache).map_err(bad)?;
@@ -38,7 +38,7 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     Ok(Stacks { held, ..stacks(scan)? })
 }
 
-/// A scan: the frames of each kind, and what is known of them.
+/// A scan: the frames of each kind, and related data.
 struct ScanParts {
     projections: Selection,
     flats: Option<Selection>,
@@ -49,7 +49,7 @@ struct ScanParts {
     notes: Vec<String>,
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> Text<ScanParts> {
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> FileResult<ScanParts> {
     let path = &input.file;
     let data = Volume::open(path, file, &layout.data)?;
     let mut notes = data.notes();
@@ -57,7 +57,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
         Some(keys) => Roles::read(file, keys, &data)?,
         None => Roles { projections: (0..data.frames()).collect(), ..Roles::default() },
     };
-    // what was named, or is not wanted, stands for what keys say
+    // datasets and files that are given replace frames marked by keys
     if input.flats.is_some() {
         (roles.flats, roles.flats2, roles.between) = Default::default();
     }
@@ -67,7 +67,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
     notes.extend(roles.notes(layout));
     let part =
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
-    let mut field = |dataset: &Option<String>, frames: &[usize]| -> Text<Option<Selection>> {
+    let mut field = |dataset: &Option<String>, frames: &[usize]| -> FileResult<Option<Selection>> {
         let Some(name) = dataset else { return Ok(part(frames)) };
         let volume = Volume::open_field(path, file, name)?;
         notes.extend(volume.notes());
@@ -81,7 +81,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
         (false, _) => None,
         (true, None) => {
             let advice = "name the dataset with --hdf5-angles, or give --angles or --overall-angle";
-            return Err(format!("holds no angles where they are expected; {advice}"));
+            return Err(format!("contains no angles where they are expected; {advice}"));
         }
         (true, Some(name)) => {
             let angles = text::angles(file, name)?;
@@ -98,7 +98,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
 fn stacks(scan: ScanParts) -> Result<Stacks> {
     let mut notes = scan.notes;
     if let Some(size) = scan.pixel_size {
-        notes.push(format!("the file says that pixels of the detector are {size} wide; only --pixel-size is used"));
+        notes.push(format!("the file gives a pixel size of {size}, which is not used; give --pixel-size"));
     }
     let field = |part: Option<Selection>, flag: &str| part.map(|part| part.stack(flag, Vec::new())).transpose();
     Ok(Stacks {
@@ -111,23 +111,23 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
     })
 }
 
-/// Which frames are what.
+/// Roles of the frames.
 #[derive(Default)]
 struct Roles {
     projections: Vec<usize>,
-    /// Before the first projection, or wherever the only ones are.
+    /// Flats before the first projection, or the only ones.
     flats: Vec<usize>,
-    /// After the last one, when there are some before the first.
+    /// Flats after the last projection, if there are also some before the first.
     flats2: Vec<usize>,
     darks: Vec<usize>,
-    /// Flats between projections that are not used.
+    /// Number of flats between projections, which are not used.
     between: usize,
     invalid: usize,
 }
 
 impl Roles {
-    /// By NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid.
-    fn read(file: &hdf5::File, name: &str, data: &Volume) -> Text<Roles> {
+    /// Reads NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid.
+    fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
         let keys = text::numbers(file, name)?;
         if keys.len() != data.frames() {
             return Err(format!("{name} has {} keys, but {} has {} frames", keys.len(), data.name, data.frames()));
@@ -173,8 +173,8 @@ impl Roles {
         notes
     }
 
-    /// The projections' values of a list with one for each projection, or one for each frame.
-    fn pick(&self, values: &[f64], frames: usize, name: &str) -> Text<Vec<f64>> {
+    /// The values for the projections from a list with one value for each projection, or one for each frame.
+    fn pick(&self, values: &[f64], frames: usize, name: &str) -> FileResult<Vec<f64>> {
         let values: Vec<f64> = match values.len() {
             n if n == frames => self.projections.iter().map(|&frame| values[frame]).collect(),
             n if n == self.projections.len() => values.to_vec(),
@@ -196,10 +196,10 @@ impl Roles {
     }
 }
 
-/// What an HDF5 file begins with, at its start or behind a block of the user's.
+/// Signature of an HDF5 file, at its start or after a user block.
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
-/// Whether a file begins as HDF5 files do.
+/// Whether a file has the signature of an HDF5 file.
 pub fn is_hdf5(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
 }
@@ -218,7 +218,7 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn open_file(path: &Path, cache: ChunkCache) -> Text<hdf5::File> {
+fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
     let plain = match File::open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
         opened => opened.map_err(|e| format!("cannot be read: {e}"))?,
@@ -233,7 +233,7 @@ fn open_file(path: &Path, cache: ChunkCache) -> Text<hdf5::File> {
         let message = e.to_string();
         let advice = match message {
             ref m if m.contains("lock") => {
-                "; a program may be writing to it, or its file system knows no locks: then set HDF5_USE_FILE_LOCKING=FALSE"
+                "; a program may be writing to it, or its file system does not support locks: then set HDF5_USE_FILE_LOCKING=FALSE"
             }
             ref m if m.contains("truncated") => "; copy or write it again",
             _ => "",
@@ -242,10 +242,10 @@ fn open_file(path: &Path, cache: ChunkCache) -> Text<hdf5::File> {
     })
 }
 
-/// What `fbp info` says of a file: its datasets of at least two dimensions, and the scan that `--hdf5` would take from it.
+/// What `fbp info` prints about a file: its datasets of at least two dimensions, and the scan that `--hdf5` would read.
 ///
 /// # Errors
-/// [`Error::Input`] when it is no HDF5 file.
+/// [`Error::Input`] when it is not an HDF5 file.
 pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
     let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;

@@ -1,33 +1,33 @@
-//! The files that a virtual dataset is made of. The library reads what is missing as fill values, without a word.
+//! The source files of a virtual dataset. The library silently reads missing ones as fill values.
 
-use super::Text;
+use super::FileResult;
 use super::volume::{chunk_bytes, filters};
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Virtual datasets that are made of virtual datasets are followed so deep: they may go in circles.
+/// Depth to which virtual datasets of virtual datasets are followed: they may be circular.
 const DEPTH: usize = 8;
-/// Missing sources that a message names.
+/// Largest number of missing sources that a message lists.
 const NAMED: usize = 4;
 
-/// What a virtual dataset is made of.
+/// Sources of a virtual dataset.
 #[derive(Default)]
 pub(super) struct Sources {
     pub files: Vec<PathBuf>,
-    /// Datasets that are stored in chunks, and bytes of the largest chunk.
+    /// Number of datasets that are stored in chunks, and size of the largest chunk in bytes.
     pub chunked: u64,
     pub chunk: u64,
 }
 
-/// All that a virtual dataset is made of, also through other virtual datasets.
+/// All sources of a virtual dataset, including those of nested virtual datasets.
 ///
-/// `holder` is the file that holds the dataset.
+/// `holder` is the file that contains the dataset.
 ///
 /// # Errors
-/// Names the sources that are missing, cannot be opened, or need a filter that the library lacks.
-pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
+/// Lists sources that are missing, cannot be opened, or need a filter that the library lacks.
+pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
     let mut search = SourceSearch::default();
     search.follow(holder, dataset, DEPTH)?;
     let missing = search.missing.len();
@@ -48,13 +48,13 @@ pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Text<Sources> {
 #[derive(Default)]
 struct SourceSearch {
     found: Sources,
-    /// Files and datasets that were looked at.
+    /// Files and datasets that were visited.
     seen: HashSet<(PathBuf, String)>,
     missing: Vec<String>,
 }
 
 impl SourceSearch {
-    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Text<()> {
+    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<()> {
         let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
         if plist.layout() != Layout::Virtual || depth == 0 {
             return Ok(());
@@ -62,7 +62,7 @@ impl SourceSearch {
         let directory = holder.parent().unwrap_or(Path::new(""));
         let listed = vds_sys::sources(&plist).ok_or("is a virtual dataset whose sources cannot be listed")?;
         for (source, name) in listed {
-            // a pattern stands for files that may come; the dataset ends with the last that is there
+            // a pattern stands for files that may be added; the dataset ends with the last existing one
             if source.to_string_lossy().contains('%') || name.contains('%') {
                 continue;
             }
@@ -109,7 +109,7 @@ fn candidates(source: &Path, directory: &Path) -> Vec<PathBuf> {
     if source.is_absolute() {
         places.push(source.to_owned());
     }
-    // an absolute path that leads nowhere is looked for by its last part
+    // an absolute path that does not exist is looked up by its file name
     let relative = if source.is_absolute() { source.file_name().map(Path::new) } else { Some(source) };
     let Some(relative) = relative else { return places };
     let prefixes = std::env::var("HDF5_VDS_PREFIX").unwrap_or_default();

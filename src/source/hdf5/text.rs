@@ -1,11 +1,11 @@
-//! Numbers and words beside the frames: angles, keys, units.
+//! Numbers and texts besides the frames: angles, keys, units.
 
-use super::Text;
+use super::FileResult;
 use super::volume::{MAX_FRAMES, shape};
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5_metno::{Container, Dataset, File};
 
-/// Bytes of a text that are read.
+/// Longest text that is read, in bytes.
 const LONGEST: usize = 256;
 
 /// The text of an attribute or dataset, the first if it holds several.
@@ -13,7 +13,7 @@ pub(super) fn text(container: &Container) -> Option<String> {
     if container.size() == 0 || container.size() > LONGEST {
         return None;
     }
-    // what the file says is UTF-8 may be none
+    // text that the file declares as UTF-8 may be invalid
     macro_rules! first {
         ($type:ty) => {
             String::from_utf8_lossy(container.read_raw::<$type>().ok()?.first()?.as_bytes()).into_owned()
@@ -34,12 +34,12 @@ fn unit(dataset: &Dataset) -> Option<String> {
 }
 
 /// All numbers of a list.
-pub(super) fn numbers(file: &File, name: &str) -> Text<Vec<f64>> {
+pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
     let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
     values(&dataset, name)
 }
 
-fn values(dataset: &Dataset, name: &str) -> Text<Vec<f64>> {
+fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
     let sides = dataset.shape();
     let list = sides.iter().filter(|&&side| side != 1).count() <= 1;
     if !list || dataset.size() > MAX_FRAMES {
@@ -53,7 +53,7 @@ fn values(dataset: &Dataset, name: &str) -> Text<Vec<f64>> {
     }
 }
 
-/// Spans of angles without a unit that are taken for radians: a half or whole turn, or most of it.
+/// Spans of angles without a unit that are taken as radians: a half or whole turn, or most of it.
 const RADIANS: std::ops::RangeInclusive<f64> = 2.5..=6.5;
 
 /// The angles of a dataset.
@@ -62,12 +62,12 @@ pub(super) struct Angles {
     pub degrees: Vec<f64>,
     /// As the file says it.
     pub unit: Option<String>,
-    /// What a person should know about the unit.
+    /// Note for the user about the unit.
     pub note: Option<String>,
 }
 
-/// Reads angles, whatever their unit.
-pub(super) fn angles(file: &File, name: &str) -> Text<Angles> {
+/// Reads angles in any unit.
+pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
     let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
     let values = values(&dataset, name)?;
     let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();
@@ -77,7 +77,7 @@ pub(super) fn angles(file: &File, name: &str) -> Text<Angles> {
         let radians = values.len() > 2 && RADIANS.contains(&span);
         let note = radians.then(|| {
             format!(
-                "{name} has no unit and spans {span:.2}: taken as radians; --angles or --overall-angle says otherwise"
+                "{name} has no unit and spans {span:.2}: taken as radians; give --angles or --overall-angle if this is incorrect"
             )
         });
         let degrees = if radians { degrees(values) } else { values };

@@ -1,6 +1,6 @@
-//! Datasets of frames: what they must be, and how rows of them are read.
+//! Datasets of frames: their requirements, and reading rows of them.
 
-use super::Text;
+use super::FileResult;
 use super::sources::sources;
 use crate::error::Result;
 use crate::source::convert::to_f32;
@@ -16,33 +16,33 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Most frames of a dataset.
+/// Largest number of frames of a dataset.
 pub(super) const MAX_FRAMES: usize = 1 << 20;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
 
-/// Chunks that the library keeps decompressed for a dataset: of chunks of several frames each is needed again.
+/// Cache of decompressed chunks in the library: chunks of several frames are needed repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChunkCache {
     pub bytes: u64,
-    /// Of the table of chunks.
+    /// Slots of the hash table of chunks.
     pub slots: u64,
 }
 
 impl ChunkCache {
-    /// Most bytes of a scan,
+    /// Largest cache of a scan in bytes,
     const MOST: u64 = 64 << 20;
-    /// and the share of the memory that is there.
+    /// and divisor of the available memory.
     const SHARE: u64 = 8;
-    /// Slots for so many bytes: a prime, about a hundred for each chunk;
+    /// Slots for the largest cache: a prime, about a hundred for each chunk;
     const SLOTS: u64 = 12_421;
-    /// and the library's own default, for few.
+    /// and for a small one, the default of the library.
     const LEAST_SLOTS: u64 = 521;
-    /// How much rather chunks are dropped that were read to their end, the library's own default. At 1 version 1.10.8 never
-    /// drops a chunk that was read in part, whatever the limit.
+    /// Preference for evicting chunks that were read completely, the default of the library. At 1, version 1.10.8 never
+    /// evicts a chunk that was read in part, whatever the limit.
     pub const PREFERENCE: f64 = 0.75;
 
-    /// For each of so many datasets, of which each has a cache of its own.
+    /// The cache of each of `datasets` datasets.
     pub fn of(memory: u64, datasets: u64) -> ChunkCache {
         let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
         ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
@@ -54,40 +54,40 @@ impl ChunkCache {
 pub(super) struct Volume {
     pub name: String,
     dataset: Dataset,
-    /// It has two dimensions.
+    /// Whether the dataset has two dimensions.
     single: bool,
     /// Frames, rows, bins.
     shape: [usize; 3],
     sample: SampleType,
-    /// Where values lie one after the other, they are read without the library.
-    plain: Option<Plain>,
-    /// The file that holds the values, others that lead to it, and those that a virtual dataset is made of.
+    /// Contiguous values are read without the library.
+    plain: Option<ContiguousValues>,
+    /// The file that contains the values, files that link to it, and the sources of a virtual dataset.
     files: Vec<PathBuf>,
-    /// Datasets that are stored in chunks: this one, or those that it is made of; and bytes of the largest chunk.
+    /// Number of datasets that are stored in chunks: this one or its sources; and size of the largest chunk in bytes.
     chunked: u64,
     chunk: u64,
 }
 
-/// Values in a file, one after the other.
+/// Values that are contiguous in a file.
 #[derive(Clone, Copy, Debug)]
-struct Plain {
-    /// Of the first, in bytes.
+struct ContiguousValues {
+    /// Offset of the first in bytes.
     offset: u64,
     big_endian: bool,
 }
 
 impl Volume {
     /// Opens a dataset of the file at `path`.
-    pub fn open(path: &Path, file: &File, name: &str) -> Text<Volume> {
+    pub fn open(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
         Volume::of(path, file, name, false)
     }
 
-    /// The same for flats or darks, which may be one frame, averaged before.
-    pub fn open_field(path: &Path, file: &File, name: &str) -> Text<Volume> {
+    /// The same for flats or darks, which may be a single averaged frame.
+    pub fn open_field(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
         Volume::of(path, file, name, true)
     }
 
-    fn of(path: &Path, file: &File, name: &str, field: bool) -> Text<Volume> {
+    fn of(path: &Path, file: &File, name: &str, field: bool) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
         let dataset = file.dataset(name).map_err(|e| bad(format!("cannot be opened as a dataset: {e}")))?;
         let single = field && dataset.ndim() == 2;
@@ -118,12 +118,12 @@ impl Volume {
         self.shape[0]
     }
 
-    /// Datasets that the library keeps chunks of.
+    /// Number of datasets whose chunks the library caches.
     pub fn chunked(&self) -> u64 {
         self.chunked
     }
 
-    /// Bytes that the library may hold while it is read: chunks that it keeps, and one that it decompresses.
+    /// Bytes that the library may use during reading: cached chunks, and one that it decompresses.
     pub fn held(&self, cache: ChunkCache) -> u64 {
         let [frames, height, width] = self.shape;
         let all = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
@@ -142,7 +142,7 @@ impl Volume {
         stored(&self.dataset)
     }
 
-    /// What a person should know: chunks that were never written.
+    /// Notes for the user: chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
         let chunks: usize =
@@ -157,8 +157,8 @@ impl Volume {
         }
     }
 
-    /// Where the values lie, if they do so one after the other, in a type that is converted here.
-    fn plain(&self) -> Text<Option<Plain>> {
+    /// Location of the values, if they are contiguous and of a type that is converted here.
+    fn plain(&self) -> FileResult<Option<ContiguousValues>> {
         let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
         if plists.layout() != Layout::Contiguous || !plists.external().is_empty() {
             return Ok(None);
@@ -178,12 +178,12 @@ impl Volume {
         if offset.saturating_add(bytes) > length {
             return Err(format!("goes past the end of its file, which has {length} bytes; copy or write it again"));
         }
-        let plain = Plain { offset, big_endian };
+        let plain = ContiguousValues { offset, big_endian };
         Ok((native || self.agrees(plain)?).then_some(plain))
     }
 
-    /// Whether some rows are those of the library: a type of the other byte order may have bits elsewhere, too.
-    fn agrees(&self, plain: Plain) -> Text<bool> {
+    /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
+    fn agrees(&self, plain: ContiguousValues) -> FileResult<bool> {
         let file = std::fs::File::open(&self.files[0]).map_err(|e| format!("cannot be read: {e}"))?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
@@ -201,11 +201,11 @@ impl Volume {
     fn read_plain(
         &self,
         file: &std::fs::File,
-        plain: Plain,
+        plain: ContiguousValues,
         frame: usize,
         rows: &Range<usize>,
         out: &mut [f32],
-    ) -> Text<()> {
+    ) -> FileResult<()> {
         let [_, height, width] = self.shape;
         let size = self.sample.bytes();
         let mut at = plain.offset + values(width, height, frame, rows).start * size as u64;
@@ -219,7 +219,7 @@ impl Volume {
         Ok(())
     }
 
-    fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
+    fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let read = match self.single {
             true => self.dataset.read_slice_2d::<f32, _>((rows.clone(), ..)),
             false => self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..)),
@@ -231,7 +231,7 @@ impl Volume {
     }
 }
 
-/// Some frames of a dataset, in this order.
+/// Selected frames of a dataset, in order.
 #[derive(Debug)]
 pub(super) struct Selection {
     pub volume: Volume,
@@ -239,14 +239,14 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The frames as a stack; `flag` is the name that messages use.
+    /// The frames as a stack; `flag` is used in messages.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when one of the files cannot be opened.
     pub fn stack(self, flag: &str, notes: Vec<String>) -> Result<Stack> {
         let spec = format!("{} {}", self.volume.files[0].display(), self.volume.name);
         let paths = self.volume.files.clone();
-        // values are in the first, the others lead to it
+        // values are in the first file, the others link to it
         let opened = paths.iter().enumerate().map(|(index, path)| {
             let (file, state) = open_plain(path, flag)?;
             Ok((state, (index == 0).then_some(file)))
@@ -256,7 +256,7 @@ impl Selection {
         Ok(Stack::of(flag, &spec, VolumeFrames { selection: self, files, notes }))
     }
 
-    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> Text<()> {
+    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let (volume, frame) = (&self.volume, self.frames[place]);
         let done = match volume.plain {
             Some(plain) => volume.read_plain(file, plain, frame, rows, out),
@@ -314,7 +314,7 @@ impl Frames for VolumeFrames {
 }
 
 /// The shape, checked; a `field` may be one frame.
-fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
+fn sides(dataset: &Dataset, field: bool) -> FileResult<[usize; 3]> {
     let text = shape(dataset);
     let [frames, height, width] = match (&dataset.shape()[..], field) {
         (&[frames, height, width], _) => [frames, height, width],
@@ -330,7 +330,7 @@ fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
         (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
     };
     if frames == 0 || height == 0 || width == 0 {
-        return Err(format!("has the shape {text}, which holds nothing"));
+        return Err(format!("has the shape {text}, which is empty"));
     }
     let side = |n: usize| n as u64 > MAX_SIDE;
     if frames > MAX_FRAMES || side(height) || side(width) || height as u64 * width as u64 > MAX_PIXELS {
@@ -342,7 +342,7 @@ fn sides(dataset: &Dataset, field: bool) -> Text<[usize; 3]> {
     Ok([frames, height, width])
 }
 
-fn sample_type(dataset: &Dataset) -> Text<SampleType> {
+fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
     let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
     let sample = match &kind {
         Ok(TypeDescriptor::Unsigned(IntSize::U1)) => SampleType::U8,
@@ -356,14 +356,14 @@ fn sample_type(dataset: &Dataset) -> Text<SampleType> {
         other => {
             let what = other.as_ref().map_or_else(|e| e.to_string(), |kind| kind.to_string());
             return Err(format!(
-                "holds values of another type ({what}); expected integers of 8, 16 or 32 bits or floats of 32 or 64"
+                "has values of type {what}; expected integers of 8, 16 or 32 bits or floats of 32 or 64"
             ));
         }
     };
     Ok(sample)
 }
 
-/// The type as this machine has it.
+/// The type in native byte order.
 fn native(sample: SampleType) -> Option<Datatype> {
     let kind = match sample {
         SampleType::U8 => Datatype::from_type::<u8>(),
@@ -379,10 +379,10 @@ fn native(sample: SampleType) -> Option<Datatype> {
     kind.ok()
 }
 
-/// Checks that the library can undo all filters.
-pub(super) fn filters(dataset: &Dataset) -> Text<()> {
+/// Checks that the library can decode all filters.
+pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
     let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
-    // those that are loaded; the others may be plugins
+    // filters that are loaded; others may be plugins
     if plist.all_filters_avail() {
         return Ok(());
     }
@@ -399,17 +399,17 @@ pub(super) fn filters(dataset: &Dataset) -> Text<()> {
     ))
 }
 
-/// Filters that Python's hdf5plugin has plugins for.
+/// Filters for which Python's hdf5plugin has plugins.
 const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
 
-/// What to do about filters that are missing.
+/// Advice about missing filters.
 fn advice(missing: &[i32]) -> String {
     const REPACK: &str =
         "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
     let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
     if !without.is_empty() {
         return format!(
-            "{} is in no package of plugins that fbp knows of. If its makers have one, set HDF5_PLUGIN_PATH to the \
+            "{} is in no package of plugins that fbp knows. If there is a plugin for it, set HDF5_PLUGIN_PATH to its \
              directory; else {REPACK}",
             without.join(" and ")
         );
@@ -424,7 +424,7 @@ fn advice(missing: &[i32]) -> String {
     )
 }
 
-/// What is registered for a filter's number.
+/// Registered name of a filter.
 fn filter_name(id: i32) -> String {
     let name = match id {
         1 => "gzip",
@@ -448,13 +448,13 @@ fn filter_name(id: i32) -> String {
     format!("{name} (filter {id})")
 }
 
-/// Bytes of a chunk, if a dataset is stored in chunks.
+/// Size of a chunk in bytes, if a dataset is stored in chunks.
 pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
     let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
     Some(values.saturating_mul(dataset.dtype().ok()?.size() as u64))
 }
 
-/// The files that a dataset is in: the one that holds it and the one that was opened.
+/// The files of a dataset: the one that contains it and the one that was opened.
 fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let holder = PathBuf::from(dataset.filename());
@@ -502,7 +502,7 @@ fn short_name(id: i32) -> String {
     }
 }
 
-/// Rows of a frame as the positions of their values.
+/// Range of the positions of the values in rows of a frame.
 fn values(width: usize, height: usize, frame: usize, rows: &Range<usize>) -> Range<u64> {
     let at = |row: usize| (frame as u64 * height as u64 + row as u64) * width as u64;
     at(rows.start)..at(rows.end)

@@ -1,4 +1,4 @@
-//! The files that a path, a directory or a glob means.
+//! The files that a path, a directory or a glob selects.
 
 use crate::error::{Error, Result};
 use crate::source::files::{bad, file_name};
@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The files that `spec` means, in natural order.
+/// The files that `spec` selects, in natural order.
 pub fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let path = Path::new(spec);
     match fs::metadata(path) {
@@ -25,7 +25,7 @@ pub fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathB
     }
 }
 
-/// Whether a file begins as HDF5 files do.
+/// Whether a file starts with the signature of an HDF5 file.
 fn starts_as_hdf5(path: &Path) -> bool {
     let mut start = [0; 8];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
@@ -57,7 +57,7 @@ fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> R
         let path = entry.map_err(cannot)?.path();
         let name = file_name(&path);
         if name.starts_with('.') || path.is_dir() {
-            continue; // hidden files are unfinished ones or the system's
+            continue; // hidden files are unfinished or belong to the system
         }
         let extension = path.extension().map(|e| e.to_ascii_lowercase());
         if extension.is_some_and(|e| e == "tif" || e == "tiff") {
@@ -71,7 +71,7 @@ fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> R
     let list = others[..others.len().min(3)].join(", ") + dots;
     if files.is_empty() {
         let found = if others.is_empty() { String::new() } else { format!(" (found {list})") };
-        return Err(bad(flag, directory, format!("holds no TIFF, expected files named *.tif or *.tiff{found}")));
+        return Err(bad(flag, directory, format!("contains no TIFF, expected files named *.tif or *.tiff{found}")));
     }
     if !others.is_empty() {
         let noun = if others.len() == 1 { "file that is" } else { "files that are" };

@@ -3,16 +3,16 @@
 //! The header of every page is read once, checked against the size of the file, and kept as a table of strips or tiles.
 
 use super::page::Page;
-use super::{MAX_PIXELS, MAX_SIDE, PIECE, Text};
+use super::{FileResult, MAX_PIXELS, MAX_SIDE, PIECE};
 use crate::source::SampleType;
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// No compression of the TIFF family turns one byte into more than this (LZW: 4096 for 12 bits).
+/// Largest compression ratio of any supported method (LZW: 4096 bytes from 12 bits).
 const MAX_RATIO: u64 = 4096;
-/// Bytes that one compressed strip or tile may hold; it is decompressed in one piece.
+/// Largest size of a compressed strip or tile after decompression, in bytes; it is decompressed in one piece.
 const MAX_STRIP: u64 = 1 << 30;
 
 /// The header reader of one file.
@@ -21,7 +21,7 @@ struct Reader<'a> {
     length: u64,
     big_endian: bool,
     big_tiff: bool,
-    /// Header bytes that may still be read: tables that overlap each other end here.
+    /// Header bytes that may still be read, which limits overlapping tables.
     budget: u64,
 }
 
@@ -34,7 +34,7 @@ struct TagEntry {
 }
 
 /// Reads the headers of all pages of a file of `length` bytes.
-pub fn read_pages(file: &File, length: u64) -> Text<Vec<Page>> {
+pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
     if length == 0 {
         return Err("is empty (0 bytes), expected a TIFF; copy or write it again".into());
     }
@@ -54,7 +54,7 @@ pub fn read_pages(file: &File, length: u64) -> Text<Vec<Page>> {
             reader.big_tiff = true;
             reader.number(&start[8..16])
         }
-        42 | 43 => return Err("is truncated or damaged: its TIFF header is not whole".into()),
+        42 | 43 => return Err("is truncated or damaged: its TIFF header is incomplete".into()),
         n => return Err(format!("is not a TIFF (version {n}, expected 42 or 43)")),
     };
 
@@ -76,7 +76,7 @@ pub fn read_pages(file: &File, length: u64) -> Text<Vec<Page>> {
         next = after;
     }
     if pages.is_empty() {
-        return Err("is a TIFF without pages; it was perhaps not written to its end".into());
+        return Err("is a TIFF without pages; writing it was perhaps interrupted".into());
     }
     Ok(pages)
 }
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 
     /// `count` header bytes at `offset`, inside the file and the budget.
-    fn bytes(&mut self, offset: u64, count: u64, what: &str) -> Text<Vec<u8>> {
+    fn bytes(&mut self, offset: u64, count: u64, what: &str) -> FileResult<Vec<u8>> {
         if offset.checked_add(count).is_none_or(|end| end > self.length) {
             return Err(format!(
                 "is truncated or damaged: {what} needs {count} bytes from offset {offset}, the file has {}",
@@ -106,7 +106,7 @@ impl Reader<'_> {
     }
 
     /// The entries of the directory at `offset`, and the offset of the next one (0: none).
-    fn directory(&mut self, offset: u64, number: usize) -> Text<(Vec<TagEntry>, u64)> {
+    fn directory(&mut self, offset: u64, number: usize) -> FileResult<(Vec<TagEntry>, u64)> {
         let what = format!("the header of page {number}");
         let word = if self.big_tiff { 8 } else { 4 };
         let head = if self.big_tiff { 8 } else { 2 };
@@ -132,7 +132,7 @@ impl Reader<'_> {
     }
 
     /// The bytes of an entry's value, and the size of one item.
-    fn raw(&mut self, entry: &TagEntry) -> Text<(Vec<u8>, usize)> {
+    fn raw(&mut self, entry: &TagEntry) -> FileResult<(Vec<u8>, usize)> {
         let size: usize = match entry.kind {
             1 | 2 | 6 | 7 => 1,
             3 | 8 => 2,
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     /// All values of an integer tag, or None when the page has no such tag.
-    fn values(&mut self, entries: &[TagEntry], tag: u16, expected: Option<u64>) -> Text<Option<Vec<u64>>> {
+    fn values(&mut self, entries: &[TagEntry], tag: u16, expected: Option<u64>) -> FileResult<Option<Vec<u64>>> {
         let Some(entry) = entries.iter().find(|e| e.tag == tag) else {
             return Ok(None);
         };
@@ -164,12 +164,12 @@ impl Reader<'_> {
     }
 
     /// The single value of an integer tag.
-    fn value(&mut self, entries: &[TagEntry], tag: u16) -> Text<Option<u64>> {
+    fn value(&mut self, entries: &[TagEntry], tag: u16) -> FileResult<Option<u64>> {
         Ok(self.values(entries, tag, Some(1))?.and_then(|v| v.first().copied()))
     }
 
     /// Checks the tags of one page and builds its table of tiles.
-    fn page(&mut self, entries: &[TagEntry]) -> Text<Page> {
+    fn page(&mut self, entries: &[TagEntry]) -> FileResult<Page> {
         let (width, height) = self.size(entries)?;
         let sample = self.sample(entries)?;
         let (compression, predictor) = self.coding(entries, sample)?;
@@ -201,11 +201,11 @@ impl Reader<'_> {
     }
 
     /// Width and height in pixels.
-    fn size(&mut self, entries: &[TagEntry]) -> Text<(u64, u64)> {
+    fn size(&mut self, entries: &[TagEntry]) -> FileResult<(u64, u64)> {
         let width = needed(self.value(entries, 256)?, "ImageWidth")?;
         let height = needed(self.value(entries, 257)?, "ImageLength")?;
         if width == 0 || height == 0 {
-            return Err(format!("is {width}x{height} pixels: there is nothing in it"));
+            return Err(format!("has {width}x{height} pixels, which is empty"));
         }
         if width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
             return Err(format!(
@@ -216,8 +216,8 @@ impl Reader<'_> {
         Ok((width, height))
     }
 
-    /// The type of its samples, of which a pixel must have one.
-    fn sample(&mut self, entries: &[TagEntry]) -> Text<SampleType> {
+    /// The sample type; a pixel must have one sample.
+    fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
         let samples = self.value(entries, 277)?.unwrap_or(1);
         let photometric = self.value(entries, 262)?.unwrap_or(1);
         if samples != 1 || photometric > 1 {
@@ -246,7 +246,7 @@ impl Reader<'_> {
     }
 
     /// Compression and predictor.
-    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> Text<(u64, u64)> {
+    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
         let compression = self.value(entries, 259)?.unwrap_or(1);
         let known = matches!(compression, 1 | 5 | 8 | 32773 | 32946) || (compression == 7 && sample == SampleType::U8);
         if !known {
@@ -262,7 +262,7 @@ impl Reader<'_> {
                  or JPEG of 8-bit data; save it with one of these"
             ));
         }
-        // the predictor belongs to LZW and deflate alone
+        // only LZW and deflate have a predictor
         let predictor = match compression {
             5 | 8 | 32946 => self.value(entries, 317)?.unwrap_or(1),
             _ => 1,
@@ -276,8 +276,8 @@ impl Reader<'_> {
         Ok((compression, predictor))
     }
 
-    /// How a page of so many pixels is cut, and where the file says its tiles are.
-    fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> Text<Grid> {
+    /// How a page of this size is divided into tiles, and where the file says they are.
+    fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> FileResult<Grid> {
         let tiled = entries.iter().any(|e| e.tag == 322 || e.tag == 324);
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
             let width = needed(self.value(entries, 322)?, "TileWidth")?;
@@ -298,7 +298,7 @@ impl Reader<'_> {
     }
 
     /// Offset and length of every tile, within the file.
-    fn tiles(&self, grid: &Grid, height: u64, row_bytes: u64, compression: u64) -> Text<Vec<(u64, u64)>> {
+    fn tiles(&self, grid: &Grid, height: u64, row_bytes: u64, compression: u64) -> FileResult<Vec<(u64, u64)>> {
         let Grid { tile_height, across, noun, .. } = *grid;
         let mut tiles = Vec::with_capacity(grid.offsets.len());
         for (i, &offset) in grid.offsets.iter().enumerate() {
@@ -331,8 +331,8 @@ impl Reader<'_> {
         Ok(tiles)
     }
 
-    /// ImageJ writes stacks past 4 GB with the header of the first page alone; the others follow it.
-    fn image_j(&mut self, entries: &[TagEntry], page: Page) -> Text<Vec<Page>> {
+    /// ImageJ writes stacks above 4 GB with only the header of the first page; the data of the others follow.
+    fn image_j(&mut self, entries: &[TagEntry], page: Page) -> FileResult<Vec<Page>> {
         let text = match entries.iter().find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
             None => Vec::new(),
@@ -359,28 +359,28 @@ impl Reader<'_> {
     }
 }
 
-/// How a page is cut into tiles or strips, which are tiles as wide as the page.
+/// How a page is divided into tiles or strips, which are tiles as wide as the page.
 struct Grid {
     tile_width: u64,
     tile_height: u64,
     /// Tiles in a row.
     across: u64,
-    /// Of every tile, row by row; the counts may be missing.
+    /// For every tile, row by row; the counts may be missing.
     offsets: Vec<u64>,
     counts: Option<Vec<u64>>,
-    /// What messages call a tile.
+    /// Name of a tile in messages.
     noun: &'static str,
 }
 
-/// What messages call a tile that is as wide as the page.
+/// Name in messages of a tile that is as wide as the page.
 const STRIP: &str = "strip";
 
 /// A tag that a page must have.
-fn needed(value: Option<u64>, name: &str) -> Text<u64> {
+fn needed(value: Option<u64>, name: &str) -> FileResult<u64> {
     value.ok_or(format!("has no tag {name}"))
 }
 
-/// Why a tile's number of bytes cannot be right.
+/// Why the number of bytes of a tile is invalid.
 enum Unusable {
     Short,
     TooDense,
@@ -388,22 +388,22 @@ enum Unusable {
     TooLong,
 }
 
-/// Bytes of a tile in the file, when it claims `count` and has `whole` uncompressed.
+/// Bytes of a tile in the file, which claims `count` and has `whole` bytes uncompressed.
 fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable> {
     match compression {
-        // some writers leave the count of uncompressed data out, or count padding
+        // some programs omit the count of uncompressed data, or include padding
         1 if count == 0 || count >= whole => Ok(whole),
         1 => Err(Unusable::Short),
         _ if count == 0 || whole / MAX_RATIO > count => Err(Unusable::TooDense),
         _ if whole > MAX_STRIP => Err(Unusable::TooLarge),
-        // what does not compress grows by half at most
+        // incompressible data grow by half at most
         _ if count > 2 * whole + PIECE as u64 => Err(Unusable::TooLong),
         _ => Ok(count),
     }
 }
 
 /// Checks that no two tiles share bytes of the file.
-fn check_apart(tiles: &[(u64, u64)], noun: &str) -> Text<()> {
+fn check_apart(tiles: &[(u64, u64)], noun: &str) -> FileResult<()> {
     let apart = |tiles: &[(u64, u64)]| tiles.windows(2).all(|t| t[0].0 + t[0].1 <= t[1].0);
     if !apart(tiles) {
         let mut ordered = tiles.to_vec();

@@ -7,7 +7,7 @@ mod page;
 pub(super) use find::find;
 
 use super::SampleType;
-use super::files::{FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::Frames;
 use crate::error::{Error, Result};
 use header::read_pages;
@@ -24,9 +24,6 @@ pub(super) const MAX_SIDE: u64 = 1 << 20;
 pub(super) const MAX_PIXELS: u64 = 1 << 31;
 /// Bytes of one positioned read.
 const PIECE: usize = 1 << 20;
-
-/// What is wrong with a file, without its name; the caller adds it.
-type Text<T> = Result<T, String>;
 
 /// The pages of TIFF files in natural order of their names.
 #[derive(Debug)]
@@ -64,7 +61,7 @@ impl TiffPages {
         Ok(stack)
     }
 
-    /// Checks that all pages agree in size and sample type; the majority decides who is odd.
+    /// Checks that all pages agree in size and sample type; the majority decides which page is wrong.
     fn agree(&mut self, flag: &str) -> Result<()> {
         let key = |page: &Page| ((page.width, page.height), page.sample);
         let mut groups: HashMap<_, usize> = HashMap::new();
@@ -89,7 +86,7 @@ impl TiffPages {
         };
         let name = self.name(odd);
         Err(Error::Input(format!(
-            "{flag}: slice {odd}: {name} {difference}; move it away, or name the files that belong together with a glob"
+            "{flag}: slice {odd}: {name} {difference}; move it away, or select the files that belong together with a glob"
         )))
     }
 }

@@ -1,9 +1,9 @@
-//! The rows of one page.
+//! Reading rows of a page.
 //!
-//! Any row of any page is one positioned read away. Compressed strips and tiles go through the `tiff` crate, each as a
-//! small TIFF of its own, which keeps the pages of one file independent of each other and the values raw.
+//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
+//! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
-use super::{PIECE, Text};
+use super::{FileResult, PIECE};
 use crate::source::SampleType;
 use crate::source::convert::to_f32;
 use std::fs::File;
@@ -31,12 +31,12 @@ pub(super) struct Page {
 
 impl Page {
     /// Reads `rows` (row-major, `rows.len() * width` values) into `out`.
-    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> Text<()> {
+    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let across = self.width.div_ceil(self.tile_width);
         let mut buffer = Vec::new();
         let mut row = rows.start;
         while row < rows.end {
-            // the rows of this band of tiles that are asked for, from the top of the band
+            // the requested rows of this band of tiles, from the top of the band
             let band = row / self.tile_height;
             let first = row % self.tile_height;
             let last = self.tile_height.min(rows.end - band * self.tile_height);
@@ -71,7 +71,7 @@ impl Page {
         column: usize,
         buffer: &mut Vec<u8>,
         out: &mut [f32],
-    ) -> Text<()> {
+    ) -> FileResult<()> {
         let row_bytes = self.row_bytes();
         let step = (PIECE / row_bytes).max(1);
         for (i, out) in out.chunks_mut(step * self.width).enumerate() {
@@ -86,7 +86,7 @@ impl Page {
         Ok(())
     }
 
-    /// Converts whole rows of the tiles of one column into rows of the page.
+    /// Converts complete rows of the tiles of one column into rows of the page.
     fn place(&self, bytes: &[u8], big_endian: bool, column: usize, out: &mut [f32]) {
         if self.tile_width == self.width {
             return to_f32(bytes, self.sample, big_endian, out);
@@ -100,7 +100,7 @@ impl Page {
     }
 
     /// The first `rows` rows of one compressed tile, in the byte order of this machine.
-    fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> Text<Vec<u8>> {
+    fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> FileResult<Vec<u8>> {
         let (offset, count) = tile;
         let mut small = self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more")?;
         let start = small.len();
@@ -108,7 +108,7 @@ impl Page {
         file.read_exact_at(&mut small[start..], offset).map_err(|e| format!("cannot be read: {e}"))?;
         if self.compression == 7 {
             let size = jpeg_size(&small[start..]);
-            // a part of a block may follow the last row
+            // the last block may extend beyond the last row
             let heights = rows..=self.tile_height.next_multiple_of(16);
             if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
                 return Err("holds JPEG data of another size than its header says; the file is damaged".into());

@@ -1,16 +1,16 @@
-//! What several methods need: medians and Gaussians along rows, low frequencies and order along columns.
+//! Shared functions: medians and Gaussians along rows, low frequencies and sorting along columns.
 
 use crate::steps::outliers::mirrored;
 use std::f64::consts::PI;
 
-/// Values on a side that are turned over together.
+/// Side of tiles for transposing.
 const TILE: usize = 32;
-/// Columns whose frequencies are summed together.
+/// Number of columns whose frequencies are summed together.
 const STRIP: usize = 128;
-/// What is left of a Gaussian where it is cut off.
+/// Value of a Gaussian at which it is truncated.
 const NEGLIGIBLE: f64 = 1e-8;
 
-/// `[row][column]` of rows of `columns` to `[column][row]`.
+/// Transposes `[row][column]`, with rows of `columns`, to `[column][row]`.
 pub fn transpose(values: &[f32], columns: usize, out: &mut [f32]) {
     let rows = values.len() / columns;
     for top in (0..rows).step_by(TILE) {
@@ -24,7 +24,7 @@ pub fn transpose(values: &[f32], columns: usize, out: &mut [f32]) {
     }
 }
 
-/// Median of the `size` (odd) values around each of `values`, finite; beyond the ends they are mirrored.
+/// Median of the `size` (odd) values around each of `values`, which are finite and mirrored at the ends.
 pub fn running_median(values: &[f32], size: usize, window: &mut Vec<f32>, out: &mut [f32]) {
     let (count, reach) = (values.len(), (size / 2) as isize);
     let at = |place: isize| {
@@ -36,7 +36,7 @@ pub fn running_median(values: &[f32], size: usize, window: &mut Vec<f32>, out: &
     for (place, median) in out.iter_mut().enumerate() {
         *median = window[size / 2];
         let (old, new) = (at(place as isize - reach), at(place as isize + reach + 1));
-        // the old value's place moves to where the new one belongs
+        // the position of the old value moves to that of the new one
         let from = window.partition_point(|v| v.total_cmp(&old).is_lt());
         let to = window.partition_point(|v| v.total_cmp(&new).is_lt());
         if to > from {
@@ -49,7 +49,7 @@ pub fn running_median(values: &[f32], size: usize, window: &mut Vec<f32>, out: &
     }
 }
 
-/// A profile under a Gaussian of standard deviation `sigma`, cut off at four of them; mirrored beyond the ends.
+/// A profile smoothed with a Gaussian of standard deviation `sigma`, truncated at 4 sigma; mirrored at the ends.
 pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
     let reach = (4.0 * sigma + 0.5) as isize;
     let weights: Vec<f64> = (-reach..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect();
@@ -62,7 +62,7 @@ pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
 /// The columns' low frequencies: `exp(-k^2 / (2 sigma^2))` of frequency `k`, in periods over the `lines.len()` samples of
 /// a column. Sample `i` of a column is in row `lines[i]` of `values`, `[row][column]`; samples `wanted` come out.
 ///
-/// So few frequencies are left that sums over them cost less than transforms.
+/// So few frequencies remain that direct sums cost less than transforms.
 pub fn low_frequencies(
     values: &[f32],
     columns: usize,
@@ -79,7 +79,7 @@ pub fn low_frequencies(
         })
         .collect();
     let weight = |k: usize| {
-        // every frequency stands for its negative, too
+        // every frequency includes its negative
         let both = if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
         (both * (-0.5 * (k as f64 / sigma).powi(2)).exp() / n as f64) as f32
     };
@@ -116,8 +116,8 @@ pub fn low_frequencies(
     out
 }
 
-/// Sorts each column of `sinogram`, `[projection][bin]`, upwards; passes what it then looks like, `[rank][bin]`, to
-/// `change`, and puts the values back to where those of the same rank were.
+/// Sorts each column of `sinogram`, `[projection][bin]`, in ascending order, passes the result, `[rank][bin]`, to
+/// `change`, and restores the original order.
 ///
 /// N. T. Vo, R. C. Atwood, M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
 /// micro-tomography*, Optics Express 26 (2018) 28396, section 3.1. Equal values keep their order.
@@ -150,7 +150,7 @@ pub fn sorted(sinogram: &mut [f32], bins: usize, change: impl FnOnce(&mut [f32])
     transpose(&columns, projections, sinogram);
 }
 
-/// The bits of a float as a number that grows with it.
+/// The bits of a float as an integer with the same order.
 fn ascending(bits: u32) -> u32 {
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }

@@ -1,7 +1,7 @@
-//! Stripes of sinograms, which become rings in slices.
+//! Removal of stripes in sinograms, which cause rings in slices.
 //!
-//! Every method works on one sinogram of line integrals, `[projection][bin]`, in place and on one thread; sinograms are
-//! taken side by side by the caller. The same sinogram always gives the same result, whatever is computed beside it.
+//! Every method works on one sinogram of line integrals, `[projection][bin]`, in place and on one thread; the caller
+//! processes sinograms in parallel. The result depends only on the sinogram.
 
 mod columns;
 mod profile;
@@ -18,26 +18,26 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Most projections or bins that a sinogram is continued by.
+/// Largest number of projections or bins by which a sinogram is padded.
 const PAD: usize = 150;
 
 /// A method with its parameters. Sizes are odd numbers of bins.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stripes {
-    /// Narrow stripes that run through: Vo et al. 2018, algorithm 3.
+    /// Narrow stripes through all projections: Vo et al. 2018, algorithm 3.
     Sorting { size: usize },
     /// The same for low frequencies along the columns: Vo et al. 2018, algorithm 2.
     Filtering { sigma: f64, size: usize },
-    /// Stripes that change slowly: polynomials in the columns, made smooth across bins; after Vo et al. 2018,
+    /// Slowly varying stripes: polynomials along the columns, smoothed across bins; after Vo et al. 2018,
     /// algorithm 1.
     Fitting { order: usize, sigma: f64, blocks: usize },
     /// Wide stripes: Vo et al. 2018, algorithm 5.
     Large { snr: f64, size: usize, drop: f64 },
-    /// Bins that do not respond, or fluctuate: Vo et al. 2018, algorithm 6, without what it leaves to algorithm 5.
+    /// Unresponsive or fluctuating bins: Vo et al. 2018, algorithm 6, without its use of algorithm 5.
     Dead { snr: f64, size: usize },
     /// Dead, large and sorting, one after the other.
     All { snr: f64, large: usize, small: usize, drop: f64 },
-    /// Muench et al. 2009, with the Daubechies wavelet of so many vanishing moments.
+    /// Muench et al. 2009, with the Daubechies wavelet with this number of vanishing moments.
     Wavelet { moments: usize, level: Option<usize>, sigma: f64 },
     /// Titarenko et al. 2010.
     Titarenko { alpha: f64, blocks: usize },
@@ -76,12 +76,12 @@ impl Stripes {
     /// Reads methods with their parameters, in order, such as `dead,wavelet:level=4,sigma=2`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for what is no method or parameter, or a value that makes no sense.
+    /// [`Error::Usage`] for unknown methods or parameters, and invalid values.
     pub fn parse_list(text: &str) -> Result<Vec<Stripes>> {
         let mut methods: Vec<String> = Vec::new();
         for part in text.split(',') {
             match methods.last_mut() {
-                // `key=value` belongs to the method before
+                // `key=value` belongs to the preceding method
                 Some(last) if part.contains('=') && !part.contains(':') => {
                     *last += if last.contains(':') { "," } else { ":" };
                     *last += part;
@@ -92,8 +92,8 @@ impl Stripes {
         methods.iter().map(|text| text.parse()).collect()
     }
 
-    /// Takes stripes out of a sinogram of line integrals in place. What comes out is finite: values that are not, before
-    /// or after, become 0.
+    /// Removes stripes from a sinogram of line integrals in place. The result is finite: other values become 0, before and
+    /// after.
     pub fn remove(&self, sinogram: &mut [f32], projections: usize, bins: usize) {
         debug_assert_eq!(sinogram.len(), projections * bins);
         if sinogram.is_empty() {
@@ -122,7 +122,7 @@ impl Stripes {
         finite(sinogram);
     }
 
-    /// Bytes that [`remove`](Self::remove) needs beside the sinogram, about.
+    /// Approximate memory in bytes that [`remove`](Self::remove) needs besides the sinogram.
     pub fn memory(&self, projections: usize, bins: usize) -> usize {
         let pad = 2 * PAD.min(projections.min(bins) / 10);
         match self {
@@ -135,7 +135,7 @@ impl Stripes {
     }
 }
 
-/// Methods one after the other.
+/// Several methods in order.
 impl Step for Vec<Stripes> {
     fn flag(&self) -> &'static str {
         "stripes"
@@ -170,14 +170,14 @@ fn finite(values: &mut [f32]) {
     values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
 }
 
-/// Parameters as they were written; what was asked for is taken away.
-struct Given<'a> {
+/// Parameters of a method as given; each is removed when it is read.
+struct MethodParameters<'a> {
     method: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
     known: Vec<&'static str>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> MethodParameters<'a> {
     fn new(text: &'a str) -> Result<Self> {
         let (method, list) = text.split_once(':').unwrap_or((text, ""));
         let mut parameters: Vec<(&str, &str)> = Vec::new();
@@ -190,11 +190,11 @@ impl<'a> Given<'a> {
             }
             parameters.push((key.trim(), value.trim()));
         }
-        Ok(Given { method: method.trim(), parameters, known: Vec::new() })
+        Ok(MethodParameters { method: method.trim(), parameters, known: Vec::new() })
     }
 
-    /// A parameter, if it was given and `right`; what is right is said in words.
-    fn take<T: FromStr>(&mut self, key: &'static str, right: impl Fn(&T) -> bool, words: &str) -> Result<Option<T>> {
+    /// Reads a parameter if it is given; it must be `valid`, and `expected` describes valid values.
+    fn take<T: FromStr>(&mut self, key: &'static str, valid: impl Fn(&T) -> bool, expected: &str) -> Result<Option<T>> {
         self.known.push(key);
         let Some(place) = self.parameters.iter().position(|(given, _)| *given == key) else {
             return Ok(None);
@@ -202,19 +202,19 @@ impl<'a> Given<'a> {
         let (_, text) = self.parameters.remove(place);
         text.parse()
             .ok()
-            .filter(right)
+            .filter(valid)
             .map(Some)
-            .ok_or_else(|| Error::usage(format!("--stripes {}: {key}={text}: expected {words}", self.method)))
+            .ok_or_else(|| Error::usage(format!("--stripes {}: {key}={text}: expected {expected}", self.method)))
     }
 
     fn size(&mut self, key: &'static str, default: usize) -> Result<usize> {
-        let right = |size: &usize| (3..=1001).contains(size) && size % 2 == 1;
-        Ok(self.take(key, right, "an odd number of bins, 3 to 1001")?.unwrap_or(default))
+        let valid = |size: &usize| (3..=1001).contains(size) && size % 2 == 1;
+        Ok(self.take(key, valid, "an odd number of bins, 3 to 1001")?.unwrap_or(default))
     }
 
     fn positive(&mut self, key: &'static str, most: f64, default: f64) -> Result<f64> {
-        let right = |value: &f64| *value > 0.0 && *value <= most;
-        Ok(self.take(key, right, &format!("a number above 0 and up to {most}"))?.unwrap_or(default))
+        let valid = |value: &f64| *value > 0.0 && *value <= most;
+        Ok(self.take(key, valid, &format!("a number above 0 and up to {most}"))?.unwrap_or(default))
     }
 
     fn blocks(&mut self) -> Result<usize> {
@@ -222,16 +222,16 @@ impl<'a> Given<'a> {
     }
 
     fn drop(&mut self) -> Result<f64> {
-        let right = |share: &f64| (0.0..=0.8).contains(share);
-        Ok(self.take("drop", right, "a share of projections, 0 to 0.8")?.unwrap_or(0.1))
+        let valid = |share: &f64| (0.0..=0.8).contains(share);
+        Ok(self.take("drop", valid, "a share of projections, 0 to 0.8")?.unwrap_or(0.1))
     }
 
-    /// Nothing may be left.
+    /// Checks that no parameters remain.
     fn end(self) -> Result<()> {
         match self.parameters.first() {
             None => Ok(()),
             Some((key, _)) => Err(Error::usage(format!(
-                "--stripes {}: unknown parameter `{key}`; there are {}",
+                "--stripes {}: unknown parameter `{key}`; it has {}",
                 self.method,
                 self.known.join(", ")
             ))),
@@ -243,7 +243,7 @@ impl FromStr for Stripes {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut given = Given::new(text)?;
+        let mut given = MethodParameters::new(text)?;
         let method = match given.method {
             "sorting" => Stripes::Sorting { size: given.size("size", 21)? },
             "filtering" => {

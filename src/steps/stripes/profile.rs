@@ -1,18 +1,18 @@
-//! Stripes as a profile over the bins that is the same in every projection of a block, or changes slowly.
+//! Removal of stripes that form a profile over the bins, constant or slowly varying over the projections of a block.
 
 use super::columns::{gaussian, running_median};
 
-/// What tells stripes in a profile from the object: how rough the profile is beside itself made smooth.
+/// How stripes in a profile are separated from the object: by smoothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smooth {
-    /// Under a Gaussian of this standard deviation in bins.
+    /// With a Gaussian of this standard deviation in bins.
     Gaussian(f64),
-    /// With the smallest differences between neighbours, if departing from the data costs this much.
+    /// By minimising differences between neighbours, with this penalty on changing the data.
     Regularised(f64),
 }
 
 impl Smooth {
-    /// Widest stripes that are told from the object, in bins.
+    /// Width of the widest stripes that are separated from the object, in bins.
     fn reach(self) -> f64 {
         match self {
             Smooth::Gaussian(sigma) => sigma,
@@ -20,10 +20,10 @@ impl Smooth {
         }
     }
 
-    /// What is to be added to a profile.
+    /// The correction to be added to a profile.
     ///
-    /// A running median that stripes do not survive is taken from the profile first. It keeps the steps at the sample's
-    /// outline, which would otherwise be smoothed like stripes.
+    /// A running median that suppresses stripes is subtracted first. It preserves the edges of the sample, which would
+    /// otherwise be smoothed like stripes.
     fn correction(self, profile: &[f64]) -> Vec<f64> {
         let size = 2 * (self.reach().ceil() as usize).min(profile.len()) + 1;
         let values: Vec<f32> = profile.iter().map(|value| *value as f32).collect();
@@ -37,8 +37,8 @@ impl Smooth {
     }
 }
 
-/// Adds to `sinogram`, `[projection][bin]`, what makes the polynomials of degree `order` that its columns follow over the
-/// projections of each of `blocks` blocks smooth across bins.
+/// Fits polynomials of degree `order` to the columns of `sinogram`, `[projection][bin]`, over the projections of each of
+/// `blocks` blocks, and makes them smooth across bins.
 pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, smooth: Smooth) {
     let projections = sinogram.len() / bins;
     let blocks = blocks.clamp(1, projections.max(1));
@@ -73,12 +73,12 @@ pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, sm
     }
 }
 
-/// Orthonormal polynomials of degrees 0 to `order` on `count` points, as far as so few points tell them apart.
+/// Orthonormal polynomials of degrees 0 to `order`, at most `count - 1`, on `count` points.
 fn polynomials(count: usize, order: usize) -> Vec<Vec<f64>> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for degree in 0..=order.min(count.saturating_sub(1)) {
         let x = |i: usize| (2 * i) as f64 / (count - 1).max(1) as f64 - 1.0;
-        // the last one times x, less what the others have of it; twice, against rounding
+        // the last one times x, orthogonalised to the others; twice, against rounding
         let mut next: Vec<f64> = match basis.last() {
             Some(last) => last.iter().enumerate().map(|(i, value)| x(i) * value).collect(),
             None => vec![1.0; count],
@@ -104,7 +104,7 @@ fn regularised(profile: &[f64], alpha: f64) -> Vec<f64> {
     let n = profile.len();
     let neighbours = |i: usize| f64::from(u8::from(i > 0) + u8::from(i + 1 < n));
     let mut q = vec![0f64; n];
-    // forwards: the diagonal and the right side without what is below
+    // forward elimination
     let mut above = vec![0f64; n];
     for i in 0..n {
         let left = if i > 0 { profile[i - 1] - profile[i] } else { 0.0 };

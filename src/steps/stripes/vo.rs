@@ -1,18 +1,18 @@
-//! Stripes by N. T. Vo, R. C. Atwood and M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
+//! Methods of N. T. Vo, R. C. Atwood and M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
 //! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
 
 use super::columns::{low_frequencies, running_median, sorted};
 
-/// Smallest share of the noise in a factor that is told from none.
+/// Smallest noise of a factor that is distinguished from none.
 const SMALLEST_NOISE: f64 = 1e-5;
-/// Columns whose mean is below this share of the sample's are air.
+/// Columns with a mean below this share of the sample's are air.
 const AIR: f64 = 0.1;
 /// Smallest factor that a column is divided by.
 const SMALLEST_FACTOR: f64 = 0.01;
-/// Projections that a column is smoothed over to see whether it lives.
+/// Number of projections over which a column is smoothed to test whether it responds.
 const ALIVE: usize = 10;
 
-/// Every row under a running median of `size` bins.
+/// Smooths every row with a running median of `size` bins.
 fn smooth_rows(values: &mut [f32], bins: usize, size: usize) {
     let (mut window, mut smooth) = (Vec::new(), vec![0f32; bins]);
     for row in values.chunks_mut(bins) {
@@ -21,17 +21,17 @@ fn smooth_rows(values: &mut [f32], bins: usize, size: usize) {
     }
 }
 
-/// Algorithm 3: columns are sorted, so that a stripe stands out in every row, and rows smoothed.
+/// Algorithm 3: columns are sorted, so that stripes stand out in every row, and rows are smoothed.
 pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
     sorted(sinogram, bins, |ranks| smooth_rows(ranks, bins, size));
 }
 
-/// Algorithm 2: the same for low frequencies of the columns alone. `sigma` is in periods over the column, which is
+/// Algorithm 2: the same for the low frequencies of the columns only. `sigma` is in periods over the column, which is
 /// mirrored at its ends by a tenth, at most [`super::PAD`] projections.
 pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
     let projections = sinogram.len() / bins;
     let pad = super::PAD.min(projections / 10);
-    // the outermost projection stands once
+    // mirrored without repeating the outermost projection
     let lines: Vec<usize> =
         (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
     let mut smooth = low_frequencies(sinogram, bins, &lines, pad..pad + projections, sigma);
@@ -40,13 +40,13 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
     sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value += low);
 }
 
-/// Algorithm 5: columns are divided by what sets them apart from their neighbours over all projections, and those that
-/// differ too much are replaced by what sorting makes of them. `drop` is the share of projections, the brightest and the
-/// darkest, that do not count.
+/// Algorithm 5: columns are divided by their factor relative to their neighbours over all projections, and those that
+/// differ too much are replaced by the result of sorting. `drop` is the share of projections, the brightest and the
+/// darkest, that are ignored.
 ///
-/// Beside the paper: a column of air has no factor, as its mean is noise and so would be the quotient. It takes no part in
-/// the search for columns that differ, and is shifted. Every column that is replaced differs by all of `snr`. Columns are
-/// only scaled when a third of the sample's would be replaced.
+/// Unlike in the paper, a column of air has no factor, as its mean, and so the quotient, is noise. It is excluded from
+/// the search for columns that differ, and shifted. Every column that is replaced differs by all of `snr`. Columns are
+/// only scaled if a third of the sample's would be replaced.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
     let dropped = (0.5 * drop * projections as f64) as usize;
@@ -73,7 +73,7 @@ pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64
     }
 }
 
-/// What columns of the sample say on average: the mean of those above the mean of all, which air lowers.
+/// Typical mean of the columns of the sample: the mean of those above the mean of all, which air lowers.
 fn sample_level(means: &[f64]) -> f64 {
     let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let mut levels: Vec<f64> = means.iter().map(|mean| mean.abs()).collect();
@@ -82,8 +82,8 @@ fn sample_level(means: &[f64]) -> f64 {
     average(&levels)
 }
 
-/// Algorithm 6: columns that hardly change from projection to projection, or that change much more than their
-/// neighbours, are replaced by the line between the columns at both sides. Nothing happens when a third of them are.
+/// Algorithm 6: columns that hardly change between projections, or that change much more than their neighbours, are
+/// interpolated linearly from the columns on both sides. If this applies to a third of them, nothing is changed.
 pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     let changes: Vec<f32> = changes(sinogram, bins).into_iter().map(|v| v as f32).collect();
     let mut usual = vec![0f32; bins];
@@ -143,9 +143,9 @@ fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
     changes
 }
 
-/// Algorithm 4: which factors stand out. The middle half of the sorted factors makes a line; what lies outside of what the
-/// line says at its ends, by `others` times its rise, stands out, if the extreme does by `extreme` times. Columns without a
-/// factor do not stand out.
+/// Algorithm 4: which factors are outliers. A line is fitted to the middle half of the sorted factors; factors beyond its
+/// ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns without a factor
+/// are not outliers.
 fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
     let mut sorted: Vec<f64> = factors.iter().flatten().copied().collect();
     let count = sorted.len();
@@ -172,13 +172,13 @@ fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> 
     factors.iter().map(|factor| factor.is_some_and(far)).collect()
 }
 
-/// What is set, and what is beside it.
+/// Set positions and their neighbours.
 fn dilated(set: &[bool]) -> Vec<bool> {
     let at = |bin: usize| set.get(bin).copied().unwrap_or(false);
     (0..set.len()).map(|bin| at(bin) || at(bin + 1) || bin > 0 && at(bin - 1)).collect()
 }
 
-/// Nothing, if a third of `count` columns is set: then they are not exceptions that their neighbours could stand in for.
+/// Clears everything if a third of `count` columns is set: then they are too many to be replaced by their neighbours.
 fn unless_many(mut set: Vec<bool>, count: usize) -> Vec<bool> {
     if 3 * set.iter().filter(|set| **set).count() >= count {
         set.fill(false);

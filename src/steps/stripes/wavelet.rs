@@ -1,17 +1,17 @@
-//! Stripes by wavelets and Fourier transform.
+//! Stripe removal by wavelets and Fourier transforms.
 //!
 //! B. Muench, P. Trtik, F. Marone, M. Stampanoni, *Stripe and ring artifact removal with combined wavelet-Fourier
 //! filtering*, Optics Express 17 (2009) 8567: of the wavelet coefficients that are fine across bins and coarse along
 //! projections, frequencies along projections are damped by `1 - exp(-k^2 / (2 sigma^2))`.
 //!
-//! All of it is linear and the wavelet transform is undone exactly, so the stripes are what the other factor,
-//! `exp(-k^2 / (2 sigma^2))`, leaves of these coefficients alone, transformed back; they are subtracted.
+//! The method is linear and the wavelet transform exactly invertible, so the stripes are these coefficients multiplied by
+//! the complementary factor, `exp(-k^2 / (2 sigma^2))`, and transformed back; they are subtracted.
 
 use super::columns::low_frequencies;
 use crate::steps::outliers::mirrored;
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Low-pass filters of the transform back of Daubechies' wavelets of 1 to 10 vanishing moments: I. Daubechies, *Ten
+/// Low-pass filters of the inverse transform for Daubechies wavelets with 1 to 10 vanishing moments: I. Daubechies, *Ten
 /// Lectures on Wavelets*, SIAM (1992), table 6.1.
 pub(super) const DAUBECHIES: [&[f64]; 10] = [
     &[FRAC_1_SQRT_2, FRAC_1_SQRT_2],
@@ -138,14 +138,14 @@ pub(super) const DAUBECHIES: [&[f64]; 10] = [
     ],
 ];
 
-/// Smallest side of the coarsest coefficients, about.
+/// Approximate smallest side of the coarsest coefficients.
 const COARSEST: usize = 16;
 
-/// Takes stripes out of `sinogram`, `[projection][bin]`, with the wavelet of `moments` vanishing moments; `level` halvings,
-/// or as many as leave 16 values a side. `sigma` is in periods over all projections.
+/// Removes stripes from `sinogram`, `[projection][bin]`, with the wavelet with `moments` vanishing moments and `level`
+/// levels, by default as many as leave 16 values per side. `sigma` is in periods over all projections.
 ///
-/// Every column goes on with its mean before the first and after the last projection, every row with its outermost bins,
-/// by a tenth of the shorter side, at most [`super::PAD`].
+/// Columns are padded with their mean before the first and after the last projection, rows with their outermost bins, by
+/// a tenth of the shorter side, at most [`super::PAD`].
 pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<usize>, sigma: f64) {
     let projections = sinogram.len() / bins;
     let pad = super::PAD.min(projections.min(bins) / 10);
@@ -156,7 +156,7 @@ pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<u
 
     let mut image = padded(sinogram, bins, pad);
     let mut columns = columns;
-    // stripes of every level, with the size of what it was made of
+    // stripes of every level, with the size of its input
     let mut found = Vec::new();
     for _ in 0..levels {
         let rows = image.len() / columns;
@@ -182,7 +182,7 @@ pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<u
     }
 }
 
-/// The sinogram with `pad` values more on each side.
+/// The sinogram padded with `pad` values on each side.
 fn padded(sinogram: &[f32], bins: usize, pad: usize) -> Vec<f32> {
     let projections = sinogram.len() / bins;
     let wide = bins + 2 * pad;
@@ -204,9 +204,9 @@ fn padded(sinogram: &[f32], bins: usize, pad: usize) -> Vec<f32> {
     image
 }
 
-/// A pair of filters, and one step of the transform with values mirrored at both ends.
+/// A pair of filters for one level of the transform, with values mirrored at both ends.
 struct Filters {
-    /// Of the transform back.
+    /// Filters of the inverse transform.
     low: Vec<f32>,
     high: Vec<f32>,
 }
@@ -220,12 +220,12 @@ impl Filters {
         }
     }
 
-    /// Coefficients of so many values.
+    /// Number of coefficients for `count` values.
     fn halved(&self, count: usize) -> usize {
         (count + self.low.len() - 1) / 2
     }
 
-    /// The value that tap `tap` meets for coefficient `place` of `count` values.
+    /// Index of the value for tap `tap` of coefficient `place` of `count` values.
     fn source(&self, place: usize, tap: usize, count: usize) -> usize {
         let first = 2 * place as isize + 2 - self.low.len() as isize;
         mirrored(first + tap as isize, count)
@@ -248,7 +248,7 @@ impl Filters {
     fn down_rows(&self, image: &[f32], columns: usize, filter: &[f32]) -> Vec<f32> {
         let width = self.halved(columns);
         let mut out = vec![0f32; image.len() / columns * width];
-        // the row with its mirrored ends, so that a coefficient's values lie side by side
+        // the row with its mirrored ends, so that the values of a coefficient are contiguous
         let first = 2 - filter.len() as isize;
         let sources: Vec<usize> =
             (0..2 * width + filter.len()).map(|i| mirrored(first + i as isize, columns)).collect();
@@ -262,7 +262,7 @@ impl Filters {
         out
     }
 
-    /// Rows of `columns` values from coefficients of `width` a row; no low ones are zeros.
+    /// Rows of `columns` values from coefficients, `width` per row; missing low-pass coefficients are 0.
     fn up_rows(&self, low: &[f32], high: &[f32], width: usize, columns: usize) -> Vec<f32> {
         let mut out = vec![0f32; high.len() / width * columns];
         let lost = self.low.len() - 2;

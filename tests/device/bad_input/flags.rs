@@ -137,7 +137,7 @@ fn shards_that_make_no_sense() {
     lab.text("shared/.slice_00000.tif.part-1-1", "of a run that was killed");
     lab.fails("reconstruct --sinograms sin --shard 1/3 -o shared", 5, &["slice_00001.tif", "exists", "--overwrite"]);
     lab.fails("reconstruct --sinograms sin --shard 1/3 -o shared/slice_%05i.tif", 5, &["slice_00001.tif", "exists"]);
-    lab.fails("reconstruct --sinograms sin --rows 2 --shard 0/1 -o shared", 5, &["slice_00001.tif", "no slice of"]);
+    lab.fails("reconstruct --sinograms sin --rows 2 --shard 0/1 -o shared", 5, &["slice_00001.tif", "not a slice of"]);
     lab.ok("reconstruct -q --sinograms sin --shard 2/3 -o shared");
     lab.text("shared/notes.txt", "of another kind");
     lab.fails("reconstruct --sinograms sin --shard 0/3 -o shared", 5, &["shared", "notes.txt", "--overwrite"]);

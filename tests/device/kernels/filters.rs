@@ -4,7 +4,7 @@ use super::setup::{RowTransform, device, plain, reconstruct_cut, reconstruct_wit
 use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::geometry::{Cut, Roi};
 use fbp::kernel::{Interpolation, Sampler, Storage};
-use fbp::kernel::{Padding, RowFilter, RowWay};
+use fbp::kernel::{Padding, RowFilter, RowFilterMethod};
 use fbp::spectrum::Filter;
 
 #[test]
@@ -30,9 +30,9 @@ fn filters_and_paddings_agree_with_the_reference() {
         (Filter::None, None),
     ];
     let ways = [
-        RowFilter { length: padded(53), way: RowWay::Transform },
-        RowFilter { length: 128, way: RowWay::Fused { rows: 2, parts: 1 } },
-        RowFilter { length: padded(53), way: RowWay::Host },
+        RowFilter { length: padded(53), method: RowFilterMethod::Transform },
+        RowFilter { length: 128, method: RowFilterMethod::Fused { rows: 2, parts: 1 } },
+        RowFilter { length: padded(53), method: RowFilterMethod::Host },
     ];
     for (name, window) in windows {
         for (padding, pad) in [(Padding::Zero, Pad::Zero), (Padding::Edge, Pad::Edge), (Padding::Mirror, Pad::Mirror)] {
@@ -60,7 +60,7 @@ fn fused_rows_of_every_length() {
         let sinograms = noise(2 * bins * 5, 3);
         let length = padded(bins);
         for (rows, parts) in [(1, 1), (if length > 1024 { 1 } else { 2 }, 2)] {
-            let rows = RowFilter { length, way: RowWay::Fused { rows, parts } };
+            let rows = RowFilter { length, method: RowFilterMethod::Fused { rows, parts } };
             let ramp = (Filter::Ramp, Padding::Edge);
             let got = reconstruct_with(&found, &spec, &scan, Roi::full(8), rows, ramp, &sinograms);
             for slice in 0..2 {
@@ -85,9 +85,9 @@ fn parts_and_bands_of_every_filter() {
     let ramp = (Filter::Ramp, Padding::Edge);
     let roi = Roi { x: 3, y: 5, width: 40, height: 41 };
     for rows in [
-        RowFilter { length: 108, way: RowWay::Transform },
-        RowFilter { length: 128, way: RowWay::Fused { rows: 2, parts: 1 } },
-        RowFilter { length: 108, way: RowWay::Host },
+        RowFilter { length: 108, method: RowFilterMethod::Transform },
+        RowFilter { length: 128, method: RowFilterMethod::Fused { rows: 2, parts: 1 } },
+        RowFilter { length: 108, method: RowFilterMethod::Host },
     ] {
         let slices = |projections, height| {
             let cut = Cut { projections, rows: height };

@@ -11,7 +11,7 @@ use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, pa
 use fbp::device::FoundDevice;
 use fbp::geometry::{AngleWeights, Cut, Roi, weights};
 use fbp::kernel::{Algorithm, Interpolation, Mode, Offer, Sampler, Storage};
-use fbp::kernel::{KernelSpec, Padding, RowFilter, RowWay};
+use fbp::kernel::{KernelSpec, Padding, RowFilter, RowFilterMethod};
 use fbp::margins::margin;
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
@@ -70,7 +70,7 @@ fn check_cut(
         let values = scan.bins * scan.projections();
         let sinograms = noise(count * values, 7 + u64::from(slices));
         let length = padded(scan.bins);
-        let rows = RowFilter { length, way: RowWay::Transform };
+        let rows = RowFilter { length, method: RowFilterMethod::Transform };
         let cut = cut.unwrap_or(Cut { projections: scan.projections(), rows: scan.size });
         let roi = Roi::full(scan.size);
         let got = reconstruct_cut(

@@ -7,7 +7,7 @@ use fbp::facts::DeviceKind;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
 use fbp::kernel::{Common, Interpolation, Mode, Offer, Parameters, Sampler, Standard, Storage, Tensor};
-use fbp::kernel::{KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
+use fbp::kernel::{KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use std::cell::RefCell;
@@ -142,7 +142,7 @@ pub fn reconstruct(
     padding: Padding,
     sinograms: &[f32],
 ) -> Vec<f32> {
-    let rows = RowFilter { length: padded(scan.bins), way: RowWay::Transform };
+    let rows = RowFilter { length: padded(scan.bins), method: RowFilterMethod::Transform };
     let full = Cut { projections: scan.projections(), rows: roi.height };
     reconstruct_cut(found, spec, scan, (roi, full), (rows, RowTransform::Host), (filter, padding), sinograms)
 }
@@ -185,7 +185,7 @@ pub fn reconstruct_cut(
         }
         .unwrap();
         // a kernel that is wrong would have been replaced
-        let replaced = rows.way != RowWay::Transform && engine.note.is_some();
+        let replaced = rows.method != RowFilterMethod::Transform && engine.note.is_some();
         assert!(!replaced, "{:?}: {:?}", rows, engine.note);
         let mut slices = vec![f32::NAN; count * roi.pixels()];
         engine.reconstruct(sinograms, &mut slices).unwrap();

@@ -48,10 +48,10 @@ fn the_odd_one_is_named() {
 fn what_is_not_there_or_not_a_tiff() {
     let dir = TempDir::new().unwrap();
     input_error(&dir.path().join("no"), &["no", "does not exist"]);
-    input_error(dir.path(), &["holds no TIFF"]);
+    input_error(dir.path(), &["contains no TIFF"]);
     input_error(&dir.path().join("*.tif"), &["no file matches"]);
     put(&dir, "a.txt", b"x");
-    input_error(dir.path(), &["holds no TIFF", "a.txt"]);
+    input_error(dir.path(), &["contains no TIFF", "a.txt"]);
     let text = put(&dir, "a.tif", b"this is text");
     input_error(dir.path(), &["a.tif", "is not a TIFF"]);
     input_error(&text, &["a.tif", "is not a TIFF"]);

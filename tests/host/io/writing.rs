@@ -2,7 +2,7 @@
 
 use super::{F32, open, put, read};
 use fbp::error::Error;
-use fbp::sink::{Dtype, Encoding, Present, SliceWriter, Target, write_image};
+use fbp::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target, write_image};
 use fbp::source::SampleType;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tiff::tags::Tag;
 
 fn writer(spec: &Path, indices: &[usize], encoding: Encoding, overwrite: bool) -> fbp::error::Result<SliceWriter> {
     let target = Target::parse(spec.to_str().unwrap())?;
-    SliceWriter::create(target, 3, 2, encoding, indices, Present::new(overwrite, None), "fbp test")
+    SliceWriter::create(target, 3, 2, encoding, indices, AllowedContents::new(overwrite, None), "fbp test")
 }
 
 fn slice(index: usize) -> Vec<f32> {
@@ -200,15 +200,15 @@ fn what_exists_is_kept() {
 fn places_that_cannot_be_written() {
     let dir = TempDir::new().unwrap();
     let file = put(&dir, "file", b"x");
-    output_error(writer(&file, &[0], F32, false), &["file", "cannot make this directory"]);
-    output_error(writer(&file.join("out"), &[0], F32, false), &["cannot make this directory"]);
+    output_error(writer(&file, &[0], F32, false), &["file", "cannot create this directory"]);
+    output_error(writer(&file.join("out"), &[0], F32, false), &["cannot create this directory"]);
     output_error(writer(&file.join("out.tif"), &[0], F32, false), &["file"]);
     output_error(writer(Path::new("/proc/fbp-out"), &[0], F32, false), &["/proc"]);
     output_error(writer(Path::new("/proc/r-%i.tif"), &[0], F32, false), &["cannot write here"]);
     output_error(write_image(&file.join("a.tif"), 3, 2, &slice(0), F32, ""), &["cannot write here"]);
     fs::create_dir(dir.path().join("d.tif")).unwrap();
     let target = Target::single(dir.path().join("d.tif"));
-    output_error(SliceWriter::create(target, 3, 2, F32, &[0], Present::Anything, ""), &["is a directory"]);
+    output_error(SliceWriter::create(target, 3, 2, F32, &[0], AllowedContents::Anything, ""), &["is a directory"]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn failures_leave_nothing() {
     // the final name cannot be taken: the temporary goes
     let mut w = writer(&out, &[0], F32, true).unwrap();
     fs::create_dir(out.join("slice_00000.tif")).unwrap();
-    output_error(w.write(0, &slice(0)), &["slice_00000.tif", "cannot be given its name"]);
+    output_error(w.write(0, &slice(0)), &["slice_00000.tif", "cannot be renamed to its final name"]);
     assert_eq!(listing(&out), ["slice_00000.tif"]);
 
     let single = dir.path().join("one.tif");
@@ -279,7 +279,7 @@ fn a_full_disk_is_an_error() {
     }
     let mounted = Mounted(dir.path().to_owned());
     let (image, out) = (vec![1.0; 200 * 200], dir.path().join("out"));
-    let make = |target| SliceWriter::create(target, 200, 200, F32, &[0, 1], Present::Nothing, "").unwrap();
+    let make = |target| SliceWriter::create(target, 200, 200, F32, &[0, 1], AllowedContents::Nothing, "").unwrap();
     let mut w = make(Target::directory_of_slices(&out));
     w.write(0, &image).unwrap();
     let many = w.write(1, &image);
