@@ -1,8 +1,9 @@
 //! Lengths with units, and readable numbers of bytes.
 
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
+use std::str::FromStr;
 
 /// A number of bytes with a binary prefix.
 pub fn human(bytes: u64) -> String {
@@ -20,8 +21,7 @@ pub fn human(bytes: u64) -> String {
 const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
 
 /// A length: a number and the unit it is in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub struct Length {
     pub value: f64,
     pub unit: String,
@@ -35,6 +35,14 @@ impl fmt::Display for Length {
             true => f.write_str(&self.unit),
             false => Ok(()),
         }
+    }
+}
+
+impl FromStr for Length {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Length> {
+        parse_length(text, "length")
     }
 }
 

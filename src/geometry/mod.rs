@@ -22,9 +22,11 @@ pub use extended::{ExtendedField, widest_gap};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// How much each projection counts in the sum.
@@ -42,7 +44,7 @@ pub enum AngleWeights {
 }
 
 /// A rectangle of pixels inside the `N x N` slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub struct Roi {
     pub x: usize,
     pub y: usize,
@@ -54,6 +56,21 @@ pub struct Roi {
 impl fmt::Display for Roi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{},{},{}", self.x, self.y, self.width, self.height)
+    }
+}
+
+/// As `--roi` takes it.
+impl FromStr for Roi {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Roi> {
+        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match parts.as_deref() {
+            Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Roi { x, y, width, height }),
+            _ => Err(Error::usage(format!(
+                "--roi: `{text}` is not X,Y,W,H: four whole numbers of pixels with W and H above 0"
+            ))),
+        }
     }
 }
 

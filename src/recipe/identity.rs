@@ -17,6 +17,7 @@ pub struct Identity {
     /// Digest of names, sizes, times and shapes of the input's files, and of the angles and shifts that were read.
     pub input: String,
     /// Digest of the numbers of the slices that percentiles are taken from.
+    #[serde(rename = "sampled-slices")]
     pub sampled: Option<String>,
     /// Values that became 0 and the largest integer.
     pub range: Option<(f32, f32)>,
@@ -33,8 +34,10 @@ pub struct DeviceIdentity {
     /// Key of the back-projection kernel's source.
     pub kernel: String,
     /// Who filters rows.
+    #[serde(rename = "filter-rows")]
     pub rows: String,
     /// Projections whose sum is computed at a time.
+    #[serde(rename = "parts")]
     pub part: usize,
 }
 
@@ -49,20 +52,27 @@ impl Identity {
         Identity { range: Some(range), ..self.clone() }
     }
 
-    /// Names of all parts, those of the recipe first by their group, such as `filter.cutoff`, and their values; for people.
+    /// Names of all parts, which are flags where there is one, and their values; for people.
     pub fn parts(&self) -> BTreeMap<String, String> {
-        fn flatten(name: &str, value: &Value, parts: &mut BTreeMap<String, String>) {
-            let below = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+        fn add(parts: &mut BTreeMap<String, String>, name: &str, value: &str) {
+            let known = parts.entry(name.to_owned()).or_default();
+            if known != value {
+                *known += if known.is_empty() { "" } else { "," };
+                *known += value;
+            }
+        }
+        fn collect(name: &str, value: &Value, parts: &mut BTreeMap<String, String>) {
             match value {
-                Value::Object(map) => map.iter().for_each(|(key, value)| flatten(&below(key), value, parts)),
+                Value::Object(map) => map.iter().for_each(|(key, value)| collect(key, value, parts)),
+                Value::Array(list) => list.iter().for_each(|value| collect(name, value, parts)),
+                Value::String(text) => add(parts, name, text),
                 Value::Null => {}
-                Value::String(text) => drop(parts.insert(name.to_owned(), text.clone())),
-                value => drop(parts.insert(name.to_owned(), value.to_string())),
+                value => add(parts, name, &value.to_string()),
             }
         }
         let mut parts = BTreeMap::new();
-        flatten("", &self.to_json(), &mut parts);
-        parts.into_iter().map(|(name, value)| (name.trim_start_matches("recipe.").to_owned(), value)).collect()
+        collect("", &self.to_json(), &mut parts);
+        parts
     }
 
     fn to_json(&self) -> Value {
@@ -85,7 +95,8 @@ mod tests {
     use crate::kernel::Padding;
     use crate::kernel::{Algorithm, Interpolation, Mode};
     use crate::recipe::{
-        AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
+        AngleSource, Center, Input, Interval, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid,
+        Span, Values,
     };
     use crate::sink::Dtype;
     use crate::source::{Datasets, FieldMode, InputKind};
@@ -141,7 +152,7 @@ mod tests {
             },
             values: Values {
                 dtype: Dtype::U16,
-                scaling: Some(Scaling::Fixed { low: 0.5, high: 1.5 }),
+                scaling: Some(Scaling::Fixed(Interval { low: 0.5, high: 1.5 })),
                 mask: Some(0.75),
             },
         }
@@ -160,7 +171,10 @@ mod tests {
                     stripes: vec![Stripes::Dead { snr: 3.0, size: 51 }],
                     ..full.steps.clone()
                 },
-                values: Values { scaling: Some(Scaling::Percentile { low: 1.0, high: 99.0 }), ..full.values.clone() },
+                values: Values {
+                    scaling: Some(Scaling::Percentile(Interval { low: 1.0, high: 99.0 })),
+                    ..full.values.clone()
+                },
                 ..full.clone()
             },
         ]
@@ -214,9 +228,14 @@ mod tests {
         ];
         match value {
             Value::Bool(switch) => vec![json!(!switch)],
-            Value::String(_) => {
-                let words = words.concat().into_iter().map(|word| json!(word));
-                words.chain([json!({ "at": 1.5 })]).collect()
+            Value::String(text) => {
+                // a digit after the other becomes the next, or the next but one
+                let others =
+                    text.char_indices().filter_map(|(at, c)| Some((at, c.to_digit(10)?))).flat_map(|(at, digit)| {
+                        let with = |digit: u32| format!("{}{}{}", &text[..at], digit % 10, &text[at + 1..]);
+                        [with(digit + 1), with(digit + 2)]
+                    });
+                words.concat().into_iter().map(str::to_owned).chain(others).map(|word| json!(word)).collect()
             }
             Value::Number(number) => match (number.as_u64(), number.as_f64()) {
                 (Some(whole), _) => vec![json!(whole + 1), json!(whole + 2)],
@@ -260,6 +279,24 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_named_and_spelled_as_flags() {
+        let parts = Identity { range: None, ..identity(full()) }.parts();
+        for (name, value) in [
+            ("roi", "1,2,3,4"),
+            ("pixel-size", "0.5um"),
+            ("remove-outliers", "5,300,both"),
+            ("normalize-air", "3,4"),
+            ("stripes", "sorting:size=21"),
+            ("range", "0.5,1.5"),
+            ("center", "12.5"),
+            ("overall-angle", "200.0"),
+            ("exclude", "4..6"),
+        ] {
+            assert_eq!(parts.get(name).map(String::as_str), Some(value), "{name}");
+        }
+    }
+
+    #[test]
     fn kernels_and_input_change_the_key() {
         let same = identity(full());
         let device = || same.devices.first().unwrap().clone();
@@ -279,6 +316,6 @@ mod tests {
         let keys: BTreeSet<String> = others.iter().chain([&same]).map(Identity::key).collect();
         assert_eq!(keys.len(), others.len() + 1);
         assert_eq!(same.key(), identity(full()).key());
-        assert_eq!(same.parts()["filter.name"], "hann");
+        assert_eq!(same.parts()["filter"], "hann");
     }
 }

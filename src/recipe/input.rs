@@ -12,6 +12,7 @@ const MAX_BINNING: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Input {
+    #[serde(rename = "input-kind")]
     pub kind: InputKind,
     /// Of an HDF5 file.
     pub datasets: Datasets,

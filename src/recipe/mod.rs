@@ -17,7 +17,7 @@ pub use conflicts::check_conflicts;
 pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
 pub use output::{Scaling, Values};
-pub use quantities::{parse_pair, parse_size, parse_time};
+pub use quantities::{Interval, parse_pair, parse_size, parse_time};
 pub use run_file::{FACTS, merge, run_file};
 pub use scan::{AngleSource, Center, MAX_ANGLE, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
@@ -29,7 +29,7 @@ use crate::spectrum::Filter;
 use crate::steps::{StepFlags, Steps};
 use serde::{Deserialize, Serialize};
 
-/// Everything that decides the bytes of slices, as a person asked for it.
+/// Everything that decides the bytes of slices, as it was asked for. Serialised, its values are named and spelled as flags.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recipe {
@@ -47,8 +47,10 @@ pub struct Recipe {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RowFilterRecipe {
+    #[serde(rename = "filter")]
     pub name: Filter,
     /// Where the filter ends, in units of the Nyquist frequency.
+    #[serde(rename = "filter-cutoff")]
     pub cutoff: f64,
     /// What continues a row beyond the detector.
     pub padding: Padding,

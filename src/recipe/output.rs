@@ -1,6 +1,6 @@
 //! What becomes of a slice's values when it is written.
 
-use super::quantities::parse_pair;
+use super::quantities::{Interval, parse_pair};
 use super::text;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
@@ -23,9 +23,10 @@ pub struct Values {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Scaling {
     /// Values that become 0 and the largest integer.
-    Fixed { low: f32, high: f32 },
+    #[serde(rename = "range")]
+    Fixed(Interval),
     /// Percentiles of sampled slices.
-    Percentile { low: f64, high: f64 },
+    Percentile(Interval),
 }
 
 impl Values {
@@ -35,14 +36,14 @@ impl Values {
         let scaling = match (text(&args.range), text(&args.percentile)) {
             (Some(range), _) => {
                 let (low, high) = parse_pair(range, "--range")?;
-                Scaling::Fixed { low: low as f32, high: high as f32 }
+                Scaling::Fixed(Interval { low, high })
             }
             (None, percentile) => {
                 let (low, high) = parse_pair(percentile.unwrap_or("0.1,99.9"), "--percentile")?;
                 if low < 0.0 || high > 100.0 {
                     return Err(Error::usage(format!("--percentile: {low},{high} is not within 0,100")));
                 }
-                Scaling::Percentile { low, high }
+                Scaling::Percentile(Interval { low, high })
             }
         };
         if let Some(mask) = args.mask

@@ -9,6 +9,9 @@ use crate::geometry::{AngleWeights, Roi};
 use crate::source::InputKind;
 use crate::units::{Length, parse_length};
 use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
 
 /// Largest angle in degrees, either way; cosines of larger ones say little.
 pub const MAX_ANGLE: f64 = 1e9;
@@ -24,6 +27,7 @@ pub struct ScanRecipe {
     /// Of these `exclude` leaves some out; all of them if none.
     pub projection_range: Option<Span>,
     pub exclude: Ranges,
+    #[serde(rename = "angle-weights")]
     pub weights: AngleWeights,
     pub center: Center,
     /// A whole turn with the axis near one end of the detector is reconstructed as far as it sees.
@@ -39,7 +43,12 @@ pub enum AngleSource {
     /// The input, an HDF5 file.
     Hdf5,
     /// Even steps, in degrees.
-    Even { start: f64, overall: f64 },
+    Even {
+        #[serde(rename = "start-angle")]
+        start: f64,
+        #[serde(rename = "overall-angle")]
+        overall: f64,
+    },
 }
 
 impl Default for AngleSource {
@@ -49,8 +58,7 @@ impl Default for AngleSource {
 }
 
 /// Where the rotation axis is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub enum Center {
     /// In the middle of the detector.
     #[default]
@@ -59,6 +67,26 @@ pub enum Center {
     At(f64),
     /// Where the data say, by this method or by those that suit the scan.
     Search(Option<Method>),
+}
+
+/// As `--center` takes it; `middle` is what it is without the flag.
+impl fmt::Display for Center {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Center::Middle => f.write_str("middle"),
+            Center::At(center) => write!(f, "{center}"),
+            Center::Search(None) => f.write_str("auto"),
+            Center::Search(Some(method)) => write!(f, "auto:{method}"),
+        }
+    }
+}
+
+impl FromStr for Center {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Center> {
+        if text == "middle" { Ok(Center::Middle) } else { Center::parse(text) }
+    }
 }
 
 impl Center {
@@ -126,7 +154,7 @@ impl SliceGrid {
         }
         Ok(SliceGrid {
             size: args.size,
-            roi: text(&args.roi).map(parse_roi).transpose()?,
+            roi: text(&args.roi).map(Roi::from_str).transpose()?,
             ..SliceGrid::of_pixels(text(&args.pixel_size), binning)?
         })
     }
@@ -141,15 +169,5 @@ impl SliceGrid {
     /// The unit of values in slices.
     pub fn unit(&self) -> String {
         format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
-    }
-}
-
-fn parse_roi(text: &str) -> Result<Roi> {
-    let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    match parts.as_deref() {
-        Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Roi { x, y, width, height }),
-        _ => Err(Error::usage(format!(
-            "--roi: `{text}` is not X,Y,W,H: four whole numbers of pixels with W and H above 0"
-        ))),
     }
 }

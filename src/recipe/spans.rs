@@ -2,13 +2,33 @@
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
 
 /// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub struct Span {
     start: usize,
     end: Option<usize>,
     step: usize,
+}
+
+/// As `--rows` takes it.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..", self.start)?;
+        self.end.map_or(Ok(()), |end| write!(f, "{end}"))?;
+        if self.step > 1 { write!(f, ":{}", self.step) } else { Ok(()) }
+    }
+}
+
+impl FromStr for Span {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Span> {
+        Span::parse(text, "range")
+    }
 }
 
 impl Span {

@@ -57,9 +57,13 @@ pub enum FieldMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Datasets {
+    #[serde(rename = "hdf5-data")]
     pub data: Option<String>,
+    #[serde(rename = "hdf5-flats")]
     pub flats: Option<String>,
+    #[serde(rename = "hdf5-darks")]
     pub darks: Option<String>,
+    #[serde(rename = "hdf5-angles")]
     pub angles: Option<String>,
 }
 

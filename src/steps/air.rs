@@ -4,11 +4,12 @@ use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widen
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
+use std::str::FromStr;
 
 /// Where every projection contains only air.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub enum Air {
     /// Numbers of bins at the left and right end of each row; one of them may be 0.
     Sides(usize, usize),
@@ -27,22 +28,6 @@ impl fmt::Display for Air {
 }
 
 impl Air {
-    fn parse(text: &str, projections: bool) -> Result<Air> {
-        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-        match parts.as_deref() {
-            Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
-            Some(&[x, y, width, height]) if width > 0 && height > 0 => match projections {
-                true => Ok(Air::Region(Roi { x, y, width, height })),
-                false => Err(Error::usage(
-                    "--normalize-air: X,Y,W,H is a region of a projection; give --projections or --hdf5",
-                )),
-            },
-            _ => Err(Error::usage(format!(
-                "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
-            ))),
-        }
-    }
-
     /// Whether projections of `bins` x `rows` hold it.
     fn check(&self, bins: usize, rows: usize) -> Result<()> {
         let (fits, what) = match *self {
@@ -55,6 +40,22 @@ impl Air {
         match fits {
             true => Ok(()),
             false => Err(Error::usage(format!("--normalize-air: {what} do not fit into projections of {bins}x{rows}"))),
+        }
+    }
+}
+
+/// As `--normalize-air` takes it.
+impl FromStr for Air {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Air> {
+        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match parts.as_deref() {
+            Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
+            Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Air::Region(Roi { x, y, width, height })),
+            _ => Err(Error::usage(format!(
+                "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
+            ))),
         }
     }
 }
@@ -72,7 +73,12 @@ impl Step for Option<Air> {
         if !transmissions && input.hdf5.is_none() {
             return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
         }
-        Air::parse(&text.0, input.sinograms.is_none()).map(Some)
+        match (text.0.parse()?, &input.sinograms) {
+            (Air::Region(_), Some(_)) => {
+                Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5"))
+            }
+            (air, _) => Ok(Some(air)),
+        }
     }
 
     fn value(&self) -> Option<String> {

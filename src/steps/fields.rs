@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldCorrection {
     /// Factor on the dark field, for darks with another exposure time.
+    #[serde(rename = "dark-scale")]
     pub dark_scale: Option<f32>,
 }
 

@@ -59,16 +59,19 @@ macro_rules! steps {
 
 steps! {
     /// Zingers and hot pixels, on counts; also in the frames of fields.
+    #[serde(rename = "remove-outliers")]
     outliers: Option<Outliers>,
     /// From counts to transmissions.
     fields: FieldCorrection,
     /// Beam intensity changes between projections.
+    #[serde(rename = "normalize-air")]
     air: Option<Air>,
     /// Rotation of the detector about the beam.
     tilt: Option<Tilt>,
     /// The phase filter, on transmissions.
     phase: Option<Paganin>,
     /// -log.
+    #[serde(rename = "minus-log")]
     logarithm: Logarithm,
     /// Stripes of sinograms, one method after the other.
     stripes: Vec<Stripes>,

@@ -3,9 +3,10 @@
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::error::{Error, Result};
 use multiversion::multiversion;
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
 /// Number of pixels that are sorted in parallel.
 const LANES: usize = 16;
@@ -16,7 +17,7 @@ const LARGEST: usize = 15;
 ///
 /// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` is replaced
 /// by the median; with `both`, also one that is darker by more. Beyond the frame pixels are mirrored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub struct Outliers {
     size: usize,
     threshold: f32,
@@ -35,8 +36,13 @@ impl Outliers {
     pub fn new(size: usize, threshold: f32, both: bool) -> Self {
         Outliers { size, threshold, both }
     }
+}
 
-    fn parse(text: &str) -> Result<Outliers> {
+/// As `--remove-outliers` takes it.
+impl FromStr for Outliers {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Outliers> {
         let (numbers, both) = match text.trim().strip_suffix("both").and_then(|rest| rest.trim_end().strip_suffix(','))
         {
             Some(numbers) => (numbers, true),
@@ -65,7 +71,7 @@ impl Step for Option<Outliers> {
     fn parse(args: &StepFlags) -> Result<Self> {
         let Some(text) = &args.steps.remove_outliers else { return Ok(None) };
         check_projections("remove-outliers", args)?;
-        Outliers::parse(&text.0).map(Some)
+        text.0.parse().map(Some)
     }
 
     fn value(&self) -> Option<String> {

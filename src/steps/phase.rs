@@ -37,8 +37,10 @@ const TOGETHER: usize = 16;
 /// et al., *Simultaneous phase and amplitude extraction from a single defocused image of a homogeneous object*, Journal of
 /// Microscopy 206 (2002) 33-40, equation 10. Optionally times `1 + c - c exp(-sigma^2 k^2 / 2)`: an unsharp mask.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Paganin {
     /// `L` in pixels.
+    #[serde(rename = "phase-length")]
     pub length: f64,
     pub unsharp: Option<Unsharp>,
 }
@@ -47,7 +49,9 @@ pub struct Paganin {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unsharp {
     /// Standard deviation of the Gaussian in pixels.
+    #[serde(rename = "unsharp-sigma")]
     pub sigma: f64,
+    #[serde(rename = "unsharp-amount")]
     pub amount: f64,
 }
 

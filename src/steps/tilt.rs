@@ -19,6 +19,7 @@ const REACH: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tilt {
     /// Rotation of the axis in the projections in degrees; with a positive tilt the axis is at higher bins further down.
+    #[serde(rename = "tilt")]
     pub degrees: f64,
 }
 

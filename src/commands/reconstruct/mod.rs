@@ -17,7 +17,7 @@ use crate::files::write_atomically;
 use crate::job::Job;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
-use crate::recipe::{Center, Identity, Scaling, merge, run_file};
+use crate::recipe::{Center, Identity, Interval, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
 use crate::sink::{AllowedContents, Encoding, SOFTWARE, SliceWriter, Target};
 use crate::steps::Counts;
@@ -159,7 +159,7 @@ impl Reconstruction<'_> {
         engine: &mut Engine,
         finish: &Finish,
     ) -> Result<(SliceWriter, Identity)> {
-        let Some(Scaling::Percentile { low, high }) = self.job.recipe.values.scaling else {
+        let Some(Scaling::Percentile(Interval { low, high })) = self.job.recipe.values.scaling else {
             return Ok((writer, identity));
         };
         let range = match known_range(self.target, &identity) {
@@ -207,9 +207,9 @@ impl Reconstruction<'_> {
 /// Checks the places of slices, and makes their directory.
 fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
     let range = job.recipe.values.scaling.map(|scaling| match scaling {
-        Scaling::Fixed { low, high } => (low, high),
+        Scaling::Fixed(Interval { low, high }) => (low as f32, high as f32),
         // until the values are known
-        Scaling::Percentile { .. } => (0.0, 1.0),
+        Scaling::Percentile(_) => (0.0, 1.0),
     });
     let roi = scan.geometry.roi;
     let encoding = Encoding { dtype: job.recipe.values.dtype, range };

@@ -14,7 +14,7 @@ mod tests;
 use super::{Counts, Data, Ready, RowSteps, SinogramStep, Step, StepFlags};
 use crate::error::{Error, Result};
 use profile::Smooth;
-use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,7 +22,7 @@ use std::str::FromStr;
 const PAD: usize = 150;
 
 /// A method with its parameters. Sizes are odd numbers of bins.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub enum Stripes {
     /// Narrow stripes through all projections: Vo et al. 2018, algorithm 3.
     Sorting { size: usize },
