@@ -193,7 +193,7 @@ mod tests {
         let message = bad.verdict().unwrap_err();
         assert_eq!(message.exit_code(), 1);
         let message = message.to_string();
-        assert!(message.contains("kernel odd is wrong (error 2.0e-6, margin 1e-5)"), "{message}");
+        assert!(message.contains("kernel odd is incorrect (error 2.0e-6, margin 1e-5)"), "{message}");
         assert!(message.contains("--profile") && message.contains("1.0"), "{message}");
         assert_eq!(bad.summary(), "wrong: 1 of 2 kernels right, 1 wrong or failed");
         let fine = diagnosis(true);

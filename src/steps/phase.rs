@@ -94,7 +94,7 @@ fn check_alone(given: &StepArgs) -> Result<()> {
         ("--unsharp", given.unsharp.is_some()),
     ] {
         if is_given {
-            return Err(Error::usage(format!("{flag}: needs --phase paganin")));
+            return Err(Error::usage(format!("{flag}: belongs to --phase paganin, which is missing")));
         }
     }
     Ok(())

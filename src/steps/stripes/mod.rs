@@ -231,7 +231,7 @@ impl<'a> MethodParameters<'a> {
         match self.parameters.first() {
             None => Ok(()),
             Some((key, _)) => Err(Error::usage(format!(
-                "--stripes {}: unknown parameter `{key}`; it has {}",
+                "--stripes {}: unknown parameter `{key}`; there are {}",
                 self.method,
                 self.known.join(", ")
             ))),
