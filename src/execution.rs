@@ -7,7 +7,7 @@ use crate::memory;
 use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
 use crate::shard::Shard;
-use crate::sink::Target;
+use crate::sink::{OUTPUT_FORMS, Target};
 use crate::source::StackPaths;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -144,9 +144,7 @@ impl Execution {
         let Some(output) = &self.output else {
             return match self.dry_run {
                 true => Ok(()),
-                false => Err(Error::usage(
-                    "--output: missing; name a directory, a pattern such as out/r-%05i.tif, or a file out.tif",
-                )),
+                false => Err(Error::usage(format!("--output: missing, expected: {OUTPUT_FORMS}"))),
             };
         };
         if self.shard.is_some() && !output.shareable() {

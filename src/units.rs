@@ -75,3 +75,34 @@ pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
         ))),
     }
 }
+
+/// Two numbers, the first smaller.
+#[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+/// As `--range` takes it.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.low, self.high)
+    }
+}
+
+impl FromStr for Interval {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Interval> {
+        parse_pair(text, "interval").map(|(low, high)| Interval { low, high })
+    }
+}
+
+/// Reads two numbers, the first smaller.
+pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
+    let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
+        _ => Err(Error::usage(format!("{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"))),
+    }
+}

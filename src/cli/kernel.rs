@@ -1,5 +1,7 @@
 //! `fbp kernel`.
 
+use super::words;
+use crate::kernel::{Interpolation, Mode};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -11,10 +13,10 @@ pub struct KernelArgs {
     /// Kernel family, or auto
     #[arg(long)]
     pub algorithm: Option<String>,
-    #[arg(long, default_value = "linear", value_parser = ["linear", "nearest"])]
-    pub interpolation: String,
-    #[arg(long, default_value = "precise", value_parser = ["precise", "fast"])]
-    pub mode: String,
+    #[arg(long, default_value = "linear", value_parser = words::<Interpolation>())]
+    pub interpolation: Interpolation,
+    #[arg(long, default_value = "precise", value_parser = words::<Mode>())]
+    pub mode: Mode,
     /// auto, 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, default_value = "auto")]
     pub slices_per_pass: String,

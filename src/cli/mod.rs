@@ -34,6 +34,7 @@ pub use scan::ScanArgs;
 pub use steps::StepArgs;
 pub use tune::TuneArgs;
 
+use crate::kernel::SLICE_MODES;
 use crate::spectrum::Filter;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
@@ -114,6 +115,14 @@ where
     T: VariantArray + Copy + Into<&'static str> + FromStr<Err: Error + Send + Sync> + Send + Sync,
 {
     PossibleValuesParser::new(T::VARIANTS.iter().map(|&word| word.into())).try_map(|word| T::from_str(&word))
+}
+
+/// Takes a number of slices per pass.
+fn slice_mode(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
+        _ => Err(format!("it is not one of {SLICE_MODES:?}")),
+    }
 }
 
 /// Accepts the names of filters; the ramp has aliases.

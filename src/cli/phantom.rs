@@ -1,5 +1,7 @@
 //! `fbp phantom`.
 
+use super::words;
+use crate::phantom::{Kind, Layout};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,12 +16,12 @@ pub struct PhantomArgs {
     /// Number of slices
     #[arg(long, default_value_t = 1)]
     pub slices: usize,
-    /// shepp-logan, asymmetric, discs or disc
-    #[arg(long, default_value = "shepp-logan")]
-    pub kind: String,
+    /// Which phantom
+    #[arg(long, default_value = "shepp-logan", value_parser = words::<Kind>())]
+    pub kind: Kind,
     /// What to write: one file per slice or one per projection
-    #[arg(long = "as", default_value = "sinograms", value_parser = ["sinograms", "projections"])]
-    pub layout: String,
+    #[arg(long = "as", default_value = "sinograms", value_parser = words::<Layout>())]
+    pub layout: Layout,
     /// Directory for the files
     #[arg(long, short)]
     pub output: PathBuf,

@@ -5,7 +5,7 @@ use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
 use crate::kernel::{Interpolation, Mode};
 use crate::report::ProgressKind;
-use crate::sink::Dtype;
+use crate::sink::{Dtype, OUTPUT_FORMS};
 use crate::spectrum::Filter;
 use clap::{ArgAction, Args};
 use serde::de::IgnoredAny;
@@ -96,8 +96,7 @@ pub struct ReconstructArgs {
     #[serde(skip_serializing_if = "Not::not")]
     pub no_self_test: bool,
 
-    /// Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or multi-page file such as out.tif
-    #[arg(long, short, value_name = "PATH", help_heading = "Output")]
+    #[arg(long, short, help = OUTPUT_FORMS, value_name = "PATH", help_heading = "Output")]
     pub output: Option<String>,
     /// Sample type of the slices [default: f32]
     #[arg(long, value_name = "TYPE", value_parser = words::<Dtype>(), help_heading = "Output")]

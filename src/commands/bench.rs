@@ -6,13 +6,12 @@ use crate::cli::BenchArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
-use crate::kernel::{KernelSpec, Offer, Problem, RowFilter, SLICE_MODES};
+use crate::kernel::{KernelSpec, Offer, Problem, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
-use std::str::FromStr;
 
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
 const LARGEST: usize = 1 << 16;
@@ -26,7 +25,12 @@ pub(super) struct ProfileOffer<'a> {
 /// The text for stdout, and an error if a kernel is incorrect.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
-    let wanted = wanted(&args.algorithm, &args.interpolation, &args.mode, &args.slices_per_pass)?;
+    let wanted = OfferFilter {
+        algorithms: args.algorithm.clone(),
+        interpolations: args.interpolation.clone(),
+        modes: args.mode.clone(),
+        slices: args.slices_per_pass.clone(),
+    };
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
@@ -100,28 +104,6 @@ pub(super) fn protocol(
         bins: within(bins.unwrap_or(size), LARGEST, "--bins")?,
         projections: within(projections.unwrap_or(size), LARGEST, "--projections")?,
         passes: within(passes, LARGEST, "--passes")?,
-    })
-}
-
-/// The kernels that the flags select.
-pub(super) fn wanted(
-    algorithms: &[String],
-    interpolations: &[String],
-    modes: &[String],
-    slices: &[String],
-) -> Result<OfferFilter> {
-    fn words<T: FromStr<Err = Error>>(words: &[String], flag: &str) -> Result<Vec<T>> {
-        words.iter().map(|w| w.parse().map_err(|e: Error| Error::usage(format!("{flag}: {e}")))).collect()
-    }
-    let slices = slices.iter().map(|text| match text.parse() {
-        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
-        _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not one of {SLICE_MODES:?}"))),
-    });
-    Ok(OfferFilter {
-        algorithms: words(algorithms, "--algorithm")?,
-        interpolations: words(interpolations, "--interpolation")?,
-        modes: words(modes, "--mode")?,
-        slices: slices.collect::<Result<_>>()?,
     })
 }
 

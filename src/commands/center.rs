@@ -8,10 +8,11 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::picture::{Panel, write_montage};
-use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, parse_pair, steps};
+use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, steps};
 use crate::report::Messages;
 use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, write_image};
+use crate::units::parse_pair;
 use serde_json::json;
 use std::path::Path;
 

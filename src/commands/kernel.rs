@@ -24,8 +24,8 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
     }
     let offer = profile.select(
         parse_algorithm(args.algorithm.as_deref())?,
-        args.interpolation.parse()?,
-        args.mode.parse()?,
+        args.interpolation,
+        args.mode,
         parse_slices(&args.slices_per_pass)?,
         usize::MAX,
     )?;

@@ -5,7 +5,7 @@ use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{default_axis, even_angles, parse_angles};
-use crate::phantom::{Detector, Kind, Phantom, add_gaussian, row_rng};
+use crate::phantom::{Detector, Kind, Layout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target, write_image};
 use rand_chacha::ChaCha8Rng;
@@ -88,7 +88,7 @@ impl<'a> SimulatedScan<'a> {
         let slices = positive(args.slices, "--slices")?;
         let bins = positive(args.bins.unwrap_or(size), "--bins")?;
         check_numbers(args)?;
-        let kind = args.kind.parse()?;
+        let kind = args.kind;
         let axis = args.center.unwrap_or(default_axis(bins));
         let angles = angles(args, projections)?;
         // for counts the attenuation must let photons through: two mean free paths along the densest ray
@@ -97,7 +97,7 @@ impl<'a> SimulatedScan<'a> {
             None => args.scale,
         };
         let phantoms = (0..slices).map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale)).collect();
-        let sinograms = args.layout == "sinograms";
+        let sinograms = args.layout == Layout::Sinograms;
         if sinograms && args.photons.is_some() {
             return Err(Error::usage("--photons: works with --as projections"));
         }

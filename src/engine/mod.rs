@@ -3,6 +3,7 @@
 
 mod chunks;
 mod devices;
+mod finish;
 mod prepare;
 mod source;
 mod stages;
@@ -11,6 +12,7 @@ mod work;
 
 pub use chunks::{DeviceSeconds, Engine, Setup};
 pub use devices::{ReadyDevice, chosen, host_budget, ready_devices};
+pub use finish::Finish;
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};
-pub use source::{Finish, Source};
+pub use source::Source;
 pub use stages::{Done, Run, run_stages};

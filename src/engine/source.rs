@@ -1,11 +1,11 @@
-//! Where sinograms come from, and what is done to slices before they are written.
+//! Where sinograms come from.
 
 use crate::error::{Error, Result};
 use crate::files::read_text;
-use crate::geometry::{parse_angles, parse_numbers, slice_centre};
+use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::plan::{Scan, StackShape};
-use crate::recipe::{AngleSource, Recipe, digest};
+use crate::recipe::{AngleSource, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Watch, wait};
 use crate::steps::{Counts, Preparation, Scope, widened};
@@ -311,48 +311,5 @@ fn span_of(numbers: &[usize]) -> Range<usize> {
     match (numbers.first(), numbers.last()) {
         (Some(&first), Some(&last)) => first..last + 1,
         _ => 0..0,
-    }
-}
-
-/// What is done to a slice after the device: length unit and mask.
-pub struct Finish {
-    factor: f32,
-    /// Radius in pixels, squared.
-    radius2: Option<f64>,
-}
-
-impl Finish {
-    pub fn new(recipe: &Recipe, scan: &Scan) -> Self {
-        Finish {
-            factor: recipe.slice.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
-            radius2: recipe.values.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
-        }
-    }
-
-    pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {
-        if self.factor != 1.0 {
-            slice.iter_mut().for_each(|v| *v *= self.factor);
-        }
-        if self.radius2.is_some() {
-            for (y, row) in slice.chunks_mut(scan.geometry.roi.width).enumerate() {
-                let inside = self.inside(scan, y);
-                row[..inside.start].fill(0.0);
-                row[inside.end..].fill(0.0);
-            }
-        }
-    }
-
-    /// Columns of a row of the region that the mask leaves, next to each other as they are in a circle.
-    pub fn inside(&self, scan: &Scan, y: usize) -> Range<usize> {
-        let (roi, centre) = (scan.geometry.roi, slice_centre(scan.geometry.size));
-        let Some(radius2) = self.radius2 else { return 0..roi.width };
-        let dy = (roi.y + y) as f64 - centre;
-        let within = |&x: &usize| {
-            let dx = (roi.x + x) as f64 - centre;
-            dx * dx + dy * dy <= radius2
-        };
-        let start = (0..roi.width).find(within).unwrap_or(0);
-        let end = (start..roi.width).rfind(within).map_or(start, |last| last + 1);
-        start..end
     }
 }

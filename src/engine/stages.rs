@@ -7,7 +7,8 @@
 
 use super::chunks::DeviceSeconds;
 use super::devices::{ReadyDevice, panicked};
-use super::source::{Finish, Source};
+use super::finish::Finish;
+use super::source::Source;
 use super::transfer::{ComputedSlices, DeviceChannels, LeaveOnDrop, Piece, transfer_of};
 use super::work::Work;
 use crate::device::HostMemory;

@@ -1,11 +1,10 @@
 //! The phantoms, as tables of ellipses.
 
-use crate::error::Error;
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// Which phantom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// The head of Shepp and Logan (IEEE Trans. Nucl. Sci. 21, 1974) with the contrasts of Toft's thesis
     /// (The Radon Transform, 1996, table B.3; MATLAB's "modified"), whose values span 0 to 1.
@@ -20,19 +19,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order in which help texts list them.
-    pub const ALL: [Kind; 4] = [Kind::SheppLogan, Kind::Asymmetric, Kind::Discs, Kind::Disc];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::SheppLogan => "shepp-logan",
-            Kind::Asymmetric => "asymmetric",
-            Kind::Discs => "discs",
-            Kind::Disc => "disc",
-        }
-    }
-
     /// Rows of contrast, semi-axes a and b, centre X and Y (unit disc), rotation (degrees,
     /// anticlockwise). Outer ellipses come before those that they contain.
     pub(super) fn table(self) -> &'static [[f64; 6]] {
@@ -76,19 +62,10 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-            Error::usage(format!("unknown phantom `{name}`: choose one of {}", names.join(", ")))
-        })
-    }
+/// What a page of a phantom's scan is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Layout {
+    Sinograms,
+    Projections,
 }

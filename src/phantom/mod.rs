@@ -40,7 +40,7 @@ mod tests;
 
 pub use detector::{Detector, add_gaussian, row_rng};
 pub use ellipse::Ellipse;
-pub use kind::Kind;
+pub use kind::{Kind, Layout};
 
 use ellipse::EllipseProjection;
 use rayon::prelude::*;

@@ -1,5 +1,6 @@
 use super::*;
 use std::f64::consts::PI;
+use strum::VariantArray;
 
 fn row(phantom: &Phantom, theta: f64, axis: f64, bins: usize) -> Vec<f32> {
     let mut row = vec![0.0; bins];
@@ -16,17 +17,15 @@ fn nrmse(a: &[f32], b: &[f32]) -> f64 {
 
 #[test]
 fn names() {
-    for kind in Kind::ALL {
+    for &kind in Kind::VARIANTS {
         assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
     }
-    let error = "shepp".parse::<Kind>().unwrap_err();
-    assert_eq!(error.exit_code(), 2);
-    assert!(error.to_string().contains("shepp-logan, asymmetric, discs"));
+    assert!("shepp".parse::<Kind>().is_err());
 }
 
 #[test]
 fn everything_lies_in_the_unit_disc() {
-    for kind in Kind::ALL {
+    for &kind in Kind::VARIANTS {
         for slice in 0..9 {
             for e in Phantom::for_slice(kind, 200, slice, 9).ellipses() {
                 for k in 0..360 {
@@ -90,7 +89,7 @@ fn rows_are_the_integrals_of_the_truth() {
 
 #[test]
 fn the_mass_of_a_row_is_that_of_the_phantom() {
-    for kind in Kind::ALL {
+    for &kind in Kind::VARIANTS {
         let phantom = Phantom::new(kind, 256);
         let mass: f64 = phantom.ellipses().iter().map(|e| PI * e.a * e.b * e.contrast).sum();
         for theta in [0.0, 0.7, 1.9, 3.0] {
@@ -152,7 +151,7 @@ fn the_asymmetric_one_has_no_symmetry() {
 
 #[test]
 fn the_stack() {
-    for kind in Kind::ALL {
+    for &kind in Kind::VARIANTS {
         let plain = Phantom::new(kind, 64);
         for slices in [1, 2, 5, 8] {
             assert_eq!(Phantom::for_slice(kind, 64, slices / 2, slices), plain);
@@ -189,7 +188,7 @@ fn depth_is_the_distance_from_the_boundary() {
 
 #[test]
 fn regions_are_uniform() {
-    for kind in Kind::ALL {
+    for &kind in Kind::VARIANTS {
         let phantom = Phantom::new(kind, 256);
         let image = phantom.rasterise(4);
         for (index, region) in phantom.uniform_regions().iter().enumerate() {

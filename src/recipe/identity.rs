@@ -95,14 +95,13 @@ mod tests {
     use crate::kernel::Padding;
     use crate::kernel::{Algorithm, Interpolation, Mode};
     use crate::recipe::{
-        AngleSource, Center, Input, Interval, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid,
-        Span, Values,
+        AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
     };
     use crate::sink::Dtype;
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
-    use crate::units::Length;
+    use crate::units::{Interval, Length};
     use serde_json::json;
     use strum::VariantArray;
 

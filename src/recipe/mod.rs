@@ -17,7 +17,7 @@ pub use conflicts::check_conflicts;
 pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
 pub use output::{Scaling, Values};
-pub use quantities::{Interval, parse_pair, parse_size, parse_time};
+pub use quantities::{parse_size, parse_time};
 pub use run_file::{FACTS, merge, run_file};
 pub use scan::{AngleSource, Center, MAX_ANGLE, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};

@@ -1,10 +1,10 @@
 //! What becomes of a slice's values when it is written.
 
-use super::quantities::{Interval, parse_pair};
 use super::text;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
 use crate::sink::Dtype;
+use crate::units::{Interval, parse_pair};
 use serde::{Deserialize, Serialize};
 
 /// Sample type, scaling to integers, and the mask.

@@ -25,6 +25,10 @@ use std::path::PathBuf;
 /// What the `Software` tag of every slice says.
 pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
 
+/// The forms of `--output`, for help and messages.
+pub const OUTPUT_FORMS: &str =
+    "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or multi-page file such as out.tif";
+
 /// Reads `--output` if it has the form of a format.
 type Parse = fn(&str) -> Result<Option<Target>>;
 

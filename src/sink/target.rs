@@ -1,7 +1,7 @@
 //! Place and format of an output.
 
 use super::stamp::examine;
-use super::{FORMATS, Sink, SliceForm, SliceState};
+use super::{FORMATS, OUTPUT_FORMS, Sink, SliceForm, SliceState};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -97,7 +97,7 @@ impl Target {
                 return Ok(target);
             }
         }
-        Err(Error::usage("--output is empty; expected a directory, a pattern or a .tif file"))
+        Err(Error::usage(format!("--output is empty, expected: {OUTPUT_FORMS}")))
     }
 
     /// The file that holds slice `index`.

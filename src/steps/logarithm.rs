@@ -11,6 +11,7 @@ pub const SMALLEST_TRANSMISSION: f32 = 1e-6;
 
 /// Whether -log is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Logarithm {
     /// If there are flat fields.
     #[default]
