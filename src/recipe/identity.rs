@@ -223,7 +223,7 @@ mod tests {
             of::<Interpolation>(),
             of::<Mode>(),
             of::<Algorithm>(),
-            vec!["sinograms", "file", "hdf5", "middle", "sweep", "mm", "never"],
+            vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto"],
         ];
         match value {
             Value::Bool(switch) => vec![json!(!switch)],
