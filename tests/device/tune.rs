@@ -69,7 +69,7 @@ fn what_is_found_is_used_on_this_device_and_driver() {
     let file = only_file(&lab.path("cache/tuned"));
     let name = file.to_str().unwrap();
     let (checked, _) = lab.ok(&format!("profiles check {name}"));
-    assert!(checked.contains("-tuned, ") && checked.contains("right"), "{checked}");
+    assert!(checked.contains("-tuned, ") && checked.contains("valid"), "{checked}");
     let profile = fs::read_to_string(&file).unwrap();
     let log = only_file(&lab.path("cache/tune"));
     let log = log.file_name().unwrap().to_str().unwrap();

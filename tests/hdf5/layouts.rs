@@ -132,8 +132,8 @@ fn fields_of_one_frame_or_from_elsewhere() {
     // of another size
     lab.page("narrow/f.tif", WIDTH - 1, &[100.0; (WIDTH - 1) * ROWS]);
     lab.page("high/d.tif", WIDTH, &[1.0; WIDTH * (ROWS + 1)]);
-    refused(&lab, "--hdf5 bare.h5 --flats narrow", &["--flats narrow", "31x3", "32x3", "one size"]);
-    refused(&lab, "--hdf5 averaged.h5 --darks high", &["--darks high", "32x4", "32x3", "one size"]);
+    refused(&lab, "--hdf5 bare.h5 --flats narrow", &["--flats narrow", "31x3", "32x3", "the same size"]);
+    refused(&lab, "--hdf5 averaged.h5 --darks high", &["--darks high", "32x4", "32x3", "the same size"]);
     refused(&lab, "--hdf5 bare.h5 --flats nowhere", &["--flats", "nowhere"]);
     let wrong = data("wrong.h5");
     wrong.new_dataset::<f32>().shape((ROWS, 8)).create("/exchange/data_white").unwrap().write_raw(&[1f32; 24]).unwrap();
