@@ -1,7 +1,7 @@
 //! `fbp phantom`.
 
 use super::words;
-use crate::phantom::{Kind, Layout};
+use crate::phantom::{Kind, PageLayout};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ pub struct PhantomArgs {
     #[arg(long, default_value = "shepp-logan", value_parser = words::<Kind>())]
     pub kind: Kind,
     /// What to write: one file per slice or one per projection
-    #[arg(long = "as", default_value = "sinograms", value_parser = words::<Layout>())]
-    pub layout: Layout,
+    #[arg(long = "as", default_value = "sinograms", value_parser = words::<PageLayout>())]
+    pub layout: PageLayout,
     /// Directory for the files
     #[arg(long, short)]
     pub output: PathBuf,

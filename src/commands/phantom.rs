@@ -5,7 +5,7 @@ use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{default_axis, even_angles, parse_angles};
-use crate::phantom::{Detector, Kind, Layout, Phantom, add_gaussian, row_rng};
+use crate::phantom::{Detector, Kind, PageLayout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target, write_image};
 use rand_chacha::ChaCha8Rng;
@@ -97,7 +97,7 @@ impl<'a> SimulatedScan<'a> {
             None => args.scale,
         };
         let phantoms = (0..slices).map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale)).collect();
-        let sinograms = args.layout == Layout::Sinograms;
+        let sinograms = args.layout == PageLayout::Sinograms;
         if sinograms && args.photons.is_some() {
             return Err(Error::usage("--photons: works with --as projections"));
         }

@@ -65,7 +65,7 @@ impl Kind {
 /// What a page of a phantom's scan is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Layout {
+pub enum PageLayout {
     Sinograms,
     Projections,
 }

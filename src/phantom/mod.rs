@@ -40,7 +40,7 @@ mod tests;
 
 pub use detector::{Detector, add_gaussian, row_rng};
 pub use ellipse::Ellipse;
-pub use kind::{Kind, Layout};
+pub use kind::{Kind, PageLayout};
 
 use ellipse::EllipseProjection;
 use rayon::prelude::*;
