@@ -74,7 +74,7 @@ pub fn run(data: &[u8]) -> Result<()> {
     let scan = Scan::new(&job, &stack)?;
     finite(&scan.geometry.weights);
     finite(&scan.geometry.axis);
-    assert!(scan.slices.iter().all(|slice| scan.whole.contains(slice)));
+    assert!(scan.slices.iter().all(|slice| scan.run_slices.contains(slice)));
     let saved = recipe::run_file(&flags)?;
     std::fs::write(file.path(), &saved).map_err(|e| Error::output(file.path(), e.to_string()))?;
     let again = recipe::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;

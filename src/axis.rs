@@ -116,14 +116,14 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
     if let Some(outside) = axes.iter().find(|axis| !(0.0..=last).contains(*axis)) {
         return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
     }
-    let row = source.scan.whole.get(source.scan.whole.len() / 2).copied().unwrap_or_default();
+    let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
     let devices = job.execution.devices.select(&enumerate()?)?;
     let found = devices.first().ok_or_else(|| Error::Device("there is no device".into()))?;
     let mut ready: Option<(usize, Prepared)> = None;
     for &center in axes {
         let job = job.about(center);
         source = source.with_axis_of(&job)?;
-        (source.scan.slices, source.scan.whole) = (vec![row], vec![row]);
+        (source.scan.slices, source.scan.run_slices) = (vec![row], vec![row]);
         let scan = &source.scan;
         // an extended field is as wide as the axis is off the middle
         let bins = scan.geometry.bins;
@@ -151,10 +151,10 @@ pub fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Res
 }
 
 fn read(source: &Source) -> Result<Sampled> {
-    let (scan, whole) = (&source.scan, &source.scan.whole);
+    let (scan, slices) = (&source.scan, &source.scan.run_slices);
     let (bins, axis) = (scan.geometry.bins, &scan.geometry.axis);
-    let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, whole.len());
-    let rows: Vec<usize> = (0..count).map(|i| whole[(2 * i + 1) * whole.len() / (2 * count)]).collect();
+    let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
+    let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
     let mut sinograms = Vec::with_capacity(count);
     for &row in &rows {
         let mut sinogram = source.read_seen(&[row])?;

@@ -1,20 +1,14 @@
 //! Lengths with units, and readable numbers of bytes.
 
 use crate::error::{Error, Result};
+use bytesize::ByteSize;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
 
 /// A number of bytes with a binary prefix.
 pub fn human(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+    ByteSize::b(bytes).display().iec().to_string()
 }
 
 /// Units of length in metres.
@@ -104,5 +98,19 @@ pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     match parts.as_deref() {
         Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
         _ => Err(Error::usage(format!("{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_in_binary_units() {
+        for (bytes, text) in
+            [(0, "0 B"), (700, "700 B"), (1536, "1.5 KiB"), (20 << 20, "20.0 MiB"), (5 << 40, "5.0 TiB")]
+        {
+            assert_eq!(human(bytes), text);
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::margins::{margin, tie};
 use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 
-/// Noise on a device, room for what becomes of it.
+/// Noise on a device, and a buffer for its back projection.
 pub struct Checker {
     pub(super) rows: Buffer<f32>,
     pub(super) slices: Buffer<f32>,
@@ -38,14 +38,14 @@ impl Checker {
     }
 
     /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
-    /// kernel is `told` of so many projections only, see [`TimingOptions`].
+    /// kernel gets only so many `projections`, see [`TimingOptions`].
     pub(super) fn prepare(
         &self,
         session: &Session,
         spec: &KernelSpec,
         (rows, padding): (RowFilter, Padding),
         reference: &Reference,
-        told: Option<usize>,
+        limit: Option<usize>,
     ) -> Result<Loaded> {
         let geometry = reference.geometry();
         let (bins, projections) = (geometry.bins, geometry.projections());
@@ -55,7 +55,7 @@ impl Checker {
         let mut filter = RowStage::new(session, setup)?;
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
         filter.store_rows(session, &self.rows, &mut sinogram)?;
-        let projector = BackProjector::new(session, spec, geometry, 0..told.unwrap_or(projections))?;
+        let projector = BackProjector::new(session, spec, geometry, 0..limit.unwrap_or(projections))?;
         Ok(Loaded { filter, sinogram, projector })
     }
 

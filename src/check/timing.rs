@@ -32,7 +32,7 @@ struct Timed {
 pub struct TimingOptions {
     /// A pass that takes more seconds than these is not repeated.
     pub give_up_after: Option<f64>,
-    /// The kernel is told of so many projections only, which makes it fast and wrong: for tests.
+    /// The kernel gets only so many projections, which makes it fast and wrong: for tests.
     pub projections: Option<usize>,
 }
 

@@ -32,7 +32,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
-    let scope = Scope { sinograms, median, used: &used, whole: true };
+    let scope = Scope { sinograms, median, used: &used, full_projections: true };
     let preparation = Preparation::open(&steps, &stacks, scope)?;
     // pages are not slices
     let prefix = if sinograms { "sinogram_" } else { "projection_" };

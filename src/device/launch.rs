@@ -91,9 +91,9 @@ impl BackProjector {
         valid: usize,
     ) -> Result<Event> {
         let [_, _, width, height] = self.roi.map(|side| side as usize);
-        session.expect_room(slices, first + valid * width * height, "slices")?;
-        session.expect_room(peaks, self.slices, "peaks")?;
-        session.expect_room(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
+        session.expect_length(slices, first + valid * width * height, "slices")?;
+        session.expect_length(peaks, self.slices, "peaks")?;
+        session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
         if valid > self.slices || sinogram.image.is_some() != self.has_image {
             return Err(Error::Device(format!("{valid} slices, or this compound sinogram, are not this kernel's")));
         }

@@ -138,7 +138,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Device`] when it does not.
-    pub(crate) fn expect_room<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
+    pub(crate) fn expect_length<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
         let failed = |e| cl_error(&format!("asking for the size of {what}"), self.device_name(), e);
         let (bytes, needed) = (buffer.size().map_err(failed)?, count.saturating_mul(std::mem::size_of::<T>()));
         match needed <= bytes {

@@ -26,7 +26,7 @@ pub struct Setup<'a> {
     pub rows: RowFilter,
     /// Slices that are on the device together.
     pub chunk: usize,
-    /// Chunks that the device has room for.
+    /// Chunks that the device has buffers for.
     pub sets: usize,
     /// What of a chunk is on the device at a time.
     pub cut: Cut,
@@ -303,9 +303,9 @@ const SLOWEST_CLOCK: f64 = 1e-3;
 /// `within` of each of `count` slices of `slice` values, as places in memory of the device, where only these lie one
 /// after the other, and values of the host's, where whole slices do.
 fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let whole = within.len() == slice;
-    let length = if whole { count * slice } else { within.len() };
-    (0..if whole { 1 } else { count }).map(move |number| {
+    let contiguous = within.len() == slice;
+    let length = if contiguous { count * slice } else { within.len() };
+    (0..if contiguous { 1 } else { count }).map(move |number| {
         let first = number * slice + within.start;
         (number * length, first..first + length)
     })

@@ -95,7 +95,7 @@ impl Source {
             _ => {}
         }
         let median = job.recipe.input.field_mode == FieldMode::Median;
-        let scope = Scope { sinograms, median, used: &scan.used, whole: false };
+        let scope = Scope { sinograms, median, used: &scan.used, full_projections: false };
         let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
         let block = preparation.block();
         let block_rows = block.map_or(0, |block| block.min(stack.height()));

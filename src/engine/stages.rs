@@ -123,7 +123,7 @@ pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Res
     thread.join().unwrap_or_else(|_| Err(panicked(stage)))
 }
 
-/// Reads chunk after chunk for whichever device has room; the seconds that took.
+/// Reads chunk after chunk for whichever device has a free buffer; the seconds that took.
 fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
     let Run { source, .. } = run;
     let mut busy = 0.0;

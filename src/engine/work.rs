@@ -14,7 +14,7 @@ pub(super) struct Pace {
     pub pass: usize,
     /// Chunks that it has buffers for at first.
     pub slots: usize,
-    /// Slices a second as far as they can be foretold.
+    /// Predicted slices per second, if there is a prediction.
     pub rate: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Slices a second: measured, else foretold.
+    /// Slices per second: measured, else predicted.
     fn rate(&self) -> Option<f64> {
         match self.first {
             Some(first) if self.done > 0 => Some(self.done as f64 / first.elapsed().as_secs_f64().max(1e-6)),
@@ -198,7 +198,7 @@ mod tests {
         Pace { chunk, pass: 1, slots: 1, rate }
     }
 
-    /// All that is handed out while `device` has room and does it at once.
+    /// All that is assigned while `device` has a free buffer and does it at once.
     fn drain(work: &Work, device: usize) -> Vec<usize> {
         let mut all = Vec::new();
         while let Some((who, range)) = work.next() {
@@ -231,9 +231,9 @@ mod tests {
         assert_eq!(work.next(), Some((0, 0..3)));
         work.done(0, 0..1);
         work.leave(0);
-        let mut rest = drain(&work, 1);
-        rest.sort_unstable();
-        assert_eq!(rest, (1..12).collect::<Vec<_>>());
+        let mut remaining = drain(&work, 1);
+        remaining.sort_unstable();
+        assert_eq!(remaining, (1..12).collect::<Vec<_>>());
         assert!(work.complete());
     }
 

@@ -68,7 +68,7 @@ impl BatchShape {
         if valid > self.slices {
             return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
         }
-        session.expect_room(rows, first + valid * self.projections * self.bins, "sinograms")
+        session.expect_length(rows, first + valid * self.projections * self.bins, "sinograms")
     }
 
     /// Complex rows of one slice.
@@ -314,7 +314,7 @@ impl RowKernels {
     /// Combines two real rows into each complex one, padded to the stride in memory.
     fn pad(&self, session: &Session, s: BatchShape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
         s.expect_rows(session, rows, first, valid)?;
-        session.expect_room(&self.spectra, s.padded(), "padded rows")?;
+        session.expect_length(&self.spectra, s.padded(), "padded rows")?;
         let launch = session
             .launch(&self.pad, "pad_rows")
             .handle(rows)?
@@ -343,7 +343,7 @@ impl RowKernels {
             return Err(Error::Device("there is no fused filter".into()));
         };
         s.expect_rows(session, rows, first, valid)?;
-        session.expect_room(out, s.padded(), "filtered rows")?;
+        session.expect_length(out, s.padded(), "filtered rows")?;
         let items = RowFilter::items(s.rows.length);
         let launch = session
             .launch(kernel, "filter_rows")
@@ -398,10 +398,10 @@ impl RowKernels {
         let Some(weights) = self.weights.get(part) else {
             return Err(Error::Device(format!("there is no part {part} of the projections")));
         };
-        session.expect_room(weights, s.projections, "projection weights")?;
-        session.expect_room(&self.spectra, s.padded(), "padded rows")?;
-        session.expect_room(peak_bits, s.slices, "peaks")?;
-        session.expect_room(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?;
+        session.expect_length(weights, s.projections, "projection weights")?;
+        session.expect_length(&self.spectra, s.padded(), "padded rows")?;
+        session.expect_length(peak_bits, s.slices, "peaks")?;
+        session.expect_length(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?;
         let mut events = Vec::new();
         if s.storage == Storage::Half {
             events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);

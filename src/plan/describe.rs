@@ -90,7 +90,7 @@ fn of_scan(job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {
         ),
     )];
     if let Some(shard) = job.execution.shard {
-        lines.push(("shard", format!("{shard} of {} slices", scan.whole.len())));
+        lines.push(("shard", format!("{shard} of {} slices", scan.run_slices.len())));
     }
     let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
     lines.push(("angles", format!("{first} to {last} degrees")));

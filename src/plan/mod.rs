@@ -94,7 +94,7 @@ impl Plan {
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
     /// a pass, [`Error::NoCorrectKernel`] when no kernel is left.
     pub fn new(request: &Request) -> Result<Plan> {
-        let mut run_slices = request.scan.whole.len();
+        let mut run_slices = request.scan.run_slices.len();
         loop {
             let plan = Plan::with_slices(request, run_slices, false);
             // as if the run had fewer slices
@@ -181,7 +181,7 @@ fn largest(buffers: &[Bytes]) -> u64 {
 impl<'a> Sizes<'a> {
     fn new(request: &'a Request, chosen: &'a Chosen, rows: RowFilter) -> Result<Sizes<'a>> {
         let host = request.memory.host;
-        let pass = u64::from(chosen.spec.slices).min(request.scan.whole.len() as u64).max(1);
+        let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let mut sizes = Sizes { request, chosen, rows, pass, cut_pass: pass, of_host: 0 };
         sizes.of_host = host / (PIECES as u64 * sizes.of_slice()).max(1);
         if sizes.of_host < 1 {
@@ -195,7 +195,7 @@ impl<'a> Sizes<'a> {
         Ok(sizes)
     }
 
-    fn whole(&self) -> Cut {
+    fn uncut(&self) -> Cut {
         Cut::whole(&self.request.scan.geometry)
     }
 
@@ -211,7 +211,7 @@ impl<'a> Sizes<'a> {
 
     /// A sinogram and its slice.
     fn of_slice(&self) -> u64 {
-        self.in_part(self.whole()) + self.out_band(self.whole())
+        self.in_part(self.uncut()) + self.out_band(self.uncut())
     }
 
     /// Buffers on the device with so many slices there.
@@ -242,7 +242,7 @@ impl<'a> Sizes<'a> {
     fn budget(&self, cut: Cut) -> u64 {
         let Memory { host, device } = self.request.memory;
         let budget = device.unwrap_or(self.request.facts.global_memory / 5 * 4);
-        match (self.shared(), cut == self.whole()) {
+        match (self.shared(), cut == self.uncut()) {
             (false, _) => budget,
             (true, true) => budget.min(host),
             (true, false) => budget.min(host.saturating_sub(PIECES as u64 * self.cut_pass * self.of_slice())),
@@ -251,8 +251,8 @@ impl<'a> Sizes<'a> {
 
     /// How a pass is cut: as little as possible.
     fn cut(&self, may_cut: bool) -> Result<Cut> {
-        let (whole, facts) = (self.whole(), self.request.facts);
-        let least_of = |cut: Cut| self.buffers(cut, if cut == whole { self.pass } else { self.cut_pass });
+        let (uncut, facts) = (self.uncut(), self.request.facts);
+        let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { self.pass } else { self.cut_pass });
         let fits =
             |&cut: &Cut| sum(&least_of(cut)) <= self.budget(cut) && largest(&least_of(cut)) <= facts.max_allocation;
         let geometry = &self.request.scan.geometry;
@@ -261,7 +261,7 @@ impl<'a> Sizes<'a> {
         if let Some(cut) = cuts().find(fits) {
             return Ok(cut);
         }
-        let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(whole);
+        let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(uncut);
         Err(Error::Device(format!(
             "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
              (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
@@ -279,23 +279,23 @@ impl<'a> Sizes<'a> {
 
     /// Why a pass is cut, if so.
     fn note(&self, cut: Cut) -> Option<String> {
-        (cut != self.whole()).then(|| {
+        (cut != self.uncut()).then(|| {
             format!(
                 "a pass of {} slices is more than {} of device memory, the largest allocation {}: it is cut",
                 self.chosen.spec.slices,
-                human(self.budget(self.whole())),
+                human(self.budget(self.uncut())),
                 human(self.request.facts.max_allocation),
             )
         })
     }
 
     fn chunks(&self, cut: Cut) -> Chunks {
-        let (whole, max_allocation) = (self.whole(), self.request.facts.max_allocation);
+        let (uncut, max_allocation) = (self.uncut(), self.request.facts.max_allocation);
         let slices = u64::from(self.chosen.spec.slices);
         let run = self.request.scan.slices.len() as u64;
-        let larger = self.in_part(whole).max(self.out_band(whole)).max(1);
+        let larger = self.in_part(uncut).max(self.out_band(uncut)).max(1);
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
-        let wanted = (CHUNK_TARGET / self.in_part(whole).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
+        let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
         let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, 0)));
         let chunk_of = |sets: u64| {
             let of_device = free / (sets * self.of_slice()).max(1);
@@ -303,13 +303,13 @@ impl<'a> Sizes<'a> {
                 .then(|| whole_passes(wanted.min(of_device).min(max_allocation / larger)).min(run).max(1))
         };
         let (chunk, sets) = match chunk_of(2) {
-            _ if cut != whole => (self.cut_pass.min(run).max(1), 1),
+            _ if cut != uncut => (self.cut_pass.min(run).max(1), 1),
             Some(chunk) if chunk < run => (chunk, 2),
             _ => (chunk_of(1).unwrap_or(self.pass).min(run).max(1), 1),
         };
         // the first is copied while the second is read
         let copied = self.of_host.min((PIECE_TARGET / larger).max(1)).min(chunk.div_ceil(2));
-        let (piece, host_pieces) = match (cut == whole, self.shared()) {
+        let (piece, host_pieces) = match (cut == uncut, self.shared()) {
             (false, _) => (chunk, PIECES as u64),
             (true, true) => (chunk, 0),
             (true, false) => (copied, PIECES as u64),

@@ -39,7 +39,7 @@ pub struct Scan {
     pub slices: Vec<usize>,
     /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
     /// percentiles) goes by these, so that slices do not depend on how a run is shared.
-    pub whole: Vec<usize>,
+    pub run_slices: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
     /// Things a person should know.
@@ -82,13 +82,14 @@ impl Scan {
                 roi.x, roi.y, roi.width, roi.height
             )));
         }
-        let whole: Vec<usize> = match execution.rows {
+        let run_slices: Vec<usize> = match execution.rows {
             Some(span) => span.within(stack.slices, "--rows", "slices")?,
             None => (0..stack.slices).collect(),
         };
-        let slices = whole[execution.shard.map_or(0..whole.len(), |shard| shard.of(whole.len()))].to_vec();
+        let slices =
+            run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        Ok(Scan { geometry, center, field, held: 0, cached: 0, slices, whole, used, notes })
+        Ok(Scan { geometry, center, field, held: 0, cached: 0, slices, run_slices, used, notes })
     }
 
     /// Updates of all slices: pixels times projections.

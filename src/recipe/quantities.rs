@@ -7,20 +7,16 @@ use std::time::Duration;
 /// Longest time that a flag takes.
 const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
+/// Largest size that a flag takes: one pebibyte.
+const LARGEST_SIZE: u64 = 1 << 50;
+
+/// Reads a size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
 pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
-    let trimmed = text.trim();
-    let trimmed = trimmed.strip_suffix(['B', 'b']).unwrap_or(trimmed);
-    let trimmed = trimmed.strip_suffix('i').unwrap_or(trimmed);
-    let (number, shift) = match trimmed.chars().last().map(|c| c.to_ascii_uppercase()) {
-        Some('K') => (&trimmed[..trimmed.len() - 1], 10),
-        Some('M') => (&trimmed[..trimmed.len() - 1], 20),
-        Some('G') => (&trimmed[..trimmed.len() - 1], 30),
-        Some('T') => (&trimmed[..trimmed.len() - 1], 40),
-        _ => (trimmed, 0),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value < 1e9 => Ok((value * (1u64 << shift) as f64) as u64),
+    match parse_size::Config::new().with_binary().parse_size(text.trim()) {
+        Ok(size) if (1..=LARGEST_SIZE).contains(&size) => Ok(size),
         _ => Err(Error::usage(format!(
             "{flag}: `{text}` is not a size; write a number of bytes or one with K, M, G or T, such as 8G"
         ))),

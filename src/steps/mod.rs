@@ -106,7 +106,7 @@ pub struct Scope<'a> {
     /// Numbers of the projections, ascending.
     pub used: &'a [usize],
     /// Whether complete projections are corrected at once, instead of [`Preparation::block`] rows.
-    pub whole: bool,
+    pub full_projections: bool,
 }
 
 /// [`Steps`] prepared for data of one size.
@@ -138,7 +138,7 @@ impl Preparation {
         let has_fields = stacks.flats.is_some();
         let minus_log = steps.logarithm.is_taken(has_fields);
         let block = steps.block(bins, height);
-        let most_rows = if scope.whole { height } else { block.unwrap_or(1) };
+        let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
         let data = Data { stacks, median: scope.median, minus_log, most_rows };
         let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
         for step in steps.all() {
@@ -332,9 +332,10 @@ mod tests {
         Stacks { flats: field("flats", 1100.0), darks: field("darks", 50.0), ..Stacks::of(scan(directory)) }
     }
 
-    fn preparation(stacks: &Stacks, steps: &Steps, whole: bool) -> Preparation {
+    fn preparation(stacks: &Stacks, steps: &Steps, full_projections: bool) -> Preparation {
         let used: Vec<usize> = (0..COUNT).collect();
-        Preparation::open(steps, stacks, Scope { sinograms: false, median: false, used: &used, whole }).unwrap()
+        Preparation::open(steps, stacks, Scope { sinograms: false, median: false, used: &used, full_projections })
+            .unwrap()
     }
 
     fn steps() -> Steps {

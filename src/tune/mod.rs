@@ -111,7 +111,7 @@ pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], 
         for &mode in Mode::ALL {
             let here = |o: &Outcome| (o.shipped.offer.interpolation, o.shipped.offer.mode) == (interpolation, mode);
             match earlier.filter(|e| e.name == profile.name && !outcomes.iter().any(here)) {
-                Some(earlier) => take_over(&mut profile, earlier, interpolation, mode),
+                Some(earlier) => copy_results(&mut profile, earlier, interpolation, mode),
                 None => outcomes.iter().filter(|o| here(o)).for_each(|outcome| apply(&mut profile, outcome, run)),
             }
         }
@@ -160,7 +160,7 @@ fn without(
 }
 
 /// Replaces everything for one interpolation and mode by that of another profile.
-fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation, mode: Mode) {
+fn copy_results(profile: &mut Profile, from: &Profile, interpolation: Interpolation, mode: Mode) {
     profile.kernel = profile.kernel.iter().flat_map(|e| without(e, interpolation, mode, &|_| true)).collect();
     for entry in &from.kernel {
         if entry.interpolation.contains(&interpolation) && entry.mode.contains(&mode) {

@@ -48,7 +48,11 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
         return print_plans(&job, &source, &reporter);
     }
     if let (Some(shard), true) = (shard, scan.slices.is_empty()) {
-        reporter.note(&format!("nothing to do: there are {} slices for the {} shards", scan.whole.len(), shard.count));
+        reporter.note(&format!(
+            "nothing to do: there are {} slices for the {} shards",
+            scan.run_slices.len(),
+            shard.count
+        ));
         return Ok(());
     }
     let target = job.execution.output.as_ref().ok_or_else(|| Error::usage("--output: missing"))?;
@@ -222,7 +226,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
         &scan.slices,
         AllowedContents::new(
             job.execution.existing != Existing::Refuse,
-            job.execution.shard.map(|_| scan.whole.as_slice()),
+            job.execution.shard.map(|_| scan.run_slices.as_slice()),
         ),
         SOFTWARE,
     )
@@ -233,7 +237,7 @@ const SAMPLED_SLICES: usize = 5;
 
 /// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks or shards.
 fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: f64, high: f64) -> Result<(f32, f32)> {
-    let slices = &source.scan.whole;
+    let slices = &source.scan.run_slices;
     let count = SAMPLED_SLICES.min(slices.len());
     let mut values = Vec::new();
     for sample in 0..count {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Refuses to write where the input is.
 pub(super) fn check_slices(source: &Source, target: &Target) -> Result<()> {
     let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
-    for &slice in &source.scan.whole {
+    for &slice in &source.scan.run_slices {
         let path = target.path_of(slice);
         if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
             return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
@@ -47,7 +47,7 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
         return Ok(());
     }
     let inputs = inputs(job, source);
-    let slices: HashSet<_> = source.scan.whole.iter().map(|&slice| place(&target.path_of(slice))).collect();
+    let slices: HashSet<_> = source.scan.run_slices.iter().map(|&slice| place(&target.path_of(slice))).collect();
     let record = place(&target.record());
     let mut seen = HashSet::new();
     for (number, (flag, path)) in files.iter().enumerate() {

@@ -29,7 +29,7 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         part: device.plan.cut.projections,
     };
     let sampled = match job.recipe.values.scaling {
-        Some(Scaling::Percentile(_)) => Some(digest(scan.whole.iter().map(|slice| format!("{slice} ")))),
+        Some(Scaling::Percentile(_)) => Some(digest(scan.run_slices.iter().map(|slice| format!("{slice} ")))),
         _ => None,
     };
     Identity {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Why slices are done again: how many, for every reason.
 #[derive(Default)]
-struct Again {
+struct RedoneSlices {
     missing: usize,
     torn: usize,
     other: usize,
@@ -39,35 +39,35 @@ pub(super) fn kept(
     let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
     // a preview shows the values, which a file may not hold as they are
     let shown = job.execution.preview.as_ref().map(|_| middle(slices));
-    let mut again = Again::default();
+    let mut redone = RedoneSlices::default();
     let mut kept = Vec::new();
     for (slice, found) in found {
         match found {
             SliceState::Complete(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
                 match shown == Some(slice) {
-                    true => again.preview += 1,
+                    true => redone.preview += 1,
                     false => kept.push(slice),
                 }
             }
-            SliceState::Complete(_) | SliceState::Unknown => again.other += 1,
-            SliceState::Missing => again.missing += 1,
-            SliceState::Damaged => again.torn += 1,
-            SliceState::Unreadable(why) => again.unreadable.push(why),
+            SliceState::Complete(_) | SliceState::Unknown => redone.other += 1,
+            SliceState::Missing => redone.missing += 1,
+            SliceState::Damaged => redone.torn += 1,
+            SliceState::Unreadable(why) => redone.unreadable.push(why),
         }
     }
     let reasons: Vec<_> = [
-        (again.missing, "missing".to_owned()),
-        (again.torn, "torn".to_owned()),
-        (again.other, "of another run (other input, flags, device or version)".to_owned()),
-        (again.unreadable.len(), format!("unreadable ({})", again.unreadable.first().map_or("", String::as_str))),
-        (again.preview, "for --preview".to_owned()),
+        (redone.missing, "missing".to_owned()),
+        (redone.torn, "torn".to_owned()),
+        (redone.other, "of another run (other input, flags, device or version)".to_owned()),
+        (redone.unreadable.len(), format!("unreadable ({})", redone.unreadable.first().map_or("", String::as_str))),
+        (redone.preview, "for --preview".to_owned()),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
     .map(|(count, why)| format!("{count} {why}"))
     .collect();
-    let rest =
+    let remaining =
         if reasons.is_empty() { "nothing is left to do".into() } else { format!("done now: {}", reasons.join(", ")) };
-    reporter.note(&format!("--resume: {} of {} slices are kept; {rest}", kept.len(), slices.len()));
+    reporter.note(&format!("--resume: {} of {} slices are kept; {remaining}", kept.len(), slices.len()));
     Ok(kept)
 }

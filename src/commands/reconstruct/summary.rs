@@ -263,6 +263,6 @@ fn rate(updates: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { updates / seconds * 1e-9 } else { 0.0 }
 }
 
-fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
+fn share(part: f64, total: f64) -> f64 {
+    if total > 0.0 { part / total } else { 0.0 }
 }
