@@ -3,7 +3,7 @@
 use crate::cli::ReconstructArgs;
 use crate::error::Result;
 use crate::execution::Execution;
-use crate::recipe::{Recipe, check_conflicts};
+use crate::recipe::{Recipe, check_conflicts, given};
 use crate::source::OpenRequest;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ impl Job {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Job> {
-        check_conflicts(args)?;
+        check_conflicts(&[given(args)?])?;
         Ok(Job { recipe: Recipe::new(args)?, execution: Execution::new(args)? })
     }
 

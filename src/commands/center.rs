@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::picture::{Panel, write_montage};
-use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, steps};
+use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, given, steps};
 use crate::report::Messages;
 use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, write_image};
@@ -40,8 +40,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
 
 /// A job without an output whose axis is to be found.
 fn job(args: &CenterArgs) -> Result<Job> {
-    check_conflicts(&args.input)?;
-    check_conflicts(&args.scan)?;
+    check_conflicts(&[given(&args.input)?, given(&args.scan)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
@@ -214,6 +213,18 @@ fn positions(text: &str) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_of_different_groups_may_contradict_each_other() {
+        let refused = |flags: &str| {
+            let command = ["fbp", "center"].into_iter().chain(flags.split_whitespace());
+            let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(command).unwrap();
+            let crate::cli::Command::Center(args) = cli.command else { panic!("{flags}") };
+            job(&args).unwrap_err().to_string()
+        };
+        assert!(refused("--hdf5 f.h5 --hdf5-angles a --angles b.txt").starts_with("--hdf5-angles and --angles"));
+        assert!(refused("--sinograms s --angles b.txt --overall-angle 90").starts_with("--angles and --overall-angle"));
+    }
 
     #[test]
     fn sweeps_are_read() {

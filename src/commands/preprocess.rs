@@ -5,7 +5,7 @@ use crate::cli::{PreprocessArgs, ScanArgs};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
-use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, steps};
+use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, steps};
 use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Counts, Preparation, Scope};
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Reads, corrects and writes page by page, as many at once as there are threads; a line with sizes and times.
 pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
-    check_conflicts(&args.input)?;
+    check_conflicts(&[given(&args.input)?])?;
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(args.pixel_size.as_ref().map(|text| text.0.as_str()), input.binning)?;
     let steps = steps(&args.input, &args.steps, &slice)?;

@@ -29,13 +29,21 @@ const CONFLICTS: &[Conflict] = &[
     Conflict("resume", "overwrite", "one keeps slices and the other replaces them; give one of them"),
 ];
 
-/// Refuses flags that contradict each other. Of `args` those count that were given.
+/// The flags of a group that were given, as they stand in a run file.
+///
+/// # Errors
+/// [`Error::Usage`] for a value that TOML cannot hold.
+pub fn given(args: &impl Serialize) -> Result<Table> {
+    Table::try_from(args).map_err(|e| Error::usage(format!("the flags cannot be read: {e}")))
+}
+
+/// Refuses flags that contradict each other among all groups.
 ///
 /// # Errors
 /// [`Error::Usage`] that names both.
-pub fn check_conflicts(args: &impl Serialize) -> Result<()> {
-    let given = Table::try_from(args).map_err(|e| Error::usage(format!("the flags cannot be read: {e}")))?;
-    match CONFLICTS.iter().find(|Conflict(a, b, _)| given.contains_key(*a) && given.contains_key(*b)) {
+pub fn check_conflicts(groups: &[Table]) -> Result<()> {
+    let is_given = |flag: &str| groups.iter().any(|group| group.contains_key(flag));
+    match CONFLICTS.iter().find(|Conflict(a, b, _)| is_given(a) && is_given(b)) {
         Some(Conflict(a, b, what)) => Err(Error::usage(format!("--{a} and --{b}: {what}"))),
         None => Ok(()),
     }

@@ -13,7 +13,7 @@ mod run_file;
 mod scan;
 mod spans;
 
-pub use conflicts::check_conflicts;
+pub use conflicts::{check_conflicts, given};
 pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
 pub use output::{Scaling, Values};
