@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The cache directory: `FBP_CACHE_DIR`, else `fbp` in the user's (`XDG_CACHE_HOME`, else `~/.cache`).
+/// The cache directory: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
 pub fn directory() -> Option<PathBuf> {
-    match std::env::var_os("FBP_CACHE_DIR").filter(|value| !value.is_empty()) {
-        Some(path) => Some(path.into()),
-        None => Some(dirs::cache_dir()?.join("fbp")),
-    }
+    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    path("FBP_CACHE_DIR")
+        .or_else(|| Some(path("XDG_CACHE_HOME")?.join("fbp")))
+        .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
 }
 
 /// The verdict on a kernel on a device.

@@ -107,9 +107,14 @@ mod tests {
 
     #[test]
     fn bytes_are_told_in_binary_units() {
-        for (bytes, text) in
-            [(0, "0 B"), (700, "700 B"), (1536, "1.5 KiB"), (20 << 20, "20.0 MiB"), (5 << 40, "5.0 TiB")]
-        {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (700, "700 B"),
+            (1536, "1.5 KiB"),
+            (20 << 20, "20.0 MiB"),
+            (5 << 40, "5.0 TiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
             assert_eq!(human(bytes), text);
         }
     }

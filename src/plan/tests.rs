@@ -281,10 +281,3 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
     assert_eq!(families, ["tensor", "texture", "texture", "alu", "alu", "standard"], "{names:?}");
     assert!(names[1].contains("image") && names[2].ends_with("buffer") && names[5].ends_with("buffer"), "{names:?}");
 }
-
-#[test]
-fn bytes_for_people() {
-    assert_eq!(human(512), "512 B");
-    assert_eq!(human(3 << 19), "1.5 MiB");
-    assert_eq!(human(u64::MAX), "16777216.0 TiB");
-}

@@ -165,6 +165,11 @@ fn read(path: &Path) -> Result<Profile> {
 fn user_directories() -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> =
         std::env::var_os(PATH_VARIABLE).map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default();
-    directories.extend(dirs::config_dir().map(|configuration| configuration.join("fbp/profiles")));
+    let configuration = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
+    if let Some(configuration) = configuration {
+        directories.push(configuration.join("fbp/profiles"));
+    }
     directories
 }
