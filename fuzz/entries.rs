@@ -2,13 +2,15 @@
 //! the outcome is a result or an error, never a panic, and memory stays within bounds.
 
 use fbp::cli::{InputArgs, ReconstructArgs, ScanArgs};
-use fbp::config::{self, Job};
 use fbp::error::{Error, Result};
 use fbp::geometry::{self, AngleWeights};
-use fbp::io::{Stack, Target};
-use fbp::kernelgen::{KernelSpec, Problem};
+use fbp::job::Job;
+use fbp::kernel::{KernelSpec, Problem};
 use fbp::plan::{Scan, StackShape};
 use fbp::profile::Profile;
+use fbp::recipe::{self, Recipe, ScanRecipe};
+use fbp::sink::Target;
+use fbp::source::Stack;
 use std::io::Write;
 use tempfile::NamedTempFile;
 
@@ -58,7 +60,8 @@ pub fn profile(data: &[u8]) -> Result<()> {
 pub fn run(data: &[u8]) -> Result<()> {
     let file = file(data)?;
     let flags = ReconstructArgs { config: Some(file.path().to_owned()), dry_run: true, ..Default::default() };
-    let job = Job::new(config::merge(flags)?)?;
+    let flags = recipe::merge(flags)?;
+    let job = Job::new(&flags)?;
     let even: Vec<f64> = (0..9).map(f64::from).collect();
     let stack = StackShape {
         slices: 64,
@@ -71,11 +74,11 @@ pub fn run(data: &[u8]) -> Result<()> {
     let scan = Scan::new(&job, &stack)?;
     finite(&scan.geometry.weights);
     finite(&scan.geometry.axis);
-    assert!(scan.slices.iter().all(|slice| scan.whole.contains(slice)));
-    let saved = config::run_file(&job.resolved)?;
+    assert!(scan.slices.iter().all(|slice| scan.run_slices.contains(slice)));
+    let saved = recipe::run_file(&flags)?;
     std::fs::write(file.path(), &saved).map_err(|e| Error::output(file.path(), e.to_string()))?;
-    let again = config::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;
-    assert_eq!(config::run_file(&again)?, saved, "a saved run is another one");
+    let again = recipe::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;
+    assert_eq!(recipe::run_file(&again)?, saved, "a saved run is another one");
     Ok(())
 }
 
@@ -85,7 +88,7 @@ pub fn angles(data: &[u8]) -> Result<()> {
     let stack =
         StackShape { slices: 1, projections: angles.len(), bins: 16, binning: 1, angles: Some(angles), shifts: None };
     thread_local! {
-        static JOB: Result<Job> = Job::new(ReconstructArgs {
+        static JOB: Result<Job> = Job::new(&ReconstructArgs {
             input: InputArgs { sinograms: Some("s".into()), ..Default::default() },
             scan: ScanArgs { angles: Some("a.txt".into()), ..Default::default() },
             dry_run: true,
@@ -94,7 +97,7 @@ pub fn angles(data: &[u8]) -> Result<()> {
     }
     let job = JOB.with(|job| job.as_ref().cloned().map_err(|e| Error::usage(e.to_string())))?;
     for weights in [AngleWeights::Spacing, AngleWeights::Uniform] {
-        let scan = Scan::new(&Job { weights, ..job.clone() }, &stack)?;
+        let scan = Scan::new(&with_weights(&job, weights), &stack)?;
         finite(&scan.geometry.weights);
         let sum: f64 = scan.geometry.weights.iter().sum();
         assert!((sum - std::f64::consts::PI).abs() < 1e-6, "weights sum to {sum}");
@@ -102,11 +105,16 @@ pub fn angles(data: &[u8]) -> Result<()> {
     Ok(())
 }
 
+fn with_weights(job: &Job, weights: AngleWeights) -> Job {
+    let scan = ScanRecipe { weights, ..job.recipe.scan.clone() };
+    Job { recipe: Recipe { scan, ..job.recipe.clone() }, execution: job.execution.clone() }
+}
+
 /// A word for `--output`: slices get paths of their own in its directory.
 pub fn output(data: &[u8]) -> Result<()> {
     let target = Target::parse(text(data)?)?;
     let paths = [0, 1, 99_999, 100_000, usize::MAX].map(|slice| target.path_of(slice));
-    if !matches!(target, Target::Single(_)) {
+    if !target.in_order() {
         for (at, path) in paths.iter().enumerate() {
             assert_eq!(path.parent(), Some(target.directory()), "{path:?}");
             assert!(!paths[..at].contains(path), "two slices in {path:?}");

@@ -1,18 +1,17 @@
-//! What is remembered between runs: which kernels a device computes rightly.
+//! What is kept between runs: which kernels a device computes correctly.
 //!
-//! One TOML file for each device, driver and version of the program. A file that is not there or makes no sense counts
-//! as empty; nothing depends on it but time.
+//! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
+//! it only costs time.
 
-use crate::kernelgen::fnv1a;
-use crate::profile::DeviceFacts;
+use crate::facts::DeviceFacts;
+use crate::files::write_atomically;
+use crate::hash::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory for remembered things: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
+/// The cache directory: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
 pub fn directory() -> Option<PathBuf> {
     let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     path("FBP_CACHE_DIR")
@@ -20,11 +19,11 @@ pub fn directory() -> Option<PathBuf> {
         .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
 }
 
-/// What became of a kernel on a device.
+/// The verdict on a kernel on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Remembered {
-    /// The generated source's name.
+pub struct StoredVerdict {
+    /// Name of the generated source.
     pub name: String,
     /// `right`, `wrong` or `failed`.
     pub verdict: String,
@@ -44,7 +43,7 @@ struct Content {
     version: String,
     /// By the key of the generated source.
     #[serde(default)]
-    kernel: BTreeMap<String, Remembered>,
+    kernel: BTreeMap<String, StoredVerdict>,
 }
 
 /// Verdicts of one device, driver and version of the program.
@@ -55,7 +54,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// What is remembered of a device; `None` where no directory is known.
+    /// The stored verdicts of a device; `None` if there is no cache directory.
     pub fn load(facts: &DeviceFacts) -> Option<Verdicts> {
         Some(Verdicts::within(&directory()?, facts))
     }
@@ -76,8 +75,8 @@ impl Verdicts {
         verdicts
     }
 
-    /// The kernels that the file has now.
-    fn stored(&self) -> BTreeMap<String, Remembered> {
+    /// The kernels in the file at present.
+    fn stored(&self) -> BTreeMap<String, StoredVerdict> {
         let read = std::fs::read_to_string(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
         let same = |stored: &Content| Content { kernel: self.content.kernel.clone(), ..stored.clone() } == self.content;
         read.filter(same).map(|stored| stored.kernel).unwrap_or_default()
@@ -88,35 +87,36 @@ impl Verdicts {
         &self.path
     }
 
-    /// The error of a kernel that was right, by today's margin, too.
-    pub fn right(&self, key: &str, margin: f64) -> Option<f64> {
+    /// The warning when verdicts cannot be stored.
+    pub fn unwritable(&self, error: &io::Error) -> String {
+        let path = self.path.display();
+        format!("warning: {path}: {error}; verdicts are not remembered, FBP_CACHE_DIR names another directory")
+    }
+
+    /// The error of a kernel that was correct, if it is also within the present `margin`.
+    pub fn correct_error(&self, key: &str, margin: f64) -> Option<f64> {
         let known = self.content.kernel.get(key).filter(|known| known.verdict == "right")?;
         known.error.filter(|&error| error <= margin)
     }
 
-    /// Adds verdicts to the file, beside those that another process may have written meanwhile.
-    pub fn store(&mut self, verdicts: impl IntoIterator<Item = (String, Remembered)>) -> io::Result<()> {
+    /// Adds verdicts to the file, keeping those that another process may have written in the meantime.
+    pub fn store(&mut self, verdicts: impl IntoIterator<Item = (String, StoredVerdict)>) -> io::Result<()> {
         self.content.kernel = self.stored();
         self.content.kernel.extend(verdicts);
         let text = toml::to_string(&self.content).map_err(io::Error::other)?;
         let directory = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(directory)?;
-        // readable like any other file, as the process's mask says
-        let mode = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(&self.path)?;
-        Ok(())
+        write_atomically(&self.path, text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
+    use crate::facts::example;
 
-    fn verdict(word: &str, error: Option<f64>) -> Remembered {
-        Remembered { name: "k".into(), verdict: word.into(), error, margin: 1e-5 }
+    fn verdict(word: &str, error: Option<f64>) -> StoredVerdict {
+        StoredVerdict { name: "k".into(), verdict: word.into(), error, margin: 1e-5 }
     }
 
     #[test]
@@ -135,18 +135,18 @@ mod tests {
         verdicts.store([("d".to_owned(), verdict("right", Some(2e-6)))]).unwrap();
         other.store([("b".to_owned(), verdict("right", Some(3e-6)))]).unwrap();
         let again = Verdicts::within(&directory.path().join("new"), &facts);
-        let right = |key| again.right(key, 1e-5);
+        let right = |key| again.correct_error(key, 1e-5);
         assert_eq!(["a", "b", "c", "d", "e"].map(right), [Some(1e-6), Some(3e-6), None, Some(2e-6), None]);
-        assert_eq!(again.right("a", 1e-7), None, "the margin is today's");
+        assert_eq!(again.correct_error("a", 1e-7), None, "the margin is today's");
         let newer = DeviceFacts { driver: "2".into(), ..example() };
-        assert_eq!(Verdicts::within(&directory.path().join("new"), &newer).right("a", 1.0), None);
+        assert_eq!(Verdicts::within(&directory.path().join("new"), &newer).correct_error("a", 1.0), None);
         assert_eq!(std::fs::read_dir(directory.path().join("new")).unwrap().count(), 1, "no temporary name is left");
         // a file of something else counts as empty, and is replaced
         for text in ["what?", "program = \"x\"", &std::fs::read_to_string(again.path()).unwrap().replace("0.1", "9.1")]
         {
             std::fs::write(again.path(), text).unwrap();
             let mut verdicts = Verdicts::within(&directory.path().join("new"), &facts);
-            assert_eq!(verdicts.right("a", 1.0), None, "{text}");
+            assert_eq!(verdicts.correct_error("a", 1.0), None, "{text}");
             verdicts.store([("a".to_owned(), verdict("right", Some(1e-6)))]).unwrap();
         }
     }

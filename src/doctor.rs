@@ -1,26 +1,26 @@
-//! `fbp doctor` without a device: the problems, what was found, the table, the verdict.
+//! The part of `fbp doctor` that needs no device: problems, findings, table and verdict.
 
-use crate::bench::{Protocol, Row, Verdict, markdown, scientific, verdict_word};
+use crate::bench::{BenchRow, Protocol, Verdict, markdown, scientific, verdict_word};
 use crate::error::{Error, Result};
-use crate::profile::DeviceFacts;
+use crate::facts::DeviceFacts;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What kernels are checked on: whole blocks, and few pixels (no whole block) from many projections, so that loops turn
-/// as often as in real scans.
+/// Problems for checking kernels: complete blocks, and few pixels (no complete block) from many projections, so that loops
+/// run as often as in real scans.
 pub const PROBLEMS: [Protocol; 2] = [
     Protocol { bins: 96, projections: 100, size: 96, passes: 0 },
     Protocol { bins: 37, projections: 2003, size: 45, passes: 0 },
 ];
 
-/// The same for simulators, which take a second for what takes a device a millisecond.
+/// The same for simulators, which are about a thousand times slower than a device.
 pub const QUICK_PROBLEMS: [Protocol; 1] = [Protocol { bins: 23, projections: 9, size: 40, passes: 0 }];
 
-/// Detector bins whose rows are filtered.
+/// Numbers of detector bins for which the filter is checked.
 pub const BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];
 pub const QUICK_BINS: [usize; 1] = [23];
 
-/// What became of one thing.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     pub name: String,
@@ -29,21 +29,21 @@ pub struct Finding {
     pub error: Option<f64>,
     pub margin: Option<f64>,
     pub reason: Option<String>,
-    /// Key of the generated source, of a kernel.
+    /// Key of the generated source, for a kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether the program goes without it by itself.
+    /// Whether the program avoids it by itself.
     pub avoided: bool,
 }
 
 impl Finding {
-    /// A finding without numbers; a bad one that the program does not use is `avoided`.
+    /// A finding without numbers; a failed check of something that the program does not use is `avoided`.
     pub fn plain(name: String, verdict: Verdict, reason: Option<String>, avoided: bool) -> Self {
         Finding { name, verdict, error: None, margin: None, reason, key: None, avoided }
     }
 
-    /// A kernel; what it is known for is avoided.
-    pub fn kernel(row: Row) -> Self {
+    /// The finding for a kernel; known failures are avoided.
+    pub fn kernel(row: BenchRow) -> Self {
         Finding {
             name: row.kernel,
             verdict: row.verdict,
@@ -60,7 +60,7 @@ impl Finding {
     }
 }
 
-/// All that was found, and the object of the JSON.
+/// All findings, as one JSON object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     pub device: String,
@@ -73,12 +73,12 @@ pub struct Diagnosis {
     pub variants: Vec<Finding>,
     pub formats: Vec<Finding>,
     pub lengths: Vec<Finding>,
-    /// Where verdicts are kept, if anywhere.
+    /// Where verdicts are stored, if anywhere.
     pub cache: Option<PathBuf>,
 }
 
 impl Diagnosis {
-    /// Puts findings together.
+    /// Combines findings.
     pub fn new(
         facts: &DeviceFacts,
         profile: String,
@@ -122,13 +122,13 @@ impl Diagnosis {
         markdown(&lines, &[2, 3])
     }
 
-    /// What everything comes to, in a line.
+    /// A summary in one line.
     pub fn summary(&self) -> String {
         let kernels = |word: &dyn Fn(&Finding) -> bool| self.variants.iter().filter(|f| word(f)).count();
         let mut text = format!(
             "{}: {} of {} kernels right",
             self.verdict,
-            kernels(&|f| f.verdict == Verdict::Right),
+            kernels(&|f| f.verdict == Verdict::Correct),
             self.variants.len()
         );
         for (count, what) in [
@@ -143,7 +143,7 @@ impl Diagnosis {
         text
     }
 
-    /// Whether all that is offered is right; else the first that is not, and what to do.
+    /// An error if something that is offered fails: the first failure, and what to do.
     pub fn verdict(&self) -> Result<()> {
         let mut bad = self.all().filter(|(_, finding)| finding.is_bad());
         let Some((what, first)) = bad.next() else { return Ok(()) };
@@ -154,8 +154,8 @@ impl Diagnosis {
         };
         let todo = match what {
             "kernel" => {
-                "fbp reconstruct checks the kernel of a run and takes another one; a newer driver, another --device or \
-                 another --profile may have none that is wrong"
+                "fbp reconstruct checks the kernel of a run and uses another one; a newer driver, another --device or \
+                 another --profile may avoid the problem"
             }
             _ => "fbp reconstruct does not run like that; install what the message names, or choose another --device",
         };
@@ -163,8 +163,8 @@ impl Diagnosis {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        Err(Error::Unequal(format!(
-            "{}, driver {}: {what} {} is wrong ({why}){more}; {todo}",
+        Err(Error::CheckFailed(format!(
+            "{}, driver {}: {what} {} is incorrect ({why}){more}; {todo}",
             self.device, self.driver, first.name
         )))
     }
@@ -174,15 +174,15 @@ impl Diagnosis {
 mod tests {
     use super::*;
     use crate::bench::example_row;
-    use crate::profile::Algorithm;
-    use crate::profile::facts::example;
+    use crate::facts::example;
+    use crate::kernel::Algorithm;
 
     fn diagnosis(known: bool) -> Diagnosis {
-        let mut wrong = Finding::kernel(Row { known, ..example_row(Algorithm::Alu, 1, None) });
+        let mut wrong = Finding::kernel(BenchRow { known, ..example_row(Algorithm::Alu, 1, None) });
         wrong.name = "odd".into();
         let right = Finding::kernel(example_row(Algorithm::Standard, 1, Some(1.0)));
-        let format = Finding::plain("R half".into(), Verdict::Wrong, Some("not used".into()), true);
-        let length = Finding::plain("192".into(), Verdict::Right, None, false);
+        let format = Finding::plain("R half".into(), Verdict::Incorrect, Some("not used".into()), true);
+        let length = Finding::plain("192".into(), Verdict::Correct, None, false);
         Diagnosis::new(&example(), "default".into(), [vec![format], vec![length], vec![right, wrong]], None)
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let message = bad.verdict().unwrap_err();
         assert_eq!(message.exit_code(), 1);
         let message = message.to_string();
-        assert!(message.contains("kernel odd is wrong (error 2.0e-6, margin 1e-5)"), "{message}");
+        assert!(message.contains("kernel odd is incorrect (error 2.0e-6, margin 1e-5)"), "{message}");
         assert!(message.contains("--profile") && message.contains("1.0"), "{message}");
         assert_eq!(bad.summary(), "wrong: 1 of 2 kernels right, 1 wrong or failed");
         let fine = diagnosis(true);

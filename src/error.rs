@@ -1,13 +1,13 @@
-//! Errors, sorted by whose fault they are, because that is what the exit code tells a batch job.
+//! Errors, grouped by cause; the exit code tells a batch job which group it was.
 //!
 //! A message names the flag, file, page or device, says what was expected, and what to do about it.
 
 use std::path::Path;
 
-/// Everything that can go wrong, by who can mend it.
+/// Everything that can go wrong, by cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A flag, key or value that makes no sense: the person at the prompt can mend it.
+    /// An invalid flag, key or value, which the user can correct.
     #[error("{0}")]
     Usage(String),
     /// A profile file that is malformed or illegal.
@@ -19,12 +19,12 @@ pub enum Error {
     /// No device, no driver, or a driver that refused.
     #[error("{0}")]
     Device(String),
-    /// A device or host that has too little memory for a chunk; a smaller one may fit.
+    /// Too little memory on a device or host for a chunk; a smaller one may fit.
     #[error("{0}")]
     Memory(String),
-    /// No kernel that the driver computes rightly is left.
+    /// None of the kernels computes correct values with this driver.
     #[error("{0}")]
-    Wrong(String),
+    NoCorrectKernel(String),
     /// The driver's compiler refused a kernel.
     #[error(
         "kernel `{name}` does not build on {device} with options `{options}`: {}\n{log}\n\
@@ -38,15 +38,15 @@ pub enum Error {
     /// Stopped cleanly by a signal before the end.
     #[error("{0}")]
     Interrupted(String),
-    /// `fbp compare` past its tolerance, or another bad verdict.
+    /// A comparison outside the tolerance, an incorrect kernel, or another failed check.
     #[error("{0}")]
-    Unequal(String),
+    CheckFailed(String),
 }
 
-/// The exit code of a run that a signal stopped.
+/// Exit code of a run that was stopped by a signal.
 pub const INTERRUPTED: u8 = 75;
 
-/// The line of a compiler's log that says most.
+/// The most informative line of a compiler's log: the first with an error, else the first.
 pub fn first_error(log: &str) -> &str {
     let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next().unwrap_or("no reason given");
@@ -60,10 +60,10 @@ impl Error {
     /// The exit code a script sees; README and `fbp --help` list them.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Unequal(_) => 1,
+            Error::CheckFailed(_) => 1,
             Error::Usage(_) | Error::Profile { .. } => 2,
             Error::Input(_) => 3,
-            Error::Device(_) | Error::Memory(_) | Error::Wrong(_) | Error::KernelBuild { .. } => 4,
+            Error::Device(_) | Error::Memory(_) | Error::NoCorrectKernel(_) | Error::KernelBuild { .. } => 4,
             Error::Output(_) => 5,
             Error::Interrupted(_) => INTERRUPTED,
         }

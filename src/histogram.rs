@@ -1,17 +1,17 @@
-//! How often values occur: exact counts in bins that depend on the values alone, not on the order in which they come.
+//! Histograms: exact counts in bins that depend only on the values, not on their order.
 //!
 //! Bins are `[k * 2^e, (k + 1) * 2^e)` with one exponent `e` for all. It follows from the smallest and the largest value:
 //! the smallest at which at most [`BINS`] bins reach from one to the other, but no bin is narrower than the step between
-//! neighbouring `f32` at the larger magnitude. When the range grows so does `e`, and neighbouring bins become one; so any
-//! parts of the data, added up in any order, lead to the same counts.
+//! neighbouring `f32` at the larger magnitude. When the range grows, so does `e`, and neighbouring bins are merged; so any
+//! parts of the data, added up in any order, give the same counts.
 
 use crate::numbers::floor;
 use serde::{Serialize, Serializer};
 
-/// Most bins. More than half of them are in use where the data have so many values.
+/// Largest number of bins. More than half of them are used if the data have that many different values.
 pub const BINS: usize = 4096;
 
-/// Shares of the values, in percent, below which percentiles are told.
+/// Percentiles that are reported.
 const PERCENTILES: [f64; 11] = [0.1, 0.5, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.5, 99.9];
 
 /// Counts of values.
@@ -37,7 +37,7 @@ struct Extent {
 
 impl Extent {
     fn new(low: f32, high: f32) -> Extent {
-        // of two zeros the sign must not depend on which came first
+        // the sign of a zero must not depend on the order
         Extent { low: low + 0.0, high: high + 0.0 }
     }
 
@@ -75,7 +75,7 @@ impl Bins {
         let (to, from) = (self.extent.exponent(), other.extent.exponent());
         let (first, _) = self.extent.ends(to);
         let (start, _) = other.extent.ends(from);
-        // numbers of bins have fewer bits than that
+        // bin numbers have fewer bits than that
         let halvings = (to - from).min(31);
         for (number, count) in (start..).zip(&other.counts) {
             self.counts[((number >> halvings) - first) as usize] += count;
@@ -83,21 +83,22 @@ impl Bins {
     }
 }
 
-/// Sums side by side, for a processor's vectors.
+/// Independent sums, so that they vectorise.
 const LANES: usize = 8;
 
-/// Hands out values, each with its lane.
+/// Calls `each` with every value and its lane.
 fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
     let blocks = values.chunks_exact(LANES);
-    let rest = blocks.remainder();
+    let remainder = blocks.remainder();
     for block in blocks {
         (0..LANES).for_each(|lane| each(lane, block[lane]));
     }
-    rest.iter().enumerate().for_each(|(lane, &value)| each(lane, value));
+    remainder.iter().enumerate().for_each(|(lane, &value)| each(lane, value));
 }
 
 impl Histogram {
-    /// The histogram of the values in some rows, at most 2^32 a column, and their moments; values that are not finite are counted apart.
+    /// The histogram of the values in some rows, at most 2^32 a column, and their moments. Values that are not finite are
+    /// counted separately.
     pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Moments) {
         let (mut low, mut high) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
         let mut sum = [0f64; LANES];
@@ -125,7 +126,7 @@ impl Histogram {
         let ((first, _), scale) = (bins.extent.ends(exponent), 2f64.powi(-exponent));
         let mean = sum.iter().sum::<f64>() / count as f64;
         let mut squares = [0f64; LANES];
-        // most values are in a few bins: one count would wait for the other
+        // most values are in a few bins: separate counts avoid dependent increments
         let mut counts = vec![[0u32; LANES]; bins.counts.len()];
         for row in rows {
             in_lanes(row, |lane, value| {
@@ -160,9 +161,9 @@ impl Histogram {
         ours.add(theirs);
     }
 
-    /// What there is to tell of all values, with the moments of them.
-    pub fn describe(&self, moments: Moments) -> Description {
-        let mut told = Description {
+    /// Statistics of all values, with their moments, and the counts.
+    pub fn report(&self, moments: Moments) -> HistogramReport {
+        let mut report = HistogramReport {
             count: 0,
             non_finite: self.non_finite,
             minimum: None,
@@ -174,19 +175,19 @@ impl Histogram {
             bin_width: None,
             counts: Vec::new(),
         };
-        let Some(Bins { extent, counts }) = &self.bins else { return told };
+        let Some(Bins { extent, counts }) = &self.bins else { return report };
         let exponent = extent.exponent();
         let width = 2f64.powi(exponent);
-        told.count = counts.iter().sum();
-        told.minimum = Some(extent.low);
-        told.maximum = Some(extent.high);
-        told.mean = Some(moments.mean);
-        told.standard_deviation = Some((moments.squares / moments.count as f64).sqrt());
-        told.first_edge = Some(f64::from(extent.ends(exponent).0) * width);
-        told.bin_width = Some(width);
-        told.counts.clone_from(counts);
-        told.percentiles = PERCENTILES.iter().filter_map(|&share| Some((share, told.percentile(share)?))).collect();
-        told
+        report.count = counts.iter().sum();
+        report.minimum = Some(extent.low);
+        report.maximum = Some(extent.high);
+        report.mean = Some(moments.mean);
+        report.standard_deviation = Some((moments.squares / moments.count as f64).sqrt());
+        report.first_edge = Some(f64::from(extent.ends(exponent).0) * width);
+        report.bin_width = Some(width);
+        report.counts.clone_from(counts);
+        report.percentiles = PERCENTILES.iter().filter_map(|&share| Some((share, report.percentile(share)?))).collect();
+        report
     }
 }
 
@@ -201,7 +202,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of these values and the others.
+    /// The moments of both sets of values together.
     pub fn with(self, other: Moments) -> Moments {
         if other.count == 0 {
             return self;
@@ -217,10 +218,10 @@ impl Moments {
     }
 }
 
-/// A histogram for people and scripts, with these names in JSON. Without a finite value numbers are `null` and there are
-/// no bins.
+/// A histogram as it is reported, with these names in JSON. Without finite values numbers are `null` and there are no
+/// bins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Description {
+pub struct HistogramReport {
     /// Finite values, the sum of all counts.
     pub count: u64,
     /// Values that are infinite or not a number.
@@ -230,7 +231,7 @@ pub struct Description {
     pub mean: Option<f64>,
     /// Of the population.
     pub standard_deviation: Option<f64>,
-    /// In percent, and the value below which so many are; exact to a bin.
+    /// Percentage, and the value below which that share of the values lies; exact to a bin.
     #[serde(serialize_with = "by_name")]
     pub percentiles: Vec<(f64, f64)>,
     /// Lower edge of the first bin. Bin `i` holds values from `first_edge + i * bin_width` on, below that of the next.
@@ -244,8 +245,8 @@ fn by_name<S: Serializer>(percentiles: &[(f64, f64)], serializer: S) -> Result<S
     serializer.collect_map(percentiles.iter().map(|(share, value)| (share.to_string(), value)))
 }
 
-impl Description {
-    /// The value that `share` percent of the values do not exceed: the right bin, and in it by rank.
+impl HistogramReport {
+    /// The value that `share` percent of the values do not exceed: the bin by count, and the position in it by rank.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let (first, width) = (self.first_edge?, self.bin_width?);
         let (low, high) = (f64::from(self.minimum?), f64::from(self.maximum?));
@@ -271,9 +272,9 @@ mod tests {
         Histogram::of([values].into_iter()).0
     }
 
-    fn described(values: &[f32]) -> Description {
+    fn report_of(values: &[f32]) -> HistogramReport {
         let (histogram, moments) = Histogram::of([values].into_iter());
-        histogram.describe(moments)
+        histogram.report(moments)
     }
 
     fn merged(parts: &[Histogram]) -> Histogram {
@@ -304,10 +305,10 @@ mod tests {
             cuts.extend([0, values.len()]);
             cuts.sort_unstable();
             let mut parts: Vec<Histogram> = cuts.windows(2).map(|cut| of(&values[cut[0]..cut[1]])).collect();
-            let whole = of(&values);
-            prop_assert_eq!(&merged(&parts), &whole);
+            let full = of(&values);
+            prop_assert_eq!(&merged(&parts), &full);
             parts.reverse();
-            prop_assert_eq!(&merged(&parts), &whole);
+            prop_assert_eq!(&merged(&parts), &full);
         }
 
         #[test]
@@ -325,30 +326,30 @@ mod tests {
 
         #[test]
         fn counts_are_exact(values in prop::collection::vec(value(), 0..300)) {
-            let told = described(&values);
+            let report = report_of(&values);
             let finite: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
-            prop_assert_eq!(told.count, finite.len() as u64);
-            prop_assert_eq!(told.non_finite, (values.len() - finite.len()) as u64);
-            prop_assert_eq!(told.counts.iter().sum::<u64>(), told.count);
-            prop_assert!(told.counts.len() <= BINS);
-            let (Some(first), Some(width)) = (told.first_edge, told.bin_width) else {
+            prop_assert_eq!(report.count, finite.len() as u64);
+            prop_assert_eq!(report.non_finite, (values.len() - finite.len()) as u64);
+            prop_assert_eq!(report.counts.iter().sum::<u64>(), report.count);
+            prop_assert!(report.counts.len() <= BINS);
+            let (Some(first), Some(width)) = (report.first_edge, report.bin_width) else {
                 prop_assert!(finite.is_empty());
                 return Ok(());
             };
-            for (bin, &count) in told.counts.iter().enumerate() {
+            for (bin, &count) in report.counts.iter().enumerate() {
                 let edge = first + bin as f64 * width;
                 let inside = finite.iter().filter(|&&v| f64::from(v) >= edge && f64::from(v) < edge + width).count();
                 prop_assert_eq!(count, inside as u64);
             }
             // the first and the last bin are in use, and there are as many as the data allow
-            prop_assert!(told.counts[0] > 0 && *told.counts.last().unwrap() > 0);
-            let (low, high) = (told.minimum.unwrap(), told.maximum.unwrap());
+            prop_assert!(report.counts[0] > 0 && *report.counts.last().unwrap() > 0);
+            let (low, high) = (report.minimum.unwrap(), report.maximum.unwrap());
             let largest = low.abs().max(high.abs());
             let step = f64::from(f32::from_bits(largest.to_bits() + 1)) - f64::from(largest);
-            prop_assert!(told.counts.len() > BINS / 2 || width <= step);
+            prop_assert!(report.counts.len() > BINS / 2 || width <= step);
             let mut sorted = finite.clone();
             sorted.sort_unstable_by(f32::total_cmp);
-            for (share, value) in told.percentiles {
+            for (share, value) in report.percentiles {
                 let rank = (share / 100.0 * finite.len() as f64).ceil().max(1.0) as usize;
                 prop_assert!((value - f64::from(sorted[rank - 1])).abs() <= width);
             }
@@ -358,29 +359,32 @@ mod tests {
     #[test]
     fn constants_zeros_subnormal_and_huge_values() {
         for value in [1.0, -0.1, f32::MAX, f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1), -f32::from_bits(7)] {
-            let told = described(&[value; 5]);
-            assert_eq!((told.minimum, told.maximum, &told.counts[..]), (Some(value), Some(value), &[5][..]));
-            assert!(told.percentiles.iter().all(|&(_, v)| v == f64::from(value)), "{value:?}");
-            assert_eq!((told.mean, told.standard_deviation), (Some(f64::from(value)), Some(0.0)));
-            assert_eq!(told.first_edge, Some(f64::from(value)));
+            let report = report_of(&[value; 5]);
+            assert_eq!((report.minimum, report.maximum, &report.counts[..]), (Some(value), Some(value), &[5][..]));
+            assert!(report.percentiles.iter().all(|&(_, v)| v == f64::from(value)), "{value:?}");
+            assert_eq!((report.mean, report.standard_deviation), (Some(f64::from(value)), Some(0.0)));
+            assert_eq!(report.first_edge, Some(f64::from(value)));
         }
         assert_eq!(of(&[0.0, -0.0]), of(&[-0.0, 0.0]));
-        assert!(described(&[-0.0]).minimum.unwrap().is_sign_positive());
-        let wide = described(&[f32::MIN, -f32::from_bits(1), 0.0, f32::MAX]);
+        assert!(report_of(&[-0.0]).minimum.unwrap().is_sign_positive());
+        let wide = report_of(&[f32::MIN, -f32::from_bits(1), 0.0, f32::MAX]);
         assert_eq!(wide.bin_width, Some(2f64.powi(117)));
         assert_eq!((wide.counts.len(), wide.counts[2047], wide.counts[2048]), (4096, 1, 1));
         // every subnormal number has a bin
         let all: Vec<f32> = (0..4096).map(f32::from_bits).collect();
-        assert_eq!(described(&all).counts, [1; 4096]);
+        assert_eq!(report_of(&all).counts, [1; 4096]);
     }
 
     #[test]
     fn nothing_finite() {
         for values in [&[][..], &[f32::NAN, f32::INFINITY, f32::NEG_INFINITY]] {
-            let told = described(values);
-            assert_eq!((told.count, told.non_finite), (0, values.len() as u64));
-            assert_eq!((told.minimum, told.mean, told.first_edge, told.percentile(50.0)), (None, None, None, None));
-            assert!(told.counts.is_empty() && told.percentiles.is_empty());
+            let report = report_of(values);
+            assert_eq!((report.count, report.non_finite), (0, values.len() as u64));
+            assert_eq!(
+                (report.minimum, report.mean, report.first_edge, report.percentile(50.0)),
+                (None, None, None, None)
+            );
+            assert!(report.counts.is_empty() && report.percentiles.is_empty());
         }
         assert_eq!(merged(&[of(&[f32::NAN]), of(&[1.0]), of(&[f32::NAN])]), of(&[f32::NAN, 1.0, f32::NAN]));
     }
@@ -389,17 +393,17 @@ mod tests {
     fn moments_of_parts() {
         let values: Vec<f32> = (0..1000).map(|i| 5.0 + (i as f32).sin()).collect();
         let of = |values: &[f32]| Histogram::of([values].into_iter()).1;
-        let whole = of(&values);
+        let full = of(&values);
         let parts = values.chunks(300).fold(Moments::default(), |all, part| all.with(of(part)).with(of(&[f32::NAN])));
         assert_eq!(parts.count, 1000);
-        assert!((parts.mean - whole.mean).abs() < 1e-12 && (parts.squares - whole.squares).abs() < 1e-9);
-        let told = described(&[1.0, 2.0, 3.0, 4.0]);
-        assert_eq!((told.mean, told.standard_deviation), (Some(2.5), Some(1.25f64.sqrt())));
+        assert!((parts.mean - full.mean).abs() < 1e-12 && (parts.squares - full.squares).abs() < 1e-9);
+        let report = report_of(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!((report.mean, report.standard_deviation), (Some(2.5), Some(1.25f64.sqrt())));
     }
 
     #[test]
     fn names_in_json() {
-        let json = serde_json::to_string(&described(&[0.0, 1.0])).unwrap();
+        let json = serde_json::to_string(&report_of(&[0.0, 1.0])).unwrap();
         assert!(json.starts_with(r#"{"count":2,"non_finite":0,"minimum":0.0,"maximum":1.0,"mean":0.5,"#), "{json}");
         assert!(json.contains(r#""percentiles":{"0.1":"#) && json.contains(r#""50":"#), "{json}");
     }

@@ -1,9 +1,9 @@
-//! Kernels that a driver is known to get wrong: data, in `configs/known-failures.toml`.
+//! Kernels that are known to fail with a driver, from `configs/known-failures.toml`.
 
 use crate::error::{Error, Result};
-use crate::kernelgen::KernelSpec;
-use crate::profile::facts::DeviceKind;
-use crate::profile::{Algorithm, DeviceFacts, Interpolation, Sampler, Storage};
+use crate::facts::DeviceFacts;
+use crate::facts::DeviceKind;
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Sampler, Storage};
 use serde::Deserialize;
 
 const FILE: &str = "known-failures.toml";
@@ -12,7 +12,7 @@ const TEXT: &str = include_str!("../configs/known-failures.toml");
 /// The schema that this version reads.
 const SCHEMA: u32 = 1;
 
-/// Everything that is known.
+/// All known failures.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KnownFailures {
@@ -21,7 +21,7 @@ pub struct KnownFailures {
     failure: Vec<Failure>,
 }
 
-/// Kernels that go wrong with a driver: every condition that is given holds.
+/// Kernels that fail with a driver: all given conditions must hold.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Failure {
@@ -46,17 +46,17 @@ pub struct Failure {
     sampler: Vec<Sampler>,
     #[serde(default)]
     storage: Vec<Storage>,
-    /// The kernel is right with this option of the compiler.
+    /// The kernel is correct with this compiler option.
     #[serde(default)]
     unless_option: Option<String>,
-    /// What goes wrong.
+    /// What fails.
     pub reason: String,
-    /// Who saw it.
+    /// Where it was observed.
     source: String,
 }
 
 impl KnownFailures {
-    /// What the program brings along.
+    /// The failures that are built into the program.
     pub fn built_in() -> Result<Self> {
         Self::parse(TEXT, FILE)
     }
@@ -82,7 +82,7 @@ impl KnownFailures {
         Ok(known)
     }
 
-    /// Why a kernel is known to go wrong on a device, if it is.
+    /// Why a kernel is known to fail on a device, if it is.
     pub fn find(&self, facts: &DeviceFacts, spec: &KernelSpec) -> Option<&str> {
         self.failure.iter().find(|failure| failure.holds(facts, spec)).map(|failure| failure.reason.as_str())
     }
@@ -110,9 +110,9 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernelgen::Problem;
-    use crate::profile::facts::example;
-    use crate::profile::{Mode, ProfileStore};
+    use crate::facts::example;
+    use crate::kernel::{Mode, Problem};
+    use crate::profile::ProfileStore;
 
     fn spec(profile: &str, algorithm: Algorithm) -> KernelSpec {
         let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();

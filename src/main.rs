@@ -2,9 +2,9 @@
 
 use clap::{CommandFactory, Parser};
 use fbp::cli::{Cli, Command};
+use fbp::commands;
 use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::report::results;
-use fbp::{commands, config, pipeline};
 use nix::sys::signal::{SigSet, Signal};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,10 +22,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
-        Command::Reconstruct(args) => {
-            let job = config::Job::new(config::merge(*args)?)?;
-            pipeline::run(&job, &*cancelled_by_signals()?)
-        }
+        Command::Reconstruct(args) => commands::reconstruct(*args, &*cancelled_by_signals()?),
         Command::Devices(args) => results(&commands::devices(&args)?),
         Command::Profiles { action } => results(&commands::profiles(&action)?),
         Command::Kernel(args) => results(&commands::kernel(&args)?),
@@ -66,7 +63,7 @@ fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// A message without the middle of lines that are longer than any of ours: they quote input.
+/// A message in which very long lines, which quote input, are shortened in the middle.
 fn clipped(message: &str) -> String {
     const HEAD: usize = 3000;
     const TAIL: usize = 1000;
@@ -82,12 +79,12 @@ fn clipped(message: &str) -> String {
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
-/// What the first signal sets that asks for an end; the second ends the program at once, which leaves temporary files only.
+/// A flag that is set by the first signal; the second signal ends the program at once, leaving only temporary files.
 ///
-/// Signals are blocked and waited for, as drivers put handlers of their own in place of ours.
+/// Signals are blocked and waited for, because drivers replace signal handlers with their own.
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
-    // all threads that are made from here on inherit it
+    // threads started from here on inherit the mask
     signals.thread_block().map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();

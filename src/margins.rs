@@ -1,7 +1,6 @@
-//! How far a kernel's result may be from the `f64` reference, in one table, each value with its reason.
+//! Allowed errors of kernels relative to the `f64` reference, each with its reason.
 
-use crate::kernelgen::{KernelSpec, Texel};
-use crate::profile::{Interpolation, Parameters, Storage};
+use crate::kernel::{Interpolation, KernelSpec, Storage, Texel};
 
 /// A bound on the relative error: root mean square of the difference over that of the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,18 +11,14 @@ pub struct Margin {
 
 /// The margin of a kernel.
 ///
-/// For nearest interpolation and for oversampling, positions within [`TIE`] of the middle between two values may go
-/// either way and are taken out of the comparison.
+/// For nearest interpolation and for oversampling, positions within [`TIE`] of the midpoint between two values may be
+/// rounded either way and are excluded from the comparison.
 pub fn margin(spec: &KernelSpec) -> Margin {
-    let by_unit = spec.texel.format().is_some() && spec.parameters.reads_between_bins(spec.interpolation);
-    let half_cache = match &spec.parameters {
-        Parameters::Alu(p) | Parameters::Oversample(p) => p.half_cache,
-        Parameters::Hybrid(p) => p.alu.half_cache,
-        _ => false,
-    };
+    let family = spec.parameters.family();
+    let by_unit = spec.texel.format().is_some() && family.reads_between_bins(spec.interpolation);
     let split = matches!(spec.texel, Texel::Halves { split: true, .. });
-    let half = spec.parameters.storage() == Storage::Half && !split || half_cache;
-    let absolute = matches!(spec.parameters, Parameters::Texture(_)) && spec.interpolation == Interpolation::Linear;
+    let half = spec.parameters.storage() == Storage::Half && !split || family.rounds_to_half();
+    let absolute = family.counts_from_bin_0() && spec.interpolation == Interpolation::Linear;
     match (by_unit, half, absolute) {
         (false, false, false) => {
             Margin { relative_rms: 1e-5, reason: "rounding of f32 arithmetic and of a single-precision transform" }
@@ -42,15 +37,15 @@ pub fn margin(spec: &KernelSpec) -> Margin {
     }
 }
 
-/// Half width of the zone around a tie of nearest interpolation that rounding may decide, in distances between two
-/// values.
+/// Half width of the zone around a tie of nearest interpolation, where rounding may decide, as a share of the distance
+/// between two values.
 pub const TIE: f64 = 1e-4;
 
-/// The same for a kernel and a detector of `bins` bins: wider where positions are counted from bin 0 in `f32`, whose
-/// last bit grows with the detector; four additions may each lose half of it.
+/// The same for a kernel and a detector of `bins` bins: wider if positions are counted from bin 0 in `f32`, whose last bit
+/// grows with the detector; four additions may each lose half of it.
 pub fn tie(spec: &KernelSpec, bins: usize) -> f64 {
-    match spec.parameters {
-        Parameters::Texture(_) => TIE.max(4.0 * bins as f64 * f64::from(f32::EPSILON) / 2.0),
-        _ => TIE,
+    match spec.parameters.family().counts_from_bin_0() {
+        true => TIE.max(4.0 * bins as f64 * f64::from(f32::EPSILON) / 2.0),
+        false => TIE,
     }
 }

@@ -1,12 +1,12 @@
-//! How much memory of the host a run may take: what is free, and what the control groups and Slurm allow.
+//! Host memory that a run may use: what is free, and what control groups and Slurm allow.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// Where nothing tells: 2 GiB.
+/// If nothing is known: 2 GiB.
 const UNKNOWN: u64 = 2 << 30;
 
-/// Memory that the process may use, in bytes: the least of what is free, of what each of its control groups leaves, and
+/// Memory that the process may use, in bytes: the minimum of free memory, of what each of its control groups leaves, and
 /// of what Slurm grants the job on this node.
 pub fn available() -> u64 {
     available_in(Path::new("/"), |name| std::env::var(name).ok())
@@ -26,19 +26,19 @@ fn number(path: &Path) -> Option<u64> {
     read(path)?.trim().parse().ok()
 }
 
-/// The number behind a name at the start of a line.
+/// The number after a name at the start of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the kernel could hand out without swapping.
+/// Memory that the operating system can provide without swapping.
 fn free(root: &Path) -> Option<u64> {
     let kib = field(&read(&root.join("proc/meminfo"))?, "MemAvailable:")?;
     kib.checked_mul(1 << 10)
 }
 
-/// What the control groups of this process leave: a limit counts for all groups below its own.
+/// Memory that the control groups of this process leave: a limit applies to all groups below it.
 fn groups(root: &Path) -> Option<u64> {
     let own = read(&root.join("proc/self/cgroup"))?;
     let mounts = read(&root.join("proc/self/mountinfo"))?;
@@ -52,7 +52,7 @@ fn groups(root: &Path) -> Option<u64> {
             continue;
         }
         for Mount { point, top } in mounts.lines().filter_map(|line| Mount::parse(line, version2)) {
-            // a mount shows the groups below its top; where the path is not among them, it is of an outer name space
+            // a mount shows the groups below its top; a path that is not among them belongs to an outer namespace
             let below = Path::new(path).strip_prefix(&top).unwrap_or(Path::new(""));
             let below: PathBuf = below.components().filter(|part| matches!(part, Component::Normal(_))).collect();
             let point = root.join(point.strip_prefix("/").unwrap_or(&point));
@@ -64,7 +64,7 @@ fn groups(root: &Path) -> Option<u64> {
     least
 }
 
-/// What is left of a group's limit; cached files count as free, since the kernel drops them before it refuses memory.
+/// What remains of a group's limit; cached files count as free, since the kernel drops them before it denies memory.
 fn left_in(group: &Path, version2: bool) -> Option<u64> {
     let (limit, usage, cached) = match version2 {
         true => ("memory.max", "memory.current", ["inactive_file ", "active_file "]),
@@ -80,12 +80,12 @@ fn left_in(group: &Path, version2: bool) -> Option<u64> {
 /// A mounted tree of control groups.
 struct Mount {
     point: PathBuf,
-    /// The group that is at the mount's top.
+    /// The group at the top of the mount.
     top: PathBuf,
 }
 
 impl Mount {
-    /// From a line of `mountinfo`, if it is a tree of this version that knows memory.
+    /// From a line of `mountinfo`, if it is a tree of this version with the memory controller.
     fn parse(line: &str, version2: bool) -> Option<Mount> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);

@@ -1,6 +1,6 @@
-//! Functions of numbers without calls and branches, so that several values are computed side by side.
+//! Numerical functions without calls and branches, so that loops over them vectorise.
 
-/// The whole number below, of numbers that fit.
+/// The largest integer not above `x`, which must fit an `i32`.
 #[inline(always)]
 pub fn floor(x: f64) -> i32 {
     let towards_zero = x as i32;
@@ -13,7 +13,7 @@ pub fn floor(x: f64) -> i32 {
 #[inline(always)]
 pub fn ln(x: f32) -> f32 {
     const SQRT_HALF: i32 = 0x3f35_04f3;
-    // in so few bits that e times it is exact
+    // with so few bits that the product with e is exact
     const LN_2_HIGH: f32 = 355.0 / 512.0;
     const LN_2_LOW: f32 = (std::f64::consts::LN_2 - 355.0 / 512.0) as f32;
     let bits = x.to_bits() as i32;

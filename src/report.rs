@@ -1,18 +1,19 @@
-//! What people and scripts see of a run: notes, progress, the summary and the JSON report.
+//! Output of a run: notes, progress, the summary and the JSON report.
 //!
-//! This is the only room that prints: results on stdout, the rest on stderr.
+//! This is the only module that prints: results to stdout, everything else to stderr.
 
-use crate::config::ProgressKind;
 use crate::error::{Error, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// Writes results to stdout. A reader that has seen enough (`| head`) is no error.
+/// Writes results to stdout. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
 /// [`Error::Output`] when they cannot be written.
@@ -24,7 +25,40 @@ pub fn results(text: &str) -> Result<()> {
     }
 }
 
-/// Prints for people, as much as they asked for, and appends the same to a log file.
+/// How progress is shown.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum ProgressKind {
+    /// A bar on a terminal, plain lines elsewhere.
+    #[default]
+    Auto,
+    Bar,
+    Plain,
+    Json,
+    None,
+}
+
+/// Which messages of a run are printed, and where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Messages {
+    /// -1: errors only; 0: important messages; 1 and up: details.
+    pub verbosity: i8,
+    pub progress: ProgressKind,
+    pub log: Option<PathBuf>,
+}
+
+impl Messages {
+    /// The verbosity for the number of `--verbose` flags, or for `--quiet`.
+    pub fn verbosity(verbose: u8, quiet: bool) -> i8 {
+        if quiet { -1 } else { verbose.min(3) as i8 }
+    }
+}
+
+/// Prints messages according to the verbosity, and appends them to a log file.
 pub struct Reporter {
     verbosity: i8,
     kind: ProgressKind,
@@ -32,7 +66,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// `verbosity`: -1 errors only, 0 what matters, 1 and up more.
+    /// `verbosity`: see [`Messages`].
     pub fn new(verbosity: i8, kind: ProgressKind, log: Option<&Path>) -> Result<Self> {
         let log = log
             .map(|path| {
@@ -52,7 +86,12 @@ impl Reporter {
         Ok(Reporter { verbosity, kind, log: log.map(Mutex::new) })
     }
 
-    /// Says nothing to anybody.
+    /// A reporter for the messages of a run.
+    pub fn of(messages: &Messages) -> Result<Self> {
+        Reporter::new(messages.verbosity, messages.progress, messages.log.as_deref())
+    }
+
+    /// A reporter that prints nothing.
     pub fn silent() -> Self {
         Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None }
     }
@@ -69,12 +108,12 @@ impl Reporter {
         }
     }
 
-    /// A line that everybody should see.
+    /// Prints an important line.
     pub fn note(&self, text: &str) {
         self.say(0, text);
     }
 
-    /// A line for `-v`.
+    /// Prints a line for `-v`.
     pub fn detail(&self, text: &str) {
         self.say(1, text);
     }
@@ -107,11 +146,11 @@ pub struct Progress {
     last: Option<Instant>,
 }
 
-/// Plain lines come at most this often.
+/// Shortest time between plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(2);
 
 impl Progress {
-    /// `count` more slices are written.
+    /// Records that `count` more slices are written.
     pub fn advance(&mut self, count: usize) {
         self.done += count;
         let elapsed = self.start.elapsed().as_secs_f64().max(1e-9);
@@ -139,7 +178,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -1,11 +1,12 @@
 //! `--shard`: the share of a run's slices that one of several jobs computes.
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
 /// Share `index` of `count`, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     pub index: usize,
     pub count: usize,
@@ -28,7 +29,7 @@ impl Shard {
         }
     }
 
-    /// The place of this task in a Slurm job array, or of this rank among those that srun started.
+    /// The share of this task in a Slurm job array, or of this rank among those started by srun.
     fn of_slurm(variable: impl Fn(&str) -> Option<String>) -> Result<Shard> {
         let optional = |name: &str| -> Result<Option<usize>> {
             let wrong =
@@ -75,7 +76,7 @@ impl Shard {
         Ok(Shard { index, count })
     }
 
-    /// This share of `length` things: contiguous, as long as the others or one shorter or longer.
+    /// This share of `length` items: a contiguous range; the lengths of shares differ by at most one.
     pub fn of(self, length: usize) -> Range<usize> {
         let start = |index: usize| (index as u128 * length as u128 / self.count as u128) as usize;
         start(self.index)..start(self.index + 1)

@@ -1,20 +1,37 @@
-//! Reconstruction filters as spectra, computed once in `f64`.
+//! Spectra of reconstruction filters, computed once in `f64`.
 //!
 //! The ramp is the transform of its band-limited real-space kernel (Kak and Slaney, section 3.3): `1/4` at 0,
 //! `-1/(pi k)^2` at odd `k`, 0 at other even `k`. It has no bias at frequency zero, as sampling `|f|` would.
 //! The other filters are that ramp times a window of `u = f / (cutoff * f_Nyquist)`; windows end at `u = 1`
 //! (the Butterworth window, order 4, falls off smoothly and has `1/2` there).
 
-use crate::error::{Error, Result};
 use rustfft::{FftPlanner, num_complex::Complex};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
-use std::fmt;
-use std::str::FromStr;
+use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantArray};
 
 /// The named filters, as in silx, nabu and ASTRA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Default,
+    Display,
+    EnumIter,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    Serialize,
+    Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Filter {
     #[default]
+    #[strum(to_string = "ramp", serialize = "ramlak", serialize = "ram-lak")]
+    #[serde(alias = "ramlak", alias = "ram-lak")]
     Ramp,
     SheppLogan,
     Cosine,
@@ -27,32 +44,6 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// Every filter, in the order that `--help` lists them.
-    pub const ALL: [Filter; 8] = [
-        Filter::Ramp,
-        Filter::SheppLogan,
-        Filter::Cosine,
-        Filter::Hamming,
-        Filter::Hann,
-        Filter::Parzen,
-        Filter::Butterworth,
-        Filter::None,
-    ];
-
-    /// The name that `--filter` takes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Filter::Ramp => "ramp",
-            Filter::SheppLogan => "shepp-logan",
-            Filter::Cosine => "cosine",
-            Filter::Hamming => "hamming",
-            Filter::Hann => "hann",
-            Filter::Parzen => "parzen",
-            Filter::Butterworth => "butterworth",
-            Filter::None => "none",
-        }
-    }
-
     /// The window at `u = f / (cutoff * f_Nyquist) >= 0`.
     fn window(self, u: f64) -> f64 {
         if u > 1.0 && self != Filter::Butterworth {
@@ -71,26 +62,6 @@ impl Filter {
             Filter::Parzen => 2.0 * (1.0 - u).powi(3),
             Filter::Butterworth => 1.0 / (1.0 + u.powi(8)),
         }
-    }
-}
-
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Filter {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if matches!(text, "ramlak" | "ram-lak") {
-            return Ok(Filter::Ramp);
-        }
-        Filter::ALL.into_iter().find(|filter| filter.name() == text).ok_or_else(|| {
-            let names = Filter::ALL.map(Filter::name).join(", ");
-            Error::usage(format!("--filter: unknown filter `{text}`; it is one of {names}"))
-        })
     }
 }
 
@@ -130,20 +101,27 @@ const SHORTEST: usize = 64;
 /// The length that rows of `bins` are padded to before they are filtered: the first power of two from `2 * bins` on, at
 /// least 64.
 ///
-/// What a row is continued by, and so the mean of a slice, depends on it (docs/geometry.md): it belongs to the run, and
-/// no device or profile may choose another. A power of two is what every transform does well.
+/// The padding of a row, and so the mean of a slice, depends on it (docs/geometry.md); therefore it must not depend on
+/// device or profile. Every transform handles powers of two well.
 pub fn padded_length(bins: usize) -> usize {
     (2 * bins).next_power_of_two().max(SHORTEST)
+}
+
+/// A filter's spectrum on `length` points with the `1 / length` of the backward transform.
+pub fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
+    let scale = 1.0 / length as f64;
+    spectrum(filter, cutoff, length).iter().map(|v| (v * scale) as f32).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::IntoEnumIterator;
 
     #[test]
     fn names_and_aliases() {
-        for filter in Filter::ALL {
-            assert_eq!(filter.name().parse::<Filter>().unwrap(), filter);
+        for filter in Filter::iter() {
+            assert_eq!(filter.to_string().parse::<Filter>().unwrap(), filter);
         }
         assert_eq!("ram-lak".parse::<Filter>().unwrap(), Filter::Ramp);
         assert_eq!("ramlak".parse::<Filter>().unwrap(), Filter::Ramp);
@@ -167,7 +145,7 @@ mod tests {
     #[test]
     fn windows_start_at_one_and_end_where_they_should() {
         let at_nyquist = [1.0, 2.0 / PI, 0.0, 0.08, 0.0, 0.0, 0.5, 1.0];
-        for (filter, end) in Filter::ALL.into_iter().zip(at_nyquist) {
+        for (filter, end) in Filter::iter().zip(at_nyquist) {
             assert!((filter.window(0.0) - 1.0).abs() < 1e-15, "{filter}");
             assert!((filter.window(1.0) - end).abs() < 1e-12, "{filter}");
         }

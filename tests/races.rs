@@ -7,13 +7,14 @@
 mod support;
 
 use fbp::device::{FoundDevice, enumerate};
+use fbp::engine::{Engine, Setup, open, texel_works};
+use fbp::facts::DeviceFacts;
+use fbp::facts::ImageFormat;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
-use fbp::kernelgen::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel};
+use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::margins::margin;
-use fbp::pipeline::{Engine, Setup, open, texel_works};
-use fbp::profile::facts::ImageFormat;
-use fbp::profile::{DeviceFacts, Profile, ProfileStore};
+use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -123,10 +124,10 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
     let count = (spec.slices as usize - 1).max(1);
     // one kernel filters rows in every second case, a transform on the host in the others
     let filter_rows = match number % 2 {
-        0 => RowFilter { length: padded(scan.bins), way: RowWay::Transform },
+        0 => RowFilter { length: padded(scan.bins), method: RowFilterMethod::Transform },
         _ => RowFilter {
             length: padded(scan.bins),
-            way: RowWay::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
+            method: RowFilterMethod::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
         },
     };
     let length = filter_rows.length;
@@ -234,7 +235,7 @@ fn planted_mistakes_are_reported() {
         shared[item] = item;
         values[item + 1] = shared[15 - item] + values[item + 2];
     }";
-    let source = KernelSource { entry: "planted", text: text.into(), ..fbp::kernelgen::generate_probe() };
+    let source = KernelSource { entry: "planted", text: text.into(), ..fbp::kernel::generate_probe() };
     let kernel = session.kernel(&session.build(&source).unwrap(), source.entry).unwrap();
     let values = session.constant_buffer(&[0f32; 16], "values").unwrap();
     let launch = session.launch(&kernel, source.entry).handle(&values).unwrap();

@@ -1,18 +1,18 @@
-//! The benchmark of the paper (section 2.3) as far as it needs no device: the problem, when a time is steady, what a
-//! result looks like for people and scripts.
+//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, when timings are steady, and how
+//! results are printed.
 
 mod plot;
 mod reference;
 
 pub use plot::plot;
-pub use reference::{Reads, Reference};
+pub use reference::Reference;
 
 use crate::error::Result;
+use crate::facts::DeviceFacts;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernelgen::{KernelSpec, RowFilter};
-use crate::plan::human;
-use crate::profile::facts::DeviceFacts;
-use crate::profile::{Algorithm, Interpolation, Mode, Offer, Profile};
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, RowFilter};
+use crate::profile::Profile;
+use crate::units::human;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ impl Protocol {
         (self.size * self.size) as f64 * self.projections as f64 * f64::from(slices)
     }
 
-    /// Why a kernel cannot be timed on a device, if so.
+    /// Why a kernel cannot be timed on a device; `None` if it can.
     pub fn refuses(&self, spec: &KernelSpec, rows: RowFilter, facts: &DeviceFacts) -> Result<Option<String>> {
         let source = spec.generate()?;
         let group: usize = source.work_group.iter().product();
@@ -79,23 +79,23 @@ impl Protocol {
     }
 }
 
-/// Warm-up ends when the last three passes are within this of each other ...
+/// Warm-up ends when the last three passes differ by at most this share ...
 const STEADY: f64 = 0.02;
-/// ... and clocks had this long to rise, ...
-const RISING: Duration = Duration::from_millis(200);
-/// ... or when it took this long, ...
-const PATIENCE: Duration = Duration::from_secs(2);
-/// ... or so many passes.
+/// ... and clocks have had this long to rise, ...
+const MIN_WARM_UP: Duration = Duration::from_millis(200);
+/// ... or after this time, ...
+const MAX_WARM_UP: Duration = Duration::from_secs(2);
+/// ... or after this many passes.
 const WARM_UP_PASSES: usize = 100;
 
-/// Median seconds of `passes` passes after a warm-up; `pass` runs one and says how long it took.
+/// Median seconds of `passes` passes after a warm-up; `pass` runs one and returns its seconds.
 pub fn steady_median(passes: usize, mut pass: impl FnMut() -> Result<f64>) -> Result<f64> {
     let start = Instant::now();
     let mut times = Vec::new();
     for _ in 0..WARM_UP_PASSES {
         times.push(pass()?);
         let warm = start.elapsed();
-        if warm >= PATIENCE || (warm >= RISING && is_steady(&times)) {
+        if warm >= MAX_WARM_UP || (warm >= MIN_WARM_UP && is_steady(&times)) {
             break;
         }
     }
@@ -118,18 +118,18 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What a person wants timed; empty lists want everything.
+/// Which kernels of a profile to select; an empty list selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct OfferFilter {
     pub algorithms: Vec<Algorithm>,
     pub interpolations: Vec<Interpolation>,
     pub modes: Vec<Mode>,
     pub slices: Vec<u32>,
 }
 
-impl Wanted {
-    /// Whether an offer of a profile is wanted.
-    pub fn has(&self, offer: &Offer) -> bool {
+impl OfferFilter {
+    /// Whether a kernel of a profile is selected.
+    pub fn matches(&self, offer: &Offer) -> bool {
         fn any<T: PartialEq>(list: &[T], value: T) -> bool {
             list.is_empty() || list.contains(&value)
         }
@@ -140,13 +140,13 @@ impl Wanted {
     }
 }
 
-/// What became of a kernel.
+/// Result of checking a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Its error is within the margin.
-    Right,
-    /// Its error is past the margin.
-    Wrong,
+    Correct,
+    /// Its error is beyond the margin.
+    Incorrect,
     /// It could not be built or run.
     Failed(String),
     /// The device is too small for it.
@@ -154,12 +154,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the program that offers this kernel is at fault.
+    /// Whether the kernel failed the check.
     pub fn is_bad(&self) -> bool {
-        matches!(self, Verdict::Wrong | Verdict::Failed(_))
+        matches!(self, Verdict::Incorrect | Verdict::Failed(_))
     }
 
-    /// Why it has no numbers, if so.
+    /// Why there are no numbers, if there are none.
     fn reason(&self) -> Option<&str> {
         match self {
             Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),
@@ -171,8 +171,8 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Right => "right",
-            Verdict::Wrong => "WRONG",
+            Verdict::Correct => "right",
+            Verdict::Incorrect => "WRONG",
             Verdict::Failed(_) => "FAILED",
             Verdict::Skipped(_) => "skipped",
         })
@@ -185,7 +185,7 @@ pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> R
 
 /// One line of the benchmark, and one object of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct BenchRow {
     pub device: String,
     pub driver: String,
     pub profile: String,
@@ -201,9 +201,9 @@ pub struct Row {
     pub key: String,
     #[serde(serialize_with = "verdict_word")]
     pub verdict: Verdict,
-    /// Why there is no result, or what is known of the kernel.
+    /// Why there is no result, or why the kernel is a known failure.
     pub reason: Option<String>,
-    /// The driver is known to get it wrong.
+    /// The kernel is known to fail with this driver.
     #[serde(skip)]
     pub known: bool,
     /// Relative error, see [`Reference::error`].
@@ -211,18 +211,18 @@ pub struct Row {
     pub margin: f64,
     /// 10^9 updates a second of the back-projection kernel.
     pub gu_per_s: Option<f64>,
-    /// What the device's units allow by the model, by which unit, and how much of it was reached.
+    /// Upper bound by the model, the unit that limits it, and the share of the bound that was reached.
     pub bound_gu_per_s: Option<f64>,
     pub limit: Option<&'static str>,
     pub share: Option<f64>,
     /// Back projection of one slice of a pass.
     pub seconds_per_slice: Option<f64>,
-    /// All of the filter for one slice of a pass: padding, transforms, spectrum, storing.
+    /// The whole filter for one slice of a pass: padding, transforms, spectrum, storing.
     pub filter_seconds_per_slice: Option<f64>,
 }
 
-impl Row {
-    /// A line without results yet; `name` and `key` are the generated source's.
+impl BenchRow {
+    /// A line without results; `name` and `key` are those of the generated source.
     pub fn new(
         facts: &DeviceFacts,
         profile: &Profile,
@@ -230,8 +230,8 @@ impl Row {
         protocol: &Protocol,
         (name, key): (&str, &str),
         margin: f64,
-    ) -> Row {
-        Row {
+    ) -> BenchRow {
+        BenchRow {
             device: facts.name.clone(),
             driver: facts.driver.clone(),
             profile: profile.name.clone(),
@@ -259,21 +259,21 @@ impl Row {
     }
 
     /// The same line with the unit that limits the kernel and what it allows, in GU/s.
-    pub fn with_bound(mut self, bound: Option<(&'static str, f64)>) -> Row {
+    pub fn with_bound(mut self, bound: Option<(&'static str, f64)>) -> BenchRow {
         (self.limit, self.bound_gu_per_s) = (bound.map(|(unit, _)| unit), bound.map(|(_, rate)| rate));
         self.share = self.gu_per_s.zip(self.bound_gu_per_s).map(|(rate, bound)| rate / bound);
         self
     }
 
-    /// The same line with what is known of the kernel.
-    pub fn with_known(mut self, why: Option<&str>) -> Row {
+    /// The same line with the reason of a known failure.
+    pub fn with_known(mut self, why: Option<&str>) -> BenchRow {
         self.known = why.is_some();
         self.reason = why.map(|why| format!("known: {why}"));
         self
     }
 
-    /// The same line with a verdict that has no numbers.
-    pub fn without_numbers(mut self, verdict: Verdict) -> Row {
+    /// The same line with a verdict without numbers.
+    pub fn without_numbers(mut self, verdict: Verdict) -> BenchRow {
         let reasons = [self.reason.take(), verdict.reason().map(str::to_owned)];
         self.reason = Some(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
         self.verdict = verdict;
@@ -295,7 +295,7 @@ impl Row {
     }
 }
 
-/// Three significant digits, more before the point.
+/// At least three significant digits.
 pub(crate) fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v > 0.0 => (2.0 - v.log10().floor()).clamp(0.0, 9.0) as usize,
@@ -308,9 +308,9 @@ pub(crate) fn scientific(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
 }
 
-/// The result as a Markdown table with aligned columns, and why kernels have no result; profiles are named when there
-/// are several.
-pub fn table(rows: &[Row]) -> String {
+/// The result as a Markdown table with aligned columns, and why kernels have no result; with a column of profiles if
+/// there are several.
+pub fn table(rows: &[BenchRow]) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     let milli = |value: Option<f64>| number(value.map(|v| v * 1e3));
     let several = rows.iter().any(|r| r.profile != rows[0].profile);
@@ -360,7 +360,8 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// Lines of cells, the first the head, as a Markdown table with aligned columns; `numeric` ones lie to the right.
+/// Lines of cells, the first being the header, as a Markdown table with aligned columns; `numeric` columns are aligned
+/// right.
 pub(crate) fn markdown(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> String {
     let columns = lines.first().map_or(0, |line| line.as_ref().len());
     let width = |c: usize| lines.iter().map(|l| l.as_ref()[c].chars().count()).max().unwrap_or(0);
@@ -383,8 +384,8 @@ pub(crate) fn markdown(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> Str
 }
 
 #[cfg(test)]
-pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f64>) -> Row {
-    Row {
+pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f64>) -> BenchRow {
+    BenchRow {
         device: "Example <GPU> & \"9000\"".into(),
         driver: "1.0".into(),
         profile: "default".into(),
@@ -397,7 +398,7 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
         size: 64,
         kernel: "example".into(),
         key: "0".into(),
-        verdict: if gu_per_s.is_some() { Verdict::Right } else { Verdict::Wrong },
+        verdict: if gu_per_s.is_some() { Verdict::Correct } else { Verdict::Incorrect },
         reason: None,
         known: false,
         error: Some(2e-6),

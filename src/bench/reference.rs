@@ -1,49 +1,28 @@
-//! What a benchmarked kernel should have computed: known noise, and its back projection in `f64` at some pixels.
+//! Reference for benchmarked kernels: known noise, and its back projection in `f64` at some pixels.
 
 use crate::geometry::{Geometry, cos_sin_degrees, slice_centre};
-use crate::kernelgen::KernelSpec;
-use crate::profile::{Interpolation, OVERSAMPLE, Parameters};
+use crate::kernel::Reads;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// How a kernel finds the value at a position on the detector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// Linear between two bins.
-    Linear,
-    /// The nearest of so many values a bin, which lie linearly between two bins.
-    Nearest(u32),
-}
-
-impl Reads {
-    /// The rule of a kernel.
-    pub fn of(spec: &KernelSpec) -> Reads {
-        match (&spec.parameters, spec.interpolation) {
-            (Parameters::Oversample(_), _) => Reads::Nearest(OVERSAMPLE),
-            (_, Interpolation::Linear) => Reads::Linear,
-            (_, Interpolation::Nearest) => Reads::Nearest(1),
-        }
-    }
-}
-
-/// A value that a kernel should give.
+/// The expected value of a pixel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Expected {
     value: f64,
-    /// How much it may be off because positions near the middle between two values may go either way.
+    /// How much it may be off because positions near the midpoint between two values may be rounded either way.
     slack: f64,
 }
 
-/// Pixels that are compared; the check costs this many times projections times slices.
+/// Pixels that are compared; the cost of a check is this number times projections times slices.
 const SAMPLES: usize = 256;
 
-/// Noise on the detector, and what it becomes.
+/// Noise on the detector, and its back projection.
 pub struct Reference {
     geometry: Geometry,
     slices: usize,
     sinograms: Vec<f32>,
     pixels: Vec<[usize; 2]>,
-    /// `[pixel][slice]` for every rule and width of the zone around ties that was asked for.
+    /// `[pixel][slice]` for every interpolation rule and width of the zone around ties that was requested.
     known: Vec<(Reads, f64, Vec<Expected>)>,
 }
 
@@ -68,7 +47,7 @@ impl Reference {
         &self.geometry
     }
 
-    /// Slices that there are.
+    /// Number of slices.
     pub fn slices(&self) -> usize {
         self.slices
     }
@@ -120,10 +99,10 @@ fn back_project(
     let (bins, projections) = (geometry.bins, geometry.projections());
     let slices = sinograms.len() / (bins * projections);
     let centre = slice_centre(geometry.size);
-    let turns: Vec<(f64, f64)> = geometry.angles.iter().map(|&angle| cos_sin_degrees(angle)).collect();
+    let rotations: Vec<(f64, f64)> = geometry.angles.iter().map(|&angle| cos_sin_degrees(angle)).collect();
     let mut expected = vec![Expected::default(); pixels.len() * slices];
     expected.par_chunks_mut(slices.max(1)).zip(pixels).for_each(|(sums, &[x, y])| {
-        for (p, (cos, sin)) in turns.iter().enumerate() {
+        for (p, (cos, sin)) in rotations.iter().enumerate() {
             let h = geometry.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
             for (sum, sinogram) in sums.iter_mut().zip(sinograms.chunks(bins * projections)) {
                 let read = read(&sinogram[p * bins..(p + 1) * bins], h, reads, tie);
@@ -148,7 +127,7 @@ fn read(row: &[f32], h: f64, reads: Reads, tie: f64) -> Expected {
         Reads::Nearest(values) => {
             let values = f64::from(values);
             let nearest = (h * values + 0.5).floor();
-            // 0 and 1 are the middles to the neighbours
+            // 0 and 1 are the midpoints to the neighbours
             let place = h * values + 0.5 - nearest;
             let value = between(nearest / values);
             let other = match place {
@@ -174,12 +153,12 @@ fn relative_rms(pairs: impl Iterator<Item = (f32, Expected)>) -> f64 {
     (error / norm).sqrt()
 }
 
-/// Value `index` of a noise in [-1, 1) that is the same everywhere: nothing hides in it, every bin counts.
+/// Value `index` of a fixed noise in [-1, 1), so that every bin matters.
 fn noise(index: usize) -> f32 {
     (scramble(index as u64) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
 }
 
-/// 64 bits that have nothing to do with their neighbours (splitmix64).
+/// 64 pseudo-random bits for an index (splitmix64).
 fn scramble(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

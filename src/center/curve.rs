@@ -5,44 +5,44 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::fmt;
 
-/// What is to be thought of a minimum.
+/// How reliable a minimum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AxisVerdict {
     /// One clear minimum.
     Ok,
     /// The lowest cost is at an end of the range: the minimum may lie beyond.
     Railed,
-    /// The cost does not go down anywhere by more than it goes up and down everywhere.
+    /// No minimum is deeper than the roughness of the cost.
     Flat,
     /// Another position is about as good.
     Ambiguous,
     /// One minimum, but parts of the data differ in where it is.
     Uncertain,
-    /// The projections are not those of the angles: a whole turn declared as half a turn, or the other way round.
+    /// The projections contradict the angles: a whole turn declared as half a turn, or the other way round.
     Angles,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for AxisVerdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(match self {
-            Verdict::Ok => "ok",
-            Verdict::Railed => "railed",
-            Verdict::Flat => "flat",
-            Verdict::Ambiguous => "ambiguous",
-            Verdict::Uncertain => "uncertain",
-            Verdict::Angles => "angles",
+            AxisVerdict::Ok => "ok",
+            AxisVerdict::Railed => "railed",
+            AxisVerdict::Flat => "flat",
+            AxisVerdict::Ambiguous => "ambiguous",
+            AxisVerdict::Uncertain => "uncertain",
+            AxisVerdict::Angles => "angles",
         })
     }
 }
 
-/// Costs at evenly spread positions, in parts of the data that each have their own: rows, projections, bins, frequencies.
+/// Costs at evenly spaced positions, separately for parts of the data: rows, projections, bins, frequencies.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// First position in bins.
     first: f64,
     /// Distance of positions in bins.
     step: f64,
-    /// `[position][part]`: what differs, and the whole that it is a share of. None is negative.
+    /// `[position][part]`: difference, and the total that it is a share of. None is negative.
     shares: Vec<Vec<[f64; 2]>>,
 }
 
@@ -51,24 +51,24 @@ pub struct Curve {
 pub struct Minimum {
     /// Position in bins, between those of the curve.
     pub at: f64,
-    /// Standard deviation of the position in bins, as parts of the data tell it.
+    /// Standard deviation of the position in bins, estimated from parts of the data.
     pub uncertainty: f64,
-    /// How far the cost goes down from its median, as a share of that; from 0 to 1.
+    /// How far the cost drops below its median, as a share of the median; from 0 to 1.
     pub confidence: f64,
-    pub verdict: Verdict,
+    pub verdict: AxisVerdict,
 }
 
-/// The minimum is this many times deeper than the cost is rough, or the curve is flat.
+/// The minimum must be this many times deeper than the roughness of the cost, or the curve is flat.
 const DEPTH: f64 = 6.0;
-/// A shallower minimum, as a share of the median, is flat, too: rounding makes one.
+/// A shallower minimum, as a share of the median, also counts as flat: rounding can cause one.
 const SHALLOWEST: f64 = 1e-3;
 /// A second minimum that has this share of the first one's depth competes with it,
 const RIVAL: f64 = 0.85;
-/// if it is at least so many bins away.
+/// if it is at least this many bins away.
 const APART: f64 = 2.0;
 /// Largest uncertainty in bins of a clear minimum.
 pub const CLEAR: f64 = 0.15;
-/// How often the parts are drawn anew.
+/// Bootstrap samples of the parts.
 const DRAWS: usize = 64;
 
 impl Curve {
@@ -79,7 +79,7 @@ impl Curve {
         Curve { first, step, shares }
     }
 
-    /// Costs with every part taken so many times.
+    /// Costs with each part counted the given number of times.
     fn costs(&self, times: Option<&[f64]>) -> Vec<f64> {
         let cost = |shares: &Vec<[f64; 2]>| {
             let mut sum = [0f64; 2];
@@ -87,7 +87,7 @@ impl Curve {
                 let times = times.map_or(1.0, |times| times[i]);
                 sum = [sum[0] + times * share[0], sum[1] + times * share[1]];
             }
-            // what holds nothing to compare differs as unrelated rows do
+            // without anything to compare the difference is that of unrelated rows
             if sum[1] > 0.0 { sum[0] / sum[1] } else { 1.0 }
         };
         self.shares.iter().map(cost).collect()
@@ -116,8 +116,8 @@ impl Curve {
         (self.vertex_of(&costs), costs[lowest(&costs)])
     }
 
-    /// How far the minimum goes from its place when parts are drawn at random, with repetition: root mean square in bins
-    /// (B. Efron, Bootstrap methods, Ann. Statist. 7, 1979). Of a single part nothing is known: infinite.
+    /// How far the minimum moves when parts are drawn at random with replacement: root mean square in bins (B. Efron,
+    /// Bootstrap methods, Ann. Statist. 7, 1979). Infinite for a single part.
     pub fn uncertainty(&self) -> f64 {
         let parts = self.shares.first().map_or(0, Vec::len);
         if parts < 2 {
@@ -149,25 +149,25 @@ impl Curve {
             local && i.abs_diff(lowest) as f64 * self.step >= APART && typical - costs[i] > RIVAL * depth
         });
         let verdict = if confidence < SHALLOWEST || depth < DEPTH * roughness {
-            Verdict::Flat
+            AxisVerdict::Flat
         } else if lowest == 0 || lowest + 1 == costs.len() {
-            Verdict::Railed
+            AxisVerdict::Railed
         } else if rival {
-            Verdict::Ambiguous
+            AxisVerdict::Ambiguous
         } else {
-            Verdict::Ok
+            AxisVerdict::Ok
         };
         Minimum { at: self.vertex_of(costs), uncertainty: self.uncertainty(), confidence, verdict }
     }
 }
 
 impl Minimum {
-    /// With what the position is off by on top of what parts of the data tell, as standard deviation in bins. One that is
-    /// uncertain by more than [`CLEAR`] is not ok.
-    pub fn moved_by(mut self, deviation: f64) -> Minimum {
+    /// Adds an error of the position that parts of the data do not show, as standard deviation in bins. A minimum with
+    /// an uncertainty above [`CLEAR`] is not ok.
+    pub fn with_error(mut self, deviation: f64) -> Minimum {
         self.uncertainty = self.uncertainty.hypot(deviation);
-        if self.verdict == Verdict::Ok && self.uncertainty > CLEAR {
-            self.verdict = Verdict::Uncertain;
+        if self.verdict == AxisVerdict::Ok && self.uncertainty > CLEAR {
+            self.verdict = AxisVerdict::Uncertain;
         }
         self
     }
@@ -177,7 +177,7 @@ fn lowest(costs: &[f64]) -> usize {
     (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0)
 }
 
-/// The middle one of some values; 0 of none.
+/// The median; 0 if there are no values.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     let middle = values.len() / 2;
@@ -200,18 +200,18 @@ mod tests {
     #[test]
     fn verdicts() {
         let found = curve(valley(17.3));
-        assert!(found.verdict == Verdict::Ok && (found.at - 17.3).abs() < 0.02, "{found:?}");
+        assert!(found.verdict == AxisVerdict::Ok && (found.at - 17.3).abs() < 0.02, "{found:?}");
         assert!((found.confidence - 0.8).abs() < 0.05);
-        assert_eq!(curve(valley(9.0)).verdict, Verdict::Railed);
-        assert_eq!(curve(valley(32.0)).verdict, Verdict::Railed);
-        assert_eq!(curve(|_| 2.5).verdict, Verdict::Flat);
-        assert_eq!(curve(|_| 0.0).verdict, Verdict::Flat);
+        assert_eq!(curve(valley(9.0)).verdict, AxisVerdict::Railed);
+        assert_eq!(curve(valley(32.0)).verdict, AxisVerdict::Railed);
+        assert_eq!(curve(|_| 2.5).verdict, AxisVerdict::Flat);
+        assert_eq!(curve(|_| 0.0).verdict, AxisVerdict::Flat);
         let jagged = |x: f64| 1.0 + 0.1 * ((7919.0 * x).sin() * 43758.5).fract();
-        assert_eq!(curve(jagged).verdict, Verdict::Flat);
+        assert_eq!(curve(jagged).verdict, AxisVerdict::Flat);
         let two = |x: f64| valley(14.0)(x).min(0.02 + valley(25.0)(x));
-        assert_eq!(curve(two).verdict, Verdict::Ambiguous);
+        assert_eq!(curve(two).verdict, AxisVerdict::Ambiguous);
         let unequal = |x: f64| valley(14.0)(x).min(0.3 + 0.7 * valley(25.0)(x));
-        assert_eq!(curve(unequal).verdict, Verdict::Ok);
+        assert_eq!(curve(unequal).verdict, AxisVerdict::Ok);
     }
 
     #[test]
@@ -220,13 +220,13 @@ mod tests {
             let part = |x: f64, i: i32| [valley(17.3 + spread * f64::from(2 * (i % 2) - 1))(x), 1.0];
             Curve::sample(10.0, 30.0, 0.5, |x| (0..16).map(|i| part(x, i)).collect()).minimum()
         };
-        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).moved_by(0.1).verdict == Verdict::Ok);
+        assert!(of(0.0).uncertainty < 1e-9 && of(0.0).with_error(0.1).verdict == AxisVerdict::Ok);
         // the mean of 16 places that are 0.4 bins off, either way, is off by a tenth
         let found = of(0.4);
         assert!((0.05..0.15).contains(&found.uncertainty), "{found:?}");
-        assert_eq!(found.moved_by(0.2).verdict, Verdict::Uncertain);
+        assert_eq!(found.with_error(0.2).verdict, AxisVerdict::Uncertain);
         let one = Curve::sample(10.0, 30.0, 0.5, |x| vec![[valley(17.3)(x), 1.0]]).minimum();
-        assert!(one.uncertainty.is_infinite() && one.moved_by(0.0).verdict == Verdict::Uncertain);
+        assert!(one.uncertainty.is_infinite() && one.with_error(0.0).verdict == AxisVerdict::Uncertain);
     }
 
     #[test]

@@ -1,34 +1,34 @@
 //! Projections half a turn apart: `row(theta + 180)[b] = row(theta)[2 c - b]`.
 //!
-//! For every trial `2 c`, whole numbers of bins, the mean square difference of the one row and the mirrored other over
-//! the bins that both have, relative to the variance there: 0 for the same, about 1 for unrelated rows. All pairs and rows
-//! add to one curve. Its minimum over a masked overlap is that of normalised cross-correlation (Padfield, Masked object
-//! registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012), and does not ask the sample to be within the
-//! field of view. Off-centre scans of whole turns: Vo et al., Appl. Sci. 11, 2021.
+//! For every trial `2 c`, a whole number of bins: the mean square difference between one row and the mirrored other over
+//! the bins that both cover, relative to the variance there; 0 for identical, about 1 for unrelated rows. All pairs and
+//! rows contribute to one curve. Its minimum over a masked overlap is that of normalised cross-correlation (Padfield,
+//! Masked object registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012); the sample need not be within
+//! the field of view. Off-centre scans of whole turns: Vo et al., Appl. Sci. 11, 2021.
 
 use super::Sinograms;
 use super::curve::{Curve, Minimum};
 use crate::error::{Error, Result};
 
-/// Pairs that are compared, over all rows.
+/// Largest number of pairs that are compared, over all rows.
 const MOST: usize = 192;
-/// Most parts of the pairs along the turn that each have a minimum of their own.
+/// Largest number of groups that the pairs are divided into along the turn, each with a minimum of its own.
 const GROUPS: usize = 4;
-/// Rows are cut into blocks until there are so many parts.
+/// Rows are divided into blocks until there are this many parts.
 const PARTS: usize = 24;
-/// A gap between projections in degrees that is not interpolated over,
+/// Widest gap between projections in degrees that is interpolated over,
 const GAP: f64 = 5.0;
-/// and one that the ends of a scan are not continued into.
+/// and widest one that the ends of a scan are extrapolated into.
 const SEAM: f64 = 10.0;
-/// Angles in degrees that are the same.
+/// Angles that differ by less than this, in degrees, are equal.
 const SAME: f64 = 1e-6;
 /// Variance, as a share of the mean of all rows, below which an overlap holds nothing to compare.
 const NOTHING: f64 = 1e-4;
 
-/// A projection between two others: their numbers and factors.
+/// A projection interpolated between two others: their indices and factors.
 pub(super) type Blend = [(usize, f64); 2];
 
-/// Blends at two angles so many degrees apart.
+/// Pairs of blends at two angles that are `apart` degrees apart.
 pub(super) fn pairs_apart(sinograms: &Sinograms, apart: f64) -> Vec<[Blend; 2]> {
     let angles = &sinograms.angles;
     let count = angles.len();
@@ -49,14 +49,14 @@ pub(super) fn only(p: usize) -> Blend {
     [(p, 1.0), (p, 0.0)]
 }
 
-/// What would be at an angle between (or, for the seam, beyond) two neighbours that are at most so many degrees apart.
+/// The projection at an angle between (or, for the seam, beyond) two neighbours that are at most `widest` degrees apart.
 fn blend(angles: &[f64], before: usize, angle: f64, widest: f64) -> Option<Blend> {
     let gap = angles[before + 1] - angles[before];
     let share = if gap > SAME { (angle - angles[before]) / gap } else { 0.0 };
     (gap <= widest).then_some([(before, 1.0 - share), (before + 1, share)])
 }
 
-/// Blends at two angles half a turn apart.
+/// Pairs of blends half a turn apart.
 fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
     let (angles, count) = (&sinograms.angles, sinograms.angles.len());
     let mut found = pairs_apart(sinograms, 180.0);
@@ -66,7 +66,7 @@ fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
     let (first, last) = (angles[0], angles[count - 1]);
     let seam = first + 180.0 - last;
     if seam > 0.0 && seam <= SEAM.min(2.5 * sinograms.step()) {
-        // both ends are continued to the middle of the gap: what is wrong with that is wrong on both sides alike
+        // both ends are extrapolated to the middle of the gap, so that the error is the same on both sides
         let ends = [blend(angles, 0, first - seam / 2.0, SEAM), blend(angles, count - 2, last + seam / 2.0, SEAM)];
         if let [Some(a), Some(b)] = ends {
             found.push([a, b]);
@@ -80,13 +80,13 @@ pub fn has_pairs(sinograms: &Sinograms) -> bool {
     !pairs(sinograms).is_empty()
 }
 
-/// A row and the one to compare it with, mirrored already, and the part of the data that they belong to.
+/// A row, the mirrored row to compare it with, and the group that they belong to.
 struct Pair {
     group: usize,
     rows: [Vec<f32>; 2],
 }
 
-/// Searches the axis between two positions in bins.
+/// Finds the axis between two positions in bins.
 pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     let pairs = pairs(sinograms);
     if pairs.is_empty() {
@@ -98,11 +98,11 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
         )));
     }
     let minimum = compare(sinograms, &pairs, low, high).minimum();
-    // the mean of both projections' places of every pair
-    Ok(minimum.moved_by(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt()))
+    // the mean of the positions of both projections of each pair
+    Ok(minimum.with_error(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt()))
 }
 
-/// How far the blends differ, one of them mirrored about positions from `low` to `high` (bins).
+/// The difference between the blends of each pair, one of them mirrored about positions from `low` to `high` (bins).
 pub(super) fn compare(sinograms: &Sinograms, pairs: &[[Blend; 2]], low: f64, high: f64) -> Curve {
     let bins = sinograms.bins;
     let most = (MOST / sinograms.rows.len()).max(1).min(pairs.len());
@@ -131,14 +131,14 @@ pub(super) fn compare(sinograms: &Sinograms, pairs: &[[Blend; 2]], low: f64, hig
     })
 }
 
-/// Values less their mean.
+/// Values minus their mean.
 pub(super) fn deviations(row: &[f32]) -> impl Iterator<Item = f64> {
     let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / row.len() as f64;
     row.iter().map(move |v| f64::from(*v) - mean)
 }
 
-/// Squares of differences and of values, each less its mean, for `2 c = twice`, by groups of pairs and blocks of bins.
-/// Where the overlap varies by less than `nothing` a bin it says nothing: it counts as unrelated.
+/// Squares of differences and of values, each minus its mean, for `2 c = twice`, by groups of pairs and blocks of bins.
+/// An overlap with a variance of less than `nothing` per bin holds no information: it counts as unrelated.
 fn difference(pairs: &[Pair], twice: usize, bins: usize, nothing: f64, [parts, blocks]: [usize; 2]) -> Vec<[f64; 2]> {
     // the mirrored row starts at bin twice - (bins - 1) of the other
     let from = twice.saturating_sub(bins - 1);

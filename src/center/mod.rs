@@ -1,14 +1,14 @@
-//! Where the rotation axis is: methods on corrected sinograms, each with a verdict instead of a guess.
+//! Finding the rotation axis: methods that work on corrected sinograms, each with a verdict on its result.
 //!
 //! Positions are bins, counted from the centre of bin 0 as in [`geometry`](crate::geometry). Every method computes a cost
-//! for trial positions; [`curve`] finds its minimum and says whether there is one. What they use:
+//! for trial positions; [`curve`] finds its minimum and judges whether there is one. The methods:
 //!
 //! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle grows by 180 degrees, so that a projection is the
 //!   mirror image of the one on the other side. `registration` and `overlap` compare them.
 //! * [`vo`]: a sinogram over a whole turn has no energy outside of a double wedge of its Fourier transform.
-//! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than the right one.
+//! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than with the correct one.
 //!
-//! [`turn`] tells by the first and last projections whether the scan went around as its angles say.
+//! [`turn`] compares the first and last projections to check that the scan covers the angles that are given.
 
 mod curve;
 mod mirror;
@@ -16,19 +16,20 @@ mod sweep;
 mod turn;
 mod vo;
 
-pub use curve::{Curve, Minimum, Verdict};
-use turn::{Ends, Turn, ends};
+pub use curve::{AxisVerdict, Curve, Minimum};
+use turn::{ScanEnds, Turn, ends};
 
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
 use curve::{CLEAR, median};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// Two methods that differ by more than this many bins do not confirm each other.
 pub const AGREEMENT: f64 = 0.5;
 
-/// What a method may be off by in bins however well its data agree: standard deviation.
+/// Systematic error of a method in bins, as standard deviation, however well its data agree.
 const BIAS: f64 = 0.1;
 
 /// Rows whose mean profile varies less than this share of the best row's, as variance, hold no sample.
@@ -40,8 +41,9 @@ const AIR: f64 = 0.1;
 /// Narrowest range of a search in bins.
 pub const NARROWEST: f64 = 4.0;
 
-/// How the axis is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A method that finds the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Projections half a turn apart, one of them mirrored, near the middle of the detector.
     Registration,
@@ -56,7 +58,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Those that can be asked for.
+    /// The methods that can be requested.
     pub const ALL: [Method; 4] = [Method::Registration, Method::Vo, Method::Overlap, Method::Sweep];
 
     /// The word on the command line.
@@ -83,22 +85,22 @@ impl FromStr for Method {
     fn from_str(word: &str) -> Result<Method> {
         Method::ALL.into_iter().find(|method| method.name() == word).ok_or_else(|| {
             let names = Method::ALL.map(Method::name).join(", ");
-            Error::usage(format!("`{word}` is no way to search the axis; there are {names}"))
+            Error::usage(format!("`{word}` is not a method to find the axis; use one of {names}"))
         })
     }
 }
 
-/// What one method came to.
+/// The result of one method.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct AxisEstimate {
     pub method: Method,
-    /// Axis in bins; the best guess where the verdict is not [`Verdict::Ok`].
+    /// Axis in bins; the best guess where the verdict is not [`AxisVerdict::Ok`].
     pub value: f64,
     /// Standard deviation of the value in bins, by how parts of the data differ.
     pub uncertainty: f64,
-    /// From 0 to 1: how much of the cost goes away at the minimum, less where sampled rows differ.
+    /// From 0 to 1: how far the cost drops at the minimum; lower where sampled rows differ.
     pub confidence: f64,
-    pub verdict: Verdict,
+    pub verdict: AxisVerdict,
 }
 
 /// Corrected sinograms of sampled rows, in the order of their angles.
@@ -140,11 +142,11 @@ impl Sinograms {
         steps.get(steps.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// How far projections are from their place, as standard deviation in bins: the sample moves, or the stage does. From the
-    /// shift between neighbours, which changes slowly where only the sample turns.
+    /// Jitter of the projections as standard deviation in bins, caused by motion of the sample or the stage. Estimated from
+    /// the shift between neighbours, which changes slowly where the sample only rotates.
     fn jitter(&self) -> f64 {
         let (bins, count) = (self.bins, self.angles.len());
-        // shift that makes the one the other, by their slopes: all rows have the same
+        // shift between two projections, from their slopes; all rows share it
         let shift = |p: usize| {
             let (mut moved, mut slopes) = (0f64, 0f64);
             for row in &self.rows {
@@ -163,7 +165,7 @@ impl Sinograms {
         1.4826 * median(bends) / 6f64.sqrt()
     }
 
-    /// Number of projections of the first half turn, its end not included.
+    /// Number of projections in the first half turn, end excluded.
     fn half_turn(&self) -> usize {
         let end = self.angles.first().map_or(0.0, |first| first + 180.0 - self.step() / 2.0);
         self.angles.partition_point(|angle| *angle < end)
@@ -178,12 +180,12 @@ impl Sinograms {
         })
     }
 
-    /// Whether the scan goes around whole turns, so that nearly every projection has one on the other side.
+    /// Whether the scan covers a whole turn, so that nearly every projection has an opposite one.
     fn whole_turn(&self) -> bool {
         self.coverage() + self.step() > 355.0
     }
 
-    /// Means of `factor` bins, a part of them left out at the end. Bin `b` is at `factor * b + (factor - 1) / 2`.
+    /// Bins `factor` bins; an incomplete one at the end is dropped. Bin `b` is at `factor * b + (factor - 1) / 2`.
     fn binned(&self, factor: usize) -> Sinograms {
         let bins = self.bins / factor;
         let reduce =
@@ -211,7 +213,7 @@ fn profile_variance(sinogram: &[f32], bins: usize) -> f64 {
     profile.iter().map(|sum| (sum - mean).powi(2)).sum::<f64>() / bins as f64
 }
 
-/// Where a method looks, in bins.
+/// The default search range of a method, in bins.
 fn range_of(method: Method, bins: usize) -> (f64, f64) {
     let (middle, width) = (default_axis(bins), bins as f64);
     let reach = match method {
@@ -222,43 +224,50 @@ fn range_of(method: Method, bins: usize) -> (f64, f64) {
     (middle - reach, middle + reach)
 }
 
-/// Searches the axis with one method, within `range` (bins, both ends included) or where the method looks by itself.
+/// Finds the axis with one method, within `range` (bins, both ends included) or the default range of the method.
 ///
 /// # Errors
-/// [`Error::Input`] when the scan has not what the method needs, [`Error::Usage`] for a range that is too narrow.
-fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Found> {
+/// [`Error::Input`] when the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
+fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisEstimate> {
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
         return Err(Error::usage(format!(
-            "the axis is searched within bins 0 to {last}, over at least {NARROWEST} bins; {low} to {high} is not that"
+            "the search range must lie within bins 0 to {last} and cover at least {NARROWEST} bins, not {low} to {high}"
         )));
     }
     if sinograms.rows.is_empty() {
         let value = (low + high) / 2.0;
-        return Ok(Found { method, value, uncertainty: f64::INFINITY, confidence: 0.0, verdict: Verdict::Flat });
+        return Ok(AxisEstimate {
+            method,
+            value,
+            uncertainty: f64::INFINITY,
+            confidence: 0.0,
+            verdict: AxisVerdict::Flat,
+        });
     }
     let minimum = match method {
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
-        Method::Weighted => return Err(Error::usage("`weighted` is no method that can be asked for")),
+        Method::Weighted => return Err(Error::usage("`weighted` is not a method that can be requested")),
     };
     let Minimum { at, uncertainty, confidence, verdict } = minimum;
-    Ok(Found { method, value: at, uncertainty, confidence, verdict })
+    Ok(AxisEstimate { method, value: at, uncertainty, confidence, verdict })
 }
 
-/// Searches the axis with the methods that suit the scan. The first is the answer; it is ok only where another one confirms
-/// it: they differ by no more than [`AGREEMENT`] and than their uncertainties allow, and at least the answer is clear.
+/// Finds the axis with the methods that suit the scan. The first result is the answer; it is ok only if another method
+/// confirms it: they differ by at most [`AGREEMENT`] and no more than their uncertainties allow, and at least the answer
+/// is clear.
 ///
-/// Whole turns: `overlap` and, where the sample is within the field of view, `vo` on one half; a sample that is cut off
-/// leaves `overlap` alone, whose many pairs confirm each other. Half a turn: `registration` and `vo`, `vo` alone where a few
-/// degrees are missing. Where these do not agree, `sweep` is asked, too, and the more certain one of the two that agree best
-/// is the answer, unless another clear one is elsewhere; or else the weighted mean of all, if they agree.
+/// Whole turns: `overlap` and, if the sample is within the field of view, `vo` on one half; for a truncated sample only
+/// `overlap`, whose many pairs confirm each other. Half a turn: `registration` and `vo`, or `vo` alone if a few degrees are
+/// missing. If these disagree, `sweep` runs as well, and the answer is the more certain one of the two that agree best,
+/// unless another clear result contradicts it; otherwise the weighted mean of all, if they agree.
 ///
 /// # Errors
-/// As one method's.
-fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> {
+/// As for one method.
+fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEstimate>> {
     let methods: &[Method] = if sinograms.whole_turn() {
         if sinograms.within_view() { &[Method::Overlap, Method::Vo] } else { &[Method::Overlap] }
     } else if mirror::has_pairs(sinograms) {
@@ -280,150 +289,152 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<Found>> 
         return Ok(found);
     }
     if methods.len() < 2 || !confirm(&found[0], &found[1]) {
-        // it is slow, and needs only look where the others do
-        let range = range.or(found.iter().find(|f| f.verdict == Verdict::Ok).map(|f| around(f.value, sinograms.bins)));
+        // it is slow, so it only searches near the result of the others
+        let range =
+            range.or(found.iter().find(|f| f.verdict == AxisVerdict::Ok).map(|f| around(f.value, sinograms.bins)));
         found.push(search(Method::Sweep, sinograms, range)?);
     }
     let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();
     let pairs = (0..found.len()).flat_map(|a| (a + 1..found.len()).map(move |b| (a, b)));
     let best = pairs.filter(|&(a, b)| confirm(&found[a], &found[b])).min_by(|a, b| distance(a).total_cmp(&distance(b)));
     let contradicted = |(a, _): &(usize, usize)| {
-        found.iter().any(|f| f.verdict == Verdict::Ok && (f.value - found[*a].value).abs() > 2.0 * AGREEMENT)
+        found.iter().any(|f| f.verdict == AxisVerdict::Ok && (f.value - found[*a].value).abs() > 2.0 * AGREEMENT)
     };
     if let Some((a, b)) = best.filter(|pair| !contradicted(pair)) {
-        let doubt = |i: &usize| (found[*i].verdict != Verdict::Ok, found[*i].uncertainty);
+        let doubt = |i: &usize| (found[*i].verdict != AxisVerdict::Ok, found[*i].uncertainty);
         let answer = if doubt(&a) <= doubt(&b) { a } else { b };
         found.swap(0, answer);
     } else if let Some(mean) = weighted(&found) {
         found.insert(0, mean);
-    } else if found[0].verdict == Verdict::Ok {
-        found[0].verdict = Verdict::Ambiguous;
+    } else if found[0].verdict == AxisVerdict::Ok {
+        found[0].verdict = AxisVerdict::Ambiguous;
     }
     Ok(found)
 }
 
-/// Whether a method found something, if not certainly.
-fn tells(found: &Found) -> bool {
-    matches!(found.verdict, Verdict::Ok | Verdict::Uncertain | Verdict::Ambiguous)
+/// Whether a method found something, even if uncertain.
+fn found_something(found: &AxisEstimate) -> bool {
+    matches!(found.verdict, AxisVerdict::Ok | AxisVerdict::Uncertain | AxisVerdict::Ambiguous)
 }
 
-/// Variance in square bins of what a method found.
-fn variance(found: &Found) -> f64 {
+/// Variance of a result in square bins.
+fn variance(found: &AxisEstimate) -> f64 {
     found.uncertainty.powi(2) + BIAS.powi(2)
 }
 
-/// Whether two methods say the same.
-fn agree(a: &Found, b: &Found) -> bool {
+/// Whether the results of two methods agree.
+fn agree(a: &AxisEstimate, b: &AxisEstimate) -> bool {
     (a.value - b.value).abs() <= AGREEMENT.min(3.0 * (variance(a) + variance(b)).sqrt())
 }
 
-/// Whether two methods say the same, at least one of them clearly.
-fn confirm(a: &Found, b: &Found) -> bool {
-    let clear = a.verdict == Verdict::Ok || b.verdict == Verdict::Ok;
-    clear && tells(a) && tells(b) && agree(a, b)
+/// Whether the results of two methods agree and at least one is clear.
+fn confirm(a: &AxisEstimate, b: &AxisEstimate) -> bool {
+    let clear = a.verdict == AxisVerdict::Ok || b.verdict == AxisVerdict::Ok;
+    clear && found_something(a) && found_something(b) && agree(a, b)
 }
 
-/// The mean of methods that all say the same, weighted by their variances: if it is certain enough, or if there are three.
-fn weighted(found: &[Found]) -> Option<Found> {
-    let telling: Vec<&Found> = found.iter().filter(|found| tells(found)).collect();
-    let all_agree = telling.iter().enumerate().all(|(i, a)| telling[..i].iter().all(|b| agree(a, b)));
-    if telling.len() < 2 || !all_agree {
+/// The mean of results that all agree, weighted by their inverse variances, if it is certain enough or there are three.
+fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
+    let usable: Vec<&AxisEstimate> = found.iter().filter(|found| found_something(found)).collect();
+    let all_agree = usable.iter().enumerate().all(|(i, a)| usable[..i].iter().all(|b| agree(a, b)));
+    if usable.len() < 2 || !all_agree {
         return None;
     }
-    let weights: f64 = telling.iter().map(|found| variance(found).recip()).sum();
-    let mean = |of: fn(&Found) -> f64| telling.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
+    let weights: f64 = usable.iter().map(|found| variance(found).recip()).sum();
+    let mean =
+        |of: fn(&AxisEstimate) -> f64| usable.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
     let uncertainty = weights.recip().sqrt();
-    (uncertainty <= CLEAR || telling.len() > 2).then(|| Found {
+    (uncertainty <= CLEAR || usable.len() > 2).then(|| AxisEstimate {
         method: Method::Weighted,
         value: mean(|found| found.value),
         uncertainty,
         confidence: mean(|found| found.confidence),
-        verdict: Verdict::Ok,
+        verdict: AxisVerdict::Ok,
     })
 }
 
-/// An eighth of the detector on both sides, as far as there are bins.
+/// An eighth of the detector on either side, clipped to the detector.
 fn around(value: f64, bins: usize) -> (f64, f64) {
     let reach = (bins as f64 / 8.0).max(NARROWEST);
     ((value - reach).max(0.0), (value + reach).min(bins as f64 - 1.0))
 }
 
-/// What a search came to.
+/// The results of a search.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct AxisSearch {
     /// The first is the answer.
-    pub found: Vec<Found>,
-    /// What else a person should know.
+    pub found: Vec<AxisEstimate>,
+    /// Note for the user.
     pub note: Option<&'static str>,
 }
 
-/// Searches the axis with one method, or with those that suit the scan, of which two must agree. Where the first and last
-/// projections contradict the angles, every verdict is [`Verdict::Angles`].
+/// Finds the axis with one method, or with those that suit the scan, of which two must agree. If the first and last
+/// projections contradict the angles, every verdict is [`AxisVerdict::Angles`].
 ///
 /// # Errors
-/// As one method's.
-pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<Search> {
+/// As for one method.
+pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
     let mut found = match method {
         Some(method) => vec![search(method, sinograms, range)?],
         None => auto(sinograms, range)?,
     };
     let note = match ends(sinograms) {
-        Ends::Fit => None,
-        Ends::Instead(turn) => {
-            found.iter_mut().for_each(|found| found.verdict = Verdict::Angles);
+        ScanEnds::Consistent => None,
+        ScanEnds::Suggest(turn) => {
+            found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
             Some(match turn {
                 Turn::Whole => {
-                    "the last projection is beside the first one: the scan looks like a whole turn (--overall-angle 360)"
+                    "the last projection is next to the first one: the scan seems to be a whole turn (--overall-angle 360)"
                 }
                 Turn::Half => {
-                    "the last projection is beside the mirrored first one: the scan looks like half a turn (--overall-angle 180)"
+                    "the last projection is next to the mirrored first one: the scan seems to be half a turn (--overall-angle 180)"
                 }
             })
         }
-        Ends::Neither => Some(
-            "the last projection is like the first one neither as it is nor mirrored, which half a turn and a whole one end \
-             with: check --overall-angle or --angles, or the sample moved",
+        ScanEnds::Unrelated => Some(
+            "the last projection matches the first one neither directly nor mirrored, as after a whole or half a turn: check \
+             --overall-angle or --angles, or the sample moved",
         ),
     };
-    Ok(Search { found, note })
+    Ok(AxisSearch { found, note })
 }
 
-/// The axis that was found, or what to do instead.
+/// The axis that was found, or an error that says what to do.
 ///
 /// # Errors
-/// [`Error::Input`] unless the first verdict is [`Verdict::Ok`].
-pub fn accept(found: &[Found]) -> Result<Found> {
+/// [`Error::Input`] unless the first verdict is [`AxisVerdict::Ok`].
+pub fn accept(found: &[AxisEstimate]) -> Result<AxisEstimate> {
     let Some(&first) = found.first() else {
-        return Err(Error::Input("the axis was not searched".into()));
+        return Err(Error::Input("no method was used to find the axis".into()));
     };
     let (why, what) = match first.verdict {
-        Verdict::Ok => return Ok(first),
-        Verdict::Railed => (
+        AxisVerdict::Ok => return Ok(first),
+        AxisVerdict::Railed => (
             "the best position is at the end of the search range",
             "the axis may lie beyond: widen --search of fbp center, or give --center in bins",
         ),
-        Verdict::Flat => (
-            "no position is better than the others",
+        AxisVerdict::Flat => (
+            "no position is better than any other",
             "the sampled rows may be empty: choose --rows with a sample, check --flats and -log, or give --center in bins",
         ),
-        Verdict::Ambiguous => (
+        AxisVerdict::Ambiguous => (
             "there is no single best position",
             "look at trial slices with fbp center --sweep A..B:S --output DIR, narrow --search, or give --center in bins",
         ),
-        Verdict::Uncertain => (
-            "rows, projections or parts of a slice differ in where it is",
+        AxisVerdict::Uncertain => (
+            "rows, projections or parts of a slice disagree about it",
             "look at trial slices with fbp center --sweep A..B:S --output DIR, choose other --rows, or give --center in bins",
         ),
-        Verdict::Angles => (
-            "the first and last projections are not as far apart as the angles say",
-            "a whole turn needs --overall-angle 360, half a turn 180; or correct --angles",
+        AxisVerdict::Angles => (
+            "the first and last projections contradict the angles",
+            "give --overall-angle 360 for a whole turn or 180 for half a turn, or correct --angles",
         ),
     };
-    let all: Vec<String> = found.iter().map(Found::to_string).collect();
-    Err(Error::Input(format!("rotation axis: {}: {why}; found were {}; {what}", first.verdict, all.join(", "))))
+    let all: Vec<String> = found.iter().map(AxisEstimate::to_string).collect();
+    Err(Error::Input(format!("rotation axis: {}: {why}; results: {}; {what}", first.verdict, all.join(", "))))
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for AxisEstimate {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} {:.2} +- {:.2} ({})", self.method, self.value, self.uncertainty, self.verdict)
     }

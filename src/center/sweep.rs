@@ -1,11 +1,11 @@
-//! Slices about trial axes, by filtered back projection on the host, and how sharp they are.
+//! Slices for trial axes, by filtered back projection on the host, and how sharp they are.
 //!
-//! The measure is the sum of the negative values (T. Donath, F. Beckmann and A. Schreyer, Automated determination of the center of
-//! rotation in tomography data, J. Opt. Soc. Am. A 23, 1048 (2006), Q_IN): edges that are not where
-//! they belong leave arcs below and above zero. Their other measure, the absolute values, asks for slices that keep their sum,
-//! which a sample at the end of the field of view does not.
+//! The measure is the sum of the negative values (T. Donath, F. Beckmann and A. Schreyer, Automated determination of the
+//! center of rotation in tomography data, J. Opt. Soc. Am. A 23, 1048 (2006), Q_IN): misplaced edges leave arcs below and
+//! above zero. Their other measure, the absolute values, needs slices with a constant sum, which a sample at the end of
+//! the field of view does not have.
 
-use super::curve::{Curve, Minimum, Verdict};
+use super::curve::{AxisVerdict, Curve, Minimum};
 use super::{AGREEMENT, Sinograms};
 use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
 use crate::spectrum::{Filter, padded_length, spectrum};
@@ -15,21 +15,21 @@ use realfft::num_complex::Complex;
 
 /// Widest detector that the whole range is searched on; wider ones are binned for that.
 const COARSE: usize = 128;
-/// Pixels along the side of the grid where a slice is looked at.
+/// Side of the grid on which a slice is evaluated.
 const GRID: usize = 128;
-/// Radii of the circles that are looked at, as shares of half the detector. Near its end arcs come from what is cut off, and
-/// what is left out there may be what tells: the two must agree.
+/// Radii of the circles that are evaluated, as shares of half the detector. Near its end truncation causes arcs, but
+/// leaving that region out may lose what is decisive: the two must agree.
 const RADII: [f64; 2] = [0.85, 1.0];
-/// Tiles along the side of the grid that each have a minimum of their own.
+/// Tiles along the side of the grid, each with a minimum of its own.
 const TILES: usize = 6;
-/// Most projections that are used.
+/// Largest number of projections that are used.
 const PROJECTIONS: usize = 480;
 
-/// One filtered sinogram, to be reconstructed about any axis.
+/// A filtered sinogram that can be reconstructed for any axis.
 struct Trials {
     bins: usize,
     /// Cosine and sine of the angles.
-    turns: Vec<[f32; 2]>,
+    rotations: Vec<[f32; 2]>,
     /// Of the projections, in radians.
     weights: Vec<f32>,
     rows: Vec<f32>,
@@ -43,7 +43,7 @@ impl Trials {
         let values: Vec<f32> = sinogram.chunks(bins).step_by(stride).flatten().copied().collect();
         Trials {
             bins,
-            turns: used
+            rotations: used
                 .iter()
                 .map(|angle| cos_sin_degrees(*angle))
                 .map(|(cos, sin)| [cos as f32, sin as f32])
@@ -53,12 +53,12 @@ impl Trials {
         }
     }
 
-    /// Attenuation per pixel at points, in pixels right of and below the axis, which is at bin `center`.
+    /// Attenuation per pixel at points given in pixels to the right of and below the axis, which is at bin `center`.
     fn values(&self, center: f64, points: &[[f32; 2]]) -> Vec<f32> {
         let last = (self.bins - 1) as f32;
         let at = |&[x, y]: &[f32; 2]| {
             let mut sum = 0f32;
-            for ((row, [cos, sin]), weight) in self.rows.chunks(self.bins).zip(&self.turns).zip(&self.weights) {
+            for ((row, [cos, sin]), weight) in self.rows.chunks(self.bins).zip(&self.rotations).zip(&self.weights) {
                 let h = center as f32 + x * cos - y * sin;
                 if (0.0..last).contains(&h) {
                     let (i, w) = (h as usize, h.fract());
@@ -71,7 +71,7 @@ impl Trials {
     }
 }
 
-/// Ramp-filters rows, continued by their edge values.
+/// Ramp-filters rows, padded with their edge values.
 fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
     let length = padded_length(bins);
     let factors: Vec<f32> =
@@ -99,23 +99,23 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
     rows
 }
 
-/// Searches the axis between two positions in bins, on the middle one of the sampled rows.
+/// Finds the axis between two positions in bins, from the middle one of the sampled rows.
 pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> Minimum {
-    let [inner, whole] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
-    let agree = whole.verdict == Verdict::Ok && (inner.at - whole.at).abs() <= AGREEMENT;
+    let [inner, full] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
+    let agree = full.verdict == AxisVerdict::Ok && (inner.at - full.at).abs() <= AGREEMENT;
     match inner.verdict {
-        Verdict::Ok if !agree => Minimum { verdict: Verdict::Ambiguous, ..inner },
+        AxisVerdict::Ok if !agree => Minimum { verdict: AxisVerdict::Ambiguous, ..inner },
         _ => inner,
     }
 }
 
-/// The same by what is inside a circle of so many bins about the axis.
+/// The same using the values inside a circle of `radius` bins about the axis.
 fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
     let factor = sinograms.bins.div_ceil(COARSE);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
     let sharpness = |sinograms: &Sinograms, radius: f64| {
         let row = &sinograms.rows[sinograms.rows.len() / 2];
-        // what is seen twice would blur, not sharpen, where both views are summed: half a turn
+        // half a turn only: with a wrong axis, opposite views would be summed and blur the slice instead of leaving arcs
         let used = sinograms.half_turn();
         let trials = Trials::new(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used]);
         let points = grid(radius);
@@ -138,7 +138,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, &coarse);
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
-    if minimum.verdict == Verdict::Flat {
+    if minimum.verdict == AxisVerdict::Flat {
         return minimum;
     }
     let fine = sharpness(sinograms, radius);
@@ -150,7 +150,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
         }
         minimum.at = near.vertex();
     }
-    minimum.moved_by(0.0)
+    minimum.with_error(0.0)
 }
 
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.

@@ -1,51 +1,51 @@
-//! Whether a scan went around as far as its angles say: the last projection of a whole turn is beside the first one, that
-//! of half a turn beside its mirror image.
+//! Whether a scan covers the angles that are given: the last projection of a whole turn is next to the first one, that of
+//! half a turn next to its mirror image.
 
 use super::Sinograms;
 use super::curve::median;
 use super::mirror::{compare, deviations, only, pairs_apart};
 use crate::geometry::default_axis;
 
-/// How far a scan went around.
+/// Angular range of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     Half,
     Whole,
 }
 
-/// What the ends of a scan say.
+/// Result of comparing the ends of a scan.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ends {
-    /// They are where the angles say, or the scan is too coarse or too noisy to tell.
-    Fit,
-    /// The scan went around so far.
-    Instead(Turn),
-    /// The last projection is like the first one neither as it is nor mirrored.
-    Neither,
+pub enum ScanEnds {
+    /// They are consistent with the angles, or the scan is too coarse or too noisy to tell.
+    Consistent,
+    /// They suggest that the scan covers this range instead.
+    Suggest(Turn),
+    /// The last projection matches the first one neither directly nor mirrored.
+    Unrelated,
 }
 
-/// The axis is searched on this share of the detector on both sides of its middle.
+/// Search range on either side of the middle, as a share of the detector.
 const REACH: f64 = 0.4;
-/// Where neighbouring projections differ by more than this, nothing can be told.
+/// If neighbouring projections differ by more than this, the ends are not compared.
 const ALIKE: f64 = 0.3;
-/// Projections that differ by so many times more than neighbours do, and this on top, may be neighbours,
+/// Projections may be neighbours if they differ by at most this factor more than neighbours do, plus this share,
 const TIMES: f64 = 2.0;
 const MORE: f64 = 0.02;
-/// but never by more than this.
+/// but never more than this.
 const MOST: f64 = 0.15;
-/// Projections that differ by so many times that limit are none.
+/// Projections that differ by this many times the limit are not neighbours.
 const APART: f64 = 2.0;
-/// Axes that are so many bins apart are the same.
+/// Axes that are at most this many bins apart are the same.
 const SAME: f64 = 1.0;
-/// Pairs of neighbours that are looked at.
+/// Largest number of pairs of neighbours that are compared.
 const STEPS: usize = 60;
 
-/// Compares the ends of a scan that its angles say is half a turn or a whole one, as shares of the variance: 0 for the same, about
-/// 1 for unrelated projections.
-pub fn ends(sinograms: &Sinograms) -> Ends {
+/// Compares the ends of a scan that covers half a turn or a whole one by its angles, as shares of the variance: 0 for
+/// identical, about 1 for unrelated projections.
+pub fn ends(sinograms: &Sinograms) -> ScanEnds {
     let count = sinograms.angles.len();
     let Some(declared) = declared(sinograms).filter(|_| count >= 4 && !sinograms.rows.is_empty()) else {
-        return Ends::Fit;
+        return ScanEnds::Consistent;
     };
     let last = count - 1;
     let neighbours =
@@ -55,25 +55,25 @@ pub fn ends(sinograms: &Sinograms) -> Ends {
     let limit = neighbours + (TIMES * neighbours + MORE).min(MOST);
     let same = differ(sinograms, 0, last);
     let (mirrored_at, mirrored) = least(&[[only(0), only(last)]]);
-    // half of the angles apart: opposite to each other where the scan is a whole turn
+    // half the angular range apart: opposite to each other if the scan is a whole turn
     let halves = pairs_apart(sinograms, if declared == Turn::Half { 90.0 } else { 180.0 });
     if neighbours > ALIKE || halves.is_empty() {
-        return Ends::Fit;
+        return ScanEnds::Consistent;
     }
     let (opposite_at, opposite) = least(&halves);
-    // a sample that is round about the axis is alike from all sides
+    // a sample that is symmetric about the axis looks the same from all sides
     let round = mirrored <= limit && (mirrored_at - opposite_at).abs() <= SAME;
-    let whole = same <= limit && opposite <= limit && !round;
+    let full = same <= limit && opposite <= limit && !round;
     let half = mirrored <= limit && same > APART * limit && opposite > APART * limit;
     match declared {
-        Turn::Half if whole => Ends::Instead(Turn::Whole),
-        Turn::Whole if half => Ends::Instead(Turn::Half),
-        _ if same > APART * limit && mirrored > APART * limit => Ends::Neither,
-        _ => Ends::Fit,
+        Turn::Half if full => ScanEnds::Suggest(Turn::Whole),
+        Turn::Whole if half => ScanEnds::Suggest(Turn::Half),
+        _ if same > APART * limit && mirrored > APART * limit => ScanEnds::Unrelated,
+        _ => ScanEnds::Consistent,
     }
 }
 
-/// How far the angles go around, if that is half a turn or a whole one to within a few degrees.
+/// The range that the angles cover, if that is half a turn or a whole one within a few degrees.
 fn declared(sinograms: &Sinograms) -> Option<Turn> {
     let covered = sinograms.coverage() + sinograms.step();
     [(Turn::Half, 180.0), (Turn::Whole, 360.0)]
@@ -82,7 +82,7 @@ fn declared(sinograms: &Sinograms) -> Option<Turn> {
         .map(|(turn, _)| turn)
 }
 
-/// How two projections differ, over all rows.
+/// Difference between two projections over all rows, as a share of their variance.
 fn differ(sinograms: &Sinograms, p: usize, q: usize) -> f64 {
     let bins = sinograms.bins;
     let (mut differing, mut varying) = (0.0, 0.0);

@@ -3,25 +3,26 @@
 //!
 //! A sinogram over a whole turn of a sample within a radius `r` of the axis has, but for small tails, no values in its
 //! two-dimensional Fourier transform where `m > 2 pi r u` (`m` periods a turn, `u` periods a bin). Half a turn and its
-//! mirror image about a trial axis make a whole turn; a wrong axis tears it at the two seams, and the tears show there.
+//! mirror image about a trial axis make a whole turn; a wrong axis causes discontinuities at the two seams, which show
+//! there.
 //!
-//! Mirroring a row conjugates its transform, and moving it is a factor. With `A(m, u)` of the half turn, continued by
+//! Mirroring a row conjugates its transform, and shifting it is a factor. With `A(m, u)` of the half turn, padded with
 //! zeros, the transform of the whole turn about axis `c` is `A(m, u) + (-1)^m z^-2 conj(A(-m, u))`, `z = exp(2 pi i u c)`, so
 //! that a trial needs no transform, and `c` may be any real number.
 
 use super::curve::{Curve, Minimum};
-use super::{Sinograms, Verdict};
+use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
 /// Widest detector that the whole range is searched on; wider ones are binned for that.
 const COARSE: usize = 320;
-/// Most rows of the sample that are used.
+/// Largest number of rows of the sample that are used.
 const ROWS: usize = 4;
-/// Parts that the frequencies of a row are dealt to.
+/// Parts that the frequencies of a row are divided into.
 const BANDS: usize = 6;
-/// What the answer may be off by where degrees are missing, or the sample is cut off: standard deviation in bins.
+/// Error of the result if degrees are missing or the sample is truncated: standard deviation in bins.
 const PARTIAL: f64 = 0.15;
 /// Degrees that may be missing from half a turn, beside a step.
 const MISSING: f64 = 4.0;
@@ -31,7 +32,7 @@ pub fn suits(sinograms: &Sinograms) -> bool {
     sinograms.coverage() + sinograms.step() > 180.0 - MISSING && sinograms.angles.len() >= 8
 }
 
-/// Searches the axis between two positions in bins.
+/// Finds the axis between two positions in bins.
 pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     if !suits(sinograms) {
         return Err(Error::Input(format!(
@@ -46,7 +47,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.shares(c));
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
-    if minimum.verdict == Verdict::Flat {
+    if minimum.verdict == AxisVerdict::Flat {
         return Ok(minimum);
     }
     let metric = if factor > 1 { Metric::new(sinograms) } else { coarse };
@@ -58,17 +59,17 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
         }
         minimum.at = near.vertex();
     }
-    // both seams are torn by what the projections there have moved
-    let minimum = minimum.moved_by(sinograms.jitter() / std::f64::consts::SQRT_2);
-    let whole = sinograms.within_view() && sinograms.coverage() + 1.5 * sinograms.step() > 180.0;
-    Ok(if whole { minimum } else { minimum.moved_by(PARTIAL) })
+    // motion of the projections at the seams shifts the result
+    let minimum = minimum.with_error(sinograms.jitter() / std::f64::consts::SQRT_2);
+    let complete = sinograms.within_view() && sinograms.coverage() + 1.5 * sinograms.step() > 180.0;
+    Ok(if complete { minimum } else { minimum.with_error(PARTIAL) })
 }
 
-/// Transforms of half a turn, where a whole one has no values.
+/// Transform of half a turn, at the frequencies where that of a whole turn vanishes.
 struct Metric {
     /// Bins of the padded rows.
     length: f64,
-    /// Of every row and frequency `u` that is used, for `m` ascending, `A(m, u)` and `(-1)^m conj(A(-m, u))`.
+    /// For every row and frequency `u` that is used and ascending `m`: `A(m, u)` and `(-1)^m conj(A(-m, u))`.
     columns: Vec<Column>,
     parts: usize,
 }
@@ -118,8 +119,8 @@ impl Metric {
         let mut shares = vec![[0f64; 2]; self.parts];
         for Column { part, u, values } in &self.columns {
             let (sin, cos) = (-2.0 * std::f64::consts::TAU * *u as f64 * center / self.length).sin_cos();
-            let turn = Complex::new(cos as f32, sin as f32);
-            let sum: f64 = values.iter().map(|[a, b]| f64::from((a + turn * b).norm_sqr().sqrt())).sum();
+            let rotation = Complex::new(cos as f32, sin as f32);
+            let sum: f64 = values.iter().map(|[a, b]| f64::from((a + rotation * b).norm_sqr().sqrt())).sum();
             let share = &mut shares[*part];
             *share = [share[0] + sum, share[1] + values.len() as f64];
         }

@@ -1,32 +1,36 @@
 //! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
 
-use crate::bench::{Protocol, Reference, Row, Verdict, Wanted, plot, table};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
+use crate::check::{Bench, KernelTiming};
 use crate::cli::BenchArgs;
-use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem, RowFilter};
+use crate::files::write_atomically;
+use crate::kernel::{KernelSpec, Offer, Problem, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
-use crate::pipeline::{Bench, Measured};
-use crate::profile::{Choice, Offer, Profile, ProfileStore, SLICE_MODES};
-use crate::report::Reporter;
-use std::str::FromStr;
+use crate::profile::{Choice, Profile, ProfileStore};
+use crate::report::{ProgressKind, Reporter};
 
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
 const LARGEST: usize = 1 << 16;
 
-/// A kernel to be checked, and timed.
-pub(super) struct Candidate<'a> {
+/// A kernel of a profile, to be checked and timed.
+pub(super) struct ProfileOffer<'a> {
     profile: &'a Profile,
     offer: Offer,
 }
 
-/// The text for stdout, and whether every kernel was right.
+/// The text for stdout, and an error if a kernel is incorrect.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
-    let wanted = wanted(&args.algorithm, &args.interpolation, &args.mode, &args.slices_per_pass)?;
+    let wanted = OfferFilter {
+        algorithms: args.algorithm.clone(),
+        interpolations: args.interpolation.clone(),
+        modes: args.mode.clone(),
+        slices: args.slices_per_pass.clone(),
+    };
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
@@ -34,7 +38,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         return Err(Error::output(path, format!("--plot: there is no directory {}", parent.display())));
     }
     let store = ProfileStore::load()?;
-    // names are checked before the driver is bothered
+    // names are checked before the driver is loaded
     for name in args.profile.iter().filter(|name| !matches!(name.as_str(), "auto" | "all")) {
         store.named(name)?;
     }
@@ -57,7 +61,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let rows = measure(found, Some(&own), &candidates, &[protocol], once, &reporter)?;
 
     if let Some(path) = &args.plot {
-        std::fs::write(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
+        write_atomically(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
     }
     let text = if args.json {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;
@@ -65,11 +69,11 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     } else {
         format!("{head}\n\n{}", table(&rows))
     };
-    let bad: Vec<&Row> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
+    let bad: Vec<&BenchRow> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
     let verdict = match bad.first() {
         None => Ok(()),
-        Some(first) => Err(Error::Unequal(format!(
-            "{} of {} kernels are wrong or do not run on {}, the first is {} of profile {}{}; \
+        Some(first) => Err(Error::CheckFailed(format!(
+            "{} of {} kernels are incorrect or do not run on {}, the first is {} of profile {}{}; \
              give --algorithm, --mode or another --profile to reconstruct without them",
             bad.len(),
             rows.len(),
@@ -82,7 +86,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     Ok((text, verdict))
 }
 
-/// The problem that flags ask for.
+/// The problem that the flags describe.
 pub(super) fn protocol(
     size: usize,
     bins: Option<usize>,
@@ -103,29 +107,7 @@ pub(super) fn protocol(
     })
 }
 
-/// The kernels that flags ask for.
-pub(super) fn wanted(
-    algorithms: &[String],
-    interpolations: &[String],
-    modes: &[String],
-    slices: &[String],
-) -> Result<Wanted> {
-    fn words<T: FromStr<Err = Error>>(words: &[String], flag: &str) -> Result<Vec<T>> {
-        words.iter().map(|w| w.parse().map_err(|e: Error| Error::usage(format!("{flag}: {e}")))).collect()
-    }
-    let slices = slices.iter().map(|text| match text.parse() {
-        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
-        _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not one of {SLICE_MODES:?}"))),
-    });
-    Ok(Wanted {
-        algorithms: words(algorithms, "--algorithm")?,
-        interpolations: words(interpolations, "--interpolation")?,
-        modes: words(modes, "--mode")?,
-        slices: slices.collect::<Result<_>>()?,
-    })
-}
-
-/// The profiles that were asked for, and why each; without a word the one that the device gets.
+/// The requested profiles with the reason for each; without names the profile used for the device.
 pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Result<Vec<Choice>> {
     if names.is_empty() {
         return Ok(vec![store.for_device(None, &found.facts)?]);
@@ -144,12 +126,12 @@ pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevic
     Ok(choices)
 }
 
-/// The wanted kernels of some profiles.
-pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted) -> Result<Vec<Candidate<'a>>> {
+/// The selected kernels of some profiles.
+pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Result<Vec<ProfileOffer<'a>>> {
     let mut candidates = Vec::new();
     for Choice { profile, .. } in choices {
-        let offers = profile.offers().into_iter().filter(|offer| wanted.has(offer));
-        candidates.extend(offers.map(|offer| Candidate { profile, offer }));
+        let offers = profile.offers().into_iter().filter(|offer| wanted.matches(offer));
+        candidates.extend(offers.map(|offer| ProfileOffer { profile, offer }));
     }
     if candidates.is_empty() {
         let names: Vec<&str> = choices.iter().map(|c| c.profile.name.as_str()).collect();
@@ -161,7 +143,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted) -> Result<V
             }
         }
         return Err(Error::usage(format!(
-            "profile {} has no kernel that --algorithm, --interpolation, --mode and --slices-per-pass leave; it has {}",
+            "profile {} has no kernel that matches --algorithm, --interpolation, --mode and --slices-per-pass; it has {}",
             names.join(", "),
             there.join(", ")
         )));
@@ -169,7 +151,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &Wanted) -> Result<V
     Ok(candidates)
 }
 
-/// What was timed on what, for people.
+/// Header of the output: device, profiles and problem.
 fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> String {
     let f = &found.facts;
     let clock = if f.clock_mhz > 0 { format!(" at up to {} MHz", f.clock_mhz) } else { String::new() };
@@ -193,28 +175,27 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
     )
 }
 
-/// A line for every candidate; kernels that several profiles share are tried once, and with `once` listed once. They are
-/// checked on every problem and timed on the first. `own`: the profile with the
-/// rates of the device.
+/// A line for every candidate; kernels that several profiles share are run once, and with `once` also listed once. They
+/// are checked on every problem and timed on the first. `own` is the profile with the rates of the device.
 pub(super) fn measure(
     found: &FoundDevice,
     own: Option<&Profile>,
-    candidates: &[Candidate],
+    candidates: &[ProfileOffer],
     protocols: &[Protocol],
     once: bool,
     reporter: &Reporter,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<BenchRow>> {
     let Some(protocol) = protocols.first() else { return Ok(Vec::new()) };
     let known_failures = KnownFailures::built_in()?;
     let facts = &found.facts;
     let rates = own.and_then(|profile| profile.throughput.as_ref());
     let rows_of = |spec: &KernelSpec, profile: &Profile| RowFilter::new(spec, &profile.fft, protocol.bins, Some(facts));
     let problem = Problem { projections: protocol.projections, same_axis: true };
-    // enough noise for the largest kernel that fits whatever it reads
+    // enough noise for the largest kernel that fits, whatever layout it reads
     let mut most = 1;
-    for Candidate { profile, offer } in candidates {
+    for ProfileOffer { profile, offer } in candidates {
         for texel in offer.texels() {
-            let spec = KernelSpec::new(offer, profile, texel, problem, Some(facts));
+            let spec = KernelSpec::new(offer, *profile, texel, problem, Some(facts));
             if protocol.refuses(&spec, rows_of(&spec, profile), facts)?.is_none() {
                 most = most.max(offer.slices as usize);
             }
@@ -222,21 +203,24 @@ pub(super) fn measure(
     }
     let mut references: Vec<_> = protocols.iter().map(|p| Reference::new(p.geometry(), most)).collect();
     let mut bench = None;
-    let mut rows: Vec<Row> = Vec::new();
-    for (number, Candidate { profile, offer }) in candidates.iter().enumerate() {
-        // a driver may hand out nothing but errors after one: then it is opened again
+    let mut rows: Vec<BenchRow> = Vec::new();
+    for (number, ProfileOffer { profile, offer }) in candidates.iter().enumerate() {
+        // after an error a driver may return nothing but errors: then it is opened again
         let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &references), Ok) {
             Ok(here) => here,
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => {
-                reporter.note(&format!("note: the device cannot be opened again, the rest is left out: {error}"));
+                reporter.note(&format!(
+                    "note: the device cannot be opened again, the remaining kernels are left out: {error}"
+                ));
                 break;
             }
         };
-        let spec = KernelSpec::new(offer, profile, here.texel(offer)?, problem, Some(facts));
+        let spec = KernelSpec::new(offer, *profile, here.texel(offer)?, problem, Some(facts));
         let source = spec.generate()?;
-        let row = Row::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
-            .with_known(known_failures.find(facts, &spec));
+        let row =
+            BenchRow::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
+                .with_known(known_failures.find(facts, &spec));
         let known = rows.iter().find(|r| (&r.kernel, &r.key) == (&row.kernel, &row.key)).cloned();
         let row = match (known, protocol.refuses(&spec, rows_of(&spec, profile), facts)?) {
             (Some(_), _) if once => {
@@ -245,7 +229,7 @@ pub(super) fn measure(
             }
             (Some(known), _) => {
                 bench = Some(here);
-                Row { profile: row.profile, mode: row.mode, ..known }
+                BenchRow { profile: row.profile, mode: row.mode, ..known }
             }
             (None, Some(reason)) => {
                 bench = Some(here);
@@ -271,10 +255,10 @@ pub(super) fn measure(
 }
 
 /// A line with what was measured.
-fn with_numbers(row: Row, measured: &Measured, protocol: &Protocol) -> Row {
+fn with_numbers(row: BenchRow, measured: &KernelTiming, protocol: &Protocol) -> BenchRow {
     let slices = f64::from(row.slices);
-    Row {
-        verdict: if measured.checked.right() { Verdict::Right } else { Verdict::Wrong },
+    BenchRow {
+        verdict: if measured.checked.right() { Verdict::Correct } else { Verdict::Incorrect },
         error: Some(measured.checked.error),
         gu_per_s: measured.seconds.map(|s| protocol.updates(row.slices) / s * 1e-9),
         seconds_per_slice: measured.seconds.map(|s| s / slices),

@@ -1,38 +1,31 @@
-//! `fbp center`: the rotation axis from the data, or trial slices to choose it by eye.
+//! `fbp center`: finds the rotation axis in the data, or writes trial slices to choose it by eye.
 
-use crate::center::{self, Found, Search};
-use crate::cli::{CenterArgs, ReconstructArgs};
-use crate::config::{Job, parse_pair};
+use crate::axis::{Trial, sample, trial_slices};
+use crate::center::{self, AxisEstimate, AxisSearch};
+use crate::cli::{CenterArgs, Text};
+use crate::device::DeviceList;
 use crate::error::{Error, Result};
-use crate::io::{Dtype, Encoding, write_image};
+use crate::execution::{Execution, Files};
+use crate::job::Job;
 use crate::picture::{Panel, write_montage};
-use crate::pipeline::{SOFTWARE, Trial, sample, trial_slices};
+use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, given, steps};
+use crate::report::Messages;
+use crate::sink::SOFTWARE;
+use crate::sink::{Dtype, Encoding, write_image};
+use crate::units::parse_pair;
 use serde_json::json;
 use std::path::Path;
 
-/// Most slices of a sweep.
+/// Largest number of slices of a sweep.
 const MOST: usize = 400;
-/// Beyond this share of the radius that all projections see there are edges that the sample has not.
+/// Beyond this share of the radius that all projections see there are edges that are not in the sample.
 const CALM: f64 = 0.95;
-/// Smallest step of a sweep in bins: what file names tell apart.
+/// Smallest step of a sweep in bins, so that file names differ.
 const FINEST: f64 = 0.01;
 
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
 pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
-    let job = Job::new(ReconstructArgs {
-        input: args.input.clone(),
-        scan: args.scan.clone(),
-        center: Some("auto".into()),
-        rows: args.rows.clone(),
-        pixel_size: args.pixel_size.clone(),
-        steps: args.steps.clone(),
-        device: args.device.clone(),
-        verbose: args.verbose,
-        quiet: args.quiet,
-        // nothing is written as a run does
-        dry_run: true,
-        ..Default::default()
-    })?;
+    let job = job(args)?;
     if let (Some(range), Some(directory)) = (&args.sweep, &args.output) {
         return Ok((trials(&job, range, usize::from(args.tile), directory, args.overwrite)?, Ok(())));
     }
@@ -45,20 +38,43 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     Ok((text, center::accept(&search.found).map(|_| ())))
 }
 
-fn table(search: &Search) -> String {
+/// A job without an output whose axis is to be found.
+fn job(args: &CenterArgs) -> Result<Job> {
+    check_conflicts(&[given(&args.input)?, given(&args.scan)?])?;
+    let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
+    let input = Input::new(&args.input)?;
+    let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
+    let recipe = Recipe {
+        scan: ScanRecipe { center: Center::Search(None), ..ScanRecipe::new(&args.scan, input.kind)? },
+        steps: steps(&args.input, &args.steps, &slice)?,
+        input,
+        slice,
+        ..Recipe::default()
+    };
+    let execution = Execution {
+        files: Files::new(&args.input, &args.scan),
+        rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
+        devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
+        messages: Messages { verbosity: Messages::verbosity(args.verbose, args.quiet), ..Messages::default() },
+        ..Execution::default()
+    };
+    Ok(Job { recipe, execution })
+}
+
+fn table(search: &AxisSearch) -> String {
     let mut text =
         format!("{:<14}{:>10}  {:>11}  {:>10}  {}\n", "method", "centre", "uncertainty", "confidence", "verdict");
     for f in &search.found {
-        let Found { method, value, uncertainty, confidence, verdict } = f;
+        let AxisEstimate { method, value, uncertainty, confidence, verdict } = f;
         text += &format!("{method:<14}{value:>10.2}  {uncertainty:>11.2}  {confidence:>10.2}  {verdict}\n");
     }
     search.note.iter().for_each(|note| text += &format!("note: {note}\n"));
     text
 }
 
-/// The first of the methods is the answer.
-fn as_json(search: &Search, rows: &[usize]) -> String {
-    let one = |f: &Found| {
+/// The search as JSON; the first method is the answer.
+fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
+    let one = |f: &AxisEstimate| {
         json!({
             "method": f.method.name(),
             "value": f.value,
@@ -71,30 +87,30 @@ fn as_json(search: &Search, rows: &[usize]) -> String {
     format!("{:#}\n", json!({ "center": methods.first(), "methods": methods, "note": search.note, "rows": rows }))
 }
 
-/// Writes the slices of the middle row, and a picture of the same part of all.
+/// Writes the slices of the middle row, and a montage of the same part of all.
 fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool) -> Result<String> {
     let mut axes = positions(range)?;
     let mut entries = std::fs::read_dir(directory).into_iter().flatten();
     if !overwrite && entries.next().is_some() {
         return Err(Error::output(directory, "--output: is not empty; add --overwrite or choose another directory"));
     }
-    // the one in the middle is the most likely to be sharp: it tells where there is something to see
+    // the middle one is the most likely to be sharp: it decides which part is shown
     let middle = axes.len() / 2;
     axes[..=middle].rotate_right(1);
     let mut part = None;
     let mut tiles: Vec<(f64, usize, Vec<f32>)> = Vec::with_capacity(axes.len());
     let row = trial_slices(job, &axes, |Trial { center, size, values }| {
-        // made when there is something to write: what is refused leaves nothing behind
+        // created when there is something to write: a refused run leaves nothing behind
         std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--output: {e}")))?;
         let encoding = Encoding { dtype: Dtype::F32, range: None };
         write_image(&directory.join(format!("center_{center:.2}.tif")), size, size, &values, encoding, SOFTWARE)?;
-        let part = *part.get_or_insert_with(|| Part::busiest(&values, size, side));
+        let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
         tiles.push((center, part.side, part.of(&values, size)));
         Ok(())
     })?;
     tiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     let titles: Vec<String> = tiles.iter().map(|(center, ..)| format!("{center:.2}")).collect();
-    let unit = job.unit();
+    let unit = job.recipe.unit();
     let panels: Vec<Panel> = tiles
         .iter()
         .zip(&titles)
@@ -111,19 +127,19 @@ fn trials(job: &Job, range: &str, side: usize, directory: &Path, overwrite: bool
     ))
 }
 
-/// A square of a slice, by its place relative to the middle: slices about other axes may be larger.
+/// A square of a slice, relative to its middle: slices for other axes may be larger.
 #[derive(Clone, Copy)]
-struct Part {
+struct Crop {
     /// From the middle of the slice to the first column and row, in pixels.
     left: i64,
     top: i64,
     side: usize,
 }
 
-impl Part {
+impl Crop {
     /// The square of at most `side` pixels with the most structure: the largest sum of squares of the differences between
     /// neighbours, inside the circle that all projections see.
-    fn busiest(slice: &[f32], size: usize, side: usize) -> Part {
+    fn busiest(slice: &[f32], size: usize, side: usize) -> Crop {
         let side = side.min(size);
         let middle = (size as f64 - 1.0) / 2.0;
         let seen = |x: usize, y: usize| (x as f64 - middle).hypot(y as f64 - middle) < CALM * size as f64 / 2.0;
@@ -151,7 +167,7 @@ impl Part {
             .max_by(|a, b| inside(a).total_cmp(&inside(b)))
             .unwrap_or((0, 0));
         let half = (size / 2) as i64;
-        Part { left: x as i64 - half, top: y as i64 - half, side }
+        Crop { left: x as i64 - half, top: y as i64 - half, side }
     }
 
     /// Its values, `[y][x]`; 0 beyond the slice.
@@ -166,10 +182,10 @@ impl Part {
     }
 }
 
-impl std::fmt::Display for Part {
+impl std::fmt::Display for Crop {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         let centre = |first: i64| first + self.side as i64 / 2;
-        let Part { left, top, side } = *self;
+        let Crop { left, top, side } = *self;
         write!(f, "{side} x {side} pixels about ({}, {}) from the middle", centre(left), centre(top))
     }
 }
@@ -179,17 +195,17 @@ fn positions(text: &str) -> Result<Vec<f64>> {
     let wrong =
         |why: &str| Error::usage(format!("--sweep: `{text}` {why}; write A..B:S in bins, such as 1020..1028:0.5"));
     let parts = text.split_once("..").and_then(|(first, rest)| Some((first, rest.split_once(':')?)));
-    let (first, (end, step)) = parts.ok_or_else(|| wrong("has not the form"))?;
+    let (first, (end, step)) = parts.ok_or_else(|| wrong("does not have this form"))?;
     let number = |word: &str| word.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let (Some(first), Some(end), Some(step)) = (number(first), number(end), number(step)) else {
-        return Err(wrong("has something that is not a number"));
+        return Err(wrong("contains something that is not a number"));
     };
     if step < FINEST {
         return Err(wrong(&format!("has a step below {FINEST}")));
     }
     let steps = ((end - first) / step + 1e-6).floor();
     if !(0.0..MOST as f64).contains(&steps) {
-        return Err(wrong(&format!("is none, or more than {MOST} positions")));
+        return Err(wrong(&format!("covers no position, or more than {MOST}")));
     }
     Ok((0..=steps as usize).map(|i| first + i as f64 * step).collect())
 }
@@ -197,6 +213,18 @@ fn positions(text: &str) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_of_different_groups_may_contradict_each_other() {
+        let refused = |flags: &str| {
+            let command = ["fbp", "center"].into_iter().chain(flags.split_whitespace());
+            let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(command).unwrap();
+            let crate::cli::Command::Center(args) = cli.command else { panic!("{flags}") };
+            job(&args).unwrap_err().to_string()
+        };
+        assert!(refused("--hdf5 f.h5 --hdf5-angles a --angles b.txt").starts_with("--hdf5-angles and --angles"));
+        assert!(refused("--sinograms s --angles b.txt --overall-angle 90").starts_with("--angles and --overall-angle"));
+    }
 
     #[test]
     fn sweeps_are_read() {
@@ -218,7 +246,7 @@ mod tests {
                 slice[(top + i / 20) * size + left + i % 20] = value;
             }
         }
-        let part = Part::busiest(&slice, size, side);
+        let part = Crop::busiest(&slice, size, side);
         let (x, y) = (part.left + 100, part.top + 100);
         assert!((108..=120).contains(&x) && (28..=40).contains(&y), "{x}, {y}");
         let values = part.of(&slice, size);
@@ -227,6 +255,6 @@ mod tests {
         let mut larger = vec![0f32; 240 * 240];
         (0..size).for_each(|y| larger[(y + 20) * 240 + 20..][..size].copy_from_slice(&slice[y * size..][..size]));
         assert_eq!(part.of(&larger, 240), values);
-        assert_eq!(Part::busiest(&slice[..9], 3, 256).side, 3);
+        assert_eq!(Crop::busiest(&slice[..9], 3, 256).side, 3);
     }
 }

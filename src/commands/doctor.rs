@@ -1,26 +1,25 @@
 //! `fbp doctor`: image formats, transforms and every kernel of a profile, tried on a device.
 
 use super::bench::{candidates, choices, measure};
-use crate::bench::{Protocol, Row, Verdict, Wanted};
-use crate::cache::{Remembered, Verdicts};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
+use crate::cache::{StoredVerdict, Verdicts};
+use crate::check::examine_rows;
 use crate::cli::DoctorArgs;
-use crate::config::ProgressKind;
 use crate::device::{self, DeviceSelector, FoundDevice, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSpec, Problem, RowFilter, Texel};
-use crate::pipeline::{examine_rows, open, texel_works, unwritable};
-use crate::profile::facts::ImageFormat;
-use crate::profile::{Choice, Profile, ProfileStore, Storage};
-use crate::report::Reporter;
+use crate::facts::ImageFormat;
+use crate::kernel::{KernelSpec, Problem, RowFilter, Storage, Texel};
+use crate::profile::{Choice, Profile, ProfileStore};
+use crate::report::{ProgressKind, Reporter};
 use std::path::PathBuf;
 
-/// The text for stdout, and whether all that is offered is right.
+/// The text for stdout, and an error if something that is offered fails.
 pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     let store = ProfileStore::load()?;
     let names: Vec<String> = args.profile.clone().into_iter().collect();
-    // a name is checked before the driver is bothered
+    // a name is checked before the driver is loaded
     for name in names.iter().filter(|name| !matches!(name.as_str(), "auto" | "all")) {
         store.named(name)?;
     }
@@ -37,14 +36,14 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     };
     let head = format!("{} [{}], driver {}; profile {profile} ({reason})", facts.name, facts.kind, facts.driver);
     reporter.note(&head);
-    let session = open(found)?;
+    let session = Session::open(found)?;
     let formats = formats(&session);
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
     let lengths = lengths(found, session, &choices, bins, &reporter)?;
-    let candidates = candidates(&choices, &Wanted::default())?;
+    let candidates = candidates(&choices, &OfferFilter::default())?;
     let rows = measure(found, None, &candidates, problems, true, &reporter)?;
-    let cache = remember(found, &rows, &reporter);
+    let cache = store_verdicts(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();
     let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, kernels], cache);
 
@@ -58,20 +57,20 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     Ok((text, diagnosis.verdict()))
 }
 
-/// Which image formats the driver lists, and which of them work; the program goes without the others.
+/// Which image formats the driver lists, and which of them work; the others are not used.
 fn formats(session: &Session) -> Vec<Finding> {
     let listed = session.listed_image_formats();
     let mut findings = Vec::new();
     for format in ImageFormat::ALL {
-        let unused = |why: &str| (Verdict::Wrong, Some(format!("{why}; it is not used")), true);
+        let unused = |why: &str| (Verdict::Incorrect, Some(format!("{why}; it is not used")), true);
         let (verdict, reason, avoided) = if !listed.contains(&format) {
             (Verdict::Skipped(String::new()), Some("not listed by the driver".to_owned()), true)
         } else if !session.facts.image_formats.contains(&format) {
             unused("listed, but cannot be created")
         } else {
-            match texel_works(session, Texel::Image(format)) {
-                Ok(true) => (Verdict::Right, None, false),
-                Ok(false) => unused("gives back other values"),
+            match session.texel_works(Texel::Image(format)) {
+                Ok(true) => (Verdict::Correct, None, false),
+                Ok(false) => unused("returns other values"),
                 Err(error) => (Verdict::Failed(String::new()), Some(error.to_string()), false),
             }
         };
@@ -80,7 +79,7 @@ fn formats(session: &Session) -> Vec<Finding> {
     findings
 }
 
-/// How rows of a detector are filtered here, in every way that the profiles have.
+/// How rows of a detector are filtered here, by every method in the profiles.
 fn lengths(
     found: &FoundDevice,
     mut session: Session,
@@ -92,18 +91,18 @@ fn lengths(
     for (choice, &bins) in choices.iter().flat_map(|choice| bins.iter().map(move |bins| (choice, bins))) {
         let Some(spec) = first_kernel(&choice.profile, &session) else { continue };
         let rows = RowFilter::new(&spec, &choice.profile.fft, bins, Some(&session.facts));
-        let name = format!("{bins} bins, rows of {}, {}", rows.length, rows.way);
+        let name = format!("{bins} bins, rows of {}, {}", rows.length, rows.method);
         if findings.iter().any(|finding| finding.name == name) {
             continue;
         }
         let (verdict, reason) = match examine_rows(&session, &spec, rows, bins) {
-            Ok(None) => (Verdict::Right, None),
+            Ok(None) => (Verdict::Correct, None),
             other => {
-                // after an error a driver may hand out nothing else
-                session = open(found)?;
+                // after an error a driver may return nothing but errors
+                session = Session::open(found)?;
                 match other {
                     Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
-                    Ok(why) => (Verdict::Right, why),
+                    Ok(why) => (Verdict::Correct, why),
                 }
             }
         };
@@ -114,29 +113,29 @@ fn lengths(
     Ok(findings)
 }
 
-/// Any kernel of a profile, reading a buffer: what rows are filtered for.
+/// Any kernel of a profile that reads a buffer: the filter depends on what it feeds.
 fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
     let offers = profile.offers();
-    // one that reads floats, if there is one, because the host filters these only
+    // one that reads floats, if there is one, because the host filters only for these
     let offer = offers.iter().find(|o| o.parameters.storage() == Storage::Float).or(offers.first())?;
     let texel = offer.texels().last().copied()?;
     let problem = Problem { projections: 2, same_axis: true };
     Some(KernelSpec::new(offer, profile, texel, problem, Some(&session.facts)))
 }
 
-/// Keeps verdicts for runs to come; where.
-fn remember(found: &FoundDevice, rows: &[Row], reporter: &Reporter) -> Option<PathBuf> {
+/// Stores verdicts for later runs; returns the path.
+fn store_verdicts(found: &FoundDevice, rows: &[BenchRow], reporter: &Reporter) -> Option<PathBuf> {
     let mut cache = Verdicts::load(&found.facts)?;
     let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));
     let kept = tried.map(|row| {
         let verdict = row.verdict.to_string().to_lowercase();
-        let remembered = Remembered { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
-        (row.key.clone(), remembered)
+        let stored = StoredVerdict { name: row.kernel.clone(), verdict, error: row.error, margin: row.margin };
+        (row.key.clone(), stored)
     });
     match cache.store(kept.collect::<Vec<_>>()) {
         Ok(()) => Some(cache.path().to_owned()),
         Err(error) => {
-            reporter.note(&unwritable(&cache, &error));
+            reporter.note(&cache.unwritable(&error));
             None
         }
     }

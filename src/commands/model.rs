@@ -2,11 +2,11 @@
 
 use crate::cli::ModelArgs;
 use crate::error::{Error, Result};
-use crate::kernelgen::Problem;
-use crate::model::{Row, of_paper, of_profile, table, table_15};
+use crate::kernel::Problem;
+use crate::model::{ModelRow, of_paper, of_profile, table, table_15};
 use crate::profile::ProfileStore;
 
-/// As many projections as the paper's protocol has (2.3), all with one axis.
+/// The number of projections in the paper's protocol (2.3), all with the same axis.
 const PROBLEM: Problem = Problem { projections: 2048, same_axis: true };
 
 /// `fbp model`: a table, or JSON.
@@ -21,7 +21,7 @@ pub fn model(args: &ModelArgs) -> Result<String> {
 }
 
 /// The paper's kernel on every device with rates, and its operations.
-fn paper(store: &ProfileStore) -> Result<(Vec<Row>, Option<String>)> {
+fn paper(store: &ProfileStore) -> Result<(Vec<ModelRow>, Option<String>)> {
     let mut rows = Vec::new();
     for (profile, _) in store.iter() {
         rows.extend(of_paper(profile, PROBLEM)?);
@@ -31,8 +31,8 @@ fn paper(store: &ProfileStore) -> Result<(Vec<Row>, Option<String>)> {
     Ok((rows, head))
 }
 
-/// Every kernel of the profiles that were asked for.
-fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<Row>> {
+/// Every kernel of the requested profiles.
+fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
     let mut rows = Vec::new();
     for name in names {
         if name == "all" {
@@ -47,7 +47,7 @@ fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<Row>> {
             return Err(Error::profile(
                 name,
                 "it has no [throughput], the rates of its device's units, so there is no model; \
-                 `fbp model` without --profile lists the profiles that have",
+                 `fbp model` without --profile lists the profiles that have them",
             ));
         }
         rows.extend(own);

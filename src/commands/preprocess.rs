@@ -1,86 +1,89 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::refuse_filled;
-use crate::cli::{PreprocessArgs, ReconstructArgs};
-use crate::config::{Input, Job};
+use crate::cli::{PreprocessArgs, ScanArgs};
 use crate::error::{Error, Result};
-use crate::input;
-use crate::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target};
-use crate::pipeline::SOFTWARE;
-use crate::preprocess::Preparation;
+use crate::execution::{Execution, Files};
+use crate::job::Job;
+use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, steps};
+use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target};
+use crate::source::{self, FieldMode, Stack};
+use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::time::Instant;
 
 /// Reads, corrects and writes page by page, as many at once as there are threads; a line with sizes and times.
 pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
-    let job = Job::new(ReconstructArgs {
-        input: args.input.clone(),
-        pixel_size: args.pixel_size.clone(),
-        steps: args.steps.clone(),
-        output: Some(args.output.clone()),
-        overwrite: args.overwrite,
-        ..Default::default()
-    })?;
-    let sinograms = matches!(job.input, Input::Sinograms(_));
-    if !sinograms && !job.preprocess.stripes.is_empty() {
+    check_conflicts(&[given(&args.input)?])?;
+    let input = Input::new(&args.input)?;
+    let slice = SliceGrid::of_pixels(args.pixel_size.as_ref().map(|text| text.0.as_str()), input.binning)?;
+    let steps = steps(&args.input, &args.steps, &slice)?;
+    let target = Target::parse(&args.output)?;
+    let sinograms = input.is_sinograms();
+    if !sinograms && !steps.stripes.is_empty() {
         return Err(Error::usage(
             "--stripes: works on sinograms, and with --projections or --hdf5 this command writes projections",
         ));
     }
-    let stacks = input::open(&job, false, Stack::open)?;
+    let median = input.field_mode == FieldMode::Median;
+    let execution = Execution { files: Files::new(&args.input, &ScanArgs::default()), ..Execution::default() };
+    let job = Job { recipe: Recipe { input, slice, ..Recipe::default() }, execution };
+    let stacks = source::open(job.open_request(false), Stack::open)?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
-    let preparation = Preparation::open(&job, &stacks, &used, rows)?;
-    let Some(target) = job.output else {
-        return Err(Error::usage("--output: missing"));
-    };
-    // a page is no slice
-    let prefix = if sinograms { "sinogram_" } else { "projection_" }.to_owned();
-    let target = match target {
-        Target::Directory(directory) => {
-            refuse_filled(&directory, job.overwrite)?;
-            Target::Pattern { directory, prefix, digits: 5, suffix: ".tif".into() }
+    let scope = Scope { sinograms, median, used: &used, full_projections: true };
+    let preparation = Preparation::open(&steps, &stacks, scope)?;
+    // pages are not slices
+    let prefix = if sinograms { "sinogram_" } else { "projection_" };
+    let target = match target.fills_directory() {
+        true => {
+            refuse_filled(target.directory(), args.overwrite)?;
+            Target::files(target.directory(), prefix)
         }
-        target => target,
+        false => target,
     };
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
-    let present = Present::new(job.overwrite, None);
+    let present = AllowedContents::new(args.overwrite, None);
     let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;
+    let mut counts = Counts::default();
     let mut chunk = vec![0f32; rayon::current_num_threads().min(pages) * rows * bins];
     for first in indices.iter().copied().step_by(chunk.len() / (rows * bins)) {
         let count = (chunk.len() / (rows * bins)).min(pages - first);
         let values = &mut chunk[..count * rows * bins];
-        let correct = |(place, values): (usize, &mut [f32])| -> Result<f64> {
+        let correct = |(place, values): (usize, &mut [f32])| -> Result<(f64, Counts)> {
             let page = first + place;
             stack.read_rows(page, 0..rows, values)?;
             let start = Instant::now();
+            let mut replaced = Counts::default();
             if sinograms {
                 for (projection, row) in values.chunks_mut(bins).enumerate() {
-                    preparation.projection(row, page..page + 1, page..page + 1, projection, rows);
+                    preparation.projection(row, page..page + 1, page..page + 1, projection, rows, &mut replaced);
                 }
-                preparation.sinogram(values);
+                preparation.sinogram(values, &mut replaced);
             } else {
-                preparation.projection(values, 0..rows, 0..rows, page, pages);
+                preparation.projection(values, 0..rows, 0..rows, page, pages, &mut replaced);
             }
-            Ok(start.elapsed().as_secs_f64())
+            Ok((start.elapsed().as_secs_f64(), replaced))
         };
-        let times: Vec<f64> = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<_>>()?;
-        seconds += times.iter().sum::<f64>();
+        let corrected = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
+        for (time, replaced) in corrected {
+            seconds += time;
+            counts += replaced;
+        }
         let done: Vec<_> = values.chunks(rows * bins).enumerate().map(|(place, v)| (first + place, v)).collect();
         writer.write_all(&done)?;
     }
     writer.finish()?;
     let what = if sinograms { "sinograms" } else { "projections" };
-    let repairs = preparation.repairs();
     Ok(format!(
         "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values without a logarithm and {} \
          outliers replaced\n",
         1e3 * seconds / pages as f64,
-        repairs.clamped.total(),
-        repairs.outliers
+        counts.clamped.total(),
+        counts.outliers
     ))
 }

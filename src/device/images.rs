@@ -1,9 +1,9 @@
-//! Image formats that really work: drivers list formats that they then refuse, or that hand back garbage.
+//! Image formats that really work: drivers list formats that they then reject, or that return wrong values.
 
 use super::{Session, cl_error};
 use crate::error::Result;
-use crate::kernelgen;
-use crate::profile::facts::{ChannelType, Channels, ImageFormat};
+use crate::facts::{ChannelType, Channels, ImageFormat};
+use crate::kernel;
 use half::f16;
 use opencl3::context::Context;
 use opencl3::device::Device;
@@ -67,7 +67,7 @@ pub(super) fn creatable(device: &Device) -> Vec<ImageFormat> {
     listed(&context).into_iter().filter(|&format| create(&context, format, [8, 4]).is_ok()).collect()
 }
 
-/// Whether values written into an image of this format come back right through both samplers, inside and at the border.
+/// Whether values written to an image of this format are read correctly by both samplers, inside and at the border.
 ///
 /// # Errors
 /// Device errors other than a wrong value: those are the answer `false`.
@@ -96,7 +96,7 @@ pub(super) fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
         Ok(image) => image,
         Err(_) => return Ok(false),
     };
-    let program = session.build(&kernelgen::generate_probe())?;
+    let program = session.build(&kernel::generate_probe())?;
     let kernel = session.kernel(&program, "probe_image")?;
     let positions = session.constant_buffer(&at, "probe positions")?;
     let values = session.buffer::<[f32; 4]>(2 * at.len(), CL_MEM_WRITE_ONLY, "probe values")?;
@@ -116,7 +116,7 @@ pub(super) fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
     }
     .map_err(|e| cl_error(&format!("writing while trying the image format {format}"), session.device_name(), e))?;
     let launch = session.launch(&kernel, "probe_image").handle(&image)?.handle(&positions)?.handle(&values)?;
-    // SAFETY: a work-item for each position reads it, and writes the two values that there is room for.
+    // SAFETY: a work-item for each position reads it, and writes its two values, which fit the buffer.
     unsafe { launch.run(&[at.len()], None) }?;
     let mut got = vec![[0f32; 4]; 2 * at.len()];
     session.read(&values, &mut got, "probe values")?;

@@ -4,7 +4,7 @@ use super::fault;
 use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::geometry::{Geometry, Offset, slice_centre};
-use crate::kernelgen::KernelSpec;
+use crate::kernel::KernelSpec;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -16,7 +16,7 @@ const COUNTERS: usize = 1024;
 /// A back-projection kernel with its per-projection tables on the device.
 pub struct BackProjector {
     kernel: Kernel,
-    /// What the kernel takes of the device.
+    /// Resources that the kernel uses.
     pub resources: Resources,
     columns: Buffer<Offset>,
     rows: Buffer<Offset>,
@@ -39,7 +39,7 @@ pub struct BackProjector {
 }
 
 impl BackProjector {
-    /// Builds the kernel for some projections of a scan, whose compound sinogram then holds these alone.
+    /// Builds the kernel for some projections of a scan; the compound sinogram then holds only these.
     pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let source = spec.generate()?;
         let program = session.build(&source)?;
@@ -91,9 +91,9 @@ impl BackProjector {
         valid: usize,
     ) -> Result<Event> {
         let [_, _, width, height] = self.roi.map(|side| side as usize);
-        session.expect_room(slices, first + valid * width * height, "slices")?;
-        session.expect_room(peaks, self.slices, "peaks")?;
-        session.expect_room(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
+        session.expect_length(slices, first + valid * width * height, "slices")?;
+        session.expect_length(peaks, self.slices, "peaks")?;
+        session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
         if valid > self.slices || sinogram.image.is_some() != self.has_image {
             return Err(Error::Device(format!("{valid} slices, or this compound sinogram, are not this kernel's")));
         }

@@ -1,24 +1,23 @@
 //! Devices: finding them, choosing one, building programs, buffers and launches.
 //!
-//! With `fft/` and `pipeline/` this is the only room that speaks OpenCL, and with `fft/` and `clfft-sys` the only
-//! one with `unsafe` code. Every unsafe block says which rule of the driver's interface it keeps.
+//! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones with
+//! `unsafe` code. Every unsafe block states which rule of the driver's interface it keeps.
 
 mod fault;
-mod filter;
 mod images;
 mod launch;
 mod select;
 mod session;
 
 pub(crate) use fault::{lost, planted};
-pub use filter::{FilterSetup, Filtered, RowStage};
 pub use launch::BackProjector;
 pub use select::{DeviceList, DeviceSelector};
+pub(crate) use session::sinogram_bytes;
 pub use session::{HostMemory, Resources, Session, SinogramStore};
 
 use crate::error::{Error, Result};
-use crate::profile::architecture;
-use crate::profile::facts::{DeviceFacts, DeviceKind};
+use crate::facts::architecture;
+use crate::facts::{DeviceFacts, DeviceKind};
 use opencl3::device::{
     CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
     CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,
@@ -30,7 +29,7 @@ use opencl3::platform::get_platforms;
 use opencl3::types::cl_device_partition_property;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What to install when something of the OpenCL stack is missing.
+/// What to install when a part of the OpenCL stack is missing.
 pub const INSTALL_HINT: &str = "\
 install an OpenCL driver and loader:
   any processor   Debian/Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd libclfft2
@@ -46,12 +45,12 @@ then check with: fbp devices";
 pub struct FoundDevice {
     pub(crate) device: Device,
     pub facts: DeviceFacts,
-    part: Option<Part>,
+    part: Option<Partition>,
 }
 
 /// One of several parts of a device.
 #[derive(Clone, Debug)]
-struct Part {
+struct Partition {
     number: usize,
     of: usize,
     #[allow(dead_code)] // it keeps the device alive
@@ -59,7 +58,7 @@ struct Part {
 }
 
 impl FoundDevice {
-    /// Name for people, which tells parts apart.
+    /// Name to print, which distinguishes parts.
     pub fn label(&self) -> String {
         match &self.part {
             Some(part) => format!("{} (part {} of {})", self.facts.name, part.number + 1, part.of),
@@ -67,27 +66,27 @@ impl FoundDevice {
         }
     }
 
-    /// The device cut into `count` equal parts, each a device of its own.
+    /// Divides the device into `count` equal parts, each a device of its own.
     fn parts(&self, count: usize) -> Result<Vec<FoundDevice>> {
         let name = &self.facts.name;
         let units = self.facts.compute_units as usize / count;
         if units == 0 {
             let all = self.facts.compute_units;
             return Err(Error::usage(format!(
-                "--device: {name} has {all} compute units, not enough for {count} parts"
+                "--device: {name} has only {all} compute units, too few for {count} parts"
             )));
         }
-        let wish = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
+        let properties = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
         let devices = self
             .device
-            .create_sub_devices(&wish)
-            .map_err(|e| cl_error(&format!("cutting the device in {count} parts"), name, e))?;
+            .create_sub_devices(&properties)
+            .map_err(|e| cl_error(&format!("dividing the device into {count} parts"), name, e))?;
         let mut facts = self.facts.clone();
         facts.compute_units = units as u32;
         let part = |(number, device): (usize, SubDevice)| FoundDevice {
             device: Device::new(device.id()),
             facts: facts.clone(),
-            part: Some(Part { number, of: count, device: Arc::new(device) }),
+            part: Some(Partition { number, of: count, device: Arc::new(device) }),
         };
         Ok(devices.into_iter().take(count).enumerate().map(part).collect())
     }
@@ -97,7 +96,7 @@ impl FoundDevice {
 pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
     let message = format!("{device}: {what}: {error} (OpenCL error {})", error.0);
     match error.0 {
-        // many drivers allocate when a buffer is used first
+        // many drivers allocate a buffer when it is first used
         CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY => Error::Memory(message),
         _ => Error::Device(message),
     }

@@ -1,11 +1,12 @@
-//! Which devices a person means.
+//! Selection of devices.
 
 use super::FoundDevice;
 use crate::error::{Error, Result};
-use crate::profile::facts::{DeviceFacts, DeviceKind};
+use crate::facts::{DeviceFacts, DeviceKind};
+use serde::{Deserialize, Serialize};
 
-/// Which device a person asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Which device to use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceSelector {
     /// The best GPU, else an accelerator, else a CPU.
     #[default]
@@ -44,10 +45,10 @@ impl DeviceSelector {
         })
     }
 
-    /// The device of `facts` (in listing order) that this selects, as an index.
+    /// Index of the selected device in `facts` (in listing order).
     ///
     /// # Errors
-    /// A device error that lists what there is.
+    /// A device error that lists the available devices.
     pub fn select(&self, facts: &[&DeviceFacts]) -> Result<usize> {
         let strength = |f: &DeviceFacts| u64::from(f.compute_units) * u64::from(f.clock_mhz.max(1));
         let strongest = |kind: DeviceKind| {
@@ -86,27 +87,27 @@ impl DeviceSelector {
 }
 
 /// The devices of a run, as `--device` lists them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceList(Vec<Entry>);
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceList(Vec<DeviceEntry>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct DeviceEntry {
     /// `None` is every GPU and accelerator, and one processor.
     device: Option<DeviceSelector>,
-    /// Equal parts that a device is cut into.
+    /// Number of equal parts that a device is divided into.
     parts: usize,
 }
 
 impl Default for DeviceList {
     fn default() -> Self {
-        DeviceList(vec![Entry { device: Some(DeviceSelector::Best), parts: 1 }])
+        DeviceList(vec![DeviceEntry { device: Some(DeviceSelector::Best), parts: 1 }])
     }
 }
 
 impl DeviceList {
-    /// Reads selectors separated by commas, `all` among them; `/N` behind one cuts the device in N parts.
+    /// Reads selectors separated by commas, which may include `all`; `/N` after one divides the device into N parts.
     pub fn parse(text: &str) -> Result<Self> {
-        let entry = |item: &str| -> Result<Entry> {
+        let entry = |item: &str| -> Result<DeviceEntry> {
             let (device, parts) = match item.rsplit_once('/').map(|(device, parts)| (device, parts.trim().parse())) {
                 Some((device, Ok(parts))) if parts > 0 => (device, parts),
                 Some((_, Ok(_))) => return Err(Error::usage(format!("--device: {item}: 0 parts; give 1 or more"))),
@@ -116,15 +117,15 @@ impl DeviceList {
                 "all" => None,
                 device => Some(DeviceSelector::parse(device)?),
             };
-            Ok(Entry { device, parts })
+            Ok(DeviceEntry { device, parts })
         };
         text.split(',').map(entry).collect::<Result<_>>().map(DeviceList)
     }
 
-    /// The devices that are meant, each once.
+    /// The selected devices, each once.
     ///
     /// # Errors
-    /// A device error that lists what there is; a usage error for a device that is named twice.
+    /// A device error that lists the available devices; a usage error for a device that is selected twice.
     pub fn select(&self, found: &[FoundDevice]) -> Result<Vec<FoundDevice>> {
         let facts: Vec<_> = found.iter().map(|d| &d.facts).collect();
         let mut chosen = Vec::new();
@@ -159,7 +160,7 @@ fn all(facts: &[&DeviceFacts]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::facts::example;
+    use crate::facts::example;
 
     #[test]
     fn selectors() {
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn lists() {
-        let entry = |device, parts| Entry { device, parts };
+        let entry = |device, parts| DeviceEntry { device, parts };
         let list = |text| DeviceList::parse(text).unwrap().0;
         assert_eq!(list("all"), [entry(None, 1)]);
         assert_eq!(list("cpu/2"), [entry(Some(DeviceSelector::Kind(DeviceKind::Cpu)), 2)]);

@@ -1,9 +1,9 @@
-//! A context and its queues on one device, and the few things that everything else does with them.
+//! A context and its queues on one device, and the operations on them.
 
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
-use crate::kernelgen::{KernelSource, Texel};
-use crate::profile::facts::{DeviceFacts, DeviceKind, ImageFormat};
+use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
+use crate::kernel::{KernelSource, Texel};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
@@ -19,15 +19,15 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Programs that a session keeps: those of the check before a run are the run's.
+/// Programs that a session keeps, so that a run reuses those of the check before it.
 const KEPT_PROGRAMS: usize = 4;
 
 /// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {
     pub facts: DeviceFacts,
-    /// The programs built last, with text and options.
+    /// The last programs that were built, with text and options.
     programs: Mutex<Vec<([String; 2], Arc<Program>)>>,
-    /// Kernels, and what has to wait for them.
+    /// Queue for kernels and commands that wait for them.
     pub(crate) queue: CommandQueue,
     uploads: CommandQueue,
     downloads: CommandQueue,
@@ -63,7 +63,7 @@ impl Session {
         &self.facts.name
     }
 
-    /// Builds a program, unless it is one of the last few.
+    /// Builds a program, or returns one of the last few.
     ///
     /// # Errors
     /// [`Error::KernelBuild`] with the compiler's log.
@@ -84,11 +84,11 @@ impl Session {
 
     fn compile(&self, source: &KernelSource) -> Result<Program> {
         let name = self.device_name();
-        // with it the log tells registers, see `resources`
-        let talkative = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
+        // with this option the log contains registers, see `resources`
+        let verbose = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
         let mut program = Program::create_from_source(&self.context, &source.text)
             .map_err(|e| cl_error("creating a program", name, e))?;
-        if let Err(error) = program.build(self.context.devices(), &format!("{}{talkative}", source.options)) {
+        if let Err(error) = program.build(self.context.devices(), &format!("{}{verbose}", source.options)) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(Error::KernelBuild {
                 name: source.name.clone(),
@@ -105,7 +105,7 @@ impl Session {
         Kernel::create(program, entry).map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
     }
 
-    /// What a kernel of a built program takes of the device.
+    /// Resources that a kernel of a built program uses.
     pub fn resources(&self, program: &Program, kernel: &Kernel) -> Resources {
         let device = self.context.default_device();
         let log = program.get_build_log(device).unwrap_or_default();
@@ -134,11 +134,11 @@ impl Session {
         unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)
     }
 
-    /// Makes sure that a buffer holds so many values.
+    /// Checks that a buffer can hold `count` values.
     ///
     /// # Errors
     /// [`Error::Device`] when it does not.
-    pub(super) fn expect_room<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
+    pub(crate) fn expect_length<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
         let failed = |e| cl_error(&format!("asking for the size of {what}"), self.device_name(), e);
         let (bytes, needed) = (buffer.size().map_err(failed)?, count.saturating_mul(std::mem::size_of::<T>()));
         match needed <= bytes {
@@ -168,8 +168,8 @@ impl Session {
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
-    /// Hands `count` values of a buffer to `work` as host memory, from value `first` on; waits before and after. Written
-    /// values reach the device if `flags` say so.
+    /// Maps `count` values of a buffer from value `first` on and passes them to `work`; waits before and after. Values
+    /// written reach the device if `flags` allow it.
     pub fn with_mapped<B, T: Copy, R>(
         &self,
         buffer: &Buffer<B>,
@@ -181,20 +181,20 @@ impl Session {
     ) -> Result<R> {
         let failed = |e| cl_error(&format!("mapping {what}"), self.device_name(), e);
         let size = std::mem::size_of::<T>();
-        let mut place = ptr::null_mut();
+        let mut pointer = ptr::null_mut();
         // SAFETY: the driver checks offset and size against the buffer's, and keeps the region mapped until it is unmapped.
         let mapped = unsafe {
-            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut place, &[])
+            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut pointer, &[])
         };
         mapped.map_err(failed)?;
-        let values = place.cast::<T>();
+        let values = pointer.cast::<T>();
         if values.is_null() || !values.is_aligned() {
             return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
         // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
         let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
-        // SAFETY: `place` is what the driver mapped.
-        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), place, &[]) }.map_err(failed)?;
+        // SAFETY: `pointer` is what the driver mapped.
+        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), pointer, &[]) }.map_err(failed)?;
         self.finish()?;
         Ok(result)
     }
@@ -204,7 +204,7 @@ impl Session {
         self.facts.kind == DeviceKind::Cpu
     }
 
-    /// Memory of the host for `count` values, that the device copies from and to at full speed where there is such memory.
+    /// Host memory for `count` values; pinned, so that the device copies at full speed, where the driver offers it.
     pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
         let pinned =
             || self.map(self.buffer(count, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?, count, "copies");
@@ -214,29 +214,29 @@ impl Session {
     /// The first `count` values of a buffer as memory of the host, once the device is done with them.
     pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
         let count = count.max(1);
-        let mut place = ptr::null_mut();
+        let mut pointer = ptr::null_mut();
         let flags = CL_MAP_READ | CL_MAP_WRITE;
         // SAFETY: the driver checks the size against the buffer's; it stays mapped for as long as the result lives.
-        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut place, &[]) }
+        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut pointer, &[]) }
             .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
-        let place = place.cast::<f32>();
-        if place.is_null() || !place.is_aligned() {
+        let pointer = pointer.cast::<f32>();
+        if pointer.is_null() || !pointer.is_aligned() {
             return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
         }
-        Ok(HostMemory(Place::Mapped { place, count, buffer }))
+        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer }))
     }
 
     /// Gives a mapped buffer back to the device.
     pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
         let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
         match memory.0 {
-            Place::Mapped { place, buffer, .. } => {
-                // SAFETY: `place` is what the driver mapped, and nobody has it any more.
-                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), place.cast(), &[]) }.map_err(failed)?;
+            HostValues::Mapped { pointer, buffer, .. } => {
+                // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
+                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), pointer.cast(), &[]) }.map_err(failed)?;
                 self.uploads.finish().map_err(failed)?;
                 Ok(buffer)
             }
-            Place::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
+            HostValues::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
         }
     }
 
@@ -261,7 +261,12 @@ impl Session {
         Launch { session: self, kernel, name, index: 0 }
     }
 
-    /// Whether an image of this format hands back what was put in: tried with real values, not believed.
+    /// Whether the image format of a kernel returns correct values on this device; buffers always do.
+    pub fn texel_works(&self, texel: Texel) -> Result<bool> {
+        texel.format().map_or(Ok(true), |format| self.image_format_works(format))
+    }
+
+    /// Whether an image of this format returns the values written to it, tested with real values.
     pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
         images::verify(self, format)
     }
@@ -278,13 +283,13 @@ impl Session {
 }
 
 /// Values that the host can read and write, see [`Session::host_memory`] and [`Session::map`].
-pub struct HostMemory(Place);
+pub struct HostMemory(HostValues);
 
-enum Place {
+enum HostValues {
     Plain(Vec<f32>),
     /// A buffer that is mapped for as long as it is here.
     Mapped {
-        place: *mut f32,
+        pointer: *mut f32,
         count: usize,
         buffer: Buffer<f32>,
     },
@@ -297,14 +302,14 @@ impl HostMemory {
     /// Ordinary memory, all zeros.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is not so much.
+    /// [`Error::Memory`] when there is too little.
     pub fn plain(count: usize) -> Result<Self> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).map_err(|_| {
             Error::Memory(format!("there is no memory for {} bytes on the host; give a smaller --memory", 4 * count))
         })?;
         values.resize(count, 0.0);
-        Ok(HostMemory(Place::Plain(values)))
+        Ok(HostMemory(HostValues::Plain(values)))
     }
 }
 
@@ -313,9 +318,9 @@ impl Deref for HostMemory {
 
     fn deref(&self) -> &[f32] {
         match &self.0 {
-            Place::Plain(values) => values,
+            HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
-            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts(*place, *count) },
+            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
         }
     }
 }
@@ -323,14 +328,14 @@ impl Deref for HostMemory {
 impl DerefMut for HostMemory {
     fn deref_mut(&mut self) -> &mut [f32] {
         match &mut self.0 {
-            Place::Plain(values) => values,
+            HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
-            Place::Mapped { place, count, .. } => unsafe { std::slice::from_raw_parts_mut(*place, *count) },
+            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
         }
     }
 }
 
-/// What a built kernel takes of the device, as far as the driver tells.
+/// Resources that a built kernel uses, if the driver reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Resources {
     /// Local memory of a work-group in bytes.
@@ -343,21 +348,21 @@ pub struct Resources {
 
 impl std::fmt::Display for Resources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = |value: Option<u64>, what: &str| match value {
+        let amount = |value: Option<u64>, what: &str| match value {
             Some(value) => format!("{value} {what}"),
             None => format!("unknown {what}"),
         };
         write!(
             f,
             "{}, {}, {}",
-            said(self.registers.map(u64::from), "registers"),
-            said(self.local_bytes, "bytes of local memory a work-group"),
-            said(self.private_bytes, "bytes of private memory a work-item")
+            amount(self.registers.map(u64::from), "registers"),
+            amount(self.local_bytes, "bytes of local memory a work-group"),
+            amount(self.private_bytes, "bytes of private memory a work-item")
         )
     }
 }
 
-/// The largest number of registers that a build log names ("Used 40 registers").
+/// The largest number of registers in a build log ("Used 40 registers").
 fn registers_in(log: &str) -> Option<u32> {
     log.split("Used ").skip(1).filter_map(|rest| rest.split_once(" registers")?.0.parse().ok()).max()
 }
@@ -416,19 +421,19 @@ impl Launch<'_> {
 }
 
 /// Bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
-pub(super) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
+pub(crate) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
     (bins + 2 * texel.guard()) * element_bytes * projections
 }
 
 /// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
 pub struct SinogramStore {
-    pub(super) buffer: Buffer<u8>,
-    pub(super) image: Option<Image>,
+    pub(crate) buffer: Buffer<u8>,
+    pub(crate) image: Option<Image>,
     size: [usize; 2],
 }
 
 impl SinogramStore {
-    /// Room for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
+    /// Memory for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
     pub fn new(session: &Session, texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> Result<Self> {
         let bytes = sinogram_bytes(texel, bins, projections, element_bytes);
         let buffer = session.buffer(bytes, CL_MEM_READ_WRITE, "the compound sinogram")?;

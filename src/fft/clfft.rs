@@ -25,7 +25,7 @@ fn lock() -> MutexGuard<'static, Option<Library>> {
     LIBRARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes sure that the library is there.
+/// Loads the library if it is not loaded.
 pub(super) fn load() -> Result<()> {
     let mut guard = lock();
     if guard.is_none() {
@@ -81,7 +81,7 @@ impl ClFftRows {
                 None => guard.insert(open()?),
             };
             let plan = library.create(session, length)?;
-            // from here on the drop of `rows` gives the plan back, once the lock is free again
+            // from here on dropping `rows` destroys the plan, once the lock is released
             let rows = ClFftRows { plan, scratch: None };
             let baked = library.bake(session, plan, batch);
             drop(guard);
@@ -145,7 +145,7 @@ impl Library {
         }
     }
 
-    /// Sets a plan up and compiles its kernels; the bytes of scratch space that it needs, or which step failed.
+    /// Sets up a plan and compiles its kernels; returns the bytes of scratch space that it needs, or the step that failed.
     fn bake(&self, session: &Session, plan: sys::PlanHandle, batch: usize) -> std::result::Result<usize, String> {
         let check = |step: &str, status: sys::Status| match status {
             sys::SUCCESS => Ok(()),

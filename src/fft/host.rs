@@ -1,10 +1,10 @@
-//! Rows on the host: all of the filter where the device is the host's processor, and transforms for devices on which
+//! Filtering on the host: the whole filter if the device is the host's processor, and transforms for devices on which
 //! clFFT does not work.
 
 use super::RowTransform;
 use crate::device::Session;
 use crate::error::Result;
-use crate::kernelgen::Padding;
+use crate::kernel::Padding;
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use rayon::prelude::*;
@@ -55,11 +55,11 @@ impl RowTransform for HostRows {
     }
 }
 
-/// Slices whose filtered rows wait to be interleaved, so that they are written side by side.
+/// Slices whose filtered rows are interleaved together, so that writes are contiguous.
 const TOGETHER: usize = 16;
 
-/// The filter from rows `[slice][projection][bin]` to the compound sinogram `[projection][guard, bin, guard][slice]`, as
-/// `filter.cl` does it, on all processors.
+/// Filters rows `[slice][projection][bin]` into the compound sinogram `[projection][guard, bin, guard][slice]` as
+/// `filter.cl` does, on all processors.
 pub struct HostFilter {
     bins: usize,
     slices: usize,
@@ -72,7 +72,7 @@ pub struct HostFilter {
 }
 
 impl HostFilter {
-    /// For sinograms with a weight for every projection; `spectrum` carries the `1 / length` of the way back.
+    /// For sinograms with a weight for every projection; `spectrum` includes the factor `1 / length` of the inverse.
     pub fn new(
         bins: usize,
         slices: usize,
@@ -123,7 +123,7 @@ impl HostFilter {
         let zero = Complex::new(0.0, 0.0);
         let scratch = self.forward.get_inplace_scratch_len().max(self.backward.get_inplace_scratch_len());
         let fresh = || (vec![zero; length], vec![zero; scratch], vec![[0f32; 2]; bins * TOGETHER]);
-        // two projections a task, which are one complex row of each slice
+        // two projections per task, which form one complex row of each slice
         sinogram.par_chunks_mut(2 * width).enumerate().for_each_init(
             fresh,
             |(values, scratch, waiting), (pair, out)| {
@@ -165,7 +165,7 @@ impl HostFilter {
         );
     }
 
-    /// Two rows as one complex row, continued to its length: see `padded` in `filter.cl`.
+    /// Combines two rows into one complex row, padded to its length: see `padded` in `filter.cl`.
     fn pad(&self, real: Option<&[f32]>, imaginary: Option<&[f32]>, values: &mut [Complex<f32>]) {
         let (bins, length) = (self.bins as isize, values.len() as isize);
         let right = bins + (length - bins + 1) / 2;

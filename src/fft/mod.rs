@@ -1,10 +1,12 @@
-//! Batched complex row transforms on device buffers.
+//! The filter: transforms of rows on the device or the host, and what makes a compound sinogram of rows.
 
 mod clfft;
 mod host;
+mod rows;
 
 pub use clfft::ClFftRows;
 pub use host::{HostFilter, HostRows};
+pub use rows::{FilterSetup, Filtered, RowStage};
 
 use crate::device::Session;
 use crate::error::{Error, Result};
@@ -16,14 +18,14 @@ use std::f32::consts::TAU;
 pub trait RowTransform: Send {
     /// To frequencies.
     fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
-    /// And back; a round trip multiplies by the row's length.
+    /// Back to values; a round trip multiplies by the row's length.
     fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
 }
 
-/// A transform of `batch` rows of `length`, which `rows` has room for; it is overwritten.
+/// A transform of `batch` rows of `length`. `rows` must be able to hold them and is overwritten.
 ///
-/// That is clFFT's if it works here for this length, else the host's, with the reason. clFFT says that a plan is
-/// ready even when the device's compiler refused its kernels (newer compilers do, for many lengths), so it is tried.
+/// Uses clFFT if it works here for this length, else the host, with the reason. clFFT reports that a plan is ready even
+/// if the device's compiler rejected its kernels (newer compilers do for many lengths), so the plan is tested.
 ///
 /// # Errors
 /// A device error when clFFT is not installed.
@@ -47,7 +49,7 @@ pub fn row_transform(
     })
 }
 
-/// An impulse at position 1 of the first row, there and back.
+/// Transforms an impulse at position 1 of the first row forward and back, and checks the values.
 fn try_out(
     session: &Session,
     transform: &mut dyn RowTransform,

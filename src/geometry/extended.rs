@@ -1,4 +1,4 @@
-//! Whole turns with the axis near one end of the detector: what a projection misses is in the one opposite to it.
+//! Whole turns with the axis near one end of the detector: each projection is completed by the opposite one.
 
 use crate::error::{Error, Result};
 use std::f64::consts::FRAC_PI_4;
@@ -6,13 +6,13 @@ use std::f64::consts::FRAC_PI_4;
 /// Least number of bins that projections half a turn apart must both see.
 const LEAST_OVERLAP: f64 = 4.0;
 
-/// Rows of a whole turn made as long as a slice needs whose radius is the longer side of the detector.
+/// Extends rows of a whole turn for a slice whose radius is the longer side of the detector.
 ///
-/// A row gets zeros beyond its shorter side until the axis is in its middle, and a weight: 2 where the opposite projection
-/// sees nothing, 0 beyond the shorter side, and `2 sin^2(pi / 4 (1 + s / o))` where both do, `s` bins from the axis towards
-/// the longer side, with `o` bins from the axis to the end of the shorter. The weights of the two rays that coincide
-/// sum to 2. Filter and back projection are linear, so extended rows lead to the slice of the complete rows that they add
-/// up to, without an interpolation and for any angles of a whole turn.
+/// A row is padded with zeros on its shorter side until the axis is in its middle, and weighted: 2 where the opposite
+/// projection sees nothing, 0 beyond the shorter side, and `2 sin^2(pi / 4 (1 + s / o))` where both see the sample, `s`
+/// bins from the axis towards the longer side, with `o` bins from the axis to the end of the shorter side. The weights of
+/// two coinciding rays sum to 2. Filter and back projection are linear, so extended rows give the same slice as the
+/// complete rows that they add up to, without interpolation and for any angles of a whole turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtendedField {
     /// Bins of the detector.
@@ -28,11 +28,11 @@ pub struct ExtendedField {
 }
 
 impl ExtendedField {
-    /// For `detector` bins with the axis at `center`, which projections see at `axis` (bins, with their shifts), at angles in
+    /// For `detector` bins with the axis at `center`, at `axis` in each projection (bins, including shifts), at angles in
     /// degrees.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the angles are no whole turn, or the shorter side is too short.
+    /// [`Error::Usage`] when the angles do not cover a whole turn, or the shorter side is too short.
     pub fn new(detector: usize, center: f64, axis: &[f64], angles: &[f64]) -> Result<ExtendedField> {
         let gap = widest_gap(angles);
         let step = 360.0 / angles.len() as f64;
@@ -66,11 +66,11 @@ impl ExtendedField {
         Ok(ExtendedField { detector, bins, before, overlap: 2.0 * shorter, weights })
     }
 
-    /// Extends a sinogram in place: `values` has room for rows of `bins`, and begins with rows of the detector.
+    /// Extends a sinogram in place: `values` is large enough for rows of `bins` and starts with rows of the detector.
     pub fn extend(&self, values: &mut [f32]) {
         for p in (0..values.len() / self.bins).rev() {
             let (from, to) = (p * self.detector, p * self.bins);
-            // never onto rows that are still to come
+            // from the last row, so that no row is overwritten before it is moved
             values.copy_within(from..from + self.detector, to + self.before);
             let row = &mut values[to..to + self.bins];
             row[..self.before].fill(0.0);

@@ -1,40 +1,37 @@
-//! `fbp model`: what each unit of a device allows a kernel, and which of them limits it (paper, 6.5).
+//! `fbp model`: the throughput that each unit of a device allows a kernel, and the limiting unit (paper, 6.5).
 //!
 //! A kernel's [`Load`] (operations and bytes of an update) over a device's rates ([`Throughput`], data of the profile)
-//! gives the updates a second that every unit allows on its own; units work side by side, so the smallest is the bound.
-//! It is an upper bound: latencies, bank conflicts, power and the caches behind the first are not in it.
-
-mod load;
-
-pub use load::{Load, local_memory, paper_kernel};
+//! gives the updates per second that every unit allows on its own; units work in parallel, so the smallest is the bound.
+//! It is an upper bound: latencies, bank conflicts, power and caches beyond the first level are not included.
 
 use crate::bench::markdown;
-use crate::kernelgen::{KernelSpec, Problem, Texel};
-use crate::profile::{DeviceFacts, Interpolation, Mode, Offer, Profile, Residency, Special, Throughput};
+use crate::facts::DeviceFacts;
+use crate::kernel::{Alu, Interpolation, KernelSpec, Load, Mode, Offer, Problem, Texel};
+use crate::profile::{Profile, Residency, Special, Throughput};
 use serde::Serialize;
 
-/// 10^9 updates a second that each unit allows; `None` where the kernel or the device has no use for it.
+/// 10^9 updates per second that each unit allows; `None` if the kernel does not use it or the device does not have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Units {
     /// Constant memory by itself.
     pub constant: Option<f64>,
-    /// Local memory by itself; for buffers and on processors the first cache.
+    /// Local memory by itself; for buffers and on processors the first-level cache.
     pub local: Option<f64>,
     /// Bytes of local and constant memory together over the rate of local memory: column Mem of Table 16.
     pub memory: Option<f64>,
     pub alu: Option<f64>,
     pub sfu: Option<f64>,
-    /// What schedulers issue: column OPS of Table 16.
+    /// Instructions that schedulers issue: column OPS of Table 16.
     pub instructions: Option<f64>,
     pub texture: Option<f64>,
     pub matrix: Option<f64>,
 }
 
 impl Units {
-    /// What a device's units allow a load; all rates are multiplied by `scale`.
+    /// Throughput that a device's units allow a load; all rates are multiplied by `scale`.
     pub fn of(load: &Load, rates: &Throughput, scale: f64) -> Units {
         let unit = |rate: f64, need: f64| (need > 0.0 && rate > 0.0).then(|| rate * scale / need);
-        // conversions of halves count by time: as many operations of the unit as take equally long
+        // conversions of halves count by time: as the number of operations of the unit that take equally long
         let halves = |unit_rate: f64| load.half_conversions * rates.half_conversions.map_or(1.0, |own| unit_rate / own);
         let arithmetic = load.fp + load.shifts;
         let all = arithmetic + load.conversions + load.half_conversions;
@@ -45,7 +42,7 @@ impl Units {
                 None => (arithmetic, load.conversions + load.half_conversions),
                 Some(_) => (arithmetic + halves(rates.alu), load.conversions),
             },
-            Special::Shifts => (load.fp, load.conversions + load.half_conversions + load.shifts),
+            Special::ConversionsAndShifts => (load.fp, load.conversions + load.half_conversions + load.shifts),
         };
         let loads =
             if rates.loads_issue { load.constant + load.local + load.texels.iter().sum::<f64>() } else { load.staging };
@@ -65,7 +62,7 @@ impl Units {
         }
     }
 
-    /// The units by name, in the order that tables have them.
+    /// The units by name, in the order of the tables.
     pub fn named(&self) -> [(&'static str, Option<f64>); 8] {
         [
             ("constant", self.constant),
@@ -79,8 +76,8 @@ impl Units {
         ]
     }
 
-    /// The unit that allows least, and how much; schedulers only where they are the limit by half a percent, because
-    /// their share of operations is the least certain.
+    /// The limiting unit and its throughput; schedulers only if they are the limit by half a percent, because their number
+    /// of operations is the least certain.
     pub fn limit(&self) -> Option<(&'static str, f64)> {
         let allowed = |(name, rate): &(&str, f64)| if *name == "instructions" { 1.005 * rate } else { *rate };
         let there: Vec<_> = self.named().into_iter().filter_map(|(name, rate)| Some((name, rate?))).collect();
@@ -90,18 +87,18 @@ impl Units {
     }
 }
 
-/// How many warps are resident, and what keeps more away.
+/// Number of resident warps, and what limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Occupancy {
     pub warps: u32,
-    /// Of the places for warps.
+    /// Share of the largest possible number of warps.
     pub share: f64,
     pub limit: &'static str,
 }
 
 impl Occupancy {
-    /// For a work-group of `items` with `local` bytes of local memory and, if known, `registers` an item; `None` if not
-    /// even one group fits.
+    /// For work-groups of `items` with `local` bytes of local memory and, if known, `registers` per item; `None` if not even
+    /// one group fits.
     pub fn of(held: &Residency, items: u32, local: u64, registers: Option<u32>) -> Option<Occupancy> {
         let warps = items.div_ceil(held.warp);
         let mut limits = vec![("warps", held.warps / warps.max(1)), ("groups", held.groups)];
@@ -116,14 +113,14 @@ impl Occupancy {
 
 /// The unit that limits a kernel on a device, and the GU/s that it allows.
 pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Option<(&'static str, f64)> {
-    Units::of(&Load::of(spec), rates, rates.scale(facts)).limit()
+    Units::of(&spec.load(), rates, rates.scale(facts)).limit()
 }
 
 /// One line of the model, and one object of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ModelRow {
     pub profile: String,
-    /// The device that the rates are of.
+    /// The device that the rates belong to.
     pub device: String,
     /// Name of the kernel.
     pub spec: String,
@@ -133,11 +130,11 @@ pub struct Row {
     pub limit: Option<&'static str>,
     pub occupancy: Option<Occupancy>,
     pub load: Load,
-    /// The profile's best measurement of this kernel's family with the same words and slices.
+    /// The profile's best measurement of this kernel family with the same interpolation, mode and slices.
     pub measured: Option<f64>,
 }
 
-/// The kernel of an offer as the device of the rates would have it: images for those that want them.
+/// The kernel of an offer for the device of the rates: with images if the kernel uses them.
 fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Problem) -> KernelSpec {
     let images = rates.texels[0] > 0.0;
     let texels = offer.texels();
@@ -145,19 +142,19 @@ fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Proble
     KernelSpec::new(offer, profile, texel, problem, None)
 }
 
-fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<Row> {
-    let load = Load::of(spec);
+fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<ModelRow> {
+    let load = spec.load();
     let units = Units::of(&load, rates, 1.0);
     let limit = units.limit();
     let [x, y] = spec.generate()?.work_group;
     let registers = spec.register_option.as_ref().and_then(|o| o.rsplit('=').next()).and_then(|n| n.parse().ok());
     let occupancy =
-        rates.residency.as_ref().and_then(|held| Occupancy::of(held, (x * y) as u32, local_memory(spec), registers));
+        rates.residency.as_ref().and_then(|held| Occupancy::of(held, (x * y) as u32, spec.local_memory(), registers));
     let same = profile.measured.iter().filter(|m| {
         (m.algorithm, m.interpolation, m.mode, m.slices)
             == (offer.parameters.algorithm(), offer.interpolation, offer.mode, offer.slices)
     });
-    Ok(Row {
+    Ok(ModelRow {
         profile: profile.name.clone(),
         device: rates.device.clone(),
         spec: spec.name(),
@@ -172,21 +169,25 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
 }
 
 /// Every kernel that a profile offers; empty if it has no rates.
-pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<Vec<Row>> {
+pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<Vec<ModelRow>> {
     let Some(rates) = &profile.throughput else { return Ok(Vec::new()) };
     profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
 }
 
-/// The paper's kernel ([`paper_kernel`]) on the device of a profile: a row of Table 16.
-pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<Row>> {
+/// The paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
+pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<ModelRow>> {
     let Some(rates) = &profile.throughput else { return Ok(None) };
-    let offer =
-        Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 1, parameters: paper_kernel() };
+    let offer = Offer {
+        interpolation: Interpolation::Linear,
+        mode: Mode::Precise,
+        slices: 1,
+        parameters: Alu::of_paper().into(),
+    };
     let spec = spec_of(&offer, profile, rates, problem);
-    Ok(Some(Row { measured: None, ..row(&spec, &offer, profile, rates)? }))
+    Ok(Some(ModelRow { measured: None, ..row(&spec, &offer, profile, rates)? }))
 }
 
-/// Three digits, and a dash for nothing.
+/// Three digits, or a dash for `None`.
 fn cell(value: Option<f64>) -> String {
     match value {
         None => "-".into(),
@@ -197,7 +198,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// Rows as a Markdown table with aligned columns.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[ModelRow]) -> String {
     let mut lines: Vec<Vec<String>> = vec![
         ["profile", "device", "kernel", "mode"]
             .into_iter()

@@ -3,7 +3,7 @@ use crate::profile::ProfileStore;
 
 const PROBLEM: Problem = Problem { projections: 2048, same_axis: true };
 
-fn paper_row(profile: &str) -> Row {
+fn paper_row(profile: &str) -> ModelRow {
     let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();
     of_paper(&profile, PROBLEM).unwrap().unwrap_or_else(|| panic!("{} has no rates", profile.name))
 }

@@ -1,34 +1,34 @@
-//! A histogram as bars: values along the bottom, counts on a logarithmic scale.
+//! A bar chart of a histogram: values along the bottom, counts on a logarithmic scale.
 
-use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write_atomically};
+use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write};
 use crate::error::Result;
-use crate::histogram::Description;
+use crate::histogram::HistogramReport;
 use std::path::Path;
 
-/// The field of the bars in pixels.
+/// Size of the plot area in pixels.
 const WIDTH: usize = 1024;
 const HEIGHT: usize = 384;
-/// Room for the counts beside the field.
+/// Space for the counts beside the plot area.
 const SIDE: usize = 6 * LETTER;
 const BARS: u8 = 150;
 const GRID: u8 = 70;
 /// Percentiles that are marked.
 const MARKED: [f64; 2] = [0.1, 99.9];
 
-/// Writes the bars of a histogram of values in `unit` into an 8-bit greyscale PNG: the range of values, counts on a
-/// logarithmic scale, percentiles 0.1 and 99.9 as lines. Where bins are more than columns, a column shows the fullest.
+/// Plots a histogram of values in `unit` as an 8-bit greyscale PNG: the range of values, counts on a logarithmic scale,
+/// percentiles 0.1 and 99.9 as lines. If there are more bins than columns, a column shows the fullest of its bins.
 ///
 /// The file appears complete or not at all.
-pub fn write_histogram(path: &Path, told: &Description, unit: &str) -> Result<()> {
-    write_atomically(path, &draw(told, unit))
+pub fn write_histogram(path: &Path, report: &HistogramReport, unit: &str) -> Result<()> {
+    write(path, &draw(report, unit))
 }
 
-/// The field, and how values and counts become pixels of it.
+/// The plot area, and the scales from values and counts to pixels.
 struct Axes {
     left: usize,
     first: f64,
     span: f64,
-    /// Logarithm of the count at the upper edge; the lower edge is below 1, which can be seen so.
+    /// Logarithm of the count at the upper edge; the lower edge is below 1, so that a count of 1 is visible.
     decades: f64,
 }
 
@@ -48,14 +48,14 @@ impl Axes {
     }
 }
 
-fn draw(told: &Description, unit: &str) -> Canvas {
+fn draw(report: &HistogramReport, unit: &str) -> Canvas {
     let (left, top) = (MARGIN + SIDE, 2 * MARGIN + LINE);
     let mut canvas = Canvas::new(left + WIDTH + MARGIN, top + HEIGHT + MARGIN + 3 * LINE);
-    let apart = if told.non_finite > 0 { format!(", {} not finite", told.non_finite) } else { String::new() };
-    canvas.text(MARGIN, MARGIN, &format!("{} values {unit}{apart}", told.count));
-    let (Some(first), Some(width)) = (told.first_edge, told.bin_width) else { return canvas };
-    let bins = told.counts.len();
-    let fullest = told.counts.iter().max().copied().unwrap_or(1).max(1) as f64;
+    let apart = if report.non_finite > 0 { format!(", {} not finite", report.non_finite) } else { String::new() };
+    canvas.text(MARGIN, MARGIN, &format!("{} values {unit}{apart}", report.count));
+    let (Some(first), Some(width)) = (report.first_edge, report.bin_width) else { return canvas };
+    let bins = report.counts.len();
+    let fullest = report.counts.iter().max().copied().unwrap_or(1).max(1) as f64;
     let decades = fullest.log10().ceil().max(1.0);
     let axes = Axes { left, first, span: bins as f64 * width, decades };
 
@@ -67,14 +67,14 @@ fn draw(told: &Description, unit: &str) -> Canvas {
     for column in 0..WIDTH {
         let from = column * bins / WIDTH;
         let to = ((column + 1) * bins).div_ceil(WIDTH).max(from + 1);
-        let most = told.counts[from..to.min(bins)].iter().max().copied().unwrap_or(0);
+        let most = report.counts[from..to.min(bins)].iter().max().copied().unwrap_or(0);
         let height = axes.height(most as f64);
         canvas.fill(left + column, top + HEIGHT - height, 1, height, BARS);
     }
     canvas.fill(left, top + HEIGHT, WIDTH, 1, INK);
     let below = top + HEIGHT + MARGIN;
     for (share, below) in MARKED.into_iter().zip((below..).step_by(LINE)) {
-        let Some(value) = told.percentile(share) else { continue };
+        let Some(value) = report.percentile(share) else { continue };
         let x = axes.x(value);
         canvas.dashes(x, top, HEIGHT);
         canvas.label(x, below, &format!("{share}%: {}", number(value)));
@@ -94,14 +94,14 @@ impl Canvas {
         }
     }
 
-    /// A vertical line that does not hide what is below it.
+    /// A dashed vertical line, through which the bars remain visible.
     fn dashes(&mut self, x: usize, top: usize, height: usize) {
         for y in (top..top + height).step_by(12) {
             self.fill(x, y, 1, 6.min(top + height - y), INK);
         }
     }
 
-    /// Writes a text about `x`, but within the picture.
+    /// Writes a text centred at `x`, but within the image.
     fn label(&mut self, x: usize, top: usize, text: &str) {
         let width = text.chars().count() * LETTER;
         let left = x.saturating_sub(width / 2).min((self.width - MARGIN).saturating_sub(width)).max(MARGIN);
@@ -116,7 +116,7 @@ mod tests {
 
     fn of(values: &[f32]) -> Canvas {
         let (histogram, moments) = Histogram::of([values].into_iter());
-        draw(&histogram.describe(moments), "per um")
+        draw(&histogram.report(moments), "per um")
     }
 
     /// Pixels of bars in a column of the field.

@@ -1,14 +1,18 @@
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
-use crate::kernelgen::Texel;
-use crate::profile::facts::example;
-use crate::profile::{ProfileStore, facts};
+use crate::facts;
+use crate::facts::example;
+use crate::job::Job;
+use crate::kernel::Texel;
+use crate::kernel::{Algorithm, Mode};
+use crate::known::KnownFailures;
+use crate::profile::ProfileStore;
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
     let mut args = ReconstructArgs { input, output: Some("r".into()), ..Default::default() };
     change(&mut args);
-    Job::new(args).unwrap()
+    Job::new(&args).unwrap()
 }
 
 fn stack() -> StackShape {
@@ -23,10 +27,17 @@ fn nothing(known: &KnownFailures) -> Avoid<'_> {
     Avoid { known, refused: &[] }
 }
 
+/// Plans a job with so many bytes of the host's memory.
+fn planned(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host: u64, avoid: Avoid) -> Result<Plan> {
+    let memory = Memory { host, device: job.execution.device_memory };
+    let self_test = !job.execution.skip_self_test;
+    Plan::new(&Request { recipe: &job.recipe, self_test, scan, choice, facts, memory, avoid })
+}
+
 fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {
     let scan = Scan::new(job, &stack())?;
     let choice = ProfileStore::built_in()?.for_device(Some("default"), facts)?;
-    Plan::new(job, &scan, &choice, facts, host, nothing(&known()))
+    planned(job, &scan, &choice, facts, host, nothing(&known()))
 }
 
 #[test]
@@ -38,7 +49,7 @@ fn chunks_are_whole_passes_within_both_budgets() {
         assert_eq!(plan.spec.slices, 4);
         assert_eq!(plan.chunk % 4, 0, "{device} {host}");
         let total: u64 = plan.device_bytes.iter().map(|b| b.bytes).sum();
-        assert!(total <= job.device_memory.unwrap() && plan.host_bytes <= host, "{device} {host} {total}");
+        assert!(total <= job.execution.device_memory.unwrap() && plan.host_bytes <= host, "{device} {host} {total}");
     }
 }
 
@@ -60,7 +71,7 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
         let job = job(|a| a.device_memory = Some(device.into()));
         let plan = plan(&job, facts, 8 << 30).unwrap();
         let total: u64 = plan.device_bytes.iter().map(|b| b.bytes).sum();
-        assert!(total <= job.device_memory.unwrap(), "{device} {total}");
+        assert!(total <= job.execution.device_memory.unwrap(), "{device} {total}");
         assert!(plan.device_bytes.iter().all(|b| b.bytes <= facts.max_allocation), "{:?}", plan.device_bytes);
         let scan = Scan::new(&job, &stack()).unwrap();
         let text = plan.describe(&job, &scan, facts, &[]);
@@ -86,7 +97,7 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
 
 #[test]
 fn images_are_used_only_where_they_work_and_fit() {
-    let fast = job(|a| a.mode = Some("fast".into()));
+    let fast = job(|a| a.mode = Some(Mode::Fast));
     let texel = |facts: &DeviceFacts| {
         let plan = plan(&fast, facts, 1 << 30).unwrap();
         (plan.spec.texel, plan.notes.len())
@@ -130,13 +141,13 @@ fn scans_are_checked() {
 
 #[test]
 fn many_projections_leave_constant_memory() {
-    use crate::profile::Constants;
+    use crate::kernel::Constants;
     let mut stack = stack();
     stack.projections = 9000;
     let job = job(|_| {});
     let scan = Scan::new(&job, &stack).unwrap();
     let choice = ProfileStore::built_in().unwrap().for_device(None, &example()).unwrap();
-    let plan = Plan::new(&job, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap();
+    let plan = planned(&job, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap();
     assert_eq!(plan.spec.constants, Constants::Global);
 }
 
@@ -151,7 +162,7 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
             a.algorithm = Some("vector".into());
             a.slices_per_pass = per_pass.map(Into::into);
         });
-        Plan::new(&job, &scan, &choice, facts, host, nothing(&known())).map(|plan| plan.spec.slices)
+        planned(&job, &scan, &choice, facts, host, nothing(&known())).map(|plan| plan.spec.slices)
     };
     let slices =
         |device_memory: &str, per_pass: Option<&str>, host| slices_on(&example(), device_memory, per_pass, host);
@@ -176,7 +187,7 @@ fn a_shard_has_the_kernel_of_the_whole_run() {
             a.device_memory = Some(device_memory.into());
         });
         let scan = Scan::new(&job, &stack()).unwrap();
-        let plan = Plan::new(&job, &scan, &choice, &facts, 8 << 30, nothing(&known())).unwrap();
+        let plan = planned(&job, &scan, &choice, &facts, 8 << 30, nothing(&known())).unwrap();
         (scan.slices, plan.spec.parameters.algorithm(), plan.spec.slices)
     };
     let share: Vec<usize> = (90..100).collect();
@@ -193,14 +204,14 @@ fn a_shard_has_the_kernel_of_the_whole_run() {
 
 #[test]
 fn what_is_known_to_be_wrong_is_avoided() {
-    use crate::profile::facts::DeviceKind;
+    use crate::facts::DeviceKind;
     let facts = DeviceFacts { name: "llvmpipe (LLVM)".into(), kind: DeviceKind::Cpu, ..example() };
     let planned = |change: fn(&mut ReconstructArgs)| {
         let job = job(change);
         let scan = Scan::new(&job, &stack()).unwrap();
         let choice = ProfileStore::built_in().unwrap().for_device(None, &facts).unwrap();
         assert_eq!(choice.profile.name, "cpu");
-        Plan::new(&job, &scan, &choice, &facts, 8 << 30, nothing(&known()))
+        planned(&job, &scan, &choice, &facts, 8 << 30, nothing(&known()))
     };
     let changes: [fn(&mut ReconstructArgs); 3] =
         [|_| {}, |a| a.no_self_test = true, |a| a.slices_per_pass = Some("64".into())];
@@ -229,7 +240,7 @@ fn refusals(profile: &str, change: fn(&mut ReconstructArgs), facts: &DeviceFacts
     let (mut names, mut refused) = (Vec::new(), Vec::new());
     loop {
         let avoid = Avoid { known: &known(), refused: &refused };
-        match Plan::new(&job, &scan, &choice, facts, 8 << 30, avoid) {
+        match planned(&job, &scan, &choice, facts, 8 << 30, avoid) {
             Ok(plan) => {
                 assert_eq!(plan.notes.len(), refused.len(), "{:?}", plan.notes);
                 let source = plan.spec.generate().unwrap();
@@ -252,7 +263,7 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
         }
         (names, error.to_string())
     };
-    let (names, message) = chain("default", |a| a.mode = Some("fast".into()));
+    let (names, message) = chain("default", |a| a.mode = Some(Mode::Fast));
     assert_eq!(names, ["standard-linear-half-x4-image-rgba-half", "standard-linear-half-x4-buffer"]);
     assert!(
         message.contains("nothing else") && message.contains("--device") && message.contains("fbp doctor"),
@@ -264,16 +275,9 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
     assert_eq!(names, ["vector-linear-float-x64-buffer"]);
     assert!(message.contains("--algorithm vector"), "{message}");
     let (names, _) = chain("nvidia-hopper", |a| {
-        (a.mode, a.slices_per_pass) = (Some("fast".into()), Some("32".into()));
+        (a.mode, a.slices_per_pass) = (Some(Mode::Fast), Some("32".into()));
     });
     let families: Vec<&str> = names.iter().map(|name| name.split('-').next().unwrap()).collect();
     assert_eq!(families, ["tensor", "texture", "texture", "alu", "alu", "standard"], "{names:?}");
     assert!(names[1].contains("image") && names[2].ends_with("buffer") && names[5].ends_with("buffer"), "{names:?}");
-}
-
-#[test]
-fn bytes_for_people() {
-    assert_eq!(human(512), "512 B");
-    assert_eq!(human(3 << 19), "1.5 MiB");
-    assert_eq!(human(u64::MAX), "16777216.0 TiB");
 }

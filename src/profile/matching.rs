@@ -1,19 +1,20 @@
-//! Which profile a device gets, and why.
+//! Selection of the profile for a device.
 
-use super::{DeviceFacts, Match, Profile};
+use super::{Match, Profile};
+use crate::facts::DeviceFacts;
 
-/// The profile that won, and the rule by which it did.
+/// The selected profile, and the reason.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub profile: Profile,
-    /// One line for people: `architecture is hopper`.
+    /// One line to print: `architecture is hopper`.
     pub reason: String,
-    /// What else a person should know: profiles that were left out.
+    /// Notes for the user: profiles that were left out.
     pub notes: Vec<String>,
 }
 
 impl Match {
-    /// Why this matches the device, and how special the rule is; `None` if a condition fails.
+    /// Why this matches the device, and how specific the rule is; `None` if a condition fails.
     fn explain(&self, facts: &DeviceFacts) -> Option<(u8, String)> {
         let mut reasons = Vec::new();
         let mut rank = 0;

@@ -1,9 +1,9 @@
-//! Where profiles come from: files given by path, the user's directories, and those embedded in the program.
+//! Sources of profiles: files given by path, the user's directories, and those embedded in the program.
 
-use super::{Choice, DeviceFacts, Profile, choose};
+use super::{Choice, Profile, auto_keys, choose};
 use crate::cache;
 use crate::error::{Error, Result};
-use crate::kernelgen::auto_keys;
+use crate::facts::DeviceFacts;
 use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).
@@ -31,7 +31,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// Environment variable with more profile directories, separated by `:`.
 const PATH_VARIABLE: &str = "FBP_PROFILE_PATH";
 
-/// Every known profile: the user's, then those that `fbp tune` left, then the built-in ones.
+/// Every known profile: the user's, then those written by `fbp tune`, then the built-in ones.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileStore {
     profiles: Vec<Profile>,
@@ -51,10 +51,10 @@ impl ProfileStore {
     }
 
     /// The user's profiles (directories of `FBP_PROFILE_PATH`, then `fbp/profiles` in the configuration directory),
-    /// then those that `fbp tune` left in the cache directory, then the built-in ones.
+    /// then those that `fbp tune` wrote to the cache directory, then the built-in ones.
     ///
     /// # Errors
-    /// A malformed file in one of the user's directories: it is named, never skipped.
+    /// A malformed file in one of the user's directories, which is reported and never skipped.
     pub fn load() -> Result<Self> {
         let mut store = ProfileStore::default();
         for directory in user_directories() {
@@ -65,7 +65,7 @@ impl ProfileStore {
         for file in tuned_directory().iter().flat_map(|directory| profile_files(directory)) {
             match read(&file) {
                 Ok(profile) => store.add(profile, file.display().to_string()),
-                // nobody wrote it by hand: a run does not end for it
+                // it was not written by hand, so it does not stop a run
                 Err(error) => store.unreadable.push(format!("{error}; fbp tune writes it again")),
             }
         }
@@ -93,14 +93,14 @@ impl ProfileStore {
         self.profiles.iter().find(|p| p.name == selector).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
             Error::usage(format!(
-                "--profile: there is no profile `{selector}`; there are {}; a file is given with its path",
+                "--profile: there is no profile `{selector}`; choose one of {}, or give the path of a file",
                 names.join(", ")
             ))
         })
     }
 
-    /// The profile for a device: `selector` of `None` or `auto` matches by the device's facts. Profiles of `fbp tune`
-    /// are only for the very device, driver and kernels that they were tuned with.
+    /// The profile for a device: `None` or `auto` as `selector` matches by the device's properties. Profiles of `fbp tune`
+    /// are only used for the device, driver and kernels that they were tuned with.
     pub fn for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
         if let Some(name) = selector.filter(|name| *name != "auto") {
             return Ok(Choice { profile: self.named(name)?, reason: format!("--profile {name}"), notes: Vec::new() });
@@ -149,7 +149,7 @@ fn profile_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Where `fbp tune` leaves profiles; `None` where no cache directory is known.
+/// Where `fbp tune` writes profiles; `None` if there is no cache directory.
 pub fn tuned_directory() -> Option<PathBuf> {
     Some(cache::directory()?.join("tuned"))
 }
@@ -157,7 +157,7 @@ pub fn tuned_directory() -> Option<PathBuf> {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.display().to_string();
-    let text = crate::io::read_text(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+    let text = crate::files::read_text(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
     Profile::parse(&text, &name)
 }
 

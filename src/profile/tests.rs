@@ -1,5 +1,5 @@
 use super::*;
-use facts::example;
+use crate::facts::example;
 
 fn shipped() -> ProfileStore {
     ProfileStore::built_in().unwrap()
@@ -78,7 +78,7 @@ fn malformed_profiles_say_what_is_wrong() {
         ("[kernel.standard]", "[kernel.alu]\n[kernel.standard]", "more than one family"),
         ("mad = true", "mad = true\n[fft]\nradices = [2, 17]", "unknown field `radices`"),
         ("work-group = [16, 16]", "work-group = [64, 64]", "at most 1024 work-items"),
-        ("slices = [1, 2, 4, 8, 16]", "slices = [32]", "only for tensor and vector kernels"),
+        ("slices = [1, 2, 4, 8, 16]", "slices = [32]", "only tensor and vector kernels support"),
         (
             "interpolation = \"nearest\"\nmode = \"fast\"",
             "interpolation = \"linear\"\nmode = \"fast\"",

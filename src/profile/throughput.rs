@@ -1,31 +1,30 @@
-//! What the units of a device do in a second, as data of a profile: the paper's Table 10 and its like for newer devices.
+//! Throughput of the units of a device, as data of a profile: the paper's Table 10, extended to newer devices.
 
-use super::DeviceFacts;
-use crate::error::Error;
+use crate::facts::DeviceFacts;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+use strum::Display;
 
-super::words! {
-    /// Which operations leave the arithmetic units for special ones (paper, 3.7 and 6.5).
-    Special, "kind of special units" {
-        /// None: conversions and shifts are counted with all others (Fermi, GCN, processors).
-        None = "none",
-        /// Conversions (Maxwell and later, where shifts find room on both).
-        Conversions = "conversions",
-        /// Conversions and shifts (Kepler).
-        Shifts = "conversions-and-shifts",
-        /// Conversions, and the special unit is one of those that make up the arithmetic rate (VLIW).
-        Slot = "slot",
-    }
+/// Which operations run on special function units instead of arithmetic units (paper, 3.7 and 6.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Special {
+    /// None: conversions and shifts are counted with all others (Fermi, GCN, processors).
+    None,
+    /// Conversions (Maxwell and later, where shifts can run on both).
+    Conversions,
+    /// Conversions and shifts (Kepler).
+    ConversionsAndShifts,
+    /// Conversions, and the special unit is one of those that the arithmetic rate includes (VLIW).
+    Slot,
 }
 
-/// Rates of one device, in 10^9 a second over all of it, at `clock-mhz`; of another device of the family they are scaled
-/// by compute units and clock.
+/// Rates of one device, in 10^9 per second for the whole device, at `clock-mhz`; for another device of the family they are
+/// scaled by compute units and clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Throughput {
-    /// The device that the rates are of.
+    /// The device that the rates belong to.
     pub device: String,
     pub source: String,
     pub compute_units: u32,
@@ -41,10 +40,10 @@ pub struct Throughput {
     pub half_conversions: Option<f64>,
     /// Instructions that schedulers issue.
     pub instructions: f64,
-    /// Whether each load takes one of them, too; the paper's Table 16 counts as if it did not.
+    /// Whether each load also takes one of them; the paper's Table 16 assumes that it does not.
     #[serde(default)]
     pub loads_issue: bool,
-    /// Bytes of local memory; on processors of the first cache.
+    /// Bytes of local memory; on processors of the first-level cache.
     pub local: f64,
     /// Bytes of constant memory.
     pub constant: f64,
@@ -58,7 +57,7 @@ pub struct Throughput {
     pub residency: Option<Residency>,
 }
 
-/// What a compute unit holds at a time, which decides the occupancy.
+/// Resources of a compute unit, which determine the occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Residency {
@@ -75,7 +74,7 @@ pub struct Residency {
 }
 
 impl Throughput {
-    /// How much faster a device is than the one that the rates are of; 1 if its clock or size is unknown.
+    /// How much faster a device is than the one that the rates belong to; 1 if its clock or size is unknown.
     pub fn scale(&self, facts: &DeviceFacts) -> f64 {
         let own = f64::from(self.compute_units) * f64::from(self.clock_mhz);
         match f64::from(facts.compute_units) * f64::from(facts.clock_mhz) {
@@ -84,7 +83,7 @@ impl Throughput {
         }
     }
 
-    /// Rules that serde cannot state.
+    /// Checks rules that serde cannot express.
     pub(super) fn check(&self) -> Result<(), String> {
         let rates = [
             ("alu", self.alu),

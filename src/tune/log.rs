@@ -1,4 +1,4 @@
-//! Every finished measurement, a line of JSON each, so that an interrupted run can go on.
+//! Log of measurements, one line of JSON each, so that an interrupted run can continue.
 
 use crate::bench::Verdict;
 use crate::error::{Error, Result};
@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What measurements must share to stand for each other.
+/// Conditions that measurements must share to be comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct MeasurementConditions {
     pub device: String,
     pub driver: String,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
     pub bins: usize,
     pub projections: usize,
@@ -23,8 +23,8 @@ pub struct Identity {
 
 /// A measurement of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Of the generated source.
+pub struct LogEntry {
+    /// Key of the generated source.
     pub key: String,
     pub kernel: String,
     /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
@@ -36,21 +36,21 @@ pub struct Entry {
     /// Relative error; none where it is not finite.
     pub error: Option<f64>,
     pub gu_per_s: Option<f64>,
-    /// What it cost, all in all: a resumed run takes that from its budget.
+    /// Total time of the measurement, which a resumed run charges to its budget.
     pub milliseconds: u64,
 }
 
-impl Entry {
-    /// As the benchmark says it.
+impl LogEntry {
+    /// The verdict as in the benchmark.
     pub fn verdict(&self) -> Verdict {
         match self.verdict.as_str() {
-            "right" => Verdict::Right,
-            "wrong" => Verdict::Wrong,
+            "right" => Verdict::Correct,
+            "wrong" => Verdict::Incorrect,
             _ => Verdict::Failed(self.reason.clone().unwrap_or_default()),
         }
     }
 
-    /// The speed of a kernel that is right.
+    /// The speed of a correct kernel.
     pub fn speed(&self) -> Option<f64> {
         self.gu_per_s.filter(|_| self.verdict == "right")
     }
@@ -59,18 +59,18 @@ impl Entry {
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
-    /// A run that takes nothing from those before it.
+enum LogLine {
+    /// Start of a run that does not resume earlier ones.
     Start {
         start: String,
         #[serde(flatten)]
-        identity: Identity,
+        identity: MeasurementConditions,
     },
     Point {
         #[serde(flatten)]
-        identity: Identity,
+        identity: MeasurementConditions,
         #[serde(flatten)]
-        entry: Entry,
+        entry: LogEntry,
     },
 }
 
@@ -78,16 +78,16 @@ enum Line {
 pub struct Log {
     path: PathBuf,
     file: File,
-    identity: Identity,
-    known: HashMap<(String, u32), Entry>,
-    /// Points taken from a run before, and lines that made no sense.
+    identity: MeasurementConditions,
+    known: HashMap<(String, u32), LogEntry>,
+    /// Number of points from an earlier run, and of lines that cannot be read.
     pub resumed: usize,
     pub unreadable: usize,
 }
 
 impl Log {
-    /// Opens the log. With `resume` everything since the last run that began anew is known.
-    pub fn open(path: &Path, identity: Identity, resume: bool, date: &str) -> Result<Log> {
+    /// Opens the log. With `resume` reads everything since the last run that was not resumed.
+    pub fn open(path: &Path, identity: MeasurementConditions, resume: bool, date: &str) -> Result<Log> {
         let wrong = |e: std::io::Error| Error::output(path, format!("the log of measurements: {e}"));
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(wrong)?;
@@ -98,15 +98,15 @@ impl Log {
             Err(e) => return Err(wrong(e)),
         };
         let mut file = File::options().create(true).append(true).open(path).map_err(wrong)?;
-        // a line that was cut off must not spoil the next
+        // an incomplete line must not corrupt the next
         if !text.is_empty() && !text.ends_with('\n') {
             writeln!(file).map_err(wrong)?;
         }
         let (mut known, mut unreadable) = (HashMap::new(), 0);
         for line in text.lines().filter(|line| resume && !line.trim().is_empty()) {
             match serde_json::from_str(line) {
-                Ok(Line::Start { identity: i, .. }) if i == identity => known.clear(),
-                Ok(Line::Point { identity: i, entry }) if i == identity => {
+                Ok(LogLine::Start { identity: i, .. }) if i == identity => known.clear(),
+                Ok(LogLine::Point { identity: i, entry }) if i == identity => {
                     known.insert((entry.key.clone(), entry.turn), entry);
                 }
                 Ok(_) => {}
@@ -115,24 +115,24 @@ impl Log {
         }
         let mut log = Log { path: path.to_owned(), file, resumed: known.len(), identity, known, unreadable };
         if !resume {
-            log.write(&Line::Start { start: date.to_owned(), identity: log.identity.clone() })?;
+            log.write(&LogLine::Start { start: date.to_owned(), identity: log.identity.clone() })?;
         }
         Ok(log)
     }
 
-    /// A measurement that is known.
-    pub fn find(&self, key: &str, turn: u32) -> Option<&Entry> {
+    /// A measurement in the log.
+    pub fn find(&self, key: &str, turn: u32) -> Option<&LogEntry> {
         self.known.get(&(key.to_owned(), turn))
     }
 
     /// Adds a measurement; it is in the file when this returns.
-    pub fn add(&mut self, entry: Entry) -> Result<()> {
-        self.write(&Line::Point { identity: self.identity.clone(), entry: entry.clone() })?;
+    pub fn add(&mut self, entry: LogEntry) -> Result<()> {
+        self.write(&LogLine::Point { identity: self.identity.clone(), entry: entry.clone() })?;
         self.known.insert((entry.key.clone(), entry.turn), entry);
         Ok(())
     }
 
-    fn write(&mut self, line: &Line) -> Result<()> {
+    fn write(&mut self, line: &LogLine) -> Result<()> {
         let wrong = |e: String| Error::output(&self.path, format!("the log of measurements: {e}"));
         let text = serde_json::to_string(line).map_err(|e| wrong(e.to_string()))?;
         self.file.write_all(format!("{text}\n").as_bytes()).map_err(|e| wrong(e.to_string()))
@@ -148,13 +148,13 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn identity(driver: &str) -> Identity {
+    fn identity(driver: &str) -> MeasurementConditions {
         let [device, driver, version] = ["card", driver, "1"].map(str::to_owned);
-        Identity { device, driver, version, bins: 8, projections: 8, size: 8, passes: 1 }
+        MeasurementConditions { device, driver, version, bins: 8, projections: 8, size: 8, passes: 1 }
     }
 
-    fn entry(key: &str, speed: f64) -> Entry {
-        Entry {
+    fn entry(key: &str, speed: f64) -> LogEntry {
+        LogEntry {
             key: key.into(),
             kernel: "k".into(),
             turn: 0,
@@ -174,7 +174,7 @@ mod tests {
         let mut log = open("1", true);
         log.add(entry("a", 0.1)).unwrap();
         log.add(entry("b", 2.0 / 3.0)).unwrap();
-        let failed = Entry { verdict: "failed".into(), reason: Some("no\nway".into()), ..entry("c", 1.0) };
+        let failed = LogEntry { verdict: "failed".into(), reason: Some("no\nway".into()), ..entry("c", 1.0) };
         log.add(failed.clone()).unwrap();
         let log = open("1", true);
         assert_eq!((log.resumed, log.unreadable, log.name().as_str()), (3, 0, "log.jsonl"));

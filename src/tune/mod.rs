@@ -1,31 +1,27 @@
-//! `fbp tune` as far as it needs no device: what may be tried ([`space`]), in which order ([`search`]), what is
-//! remembered ([`log`]), and the profile that comes of it.
+//! The part of `fbp tune` that needs no device: which kernels are tried ([`space`]), in which order ([`search`]), the log of
+//! measurements ([`log`]), and the resulting profile.
 
 pub mod log;
 pub mod search;
 pub mod space;
 
-pub use log::{Entry, Identity, Log};
+pub use log::{Log, LogEntry, MeasurementConditions};
 pub use search::{Candidate, Predict, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
-use crate::bench::{Reads, markdown, scientific, three_digits};
+use crate::bench::{markdown, scientific, three_digits};
 use crate::error::Result;
-use crate::kernelgen::{KernelSpec, auto_keys, fnv1a};
+use crate::facts::DeviceFacts;
+use crate::hash::fnv1a;
+use crate::kernel::{Interpolation, KernelSpec, Mode, Offer};
 use crate::margins::{margin, tie};
-use crate::profile::facts::DeviceFacts;
-use crate::profile::{Auto, Interpolation, KernelEntry, Match, Measured, Mode, Offer, Profile, Tuned};
+use crate::profile::{Auto, KernelEntry, Match, MeasuredSpeed, Profile, Tuned, auto_keys};
 
-/// Why a kernel may not stand in for the shipped one, if so: every mode keeps its rule of finding values between bins, and
-/// `precise` its margins.
+/// Why a kernel must not replace the shipped one, if so: every mode keeps its interpolation rule, and `precise` its
+/// margins.
 pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
-    let reads = Reads::of(spec);
-    let plain = match spec.interpolation {
-        Interpolation::Linear => Reads::Linear,
-        Interpolation::Nearest => Reads::Nearest(1),
-    };
-    if reads != plain {
-        return Some("it finds values between bins by a coarser rule, which is never chosen unasked".into());
+    if !spec.parameters.keeps_rule(spec.interpolation) {
+        return Some("it interpolates between bins by a coarser rule, which is only used on request".into());
     }
     if mode == Mode::Fast {
         return None;
@@ -40,32 +36,33 @@ pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize)
 
 /// A kernel with its speed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Side {
+pub struct TimedKernel {
     pub offer: Offer,
     /// Name and key of the generated source.
     pub kernel: String,
     pub key: String,
-    /// GU/s and relative error; `None` of a kernel that is wrong or does not run.
+    /// GU/s and relative error; `None` for a kernel that is incorrect or does not run.
     pub speed: Option<f64>,
     pub error: Option<f64>,
 }
 
-/// What the search of one interpolation and mode came to. The tuned kernel is the shipped one where none is faster.
+/// Result of the search for one interpolation and mode. The tuned kernel is the shipped one if none is faster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    pub shipped: Side,
-    pub tuned: Side,
+    pub shipped: TimedKernel,
+    pub tuned: TimedKernel,
 }
 
 impl Outcome {
-    /// The faster of the two after a comparison in turns: the shipped kernel unless the other is faster for sure.
-    pub fn decide(shipped: Side, best: Option<Side>) -> Outcome {
-        let faster = |side: &Side| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
+    /// The faster one after a comparison in turns: the shipped kernel unless the other is clearly faster.
+    pub fn decide(shipped: TimedKernel, best: Option<TimedKernel>) -> Outcome {
+        let faster =
+            |side: &TimedKernel| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
         let tuned = best.filter(faster).unwrap_or_else(|| shipped.clone());
         Outcome { shipped, tuned }
     }
 
-    /// Tuned over shipped; 1 where the shipped kernel stays, `None` where it has no speed.
+    /// Speed of the tuned kernel relative to the shipped one; 1 if that is kept, `None` if it has no speed.
     pub fn gain(&self) -> Option<f64> {
         Some(self.tuned.speed? / self.shipped.speed?)
     }
@@ -76,19 +73,19 @@ impl Outcome {
     }
 }
 
-/// Where measurements were made.
+/// Circumstances of the measurements.
 #[derive(Clone, Debug)]
-pub struct Stamp<'a> {
+pub struct TuningRun<'a> {
     pub facts: &'a DeviceFacts,
     pub version: &'a str,
     pub date: &'a str,
     /// Bins, projections, side.
     pub problem: [usize; 3],
-    /// Name of the log's file.
+    /// Name of the log file.
     pub log: &'a str,
 }
 
-/// A name for files about a device and its driver.
+/// File name for a device and its driver, without extension.
 pub fn file_stem(facts: &DeviceFacts) -> String {
     let words: Vec<String> = facts
         .name
@@ -102,43 +99,43 @@ pub fn file_stem(facts: &DeviceFacts) -> String {
     format!("{}-{hash:016x}", short.trim_end_matches('-'))
 }
 
-/// Ending of a tuned profile's name.
+/// Suffix of a tuned profile's name.
 const SUFFIX: &str = "-tuned";
 
-/// The profile with tuned kernels in place of shipped ones. What `earlier`, a profile tuned from the same one for the same
-/// device, has of other interpolations and modes is kept.
-pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], stamp: &Stamp) -> Result<Profile> {
+/// The profile with tuned kernels instead of shipped ones. Kernels of `earlier`, a profile tuned from the same one for the
+/// same device, are kept for other interpolations and modes.
+pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], run: &TuningRun) -> Result<Profile> {
     let mut profile = base.clone();
     profile.name = format!("{}{SUFFIX}", base.name.trim_end_matches(SUFFIX));
     for &interpolation in Interpolation::ALL {
         for &mode in Mode::ALL {
             let here = |o: &Outcome| (o.shipped.offer.interpolation, o.shipped.offer.mode) == (interpolation, mode);
             match earlier.filter(|e| e.name == profile.name && !outcomes.iter().any(here)) {
-                Some(earlier) => take_over(&mut profile, earlier, interpolation, mode),
-                None => outcomes.iter().filter(|o| here(o)).for_each(|outcome| apply(&mut profile, outcome, stamp)),
+                Some(earlier) => copy_results(&mut profile, earlier, interpolation, mode),
+                None => outcomes.iter().filter(|o| here(o)).for_each(|outcome| apply(&mut profile, outcome, run)),
             }
         }
     }
-    let [bins, projections, size] = stamp.problem;
-    let facts = stamp.facts;
+    let [bins, projections, size] = run.problem;
+    let facts = run.facts;
     profile.title = format!("{}, tuned", base.title.trim_end_matches(", tuned"));
     profile.source = format!(
         "tuned by fbp {} on {}, driver {}, {}: slices of {size} x {size} from {projections} projections of {bins} bins; all \
          measurements are in {}; the rest is profile {}: {}",
-        stamp.version, facts.name, facts.driver, stamp.date, stamp.log, base.name, base.source
+        run.version, facts.name, facts.driver, run.date, run.log, base.name, base.source
     );
     profile.r#match = Match { device: vec![facts.name.clone()], ..Match::default() };
     profile.tuned = Some(Tuned {
         device: facts.name.clone(),
         driver: facts.driver.clone(),
-        version: stamp.version.to_owned(),
-        date: stamp.date.to_owned(),
+        version: run.version.to_owned(),
+        date: run.date.to_owned(),
         keys: auto_keys(&profile, facts)?,
     });
     Ok(profile)
 }
 
-/// What remains of an entry when it does not serve some combinations any more.
+/// The parts of an entry that remain when it no longer serves some combinations.
 fn without(
     entry: &KernelEntry,
     interpolation: Interpolation,
@@ -152,18 +149,18 @@ fn without(
     others.interpolation.retain(|&i| i != interpolation);
     let mut other_modes = KernelEntry { interpolation: vec![interpolation], ..entry.clone() };
     other_modes.mode.retain(|&m| m != mode);
-    let mut rest = KernelEntry { interpolation: vec![interpolation], mode: vec![mode], ..entry.clone() };
-    rest.slices.retain(|&s| !drops(s));
+    let mut remaining = KernelEntry { interpolation: vec![interpolation], mode: vec![mode], ..entry.clone() };
+    remaining.slices.retain(|&s| !drops(s));
     let serves = |e: &KernelEntry| !(e.interpolation.is_empty() || e.mode.is_empty() || e.slices.is_empty());
-    // an entry of which nothing goes stays in one piece
-    if rest.slices == entry.slices {
+    // an entry that loses nothing is not split
+    if remaining.slices == entry.slices {
         return vec![entry.clone()];
     }
-    [others, other_modes, rest].into_iter().filter(serves).collect()
+    [others, other_modes, remaining].into_iter().filter(serves).collect()
 }
 
-/// Replaces everything for one interpolation and mode by what another profile has for it.
-fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation, mode: Mode) {
+/// Replaces everything for one interpolation and mode by that of another profile.
+fn copy_results(profile: &mut Profile, from: &Profile, interpolation: Interpolation, mode: Mode) {
     profile.kernel = profile.kernel.iter().flat_map(|e| without(e, interpolation, mode, &|_| true)).collect();
     for entry in &from.kernel {
         if entry.interpolation.contains(&interpolation) && entry.mode.contains(&mode) {
@@ -174,30 +171,30 @@ fn take_over(profile: &mut Profile, from: &Profile, interpolation: Interpolation
     let autos = |auto: &Auto| (auto.interpolation, auto.mode) == (interpolation, mode);
     profile.auto.retain(|auto| !autos(auto));
     profile.auto.extend(from.auto.iter().filter(|auto| autos(auto)).cloned());
-    let measured = |m: &Measured| (m.interpolation, m.mode) == (interpolation, mode);
+    let measured = |m: &MeasuredSpeed| (m.interpolation, m.mode) == (interpolation, mode);
     profile.measured.retain(|m| !measured(m));
     profile.measured.extend(from.measured.iter().filter(|m| measured(m)).cloned());
 }
 
-/// Puts the result of one search into the profile.
-fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
+/// Adds the result of one search to the profile.
+fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
     let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
     let (interpolation, mode) = (tuned.interpolation, tuned.mode);
     let algorithm = tuned.parameters.algorithm();
     if outcome.is_gain() {
-        let source = format!("tuned, {}; see [[measured]]", stamp.date);
+        let source = format!("tuned, {}; see [[measured]]", run.date);
         profile.kernel = profile
             .kernel
             .iter()
-            .flat_map(|entry| match entry.parameters() {
-                Some(p) if p.algorithm() == algorithm => without(entry, interpolation, mode, &|s| s == tuned.slices),
-                _ => vec![entry.clone()],
+            .flat_map(|entry| match entry.parameters.algorithm() == algorithm {
+                true => without(entry, interpolation, mode, &|s| s == tuned.slices),
+                false => vec![entry.clone()],
             })
             .collect();
         profile.kernel.push(KernelEntry::of(tuned, Some(source.clone())));
         let mut few = None;
-        for auto in profile.auto.iter_mut().filter(|auto| shipped.is_of(auto)) {
-            // a choice for few slices stays one
+        for auto in profile.auto.iter_mut().filter(|auto| auto.is_for(shipped)) {
+            // a choice for few slices remains one
             if auto.up_to.is_none() || tuned.slices <= shipped.slices {
                 if auto.up_to.is_none() {
                     few = up_to(outcome).map(|most| Auto { up_to: Some(most), ..auto.clone() });
@@ -209,9 +206,9 @@ fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
         let reached = here.filter_map(|auto| auto.up_to).max();
         profile.auto.extend(few.filter(|auto| auto.up_to > reached));
     }
-    // figures of kernels that the profile no longer has, or has anew, go
+    // measurements of kernels that were removed or measured again are dropped
     let sides = [&outcome.tuned, &outcome.shipped];
-    let stale = |m: &Measured| {
+    let stale = |m: &MeasuredSpeed| {
         sides.iter().any(|side| {
             (m.interpolation, m.mode, m.slices) == (interpolation, mode, side.offer.slices)
                 && m.algorithm == side.offer.parameters.algorithm()
@@ -220,16 +217,16 @@ fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
     profile.measured.retain(|m| !stale(m));
     let count = if outcome.is_gain() { 2 } else { 1 };
     let measured = sides.into_iter().take(count).filter_map(|side| {
-        Some(Measured {
-            device: stamp.facts.name.clone(),
-            driver: stamp.facts.driver.clone(),
-            date: stamp.date.to_owned(),
+        Some(MeasuredSpeed {
+            device: run.facts.name.clone(),
+            driver: run.facts.driver.clone(),
+            date: run.date.to_owned(),
             algorithm: side.offer.parameters.algorithm(),
             interpolation,
             mode,
             slices: side.offer.slices,
             key: Some(side.key.clone()),
-            problem: stamp.problem.map(|n| n as u32),
+            problem: run.problem.map(|n| n as u32),
             gu_per_s: side.speed?,
             error: side.error?,
         })
@@ -237,8 +234,8 @@ fn apply(profile: &mut Profile, outcome: &Outcome, stamp: &Stamp) {
     profile.measured.extend(measured);
 }
 
-/// Up to how many slices the shipped kernel is the faster one, where another family takes its place: that computes
-/// all its slices whatever the run has.
+/// Number of slices up to which the shipped kernel is faster, if another family replaces it that always computes more
+/// slices.
 fn up_to(outcome: &Outcome) -> Option<u32> {
     let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
     if shipped.parameters.algorithm() == tuned.parameters.algorithm() || tuned.slices <= shipped.slices {
@@ -257,7 +254,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             .to_vec(),
     ];
     for o in outcomes {
-        let name = |side: &Side| format!("{}, {} slices", side.offer.parameters.algorithm(), side.offer.slices);
+        let name = |side: &TimedKernel| format!("{}, {} slices", side.offer.parameters.algorithm(), side.offer.slices);
         let changed = if o.is_gain() { describe(&changes(&o.shipped.offer, &o.tuned.offer)) } else { "-".into() };
         lines.push(vec![
             o.shipped.offer.interpolation.to_string(),

@@ -1,43 +1,43 @@
-//! In which order points are tried: a state machine that hands out a point and takes its speed, and knows no device.
+//! Order in which points are tried: a state machine that returns the next point and takes its speed, independent of the
+//! device.
 //!
-//! First the points that the search starts from. Then rounds: all legal points one step away from the best, those
-//! first that a model predicts to be fastest. Rounds go on until one brings no gain; then the next family is searched
-//! from its own best point. Before a round begins around a point, that is measured again and its lower speed counts, so
-//! that a lucky moment does not lead the search.
+//! First come the starting points. Then rounds: all legal points one step away from the best, those with the highest
+//! predicted speed first. Rounds continue until one brings no gain; then the next family is searched from its own best
+//! point. Before a round starts around a point, the point is measured again and the lower speed counts, so that a lucky
+//! measurement does not mislead the search.
 
 use super::space::{Point, Reach, Space};
 use crate::error::Result;
-use crate::kernelgen::KernelSpec;
-use crate::profile::Algorithm;
+use crate::kernel::{Algorithm, KernelSpec};
 use std::collections::{HashSet, VecDeque};
 
-/// A round must bring this factor to count as a gain: less is noise.
+/// Smallest gain of a round; less is noise.
 const GAIN: f64 = 1.01;
 
-/// A family whose best is slower than the best of all by this factor is not searched.
-const HOPELESS: f64 = 3.0;
+/// A family whose best point is slower than the best of all by this factor is not searched.
+const MAX_SLOWDOWN: f64 = 3.0;
 
 /// A point that can be tried, with its kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub point: Point,
     pub spec: KernelSpec,
-    /// Identifies the kernel: points with one key are one.
+    /// Identifies the kernel: points with the same key are the same.
     pub key: String,
 }
 
-/// Turns a point into a candidate; `None` for what is not legal.
+/// Turns a point into a candidate; `None` if it is not legal.
 pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
 
-/// A predicted speed in GU/s, where there is one.
+/// Predicts the speed in GU/s, if possible.
 pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
 
-/// What is to be measured next.
+/// The point to be measured next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct NextPoint {
     pub candidate: Candidate,
-    /// Whether it was measured before, and a round is to begin around it.
-    pub again: bool,
+    /// Whether it was measured before, and a round starts around it.
+    pub repeated: bool,
 }
 
 /// The search of one interpolation and mode.
@@ -46,11 +46,11 @@ pub struct Search {
     space: Space,
     queue: VecDeque<Candidate>,
     seen: HashSet<String>,
-    /// Right points with their speeds.
-    right: Vec<(Candidate, f64)>,
+    /// Correct points with their speeds.
+    correct: Vec<(Candidate, f64)>,
     /// Keys of points that were measured again.
     confirmed: HashSet<String>,
-    /// Where the present round began, and the speed there.
+    /// Family and speed of the point around which the present round started.
     centre: Option<(Algorithm, f64)>,
     finished: Vec<Algorithm>,
     rounds: usize,
@@ -63,7 +63,7 @@ impl Search {
             space,
             queue: VecDeque::new(),
             seen: HashSet::new(),
-            right: Vec::new(),
+            correct: Vec::new(),
             confirmed: HashSet::new(),
             centre: None,
             finished: Vec::new(),
@@ -82,16 +82,16 @@ impl Search {
     }
 
     /// The next point to measure; `None` when the search is over.
-    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<Step>> {
+    pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<NextPoint>> {
         loop {
             if let Some(candidate) = self.queue.pop_front() {
-                return Ok(Some(Step { candidate, again: false }));
+                return Ok(Some(NextPoint { candidate, repeated: false }));
             }
             let Some((centre, speed)) = self.next_centre() else {
                 return Ok(None);
             };
             if self.confirmed.insert(centre.key.clone()) {
-                return Ok(Some(Step { candidate: centre, again: true }));
+                return Ok(Some(NextPoint { candidate: centre, repeated: true }));
             }
             self.centre = Some((family(&centre), speed));
             self.rounds += 1;
@@ -105,9 +105,9 @@ impl Search {
         }
     }
 
-    /// Where the next round begins.
+    /// The point around which the next round starts.
     fn next_centre(&mut self) -> Option<(Candidate, f64)> {
-        if self.space.reach == Reach::Beside && self.rounds > 0 {
+        if self.space.reach == Reach::Adjacent && self.rounds > 0 {
             return None;
         }
         if let Some((present, before)) = self.centre {
@@ -121,30 +121,30 @@ impl Search {
         }
         let top = self.best()?.1;
         let (candidate, speed) = self.best_of(|candidate| !self.finished.contains(&family(candidate)))?;
-        (speed * HOPELESS >= top).then(|| (candidate.clone(), speed))
+        (speed * MAX_SLOWDOWN >= top).then(|| (candidate.clone(), speed))
     }
 
-    /// What became of a step: the speed in GU/s if the kernel is right.
-    pub fn tell(&mut self, step: &Step, speed: Option<f64>) {
-        let at = self.right.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
+    /// Records the result for a point: the speed in GU/s if the kernel is correct.
+    pub fn record(&mut self, step: &NextPoint, speed: Option<f64>) {
+        let at = self.correct.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
         match (at, speed) {
-            (Some(at), Some(speed)) => self.right[at].1 = speed.min(self.right[at].1),
+            (Some(at), Some(speed)) => self.correct[at].1 = speed.min(self.correct[at].1),
             (Some(at), None) => {
-                self.right.remove(at);
+                self.correct.remove(at);
             }
-            (None, Some(speed)) if !step.again => self.right.push((step.candidate.clone(), speed)),
+            (None, Some(speed)) if !step.repeated => self.correct.push((step.candidate.clone(), speed)),
             (None, _) => {}
         }
     }
 
-    /// The fastest right point so far.
+    /// The fastest correct point so far.
     pub fn best(&self) -> Option<(&Candidate, f64)> {
         self.best_of(|_| true)
     }
 
-    /// The fastest right point of some, the first of equals.
+    /// The fastest correct point of those selected by `of`, the first of equals.
     fn best_of(&self, of: impl Fn(&Candidate) -> bool) -> Option<(&Candidate, f64)> {
-        let some = self.right.iter().filter(|(candidate, _)| of(candidate));
+        let some = self.correct.iter().filter(|(candidate, _)| of(candidate));
         some.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))
     }
 }
@@ -157,8 +157,8 @@ fn family(candidate: &Candidate) -> Algorithm {
 mod tests {
     use super::super::space::{changes, describe};
     use super::*;
-    use crate::kernelgen::Problem;
-    use crate::profile::{Interpolation, Mode, Offer, Parameters, Profile, ProfileStore, Vector};
+    use crate::kernel::{Interpolation, Mode, Offer, Parameters, Problem, Vector};
+    use crate::profile::{Profile, ProfileStore};
 
     fn cpu() -> Profile {
         ProfileStore::built_in().unwrap().named("cpu").unwrap()
@@ -179,7 +179,7 @@ mod tests {
         Offer { interpolation: Interpolation::Linear, mode: Mode::Precise, slices: 64, parameters }
     }
 
-    /// A speed that wants tiles of 64 and 4 projections together, and likes nothing else.
+    /// A speed that is highest with tiles of 64 and 4 projections together.
     fn speed(point: &Point) -> f64 {
         match &point.parameters {
             Parameters::Vector(p) => {
@@ -198,8 +198,8 @@ mod tests {
     fn visits(mut search: Search, predict: &Predict) -> (Vec<Point>, Search) {
         let mut points = Vec::new();
         while let Some(step) = search.next(&mut admit, predict).unwrap() {
-            search.tell(&step, Some(speed(&step.candidate.point)));
-            if !step.again {
+            search.record(&step, Some(speed(&step.candidate.point)));
+            if !step.repeated {
                 points.push(step.candidate.point);
             }
         }
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_quick_search_is_one_round_of_near_values() {
-        let (points, search) = visits(search(Reach::Beside, &[shipped()]), &|_| None);
+        let (points, search) = visits(search(Reach::Adjacent, &[shipped()]), &|_| None);
         let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
         assert_eq!(words[..4], ["as shipped", "tile = 32", "columns = 8", "together = 4"]);
         assert!(words.len() < 10, "{words:?}");
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn wrong_points_never_win_and_families_follow_each_other() {
-        let parameters = Parameters::Standard(crate::profile::Standard::default());
+        let parameters = Parameters::Standard(crate::kernel::Standard::default());
         let standard = Offer { parameters, slices: 16, ..shipped() };
         let mut search = search(Reach::Any, &[shipped(), standard.clone()]);
         let mut families = Vec::new();
@@ -253,8 +253,8 @@ mod tests {
                 families.push(family);
             }
             // every change of the vector kernel is wrong, however fast it would be
-            let right = family == Algorithm::Standard || step.candidate.point == shipped();
-            search.tell(&step, right.then(|| speed(&step.candidate.point)));
+            let correct = family == Algorithm::Standard || step.candidate.point == shipped();
+            search.record(&step, correct.then(|| speed(&step.candidate.point)));
         }
         assert_eq!(search.best().unwrap().0.point, shipped());
         assert_eq!(families, [Algorithm::Vector, Algorithm::Standard, Algorithm::Vector, Algorithm::Standard]);
@@ -267,8 +267,8 @@ mod tests {
         while let Some(step) = search.next(&mut admit, &|_| None).unwrap() {
             // 16 slices seem the fastest once
             let lucky = step.candidate.point.slices == 16 && steps.len() == 1;
-            search.tell(&step, Some(if lucky { 1000.0 } else { speed(&step.candidate.point) }));
-            steps.push((step.candidate.point, step.again));
+            search.record(&step, Some(if lucky { 1000.0 } else { speed(&step.candidate.point) }));
+            steps.push((step.candidate.point, step.repeated));
         }
         let few = Offer { slices: 16, ..shipped() };
         assert_eq!(steps[..4], [(shipped(), false), (few.clone(), false), (few, true), (shipped(), true)]);
@@ -280,7 +280,7 @@ mod tests {
     fn nothing_right_ends_at_once() {
         let mut search = search(Reach::Any, &[shipped()]);
         let first = search.next(&mut admit, &|_| None).unwrap().unwrap();
-        search.tell(&first, None);
+        search.record(&first, None);
         assert!(search.next(&mut admit, &|_| None).unwrap().is_none());
         assert!(search.best().is_none());
     }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::kernelgen::{Problem, auto_keys};
-use crate::profile::facts::example;
-use crate::profile::{
-    Algorithm, Alu, Common, Parameters, ProfileStore, Sampler, Standard, Storage, Tensor, Texture, Vector,
+use crate::facts::example;
+use crate::kernel::{
+    Algorithm, Alu, Common, Oversample, Parameters, Problem, Sampler, Standard, Storage, Tensor, Texture, Vector,
 };
+use crate::profile::ProfileStore;
 
 fn named(name: &str) -> Profile {
     ProfileStore::built_in().unwrap().named(name).unwrap()
@@ -39,9 +39,9 @@ fn precise_keeps_its_margin_and_its_rule() {
         (Parameters::Tensor(Tensor::default()), Linear, Precise, "margin"),
         (Parameters::Texture(Texture::default()), Linear, Precise, "margin"),
         (Parameters::Texture(Texture::default()), Nearest, Precise, "positions"),
-        (Parameters::Oversample(Alu::default()), Linear, Precise, "coarser"),
-        (Parameters::Oversample(Alu::default()), Nearest, Fast, "coarser"),
-        (Parameters::Oversample(Alu::default()), Linear, Fast, "coarser"),
+        (Parameters::Oversample(Oversample::default()), Linear, Precise, "coarser"),
+        (Parameters::Oversample(Oversample::default()), Nearest, Fast, "coarser"),
+        (Parameters::Oversample(Oversample::default()), Linear, Fast, "coarser"),
     ] {
         let why = forbidden(parameters.clone(), interpolation, mode);
         assert!(why.as_ref().is_some_and(|why| why.contains(word)), "{parameters:?}: {why:?}");
@@ -56,8 +56,8 @@ fn precise_keeps_its_margin_and_its_rule() {
     }
 }
 
-fn side(offer: Offer, speed: Option<f64>) -> Side {
-    Side { offer, kernel: "k".into(), key: format!("{speed:?}"), speed, error: speed.map(|_| 1e-6) }
+fn side(offer: Offer, speed: Option<f64>) -> TimedKernel {
+    TimedKernel { offer, kernel: "k".into(), key: format!("{speed:?}"), speed, error: speed.map(|_| 1e-6) }
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn the_shipped_kernel_stays_unless_another_is_faster() {
 
 fn tuned_profile(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome]) -> Profile {
     let facts = example();
-    let stamp = Stamp { facts: &facts, version: "1.2.3", date: "2026-01-02", problem: [64, 48, 60], log: "x.jsonl" };
-    let profile = compose(base, earlier, outcomes, &stamp).unwrap();
+    let run = TuningRun { facts: &facts, version: "1.2.3", date: "2026-01-02", problem: [64, 48, 60], log: "x.jsonl" };
+    let profile = compose(base, earlier, outcomes, &run).unwrap();
     assert_eq!(profile.tuned.as_ref().unwrap().keys, auto_keys(&profile, &facts).unwrap());
     let text = toml::to_string_pretty(&profile).unwrap();
     assert_eq!(Profile::parse(&text, "tuned.toml").unwrap(), profile);

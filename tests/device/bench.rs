@@ -1,6 +1,6 @@
 //! `fbp bench`: what scripts rely on, the picture, and that a wrong kernel does not get a speed.
 
-use crate::support::cli::{Lab, assert_calm, text};
+use crate::support::cli::{Lab, assert_no_panic, text};
 use serde_json::Value;
 
 const TINY: &str = "bench --size 64 --projections 48 --bins 60 --passes 1 -q --profile default";
@@ -8,9 +8,9 @@ const TINY: &str = "bench --size 64 --projections 48 --bins 60 --passes 1 -q --p
 /// Whether the elements of an XML text open and close in order, with quoted attributes and no stray characters.
 fn is_well_formed(xml: &str) -> bool {
     let mut open = Vec::new();
-    let mut rest = xml;
-    while let Some(at) = rest.find('<') {
-        let (before, after) = rest.split_at(at);
+    let mut remaining = xml;
+    while let Some(at) = remaining.find('<') {
+        let (before, after) = remaining.split_at(at);
         let Some(end) = after.find('>') else { return false };
         let tag = &after[1..end];
         let entity = |part: &str| ["amp;", "lt;", "gt;", "quot;"].iter().any(|e| part.starts_with(e));
@@ -24,9 +24,9 @@ fn is_well_formed(xml: &str) -> bool {
         } else if !tag.ends_with('/') {
             open.push(tag.split_whitespace().next().unwrap_or(""));
         }
-        rest = &after[end + 1..];
+        remaining = &after[end + 1..];
     }
-    open.is_empty() && rest.trim().is_empty()
+    open.is_empty() && remaining.trim().is_empty()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn kernels_that_are_wrong_or_do_not_run_have_no_speed() {
         let output = lab.run(&args);
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(1), "{out}{err}");
-        assert_calm(&err, &args);
+        assert_no_panic(&err, &args);
         assert!(err.contains("1 of 1 kernels"), "{err}");
         let rows: Vec<Value> = serde_json::from_str(&out).unwrap();
         assert_eq!(rows[0]["verdict"], verdict, "{out}");

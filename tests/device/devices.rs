@@ -110,7 +110,8 @@ fn few_rows_are_the_picture_of_many() {
 /// Oversampling is for those who ask: no profile chooses it, whatever the number of slices.
 #[test]
 fn no_profile_chooses_another_rule() {
-    use fbp::profile::{Algorithm, Interpolation, Mode, ProfileStore, SLICE_MODES};
+    use fbp::kernel::{Algorithm, Interpolation, Mode, SLICE_MODES};
+    use fbp::profile::ProfileStore;
     for (profile, _) in ProfileStore::built_in().unwrap().iter() {
         for &interpolation in Interpolation::ALL {
             for &mode in Mode::ALL {

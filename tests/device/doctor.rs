@@ -2,7 +2,7 @@
 //!
 //! `FBP_TEST_FAULT` makes kernels wrong whose names have one of its words.
 
-use crate::support::cli::{Lab, Pages, SMALL, assert_calm, farthest, text};
+use crate::support::cli::{Lab, Pages, SMALL, assert_no_panic, farthest, text};
 use serde_json::Value;
 use std::fs;
 use std::process::Output;
@@ -21,7 +21,7 @@ fn slices(lab: &Lab, fault: &str, args: &str) -> (Pages, String) {
     let output = faulty(lab, fault, &format!("reconstruct --sinograms sin --overwrite --output r {args}"));
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{args}\n{err}");
-    assert_calm(&err, args);
+    assert_no_panic(&err, args);
     (lab.read("r"), err)
 }
 
@@ -33,7 +33,7 @@ fn verdicts(lab: &Lab) -> std::path::PathBuf {
 }
 
 #[test]
-fn this_device_is_right_and_a_run_trusts_that() {
+fn this_device_passes_and_a_run_trusts_that() {
     let lab = Lab::small();
     let output = faulty(&lab, "", "doctor --json -q");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -69,7 +69,7 @@ fn the_doctor_says_what_is_wrong() {
     let output = faulty(&lab, "image", args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    assert_calm(&err, args);
+    assert_no_panic(&err, args);
     let rows: Vec<Vec<&str>> = out.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
     let kernels: Vec<_> = rows.iter().filter(|row| row.get(1) == Some(&"kernel")).collect();
     assert!(kernels.iter().any(|row| row[2].contains("image")) && kernels.iter().any(|row| row[2].ends_with("buffer")));
@@ -94,23 +94,23 @@ fn a_wrong_kernel_is_replaced() {
         ("tensor", "--profile nvidia-hopper --mode fast --slices-per-pass 32", "tensor", "texture-linear"),
         ("tensor,texture,alu", "--profile nvidia-hopper --mode fast --slices-per-pass 32", "alu", "standard-linear"),
     ] {
-        let (right, calm) = slices(&lab, "", args);
-        assert!(!calm.contains("wrong"), "{calm}");
-        let (wrong, calm) = slices(&lab, fault, &format!("{args} --no-self-test"));
-        assert!(!calm.contains("wrong"), "{calm}");
-        assert!(farthest(&wrong, &right) > WRONG, "{fault}: the fault is nowhere to be seen");
+        let (correct, err) = slices(&lab, "", args);
+        assert!(!err.contains("wrong"), "{err}");
+        let (wrong, err) = slices(&lab, fault, &format!("{args} --no-self-test"));
+        assert!(!err.contains("wrong"), "{err}");
+        assert!(farthest(&wrong, &correct) > WRONG, "{fault}: the fault is nowhere to be seen");
         let (replaced, err) = slices(&lab, fault, args);
         let line = err.lines().find(|line| line.contains(&format!("-> {to}"))).unwrap_or_else(|| panic!("{err}"));
         let (before, after) = line.split_once(" -> ").unwrap();
         assert!(before.starts_with("note: ") && before.contains(from), "{line}");
         assert!(after.contains("wrong on this device: error") && after.contains("margin"), "{line}");
-        let far = farthest(&replaced, &right);
+        let far = farthest(&replaced, &correct);
         assert!(far < 5e-3, "{fault} {args}: {far}");
     }
 }
 
 #[test]
-fn a_run_without_a_right_kernel_is_refused() {
+fn a_run_without_a_correct_kernel_is_refused() {
     let lab = Lab::small();
     for (fault, args, words) in [
         ("vector", "--profile cpu --algorithm vector", &["--algorithm vector", "vector-linear-float-x16-buffer"][..]),
@@ -131,7 +131,7 @@ fn a_run_without_a_right_kernel_is_refused() {
 }
 
 #[test]
-fn a_right_kernel_is_checked_once() {
+fn a_correct_kernel_is_checked_once() {
     let lab = Lab::small();
     let run = |args: &str| {
         let (_, err) = lab.ok(&format!("reconstruct --sinograms sin --output r --overwrite -v {args}"));

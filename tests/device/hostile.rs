@@ -106,7 +106,7 @@ fn headers_that_promise_too_much() {
         starved(&lab, &format!("reconstruct --sinograms {name} -o out"), &words);
         starved(&lab, &format!("info {name}"), &words);
     }
-    // strips beside each other in another order are right
+    // strips beside each other in another order are valid
     fs::write(lab.path("swapped.tif"), two_strips([after + 32, after], 32)).unwrap();
     lab.ok("info swapped.tif");
 }
@@ -114,7 +114,7 @@ fn headers_that_promise_too_much() {
 #[test]
 fn data_that_grow_or_end_early() {
     let lab = Lab::new();
-    // deflate streams of nothing: a whole one and one that ends in the middle
+    // deflate streams of nothing: a complete one and one that ends in the middle
     fs::write(lab.path("cut.tif"), Header::new(8, 8, 8, 6).file(0, b"\x78\x9c\x63\x60\x60\x00")).unwrap();
     lab.fails("reconstruct --sinograms cut.tif -o out", 3, &["cut.tif", "page 0", "compressed data"]);
     // 64 MiB claimed by 300 kB, 256 MiB as numbers: too much for a run of little memory

@@ -29,8 +29,8 @@ fn killed_runs_resume_to_the_same_bytes() {
     let start = Instant::now();
     lab.ok(&format!("{run} again"));
     let longest = start.elapsed();
-    let whole = lab.bytes("whole");
-    assert!(lab.bytes("again") == whole);
+    let full = lab.bytes("whole");
+    assert!(lab.bytes("again") == full);
 
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let (mut within, mut done, mut left) = (0, 0, 0);
@@ -63,18 +63,18 @@ fn killed_runs_resume_to_the_same_bytes() {
             }
             let there = lab.bytes("r");
             for (name, bytes) in &there {
-                assert!(whole.iter().any(|(n, b)| n == name && b == bytes), "{name} is torn by {signal} at {moment:?}");
+                assert!(full.iter().any(|(n, b)| n == name && b == bytes), "{name} is torn by {signal} at {moment:?}");
             }
             match there.len() {
                 0 => {}
-                n if n == whole.len() => done += 1,
+                n if n == full.len() => done += 1,
                 _ => within += 1,
             }
             left += fs::read_dir(lab.path("r")).unwrap().count() - there.len();
         }
         lab.ok(&format!("{run} r --resume"));
-        assert!(lab.bytes("r") == whole);
-        let hidden = fs::read_dir(lab.path("r")).unwrap().count() - whole.len();
+        assert!(lab.bytes("r") == full);
+        let hidden = fs::read_dir(lab.path("r")).unwrap().count() - full.len();
         assert_eq!(hidden, 1, "more than the record is left");
         fs::remove_dir_all(lab.path("r")).unwrap();
     }

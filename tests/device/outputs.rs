@@ -1,6 +1,6 @@
 //! What is made of all slices of a run: `--histogram` and `--sections`.
 
-use crate::support::cli::{Lab, Pages, Scan, assert_calm, text};
+use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
 use serde_json::Value;
 use std::fs;
 
@@ -29,35 +29,35 @@ fn files(lab: &Lab) -> Vec<Vec<u8>> {
     FILES.iter().map(|name| fs::read(lab.path(name)).unwrap()).collect()
 }
 
-fn number(told: &Value, key: &str) -> f64 {
-    told[key].as_f64().unwrap_or_else(|| panic!("{key}: {told}"))
+fn number(result: &Value, key: &str) -> f64 {
+    result[key].as_f64().unwrap_or_else(|| panic!("{key}: {result}"))
 }
 
 /// A histogram against one that is counted value by value.
-fn check(told: &Value, values: impl Iterator<Item = f32>) {
+fn check(result: &Value, values: impl Iterator<Item = f32>) {
     let all: Vec<f32> = values.collect();
     let mut finite: Vec<f64> = all.iter().filter(|v| v.is_finite()).map(|&v| f64::from(v)).collect();
     finite.sort_unstable_by(f64::total_cmp);
     let count = finite.len();
     assert_eq!(
-        (told["count"].as_u64(), told["non_finite"].as_u64()),
+        (result["count"].as_u64(), result["non_finite"].as_u64()),
         (Some(count as u64), Some((all.len() - count) as u64))
     );
-    let (first, width) = (number(told, "first_edge"), number(told, "bin_width"));
-    let counts: Vec<u64> = told["counts"].as_array().unwrap().iter().map(|c| c.as_u64().unwrap()).collect();
+    let (first, width) = (number(result, "first_edge"), number(result, "bin_width"));
+    let counts: Vec<u64> = result["counts"].as_array().unwrap().iter().map(|c| c.as_u64().unwrap()).collect();
     let mut expected = vec![0u64; counts.len()];
     finite.iter().for_each(|v| expected[((v - first) / width).floor() as usize] += 1);
     assert_eq!(counts, expected);
     assert!(counts.len() > 2048 && counts.len() <= 4096 && width.log2().fract() == 0.0);
     assert_eq!(
-        (number(told, "minimum") as f32, number(told, "maximum") as f32),
+        (number(result, "minimum") as f32, number(result, "maximum") as f32),
         (finite[0] as f32, finite[count - 1] as f32)
     );
     let mean = finite.iter().sum::<f64>() / count as f64;
     let deviation = (finite.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count as f64).sqrt();
-    assert!((number(told, "mean") / mean - 1.0).abs() < 1e-9, "{mean}");
-    assert!((number(told, "standard_deviation") / deviation - 1.0).abs() < 1e-9, "{deviation}");
-    for (share, value) in told["percentiles"].as_object().unwrap() {
+    assert!((number(result, "mean") / mean - 1.0).abs() < 1e-9, "{mean}");
+    assert!((number(result, "standard_deviation") / deviation - 1.0).abs() < 1e-9, "{deviation}");
+    for (share, value) in result["percentiles"].as_object().unwrap() {
         let rank = (share.parse::<f64>().unwrap() / 100.0 * count as f64).ceil() as usize;
         assert!((value.as_f64().unwrap() - finite[rank.max(1) - 1]).abs() <= width, "{share}");
     }
@@ -91,8 +91,8 @@ fn they_are_of_the_slices_as_written() {
         // from slice 3 on values are too large for f32
         ("--pixel-size 1e-38", "huge"),
     ] {
-        let (slices, told) = run(&lab, args, output);
-        check(&told, slices.pages.iter().flatten().copied());
+        let (slices, result) = run(&lab, args, output);
+        check(&result, slices.pages.iter().flatten().copied());
         check_sections(&lab, "s", &slices);
         let unit = if output == "part" {
             "per um"
@@ -101,15 +101,15 @@ fn they_are_of_the_slices_as_written() {
         } else {
             "per pixel"
         };
-        assert_eq!(told["unit"], unit);
-        assert_eq!(told["non_finite"].as_u64() > Some(0), output == "huge");
+        assert_eq!(result["unit"], unit);
+        assert_eq!(result["non_finite"].as_u64() > Some(0), output == "huge");
         let record = match output {
             "all.tif" => "all-run.toml".into(),
             output => format!("{output}/fbp-run.toml"),
         };
         let record = lab.read_text(&record);
         let table: toml::Table = record.parse().unwrap();
-        assert_eq!(told["run"].as_str(), table["facts"]["run"].as_str());
+        assert_eq!(result["run"].as_str(), table["facts"]["run"].as_str());
         // they are about the job, and decide nothing
         assert!(!table.contains_key("histogram") && !table.contains_key("sections"), "{record}");
         assert!(fs::read(lab.path("h.png")).unwrap().starts_with(b"\x89PNG"));
@@ -121,7 +121,7 @@ fn they_are_of_the_slices_as_written() {
 #[test]
 fn what_the_mask_hides_does_not_count() {
     let lab = lab();
-    let (slices, told) = run(&lab, "--mask 0.8 --roi 2,0,20,32", "r");
+    let (slices, result) = run(&lab, "--mask 0.8 --roi 2,0,20,32", "r");
     let inside = |at: usize| {
         let (x, y) = (2.0 + (at % 20) as f64 - 15.5, (at / 20) as f64 - 15.5);
         x * x + y * y <= (0.8f64 * 16.0).powi(2)
@@ -129,12 +129,12 @@ fn what_the_mask_hides_does_not_count() {
     let values = |page: &Vec<f32>| {
         page.iter().copied().enumerate().filter(|&(at, _)| inside(at)).map(|(_, v)| v).collect::<Vec<_>>()
     };
-    check(&told, slices.pages.iter().flat_map(values));
+    check(&result, slices.pages.iter().flat_map(values));
     check_sections(&lab, "s", &slices);
     // a region beyond the circle has no value
-    let (_, told) = run(&lab, "--mask 0.5 --roi 0,0,4,4", "corner");
-    assert_eq!((told["count"].as_u64(), told["non_finite"].as_u64()), (Some(0), Some(0)));
-    assert!(told["minimum"].is_null() && told["counts"].as_array().unwrap().is_empty());
+    let (_, result) = run(&lab, "--mask 0.5 --roi 0,0,4,4", "corner");
+    assert_eq!((result["count"].as_u64(), result["non_finite"].as_u64()), (Some(0), Some(0)));
+    assert!(result["minimum"].is_null() && result["counts"].as_array().unwrap().is_empty());
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn integers_are_counted_as_the_values_that_they_stand_for() {
     let mut plain = histogram(&lab, "h.json");
     let sections = files(&lab).split_off(2);
     for args in ["--dtype u8", "--dtype u16 --range -1,5", "--dtype f16"] {
-        let (_, mut told) = run(&lab, &format!("{args} --overwrite"), "small");
+        let (_, mut result) = run(&lab, &format!("{args} --overwrite"), "small");
         assert!(files(&lab)[2..] == sections, "{args}");
         // another run of the same values
-        for told in [&mut told, &mut plain] {
-            told["run"].take();
+        for result in [&mut result, &mut plain] {
+            result["run"].take();
         }
-        assert!(told == plain, "{args}");
+        assert!(result == plain, "{args}");
     }
 }
 
@@ -161,7 +161,7 @@ fn chunks_and_devices_change_nothing() {
     let flags = "--slices-per-pass 1 --algorithm standard --overwrite --histogram h.json --sections s.png";
     let args = |more: &str| format!("reconstruct --sinograms sin {flags} {more}");
     lab.ok(&args("--device cpu -o whole"));
-    let whole = files(&lab);
+    let full = files(&lab);
     for (chunk, more) in [
         (1, "--device cpu --device-memory 15K"),
         (3, "--device cpu --device-memory 45K"),
@@ -169,16 +169,16 @@ fn chunks_and_devices_change_nothing() {
         (7, "--device cpu/2"),
     ] {
         lab.ok(&args(&format!("{more} --report r.json -o r")));
-        assert!(files(&lab) == whole, "{more}");
+        assert!(files(&lab) == full, "{more}");
         assert_eq!(histogram(&lab, "r.json")["devices"][0]["chunk"], chunk, "{more}");
     }
     // one file is written in order, whatever comes first
     lab.ok(&args("--device cpu/2 -o all.tif"));
-    assert!(files(&lab) == whole);
+    assert!(files(&lab) == full);
     // what a lost device had in hand counts once
     let output = lab.command(&args("--device cpu/2 -o lost")).env("FBP_TEST_FAULT", "lost=0:1").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(files(&lab) == whole);
+    assert!(files(&lab) == full);
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn slices_that_are_kept_count() {
     let lab = lab();
     for (dtype, exact) in [("f32", true), ("f16", false), ("u16", false), ("u8", false)] {
         let args = format!("--dtype {dtype} --range -20,60 --mask");
-        let (slices, told) = run(&lab, &args, dtype);
-        let whole = files(&lab);
+        let (slices, result) = run(&lab, &args, dtype);
+        let full = files(&lab);
         let gone = [0, 3, 4, 10, 20];
         for slice in gone {
             fs::remove_file(lab.path(format!("{dtype}/slice_{slice:05}.tif"))).unwrap();
@@ -198,22 +198,22 @@ fn slices_that_are_kept_count() {
         let (again, resumed) = run(&lab, &format!("{args} --resume"), dtype);
         assert!(again == slices);
         if exact {
-            assert!(files(&lab) == whole);
+            assert!(files(&lab) == full);
             // nothing is left to do
             run(&lab, &format!("{args} --resume"), dtype);
-            assert!(files(&lab) == whole);
+            assert!(files(&lab) == full);
         }
-        assert_eq!(resumed["count"], told["count"]);
-        assert_eq!(resumed["run"], told["run"]);
-        assert!(number(&told, "minimum") > -20.0 && number(&told, "maximum") < 60.0);
+        assert_eq!(resumed["count"], result["count"]);
+        assert_eq!(resumed["run"], result["run"]);
+        assert!(number(&result, "minimum") > -20.0 && number(&result, "maximum") < 60.0);
         // what is stored is as near as its type lets it be
         let step = match dtype {
-            "f32" | "f16" => number(&told, "maximum") / 2048.0,
+            "f32" | "f16" => number(&result, "maximum") / 2048.0,
             "u16" => 80.0 / 65535.0,
             _ => 80.0 / 255.0,
         };
         for key in ["mean", "standard_deviation"] {
-            assert!((number(&resumed, key) - number(&told, key)).abs() <= step, "{dtype} {key}");
+            assert!((number(&resumed, key) - number(&result, key)).abs() <= step, "{dtype} {key}");
         }
     }
 }
@@ -224,15 +224,15 @@ fn kept_integers_are_values_again() {
     let range = (-1.0f64, 6.0f64);
     let args = "--dtype u8 --range -1,6";
     let (slices, _) = run(&lab, args, "r");
-    let (_, told) = run(&lab, &format!("{args} --resume"), "r");
+    let (_, result) = run(&lab, &format!("{args} --resume"), "r");
     let value = |v: f32| (range.0 + f64::from(v) * ((range.1 - range.0) / 255.0)) as f32;
     let values = slices.map(value);
     let xy = lab.read("s-xy.tif");
     assert!(xy.pages[0] == values.pages[10]);
     let sum: f64 = values.pages.iter().flatten().map(|&v| f64::from(v)).sum();
     let count = values.pages.iter().map(Vec::len).sum::<usize>();
-    assert!((number(&told, "mean") - sum / count as f64).abs() < 1e-9);
-    let used = told["counts"].as_array().unwrap().iter().filter(|c| c.as_u64() > Some(0)).count();
+    assert!((number(&result, "mean") - sum / count as f64).abs() < 1e-9);
+    let used = result["counts"].as_array().unwrap().iter().filter(|c| c.as_u64() > Some(0)).count();
     assert!(used <= 256, "{used}");
 }
 
@@ -242,18 +242,18 @@ fn shards_write_their_own() {
     let mut counts = 0;
     for shard in 0..3 {
         lab.ok(&format!("{RUN} --shard {shard}/3 --histogram h.json --sections s.png -o r"));
-        let told = histogram(&lab, &format!("h-{shard}of3.json"));
-        counts += told["count"].as_u64().unwrap();
+        let result = histogram(&lab, &format!("h-{shard}of3.json"));
+        counts += result["count"].as_u64().unwrap();
         let slices = lab.read("r");
         let own = Pages { width: 32, pages: slices.pages[shard * 7..].to_vec() };
-        check(&told, own.pages.iter().flatten().copied());
+        check(&result, own.pages.iter().flatten().copied());
         check_sections(&lab, &format!("s-{shard}of3"), &own);
     }
     assert_eq!(counts, 21 * 32 * 32);
     assert!(!lab.path("h.json").exists() && !lab.path("s.png").exists());
     // and all of it once all are there
-    let (slices, told) = run(&lab, "--resume", "r");
-    check(&told, slices.pages.iter().flatten().copied());
+    let (slices, result) = run(&lab, "--resume", "r");
+    check(&result, slices.pages.iter().flatten().copied());
     check_sections(&lab, "s", &slices);
 }
 
@@ -263,7 +263,7 @@ fn a_run_that_fails_writes_neither() {
     let args = format!("{RUN} --memory 1M --histogram h.json --sections s.png -o r");
     let output = lab.command(&args).env("FBP_TEST_FAULT", "lost=0:0").output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
-    assert_calm(&text(&output.stderr), &args);
+    assert_no_panic(&text(&output.stderr), &args);
     for name in FILES.iter().chain(&["s.png"]) {
         assert!(!lab.path(name).exists(), "{name}");
     }

@@ -1,8 +1,8 @@
 //! The phantom's own values come back, from the command line on.
 
 use assert_cmd::Command;
-use fbp::io::Stack;
 use fbp::phantom::{Kind, Phantom};
+use fbp::source::Stack;
 use std::path::Path;
 
 fn fbp(arguments: &[&str], directory: &Path) {

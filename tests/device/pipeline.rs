@@ -2,7 +2,7 @@
 //!
 //! A processor cut in two is two devices of one kind. `FBP_TEST_FAULT` takes one away, or its memory.
 
-use crate::support::cli::{Lab, SMALL, Scan, assert_calm, text};
+use crate::support::cli::{Lab, SMALL, Scan, assert_no_panic, text};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const WIDE: Scan = Scan { width: 48, projections: 30, slices: 23, overall: 180.0
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.write("sin", "s", &WIDE.sinograms());
-    lab.write("proj", "p", &WIDE.sinograms().turned());
+    lab.write("proj", "p", &WIDE.sinograms().transposed());
     lab
 }
 
@@ -22,7 +22,7 @@ fn run(lab: &Lab, fault: &str, args: &str) -> (Vec<(String, Vec<u8>)>, String, V
     let output = lab.command(&args).env("FBP_TEST_FAULT", fault).output().unwrap();
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{fault}: {args}\n{err}");
-    assert_calm(&err, &args);
+    assert_no_panic(&err, &args);
     let bytes = match lab.path("r").is_dir() {
         true => lab.bytes("r"),
         false => vec![("r.tif".into(), std::fs::read(lab.path("r.tif")).unwrap())],
@@ -67,20 +67,20 @@ fn one_file_holds_its_slices_in_order_whatever_device_made_them() {
 fn another_device_does_what_a_lost_one_had() {
     let lab = lab();
     let args = "--sinograms sin --output r --slices-per-pass 2";
-    let (whole, ..) = run(&lab, "", &format!("{args} --device cpu"));
+    let (full, ..) = run(&lab, "", &format!("{args} --device cpu"));
     for fault in ["lost=0:0", "lost=1:0", "lost=0:1"] {
         let (bytes, err, report) = run(&lab, fault, &format!("{args} --device cpu/2"));
-        assert!(bytes == whole, "{fault}");
+        assert!(bytes == full, "{fault}");
         assert_eq!(slices_of(&report).iter().sum::<u64>(), 23, "{fault}");
         assert!(err.contains("failed, others do what it had in hand") && err.contains("lost on purpose"), "{err}");
     }
-    // with nobody left it is an error, and whole slices stay
+    // without any device left it is an error, and complete slices stay
     let args = format!("reconstruct {args} --device cpu --overwrite");
     let output = lab.command(&args).env("FBP_TEST_FAULT", "lost=0:2").output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("lost on purpose"));
     for (name, bytes) in lab.bytes("r") {
-        assert!(whole.iter().any(|(other, whole)| *other == name && *whole == bytes), "{name}");
+        assert!(full.iter().any(|(other, full)| *other == name && *full == bytes), "{name}");
     }
 }
 
@@ -90,12 +90,12 @@ fn what_cannot_be_allocated_is_done_in_smaller_chunks() {
     // larger than the check before a run
     lab.write("sin", "s", &Scan { width: 96, ..WIDE }.sinograms());
     let args = "--sinograms sin --output r --slices-per-pass 1 --device cpu";
-    let (whole, _, report) = run(&lab, "", args);
+    let (full, _, report) = run(&lab, "", args);
     let chunk = |report: &Value| report["devices"][0]["chunk"].as_u64().unwrap();
     assert_eq!(chunk(&report), 3);
     let slice = 96 * 96 * 4;
     let (bytes, err, report) = run(&lab, &format!("allocation={}", 2 * slice), args);
-    assert!(bytes == whole);
+    assert!(bytes == full);
     assert!(chunk(&report) < 3, "{report}");
     assert!(err.contains("allocating") && err.contains("trying with"), "{err}");
     let output = lab
@@ -117,9 +117,9 @@ fn devices_that_make_no_sense_together() {
     lab.fails(&format!("{args} cpu,nothing-like-it"), 4, &["--device", "nothing-like-it"]);
 }
 
-/// Stages tell how busy they were, and which limits.
+/// The report has the share of time that each stage was busy, and the stage that limits.
 #[test]
-fn a_report_tells_what_limits() {
+fn a_report_names_the_limiting_stage() {
     let lab = lab();
     let (_, err, report) = run(&lab, "", "--sinograms sin --output r -v");
     let busy = report["busy"].as_object().unwrap();
@@ -165,7 +165,7 @@ fn memory_does_not_grow_with_the_number_of_slices() {
 fn files_that_are_still_arriving_are_awaited() {
     let lab = lab();
     run(&lab, "", "--sinograms sin --output r");
-    let whole = lab.read("r");
+    let full = lab.read("r");
     // in wrong order, one of them in two halves
     lab.directory("late");
     let (from, to) = (lab.path("sin"), lab.path("late"));
@@ -180,11 +180,11 @@ fn files_that_are_still_arriving_are_awaited() {
     });
     let (_, err, _) = run(&lab, "", "--sinograms late --watch 20s --expect 23 --output r -v");
     arriving.join().unwrap();
-    assert!(lab.read("r") == whole);
+    assert!(lab.read("r") == full);
     assert!(err.contains("of 23 files are there"), "{err}");
     // without a number, what is there when nothing comes any more
     run(&lab, "", "--sinograms late --watch 0.5 --output r");
-    assert!(lab.read("r") == whole);
+    assert!(lab.read("r") == full);
     let args = "reconstruct --sinograms late --output out --watch";
     lab.fails(&format!("{args} 0.5 --expect 24"), 3, &["--sinograms", "23 of 24 pages", "--watch"]);
     lab.fails("reconstruct --sinograms none --output out --watch 0.3", 3, &["none", "does not exist"]);

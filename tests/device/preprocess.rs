@@ -73,7 +73,7 @@ fn beams_that_drift() {
     let scan = Scan { width: 96, projections: 120, slices: 2, overall: 180.0 };
     let lines = scan.sinograms();
     let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
-    let lines = lines.map(|line| 2.0 * line / most).turned();
+    let lines = lines.map(|line| 2.0 * line / most).transposed();
     // its brightness falls by a quarter, and its slope across the detector turns round
     let beam = |share: f32, bin: usize| {
         3000.0 * (1.0 - 0.25 * share) * (1.0 + 0.3 * (0.5 - share) * (bin as f32 / 95.0 - 0.5))
@@ -118,7 +118,7 @@ fn a_reconstruction_takes_the_same_steps() {
 
     // counts behind a flat field with zingers
     let most = striped.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
-    let counts = scan.sinograms().turned().map(|line| 1000.0 * (-line / most).exp());
+    let counts = scan.sinograms().transposed().map(|line| 1000.0 * (-line / most).exp());
     let mut zingers = counts.clone();
     zingers.pages.iter_mut().for_each(|page| page[rng.random_range(50..150)] = 6e4);
     lab.write("p", "p", &zingers);
@@ -137,7 +137,7 @@ fn a_reconstruction_takes_the_same_steps() {
 fn replaced_values_name_the_flags_that_help() {
     let lab = Lab::new();
     let scan = Scan { width: 64, projections: 90, slices: 5, overall: 180.0 };
-    let lines = scan.sinograms().turned();
+    let lines = scan.sinograms().transposed();
     let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
     let counts = lines.map(|line| 10_000.0 * (-2.0 * line / most).exp());
     lab.write("clean", "p", &counts);
@@ -147,8 +147,8 @@ fn replaced_values_name_the_flags_that_help() {
         let (_, err) = lab.ok(&format!("reconstruct --projections {data} --flats f {flags} --output {output}"));
         (err, rms(&lab.read(output), &clean))
     };
-    let (calm, _) = run("clean", "", "r0");
-    assert!(!calm.contains("replaced"), "{calm}");
+    let (err, _) = run("clean", "", "r0");
+    assert!(!err.contains("replaced"), "{err}");
 
     // two bins of row 3 see nothing in 80 of 90 projections: 0.6 % of the run's values, 2.8 % of the row's
     let mut dead = counts.clone();
@@ -193,6 +193,28 @@ fn replaced_values_name_the_flags_that_help() {
     assert!(!err.contains("--remove-outliers"), "{err}");
 }
 
+/// Percentiles and pictures read rows beside the run; what is replaced in these counts once all the same.
+#[test]
+fn rows_that_are_read_beside_the_run_count_once() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 40, slices: 5, overall: 180.0 };
+    let mut dead = scan.sinograms().transposed().map(|line| (-0.01 * line).exp());
+    dead.pages.iter_mut().take(7).for_each(|page| page[2 * 48 + 20] = 0.0);
+    lab.write("p", "p", &dead);
+    for steps in ["", "--tilt 0.5"] {
+        let clamped = |read_before: &str| {
+            lab.ok(&format!(
+                "reconstruct --projections p --minus-log {steps} {read_before} --output r --overwrite --report r.json"
+            ));
+            let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+            report["clamped"].as_u64().unwrap()
+        };
+        let alone = clamped("");
+        assert!(alone > 0, "{steps}");
+        assert_eq!([clamped("--dtype u8"), clamped("--preview p.png")], [alone; 2], "{steps}");
+    }
+}
+
 /// Fields with where they are from, -log, and the steps in their order.
 #[test]
 fn the_dry_run_lists_fields_and_steps() {
@@ -233,7 +255,7 @@ fn the_dry_run_lists_fields_and_steps() {
     plan("--sinograms p --minus-log", &["-log            on", "steps           -log"]);
 }
 
-/// `fbp center` tells as much as is asked for.
+/// How much `fbp center` prints follows `--quiet` and `--verbose`.
 #[test]
 fn center_says_more_or_less() {
     let lab = Lab::new();
@@ -273,23 +295,23 @@ fn the_phase_filter_does_not_depend_on_chunks() {
     let lab = Lab::new();
     let scan = Scan { width: 40, projections: 24, slices: 45, overall: 180.0 };
     let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
-    lab.write("p", "p", &scan.sinograms().turned().map(|line| (-line / most).exp()));
+    lab.write("p", "p", &scan.sinograms().transposed().map(|line| (-line / most).exp()));
     let args =
         "--projections p --minus-log --phase paganin --energy-kev 20 --distance 50mm --pixel-size 1um --delta-beta 100";
-    let whole = lab.slices(args, "whole");
+    let full = lab.slices(args, "whole");
     let chunks = lab.slices(&format!("{args} --device-memory 300K"), "chunks");
-    assert!(chunks == whole, "chunks");
+    assert!(chunks == full, "chunks");
     // 45 rows of 24 projections of 40 bins are filtered together
     let little = lab.slices(&format!("{args} --memory 700K"), "little");
-    assert!(little == whole, "memory");
+    assert!(little == full, "memory");
     let (plan, _) = lab.ok(&format!("reconstruct {args} --memory 700K --dry-run"));
     assert!(plan.contains("steps before        168.8 KiB"), "{plan}");
     lab.fails(&format!("reconstruct {args} --memory 60K --output out"), 2, &["--memory: 60.0 KiB", "--phase"]);
     let part = lab.slices(&format!("{args} --rows 14..19"), "part");
-    assert!(part.pages == whole.pages[14..19], "rows");
+    assert!(part.pages == full.pages[14..19], "rows");
     // and is close to the filter of whole projections
     lab.ok(&format!("preprocess {args} --output filtered"));
     let filtered = lab.slices("--projections filtered --pixel-size 1um", "r");
     let plain = lab.slices("--projections p --minus-log --pixel-size 1um", "plain");
-    assert!(rms(&filtered, &whole) < 1e-3 * rms(&plain, &whole));
+    assert!(rms(&filtered, &full) < 1e-3 * rms(&plain, &full));
 }

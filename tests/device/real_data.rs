@@ -5,7 +5,7 @@ use crate::support::cli::Lab;
 use crate::support::skip::real_scans;
 use assert_cmd::Command;
 use fbp::commands::compare_stacks;
-use fbp::io::Stack;
+use fbp::source::Stack;
 use std::path::{Path, PathBuf};
 
 /// A reference: its file name says row, centre, whether the side is odd, and filter (`row020_c39_odd_hann_skimage.tif`).

@@ -96,9 +96,9 @@ fn extended_fields_reach_as_far_as_the_longer_side() {
         };
         let found = error(&seen(&slices), &seen(&truth));
         // a detector that sees all, half a turn
-        let whole = Lab::new();
-        whole.write("p", "p", &projections(SIDE, 1, 50.0, &even_angles(start, 180.0, count / 2), 0.0));
-        let complete = whole.slices(&format!("--projections p --start-angle {start} --center 50"), "r");
+        let full = Lab::new();
+        full.write("p", "p", &projections(SIDE, 1, 50.0, &even_angles(start, 180.0, count / 2), 0.0));
+        let complete = full.slices(&format!("--projections p --start-angle {start} --center 50"), "r");
         let best = error(&seen(&complete), &seen(&truth));
         let without = lab.slices(&format!("{scan} --size {SIDE}"), "plain");
         println!("{number}: {found:.4}, complete {best:.4}, not extended {:.4}", error(&seen(&without), &seen(&truth)));
@@ -112,7 +112,7 @@ fn extended_fields_do_not_depend_on_how_they_are_computed() {
     let lab = Lab::new();
     let pages = projections(70, ROWS, 20.25, &even_angles(0.0, 360.0, 180), 0.0);
     lab.write("p", "p", &pages);
-    lab.write("s", "s", &pages.turned());
+    lab.write("s", "s", &pages.transposed());
     let scan = "--overall-angle 360 --center 20.25 --extended-field --slices-per-pass 4";
     let slices = lab.slices(&format!("--projections p {scan}"), "r");
     // the longer side is 48.75 bins
@@ -154,7 +154,7 @@ fn the_axis_of_an_extended_field_is_found() {
     let found: f64 = err.split("centre ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((found - 20.25).abs() < 0.1, "{err}");
     assert!(error(&lab.read("r"), &volume(99, ROWS)) < 0.2);
-    // a whole turn far off the middle is told what it could have
+    // a note on a whole turn far off the middle says what the flag would give
     for (output, center) in [("given", "20.25"), ("found", "auto:overlap")] {
         let args = format!("--projections p --overall-angle 360 --center {center} --output {output}");
         let (_, err) = lab.ok(&format!("reconstruct {args}"));
@@ -177,7 +177,7 @@ fn what_cannot_be_extended_is_refused() {
 }
 
 #[test]
-fn tilted_detectors_see_upright_again() {
+fn the_tilt_of_a_detector_is_corrected() {
     let truth = volume(SIDE, ROWS);
     let angles = even_angles(0.0, 180.0, 160);
     // the tilt is about the middle of the frame, the axis passes through it
@@ -229,7 +229,7 @@ fn binning_is_a_smaller_detector() {
     let scan = Scan { width: 67, projections: 30, slices: 11, overall: 180.0 };
     let lines = scan.sinograms();
     let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
-    let counts = lines.turned().map(|line| (100.0 + 5000.0 * (-2.0 * line / most).exp()).round());
+    let counts = lines.transposed().map(|line| (100.0 + 5000.0 * (-2.0 * line / most).exp()).round());
     let frame = |level: f32| Pages { width: 67, pages: vec![(0..67 * 11).map(|i| level + (i % 7) as f32).collect()] };
     lab.write("s", "s", &lines);
     lab.write("p", "p", &counts);
@@ -281,7 +281,7 @@ fn binning_is_a_smaller_detector() {
 fn some_projections() {
     let lab = Lab::new();
     let scan = Scan { projections: 24, ..SMALL };
-    let all = scan.sinograms().turned();
+    let all = scan.sinograms().transposed();
     lab.write("p", "p", &all);
     let kept = |keep: &dyn Fn(usize) -> bool| {
         let numbers: Vec<usize> = (0..24).filter(|&p| keep(p)).collect();

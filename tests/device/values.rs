@@ -19,8 +19,8 @@ fn rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
 
 /// The first number of a cell, and what is behind it.
 fn number(cell: &str) -> (f64, &str) {
-    let (number, rest) = cell.split_once(' ').unwrap_or((cell, ""));
-    (number.parse().unwrap_or_else(|_| panic!("no number in `{cell}`")), rest)
+    let (number, remaining) = cell.split_once(' ').unwrap_or((cell, ""));
+    (number.parse().unwrap_or_else(|_| panic!("no number in `{cell}`")), remaining)
 }
 
 #[test]

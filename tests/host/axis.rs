@@ -1,11 +1,11 @@
-//! What verdicts on the rotation axis are worth: simulated scans of many kinds with a known axis, and the real ones.
+//! How reliable verdicts on the rotation axis are: simulated scans of many kinds with a known axis, and the real ones.
 //!
 //! `FBP_TEST_SCANS` is the number of simulated scans of each kind; scripts/axis-table runs enough of them to judge by, and
 //! prints the table of docs/center.md.
 
 use super::center::{Ellipse, Scan};
 use crate::support::cli::Lab;
-use fbp::center::{Method, Verdict, find};
+use fbp::center::{AxisVerdict, Method, find};
 use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
@@ -150,23 +150,23 @@ fn make(kind: &Kind, seed: u64) -> Scan {
 }
 
 /// Farther from the axis than this many bins is wrong.
-const RIGHT: f64 = 0.5;
+const TOLERANCE: f64 = 0.5;
 
 /// What a method said of a scan.
 #[derive(Clone, Copy)]
 struct Answer {
     ok: bool,
-    right: bool,
+    correct: bool,
 }
 
-/// How often a method was ok and right, ok and wrong, refused and right, refused and wrong.
+/// How often a method was ok and correct, ok and wrong, refused and correct, refused and wrong.
 #[derive(Clone, Copy, Default)]
 struct Tally([usize; 4]);
 
 impl Tally {
     fn add(&mut self, answer: Option<Answer>) {
-        if let Some(Answer { ok, right }) = answer {
-            self.0[2 * usize::from(!ok) + usize::from(!right)] += 1;
+        if let Some(Answer { ok, correct }) = answer {
+            self.0[2 * usize::from(!ok) + usize::from(!correct)] += 1;
         }
     }
 
@@ -177,8 +177,8 @@ impl Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let [right, wrong, refused_right, refused_wrong] = self.0;
-        write!(f, "{right} {wrong} {refused_right} {refused_wrong}")
+        let [correct, wrong, refused_correct, refused_wrong] = self.0;
+        write!(f, "{correct} {wrong} {refused_correct} {refused_wrong}")
     }
 }
 
@@ -188,19 +188,19 @@ type Answers = [Option<Answer>; 5];
 const COLUMNS: [Option<Method>; 5] =
     [Some(Method::Registration), Some(Method::Vo), Some(Method::Overlap), Some(Method::Sweep), None];
 
-/// With angles that are not the scan's no answer is right.
+/// With angles that are not the scan's no answer is correct.
 fn answers(kind: &Kind, seed: u64) -> Answers {
     let scan = make(kind, seed);
     let sinograms = scan.sinograms();
     let possible = kind.covers == kind.declared;
     COLUMNS.map(|method| {
         let found = find(&sinograms, method, None).ok()?.found[0];
-        let right = possible && (found.value - scan.axis).abs() <= RIGHT;
-        let ok = found.verdict == Verdict::Ok;
-        if ok != right && possible && (ok || method.is_none()) {
+        let correct = possible && (found.value - scan.axis).abs() <= TOLERANCE;
+        let ok = found.verdict == AxisVerdict::Ok;
+        if ok != correct && possible && (ok || method.is_none()) {
             println!("{} {seed}: {found}, the axis is at {:.2}", kind.name, scan.axis);
         }
-        Some(Answer { ok, right })
+        Some(Answer { ok, correct })
     })
 }
 
@@ -220,7 +220,7 @@ fn verdicts_are_calibrated() {
         let mut tallies = [Tally::default(); 5];
         for answers in &scans {
             tallies.iter_mut().zip(answers).for_each(|(tally, answer)| tally.add(*answer));
-            if answers.iter().flatten().all(|answer| answer.right) {
+            if answers.iter().flatten().all(|answer| answer.correct) {
                 easy += 1;
                 needless += usize::from(answers[4].is_some_and(|answer| !answer.ok));
             }
@@ -230,20 +230,20 @@ fn verdicts_are_calibrated() {
     }
     let all = [0, 1, 2, 3, 4].map(|i| Tally::sum(all.iter().map(|tallies| tallies[i])));
     row("all", &all);
-    let Tally([right, wrong, refused_right, refused_wrong]) = all[4];
-    println!("without --method: {wrong} of {} that are ok are wrong", right + wrong);
+    let Tally([correct, wrong, refused_correct, refused_wrong]) = all[4];
+    println!("without --method: {wrong} of {} that are ok are wrong", correct + wrong);
     println!(
         "refused: {}, of these {needless} where all methods were within half a bin, as they were for {easy} scans",
-        refused_right + refused_wrong
+        refused_correct + refused_wrong
     );
     for (tally, method) in all.iter().zip(COLUMNS) {
-        let [right, wrong, ..] = tally.0;
+        let [correct, wrong, ..] = tally.0;
         let name = method.map_or("auto", Method::name);
-        assert!(wrong as f64 <= 0.005 * (right + wrong) as f64, "{name}: {wrong} of {} are wrong", right + wrong);
+        assert!(wrong as f64 <= 0.005 * (correct + wrong) as f64, "{name}: {wrong} of {} are wrong", correct + wrong);
     }
     assert!(needless * 10 <= easy, "{needless} of {easy} are refused");
     // of a few refusals one is more than a tenth
-    assert!(each < 20 || needless * 10 <= refused_right + refused_wrong, "{needless} of the refusals are needless");
+    assert!(each < 20 || needless * 10 <= refused_correct + refused_wrong, "{needless} of the refusals are needless");
 }
 
 /// The real scans as they are and with less of what helps. Prints rows of the table, with one scan each.
@@ -273,10 +273,10 @@ fn verdicts_on_real_scans() {
                 let output = lab.command(&format!("center {scan} {angles} {method} --json")).output().unwrap();
                 let Ok(report) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else { continue };
                 let value = report["center"]["value"].as_f64().unwrap();
-                let right = possible && (value - axis).abs() <= RIGHT;
+                let correct = possible && (value - axis).abs() <= TOLERANCE;
                 let ok = report["center"]["verdict"] == "ok";
-                assert!(right || !ok, "{name} {angles} {method}: {report}");
-                tally.add(Some(Answer { ok, right }));
+                assert!(correct || !ok, "{name} {angles} {method}: {report}");
+                tally.add(Some(Answer { ok, correct }));
             }
             row(&format!("{name}, {way}"), &tallies);
             assert_eq!(tallies[4].0, if possible { [1, 0, 0, 0] } else { [0, 0, 0, 1] }, "{name} {way}");

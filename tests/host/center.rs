@@ -1,7 +1,7 @@
 //! The search of the rotation axis: random samples with a known axis, what must be refused, real scans, and the command.
 
 use crate::support::cli::{Lab, Pages};
-use fbp::center::{AGREEMENT, Found, Method, Sinograms, Verdict, accept, find};
+use fbp::center::{AGREEMENT, AxisEstimate, AxisVerdict, Method, Sinograms, accept, find};
 use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
@@ -95,7 +95,7 @@ impl Scan {
 }
 
 /// Median, largest and number of refusals; prints the row of docs/center.md.
-fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result<Found>) -> (f64, f64, usize) {
+fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result<AxisEstimate>) -> (f64, f64, usize) {
     let mut errors = Vec::new();
     for scan in scans {
         match find(scan) {
@@ -110,19 +110,19 @@ fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result
     (median, worst, refused)
 }
 
-fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<Vec<Found>> {
+fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<Vec<AxisEstimate>> {
     find(sinograms, None, range).map(|search| search.found)
 }
 
-fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<Found> {
+fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<AxisEstimate> {
     find(sinograms, Some(method), range).map(|search| search.found[0])
 }
 
-fn one(method: Method) -> impl Fn(&Scan) -> fbp::error::Result<Found> {
+fn one(method: Method) -> impl Fn(&Scan) -> fbp::error::Result<AxisEstimate> {
     move |scan| accept(&[search(method, &scan.sinograms(), None)?])
 }
 
-fn by_itself(scan: &Scan) -> fbp::error::Result<Found> {
+fn by_itself(scan: &Scan) -> fbp::error::Result<AxisEstimate> {
     accept(&auto(&scan.sinograms(), None)?)
 }
 
@@ -152,7 +152,7 @@ fn off_centre_whole_turns() {
 fn sharp_slices() {
     let scans: Vec<Scan> = (0..12).map(|seed| Scan::random(seed, 180.0, 0.1, false)).collect();
     let (median, worst, refused) = errors("half turn, sweep", &scans, one(Method::Sweep));
-    // half of them are right, but not certain
+    // half of them are correct, but not certain
     assert!(median <= 0.05 && worst <= 0.15 && refused <= 6);
 }
 
@@ -169,7 +169,10 @@ fn nothing_to_find_is_refused() {
             assert!(error.to_string().contains("rotation axis: "), "{what}: {error}");
             for method in [Method::Registration, Method::Vo, Method::Overlap] {
                 let found = search(method, &sinograms, None);
-                assert!(found.is_err() || found.unwrap().verdict != Verdict::Ok, "{method} finds an axis in {what}");
+                assert!(
+                    found.is_err() || found.unwrap().verdict != AxisVerdict::Ok,
+                    "{method} finds an axis in {what}"
+                );
             }
         }
     }
@@ -182,11 +185,11 @@ fn an_axis_beyond_the_range_is_refused() {
         for (low, high) in [(scan.axis - 25.0, scan.axis - 4.0), (scan.axis + 4.0, scan.axis + 25.0)] {
             for method in [Method::Registration, Method::Vo] {
                 let found = search(method, &scan.sinograms(), Some((low, high))).unwrap();
-                assert_ne!(found.verdict, Verdict::Ok, "{method} finds {:.2} in {low:.1}..{high:.1}", found.value);
+                assert_ne!(found.verdict, AxisVerdict::Ok, "{method} finds {:.2} in {low:.1}..{high:.1}", found.value);
             }
         }
         let narrow = search(Method::Vo, &scan.sinograms(), Some((scan.axis - 6.0, scan.axis + 6.0))).unwrap();
-        assert!(narrow.verdict == Verdict::Ok && (narrow.value - scan.axis).abs() < 0.3);
+        assert!(narrow.verdict == AxisVerdict::Ok && (narrow.value - scan.axis).abs() < 0.3);
     }
 }
 
@@ -285,20 +288,20 @@ fn the_axis_of_whole_turns_near_an_end() {
 
 #[test]
 fn angles_that_the_ends_contradict_are_refused() {
-    let mut whole = Scan::random(2, 360.0, 0.1, false);
+    let mut full = Scan::random(2, 360.0, 0.1, false);
     let mut half = Scan::random(2, 180.0, 0.1, false);
-    let (of_whole, of_half) = (whole.angles.len(), half.angles.len());
-    whole.angles = even_angles(0.0, 180.0, of_whole);
+    let (of_whole, of_half) = (full.angles.len(), half.angles.len());
+    full.angles = even_angles(0.0, 180.0, of_whole);
     half.angles = even_angles(0.0, 360.0, of_half);
-    for (scan, instead) in [(whole, "--overall-angle 360"), (half, "--overall-angle 180")] {
+    for (scan, instead) in [(full, "--overall-angle 360"), (half, "--overall-angle 180")] {
         for method in [None, Some(Method::Registration), Some(Method::Vo), Some(Method::Sweep)] {
             let search = find(&scan.sinograms(), method, None).unwrap();
-            assert!(search.found.iter().all(|found| found.verdict == Verdict::Angles), "{search:?}");
+            assert!(search.found.iter().all(|found| found.verdict == AxisVerdict::Angles), "{search:?}");
             assert!(search.note.unwrap().contains(instead), "{search:?}");
             assert!(accept(&search.found).unwrap_err().to_string().contains("--overall-angle 360"));
         }
     }
-    // the sample moved half way: the ends are alike in no way, which is a note
+    // the sample moved half way: the ends do not match at all, which is a note
     let mut moved = Scan::random(2, 180.0, 0.1, false);
     let (bins, count) = (moved.bins, moved.angles.len());
     for row in &mut moved.rows {

@@ -1,9 +1,11 @@
-//! The generator's output is kept in `tests/golden/`: one file for every shipped profile.
+//! The generator's output is kept in `tests/golden/`: one file for every shipped profile. The tables of parameters in
+//! docs/profiles.md are kept in the same manner.
 //!
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test host golden` and look at the difference in git.
 
-use fbp::kernelgen::{
-    FILES, KernelSource, KernelSpec, Padding, Problem, RowFilter, RowWay, Texel, generate_filter, generate_probe,
+use fbp::kernel::{
+    Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowFilterMethod,
+    Texel, files, generate_filter, generate_probe,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +41,7 @@ fn generated() -> BTreeMap<String, String> {
             for texel in offer.texels() {
                 let spec = KernelSpec::new(&offer, profile, texel, PROBLEM, None);
                 sections.insert(head(&spec.generate().unwrap()));
-                let rows = RowFilter { length: 4096, way: RowWay::Transform };
+                let rows = RowFilter { length: 4096, method: RowFilterMethod::Transform };
                 sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
             }
         }
@@ -47,7 +49,7 @@ fn generated() -> BTreeMap<String, String> {
         let spec = KernelSpec::new(offer, profile, Texel::Buffer, PROBLEM, None);
         for bins in [100, 2048, 4096] {
             let rows = RowFilter::new(&spec, &profile.fft, bins, None);
-            if let RowWay::Fused { .. } = rows.way {
+            if let RowFilterMethod::Fused { .. } = rows.method {
                 sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
             }
         }
@@ -90,7 +92,63 @@ fn every_kernel_file_is_known_to_the_generator() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     on_disk.sort();
-    let mut known: Vec<&str> = FILES.iter().map(|((name, _), _)| *name).collect();
+    let mut known: Vec<&str> = files().iter().map(|((name, _), _)| *name).collect();
     known.sort_unstable();
     assert_eq!(on_disk, known);
+}
+
+/// A table of parameters as docs/profiles.md has it.
+fn parameter_table(parameters: &[&Parameter]) -> String {
+    let mut text = "| key | default | values | meaning |\n|---|---|---|---|\n".to_owned();
+    for parameter in parameters {
+        let default = match parameter.default.as_integer() {
+            Some(number) => number.to_string(),
+            None => format!("`{}`", parameter.default),
+        };
+        let (key, legal, meaning) = (parameter.name(), parameter.legal.to_string(), &parameter.meaning);
+        text += &format!("| `{key}` | {default} | {legal} | {meaning} |\n");
+    }
+    text
+}
+
+/// The section on parameters in docs/profiles.md: what every family has, then each family.
+fn parameter_section() -> String {
+    let declared = |algorithm| Parameters::declared(algorithm).iter();
+    let own = |algorithm| declared(algorithm).filter(|p| !p.key.contains('.')).collect::<Vec<_>>();
+    let common: Vec<&Parameter> = declared(Algorithm::Standard).filter(|p| p.key.starts_with("common.")).collect();
+    let mut text = format!("Each family has a table `common`:\n\n{}", parameter_table(&common));
+    for (place, &algorithm) in Algorithm::ALL.iter().enumerate() {
+        let parameters = Parameters::start(algorithm, Mode::Fast);
+        let family = parameters.family();
+        text += &format!("\n**`[kernel.{algorithm}]`**: {}.", family.meaning());
+        let same = Algorithm::ALL[..place].iter().find(|&&earlier| own(earlier) == own(algorithm));
+        if let Some(same) = same {
+            text += &format!(" Its keys are those of `{same}`.");
+        }
+        if !family.notes().is_empty() {
+            text += &format!(" {}", family.notes());
+        }
+        text += "\n";
+        if same.is_none() {
+            text += &format!("\n{}", parameter_table(&own(algorithm)));
+        }
+    }
+    text
+}
+
+#[test]
+fn parameters_are_documented() {
+    const BEGIN: &str = "<!-- parameters, written by the test of tests/host/golden.rs -->\n";
+    const END: &str = "\n<!-- end of parameters -->";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/profiles.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(BEGIN).unwrap();
+    let (kept, after) = rest.split_once(END).unwrap();
+    let section = parameter_section();
+    if std::env::var_os("FBP_UPDATE_GOLDEN").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{section}{END}{after}")).unwrap();
+        return;
+    }
+    let differ = kept.lines().zip(section.lines()).find(|(a, b)| a != b);
+    assert!(kept == section, "docs/profiles.md: {differ:?}; see the head of this test");
 }

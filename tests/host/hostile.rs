@@ -23,7 +23,7 @@ fn replay(directory: &str, entry: fn(&[u8]) -> Result<()>) {
         let start = Instant::now();
         let result = entry(&fs::read(&path).unwrap());
         assert!(start.elapsed() < SOON, "{path:?} took {:?}", start.elapsed());
-        // what a fuzzer found is named for what it did; the rest is right
+        // findings of a fuzzer are named for what they did; the other files are valid
         let found = path.file_name().unwrap().to_string_lossy().starts_with("found-");
         match result {
             Ok(()) => {}

@@ -1,5 +1,6 @@
-//! Rules of the house: who may speak OpenCL, where `unsafe` may stand, and that kernels know no brand.
+//! What may use what: modules of the crate, OpenCL, `unsafe`; and that kernels name no vendor.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,50 +23,110 @@ fn files(directory: &str, extension: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-fn in_room(path: &Path, rooms: &[&str]) -> bool {
-    rooms.iter().any(|room| path.starts_with(room))
+fn within(path: &Path, directories: &[&str]) -> bool {
+    directories.iter().any(|directory| path.starts_with(directory))
+}
+
+/// A file of the crate without comments and tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// All of the program's own files, without comments and tests.
+fn program() -> Vec<(PathBuf, String)> {
+    let is_test = |path: &Path| path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests");
+    let files = files("src", "rs").into_iter().filter(|(path, _)| !is_test(path));
+    files.map(|(path, text)| (path, code(&text))).collect()
+}
+
+/// The module of the crate that a file belongs to.
+fn module(path: &Path) -> String {
+    let name = path.components().nth(1).unwrap().as_os_str().to_string_lossy();
+    name.strip_suffix(".rs").unwrap_or(&name).to_owned()
+}
+
+/// Modules that `crate::` paths of a file name.
+fn imports(text: &str) -> BTreeSet<String> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    text.split("crate::").skip(1).map(word).collect()
+}
+
+/// The picture in docs/architecture.md: rows of modules, each of which uses rows below it alone.
+fn rows() -> Vec<Vec<String>> {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md")).unwrap();
+    let picture = page.split("```text layers\n").nth(1).and_then(|rest| rest.split("```").next());
+    let row = |line: &str| line.split("  ").map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    picture.expect("docs/architecture.md has a picture of the modules").lines().map(row).collect()
+}
+
+/// No module of the crate uses one beside it or above it, so there is no cycle.
+#[test]
+fn modules_use_what_stands_below_them() {
+    let rows = rows();
+    let row_of = |module: &str| rows.iter().position(|row| row.iter().any(|name| name == module));
+    let mut seen = BTreeSet::new();
+    for (path, text) in program() {
+        let module = module(&path);
+        if module == "main" || module == "lib" {
+            continue;
+        }
+        let row = row_of(&module).unwrap_or_else(|| panic!("docs/architecture.md has no {module} in its picture"));
+        seen.insert(module.clone());
+        for import in imports(&text).into_iter().filter(|import| *import != module) {
+            let below = row_of(&import).unwrap_or_else(|| panic!("{}: {import} is not in the picture", path.display()));
+            assert!(below > row, "{} uses {import}, which does not stand below {module}", path.display());
+        }
+    }
+    let drawn: BTreeSet<String> = rows.into_iter().flatten().collect();
+    assert_eq!(drawn, seen, "docs/architecture.md draws modules that are not there");
 }
 
 #[test]
-fn only_device_rooms_speak_opencl() {
+fn opencl_is_spoken_by_few_modules() {
     for (path, text) in files("src", "rs") {
         let speaks = ["opencl3", "cl3::", "clfft_sys"].iter().any(|word| text.contains(word));
-        let allowed = in_room(&path, &["src/device", "src/fft", "src/pipeline"]);
+        let allowed = within(&path, &["src/device", "src/fft", "src/engine", "src/check"]);
         assert!(!speaks || allowed, "{} speaks OpenCL", path.display());
     }
 }
 
+/// A file that is longer says why in its first lines: `Longer than 600 lines: ...`.
 #[test]
-fn pure_rooms_know_no_device_room() {
-    for (path, text) in files("src", "rs") {
-        let pure = [
-            "src/bench",
-            "src/cache.rs",
-            "src/center",
-            "src/doctor.rs",
-            "src/histogram.rs",
-            "src/numbers.rs",
-            "src/known.rs",
-            "src/tune",
-            "src/plan.rs",
-            "src/profile",
-            "src/kernelgen",
-            "src/spectrum.rs",
-            "src/geometry.rs",
-            "src/margins.rs",
-            "src/model",
-            "src/phantom.rs",
-            "src/compare.rs",
-        ];
-        if in_room(&path, &pure) {
-            for room in ["crate::device", "crate::fft", "crate::pipeline"] {
-                assert!(!text.contains(room), "{} uses {room}", path.display());
-            }
-        }
-        if path.ends_with("cli.rs") {
-            assert!(!text.contains("crate::"), "cli.rs is a declaration only");
+fn files_are_short() {
+    const LONGEST: usize = 600;
+    for directory in ["src", "tests", "fuzz/fuzz_targets", "clfft-sys/src", "vds-sys/src"] {
+        for (path, text) in files(directory, "rs") {
+            let reason = text.lines().take(10).any(|line| line.contains("Longer than 600 lines: "));
+            assert!(text.lines().count() <= LONGEST || reason, "{} is too long", path.display());
         }
     }
+}
+
+/// Types of one name would be told apart by their paths alone.
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for (path, text) in program() {
+        for line in text.lines() {
+            // associated types are indented, and named by their traits
+            let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            let declared = words.iter().position(|word| ["struct", "enum", "trait", "type"].contains(word));
+            let Some(at) = declared.filter(|&at| {
+                !line.starts_with(' ')
+                    && words[..at]
+                        .iter()
+                        .all(|w| w.is_empty() || *w == "pub" || *w == "crate" || *w == "super" || *w == "in")
+            }) else {
+                continue;
+            };
+            let name = words[at + 1].to_owned();
+            if let Some(other) = known.insert(name.clone(), path.clone()) {
+                panic!("{name} is declared in {} and in {}", other.display(), path.display());
+            }
+        }
+    }
+    assert!(known.len() > 100);
 }
 
 #[test]
@@ -78,7 +139,7 @@ fn unsafe_code_stays_where_the_drivers_are() {
                 || code.contains(" unsafe fn")
                 || code.contains("unsafe impl")
         });
-        assert!(!has || in_room(&path, &["src/device", "src/fft"]), "{} has unsafe code", path.display());
+        assert!(!has || within(&path, &["src/device", "src/fft"]), "{} has unsafe code", path.display());
     }
 }
 
@@ -98,7 +159,7 @@ fn help_and_readme_say_what_the_program_does() {
     }
     assert_eq!(count, 7);
     // every slice mode is named wherever the flag is
-    let modes = fbp::profile::SLICE_MODES.map(|n| n.to_string());
+    let modes = fbp::kernel::SLICE_MODES.map(|n| n.to_string());
     let modes = format!("{} or {}", modes[..modes.len() - 1].join(", "), modes[modes.len() - 1]);
     for name in ["reconstruct", "kernel", "bench", "tune"] {
         let flags = command.find_subcommand_mut(name).unwrap();
@@ -119,7 +180,7 @@ fn only_report_prints() {
                     .iter()
                     .any(|call| code.match_indices(call).any(|(at, _)| !code[..at].ends_with('e')))
         });
-        let is_test = path.ends_with("tests.rs");
+        let is_test = path.ends_with("tests.rs") || path.iter().any(|part| part == "tests");
         assert!(!prints || is_test, "{} prints on stdout; report::results does", path.display());
     }
 }

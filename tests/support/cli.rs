@@ -2,8 +2,9 @@
 //! failure.
 
 use assert_cmd::Command;
-use fbp::io::{Dtype, Encoding, Present, SliceWriter, Stack, Target, write_image};
 use fbp::phantom::{Kind, Phantom};
+use fbp::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target, write_image};
+use fbp::source::Stack;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -63,7 +64,7 @@ impl Scan {
 
 impl Pages {
     /// One page a row: sinograms to projections and back.
-    pub fn turned(&self) -> Pages {
+    pub fn transposed(&self) -> Pages {
         let rows = self.pages[0].len() / self.width;
         let at = |row: usize| row * self.width..(row + 1) * self.width;
         let page = |row: usize| self.pages.iter().flat_map(|p| p[at(row)].to_vec()).collect();
@@ -85,7 +86,7 @@ impl Lab {
     pub fn small() -> Lab {
         let lab = Lab::new();
         lab.write("sin", "s", &SMALL.sinograms());
-        lab.write("proj", "p", &SMALL.sinograms().turned());
+        lab.write("proj", "p", &SMALL.sinograms().transposed());
         lab
     }
 
@@ -127,9 +128,9 @@ impl Lab {
     pub fn write_single(&self, file: &str, stack: &Pages) {
         let indices: Vec<usize> = (0..stack.pages.len()).collect();
         let height = stack.pages[0].len() / stack.width;
-        let target = Target::Single(self.path(file));
+        let target = Target::single(self.path(file));
         let mut writer =
-            SliceWriter::create(target, stack.width, height, F32, &indices, Present::Nothing, "test").unwrap();
+            SliceWriter::create(target, stack.width, height, F32, &indices, AllowedContents::Nothing, "test").unwrap();
         for (index, page) in stack.pages.iter().enumerate() {
             writer.write(index, page).unwrap();
         }
@@ -196,7 +197,7 @@ impl Lab {
         let output = self.run(args);
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "fbp {args}\n{err}");
-        assert_calm(&err, args);
+        assert_no_panic(&err, args);
         (out, err)
     }
 
@@ -215,7 +216,7 @@ impl Lab {
     pub fn check_failure(&self, output: &Output, args: &str, code: i32, words: &[&str]) -> String {
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "fbp {args}\n{err}");
-        assert_calm(&err, args);
+        assert_no_panic(&err, args);
         let heads = err.lines().filter(|l| l.starts_with("fbp: ") || l.starts_with("error: ")).count();
         assert_eq!(heads, 1, "not one message: fbp {args}\n{err}");
         for word in words {
@@ -257,7 +258,7 @@ fn list(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Neither a panic nor a backtrace.
-pub fn assert_calm(err: &str, args: &str) {
+pub fn assert_no_panic(err: &str, args: &str) {
     for word in ["panicked", "stack backtrace", "RUST_BACKTRACE", "unwrap()"] {
         assert!(!err.contains(word), "fbp {args}\n{err}");
     }

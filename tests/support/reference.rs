@@ -1,8 +1,7 @@
 //! The `f64` reference: filtered back projection written down once more from the conventions, slowly and plainly.
-//! It shares no code with the program but the types that it is given.
+//! It shares no code with the program but the types of its arguments.
 
-use fbp::bench::Reads;
-use fbp::kernelgen::KernelSpec;
+use fbp::kernel::{KernelSpec, Reads};
 use fbp::margins::TIE;
 use std::f64::consts::PI;
 
@@ -54,7 +53,7 @@ pub enum Read {
 impl Read {
     /// The rule of a kernel.
     pub fn of(spec: &KernelSpec) -> Read {
-        match Reads::of(spec) {
+        match spec.reads() {
             Reads::Linear => Read::Linear,
             Reads::Nearest(1) => Read::Nearest,
             Reads::Nearest(values) => Read::Oversampled(values),
@@ -144,7 +143,7 @@ pub fn back_project(filtered: &[f64], scan: &Scan, read: Read) -> (Vec<f64>, Vec
                     let w = h - i;
                     (1.0 - w) * at(i as i64) + w * at(i as i64 + 1)
                 };
-                // the steps of a staircase, and what they are worth
+                // the steps of a staircase, and their values
                 let (steps, value): (f64, &dyn Fn(f64) -> f64) = match read {
                     Read::Linear => {
                         values[pixel] += scan.weights[p] * between(h);

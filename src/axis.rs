@@ -1,0 +1,181 @@
+//! The rotation axis from a few rows of the input, corrected as for a run; slices about trial axes, made as by a run.
+
+use crate::center::{self, AxisEstimate, AxisSearch, Method, Sinograms};
+use crate::device::enumerate;
+use crate::engine::{Engine, Finish, Prepared, Setup, Source, host_budget, open_device};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::plan::{Memory, Scan, binned};
+use crate::report::Reporter;
+use serde::Serialize;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
+/// Rows that are sampled, spread over those of the run,
+const ROWS: usize = 8;
+/// unless their sinograms have more values than this together.
+const VALUES: usize = 1 << 26;
+
+/// The axis of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// Bins.
+    pub value: f64,
+    /// What found it; `None` where it was given.
+    pub method: Option<&'static str>,
+    /// Standard deviation in bins; `None` where it was given.
+    pub uncertainty: Option<f64>,
+    /// From 0 to 1; `None` where it was given.
+    pub confidence: Option<f64>,
+}
+
+impl Axis {
+    /// As it was given.
+    pub fn given(scan: &Scan) -> Axis {
+        Axis { value: scan.center, method: None, uncertainty: None, confidence: None }
+    }
+}
+
+impl From<AxisEstimate> for Axis {
+    fn from(found: AxisEstimate) -> Axis {
+        Axis {
+            value: found.value,
+            method: Some(found.method.name()),
+            uncertainty: Some(found.uncertainty),
+            confidence: Some(found.confidence),
+        }
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "centre {:.2} bins", self.value)?;
+        match (self.method, self.uncertainty, self.confidence) {
+            (Some(method), Some(uncertainty), Some(confidence)) => {
+                write!(f, " found by {method}, uncertainty {uncertainty:.2} bins, confidence {confidence:.2}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Corrected sinograms of some rows.
+pub struct Sampled {
+    pub bins: usize,
+    /// Bins of the detector that are one of these.
+    pub binning: usize,
+    /// Degrees, of every projection.
+    pub angles: Vec<f64>,
+    /// Numbers of the rows.
+    pub rows: Vec<usize>,
+    /// `[projection][bin]` of every row, per-projection shifts of the axis taken out.
+    pub sinograms: Vec<Vec<f32>>,
+}
+
+impl Sampled {
+    /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector.
+    pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
+        let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
+        let sinograms = Sinograms::new(self.bins, &self.angles, &rows);
+        let binning = self.binning as f64;
+        let range = range.map(|(low, high)| (binned(low, binning), binned(high, binning)));
+        let mut search = center::find(&sinograms, method, range)?;
+        for found in &mut search.found {
+            found.value = found.value * binning + (binning - 1.0) / 2.0;
+            found.uncertainty *= binning;
+        }
+        Ok(search)
+    }
+}
+
+/// Opens the input of a job and reads the rows of a search, with their stripes.
+pub fn sample(job: &Job) -> Result<Sampled> {
+    let reporter = Reporter::of(&job.execution.messages)?;
+    read(&Source::open(job, &reporter, &AtomicBool::new(false))?)
+}
+
+/// A slice about a trial axis.
+pub struct Trial {
+    /// Axis in bins of the detector.
+    pub center: f64,
+    /// Side in pixels.
+    pub size: usize,
+    /// `[y][x]`, in the job's unit.
+    pub values: Vec<f32>,
+}
+
+/// Reconstructs the middle row of a job about each of the axes (bins of the detector), as a run of this row would, on the
+/// first of the job's devices. Slices are handed out one after the other; the number of the row comes back.
+///
+/// # Errors
+/// As a run; [`Error::Usage`] for an axis outside of the detector.
+pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Result<()>) -> Result<usize> {
+    let reporter = Reporter::of(&job.execution.messages)?;
+    let mut source = Source::open(job, &reporter, &AtomicBool::new(false))?;
+    let last = (source.stack.width() * source.stack.binning().by) as f64 - 1.0;
+    if let Some(outside) = axes.iter().find(|axis| !(0.0..=last).contains(*axis)) {
+        return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
+    }
+    let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
+    let devices = job.execution.devices.select(&enumerate()?)?;
+    let found = devices.first().ok_or_else(|| Error::Device("there is no device".into()))?;
+    let mut ready: Option<(usize, Prepared)> = None;
+    for &center in axes {
+        let job = job.about(center);
+        source = source.with_axis_of(&job)?;
+        (source.scan.slices, source.scan.run_slices) = (vec![row], vec![row]);
+        let scan = &source.scan;
+        // an extended field is as wide as the axis is off the middle
+        let bins = scan.geometry.bins;
+        let memory = Memory { host: host_budget(&job, scan)?, device: job.execution.device_memory };
+        let Prepared { session, plan, self_test } = match ready.take() {
+            Some((planned, ready)) if planned == bins => ready,
+            _ => open_device(&job, scan, found, memory, &reporter)?,
+        };
+        let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
+        let mut values = vec![0f32; scan.geometry.roi.pixels()];
+        engine.reconstruct(&source.read(&[row])?, &mut values)?;
+        Finish::new(&job.recipe, scan).apply(scan, &mut values);
+        ready = Some((bins, Prepared { session: engine.into_session(), plan, self_test }));
+        take(Trial { center, size: scan.geometry.size, values })?;
+    }
+    Ok(row)
+}
+
+/// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
+pub fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
+    // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
+    let search = read(source)?.search(method, None)?;
+    search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
+    center::accept(&search.found).map(Axis::from)
+}
+
+fn read(source: &Source) -> Result<Sampled> {
+    let (scan, slices) = (&source.scan, &source.scan.run_slices);
+    let (bins, axis) = (scan.geometry.bins, &scan.geometry.axis);
+    let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
+    let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
+    let mut sinograms = Vec::with_capacity(count);
+    for &row in &rows {
+        let mut sinogram = source.read_seen(&[row])?;
+        if !scan.geometry.same_axis() {
+            let middle = axis.iter().sum::<f64>() / axis.len() as f64;
+            for (values, axis) in sinogram.chunks_mut(bins).zip(axis) {
+                shift(values, axis - middle);
+            }
+        }
+        sinograms.push(sinogram);
+    }
+    Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
+}
+
+/// Moves a row by `-by` bins, linearly interpolated, continued by its ends.
+fn shift(row: &mut [f32], by: f64) {
+    let last = row.len() - 1;
+    let old = row.to_vec();
+    for (bin, value) in row.iter_mut().enumerate() {
+        let at = (bin as f64 + by).clamp(0.0, last as f64);
+        let (i, w) = (at as usize, at.fract() as f32);
+        *value = old[i] + w * (old[(i + 1).min(last)] - old[i]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
+
+mod timing;
+
+pub use timing::{Bench, KernelTiming, TimingOptions};
+
+use crate::bench::{Protocol, Reference};
+use crate::device::{BackProjector, Session, SinogramStore};
+use crate::error::Result;
+use crate::fft::{FilterSetup, RowStage};
+use crate::kernel::{KernelSpec, Padding, RowFilter};
+use crate::margins::{margin, tie};
+use crate::spectrum::{Filter, scaled_spectrum};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
+
+/// Noise on a device, and a buffer for its back projection.
+pub struct Checker {
+    pub(super) rows: Buffer<f32>,
+    pub(super) slices: Buffer<f32>,
+    host: Vec<f32>,
+}
+
+/// A kernel with the filtered noise that it reads.
+pub(super) struct Loaded {
+    pub filter: RowStage,
+    pub sinogram: SinogramStore,
+    pub projector: BackProjector,
+}
+
+impl Checker {
+    /// Puts the reference's noise on the device.
+    pub fn new(session: &Session, reference: &Reference) -> Result<Self> {
+        let values = reference.slices() * reference.geometry().roi.pixels();
+        let mut rows = session.buffer(reference.sinograms().len(), CL_MEM_READ_ONLY, "sinograms")?;
+        session.write(&mut rows, reference.sinograms(), "sinograms")?;
+        let slices = session.buffer(values, CL_MEM_WRITE_ONLY, "slices")?;
+        Ok(Checker { rows, slices, host: vec![0f32; values] })
+    }
+
+    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
+    /// kernel gets only so many `projections`, see [`TimingOptions`].
+    pub(super) fn prepare(
+        &self,
+        session: &Session,
+        spec: &KernelSpec,
+        (rows, padding): (RowFilter, Padding),
+        reference: &Reference,
+        limit: Option<usize>,
+    ) -> Result<Loaded> {
+        let geometry = reference.geometry();
+        let (bins, projections) = (geometry.bins, geometry.projections());
+        let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
+        let weights = vec![1.0; projections];
+        let setup = FilterSetup { spec, rows, padding, bins, projections, spectrum: &spectrum, weights: &weights };
+        let mut filter = RowStage::new(session, setup)?;
+        let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
+        filter.store_rows(session, &self.rows, &mut sinogram)?;
+        let projector = BackProjector::new(session, spec, geometry, 0..limit.unwrap_or(projections))?;
+        Ok(Loaded { filter, sinogram, projector })
+    }
+
+    /// Runs the kernel; its error, see [`Reference::error`].
+    pub(super) fn error(
+        &mut self,
+        session: &Session,
+        spec: &KernelSpec,
+        prepared: &Loaded,
+        reference: &mut Reference,
+    ) -> Result<f64> {
+        let count = spec.slices as usize;
+        let Loaded { sinogram, filter, projector, .. } = prepared;
+        projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
+        let slices = &mut self.host[..count * reference.geometry().roi.pixels()];
+        session.read(&self.slices, slices, "slices")?;
+        Ok(reference.error(slices, spec.reads(), tie(spec, reference.geometry().bins)))
+    }
+}
+
+/// The problem of the check before a run: several blocks of any kernel, no side a multiple of anything.
+const SELF_TEST: Protocol = Protocol { bins: 71, projections: 61, size: 75, passes: 0 };
+
+/// Runs a kernel on a small problem with a known answer.
+///
+/// `rows` and `padding` are the run's, so that its programs are built only once.
+///
+/// # Errors
+/// Device errors; a wrong result is none.
+pub fn self_test(session: &Session, spec: &KernelSpec, rows: RowFilter, padding: Padding) -> Result<Checked> {
+    let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize);
+    let mut checker = Checker::new(session, &reference)?;
+    let prepared = checker.prepare(session, spec, (rows.for_bins(SELF_TEST.bins), padding), &reference, None)?;
+    let error = checker.error(session, spec, &prepared, &mut reference)?;
+    Ok(Checked::new(error, spec))
+}
+
+/// Filters noise as `rows` says and compares it with the host's filter: why it is done in another way here, if so.
+///
+/// # Errors
+/// A device error when it is wrong.
+pub fn examine_rows(session: &Session, spec: &KernelSpec, rows: RowFilter, bins: usize) -> Result<Option<String>> {
+    let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
+    let setup = FilterSetup {
+        spec,
+        rows,
+        padding: Padding::Edge,
+        bins,
+        projections: 2,
+        spectrum: &spectrum,
+        weights: &[1.0; 2],
+    };
+    let mut stage = RowStage::new(session, setup)?;
+    stage.ready(session, None)?;
+    Ok(stage.note)
+}
+
+/// A kernel's error and what it may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checked {
+    pub error: f64,
+    pub margin: f64,
+}
+
+impl Checked {
+    pub(super) fn new(error: f64, spec: &KernelSpec) -> Self {
+        Checked { error, margin: margin(spec).relative_rms }
+    }
+
+    /// Whether the kernel is right.
+    pub fn right(&self) -> bool {
+        self.error <= self.margin
+    }
+}

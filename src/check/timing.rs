@@ -1,0 +1,185 @@
+//! Kernels timed on a device, each checked first on the data that it is timed with.
+
+use super::{Checked, Checker, Loaded};
+use crate::bench::{Protocol, Reference, steady_median};
+use crate::device::{FoundDevice, Session};
+use crate::error::Result;
+use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filter};
+use opencl3::event::Event;
+use std::time::Instant;
+
+/// What was measured of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelTiming {
+    /// The largest error over all problems.
+    pub checked: Checked,
+    /// Seconds of a pass; only of a kernel that is right.
+    pub seconds: Option<f64>,
+    /// Seconds of the filter for a pass, if there is a transform here.
+    pub filter: Option<f64>,
+}
+
+/// A filter that was timed: its source, what it stores into, and how rows are filtered.
+struct Timed {
+    key: String,
+    texel: Texel,
+    rows: RowFilter,
+    seconds: Option<f64>,
+}
+
+/// How a kernel is to be timed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimingOptions {
+    /// A pass that takes more seconds than these is not repeated.
+    pub give_up_after: Option<f64>,
+    /// The kernel gets only so many projections, which makes it fast and wrong: for tests.
+    pub projections: Option<usize>,
+}
+
+/// A device with noise on it, for one problem or several; kernels are timed on the first.
+pub struct Bench {
+    session: Session,
+    protocol: Protocol,
+    checkers: Vec<Checker>,
+    /// Image formats that were tried.
+    texels: Vec<(Texel, bool)>,
+    /// Filters that were timed.
+    filters: Vec<Timed>,
+    /// Things a person should know.
+    pub notes: Vec<String>,
+}
+
+impl Bench {
+    /// Opens the device and puts the references' noise on it.
+    pub fn new(found: &FoundDevice, protocol: Protocol, references: &[Reference]) -> Result<Self> {
+        let session = Session::open(found)?;
+        Ok(Bench {
+            checkers: references.iter().map(|reference| Checker::new(&session, reference)).collect::<Result<_>>()?,
+            texels: Vec::new(),
+            filters: Vec::new(),
+            notes: Vec::new(),
+            protocol,
+            session,
+        })
+    }
+
+    /// Checks a kernel, and times it if it is right.
+    pub fn time(
+        &mut self,
+        spec: &KernelSpec,
+        rows: RowFilter,
+        references: &mut [Reference],
+        options: &TimingOptions,
+    ) -> Result<KernelTiming> {
+        Ok(self.time_first(spec, rows, references, options)?.0)
+    }
+
+    /// The same, with what the first problem was prepared for.
+    fn time_first(
+        &mut self,
+        spec: &KernelSpec,
+        rows: RowFilter,
+        references: &mut [Reference],
+        options: &TimingOptions,
+    ) -> Result<(KernelTiming, Option<Loaded>)> {
+        let session = &self.session;
+        let mut error = 0f64;
+        let mut first = None;
+        for (checker, reference) in self.checkers.iter_mut().zip(references) {
+            let rows = if first.is_none() { rows } else { rows.for_bins(reference.geometry().bins) };
+            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference, options.projections)?;
+            error = error.max(checker.error(session, spec, &prepared, reference)?);
+            first = first.or(Some(prepared));
+        }
+        let checked = Checked::new(error, spec);
+        let mut measured = KernelTiming { checked, seconds: None, filter: None };
+        let (passes, count) = (self.protocol.passes, spec.slices as usize);
+        if let Some(Loaded { filter, sinogram, projector }) = &first
+            && checked.right()
+            && passes > 0
+        {
+            let slices = &self.checkers[0].slices;
+            let pass = || {
+                let start = Instant::now();
+                let event = projector.run(session, sinogram, filter.peaks(), slices, 0, count)?;
+                session.finish()?;
+                Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
+            };
+            let once = options.give_up_after.map(|_| pass()).transpose()?;
+            measured.seconds = Some(match (once, options.give_up_after) {
+                (Some(seconds), Some(most)) if seconds > most => seconds,
+                _ => steady_median(passes, pass)?,
+            });
+        }
+        Ok((measured, first))
+    }
+
+    /// Checks a kernel, and times it and its filter if it is right and the protocol has passes. Rows of the first
+    /// problem are filtered as `rows` says, which is timed, too.
+    pub fn measure(
+        &mut self,
+        spec: &KernelSpec,
+        rows: RowFilter,
+        references: &mut [Reference],
+    ) -> Result<KernelTiming> {
+        let (measured, first) = self.time_first(spec, rows, references, &TimingOptions::default())?;
+        let (Some(Loaded { mut filter, mut sinogram, .. }), Some(_)) = (first, measured.seconds) else {
+            return Ok(measured);
+        };
+        let (session, noise) = (&self.session, &self.checkers[0].rows);
+        let (passes, count) = (self.protocol.passes, spec.slices as usize);
+        let projections = self.protocol.projections;
+        let key = generate_filter(spec, Padding::Edge, rows)?.key;
+        let same = |f: &&Timed| (&f.key, f.texel, f.rows) == (&key, spec.texel, rows);
+        if let Some(known) = self.filters.iter().find(same) {
+            return Ok(KernelTiming { filter: known.seconds, ..measured });
+        }
+        let time = match filter.ready(session, None) {
+            Err(why) => {
+                self.notes.push(format!("the filter is not timed: {why}"));
+                None
+            }
+            Ok(()) => {
+                self.notes.extend(filter.note.take());
+                Some(steady_median(passes, || {
+                    let start = Instant::now();
+                    let filtered = filter.run(session, noise, 0, count, 0..projections, &mut sinogram)?;
+                    session.finish()?;
+                    Ok(device_seconds(&filtered.events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
+                })?)
+            }
+        };
+        self.filters.push(Timed { key, texel: spec.texel, rows, seconds: time });
+        Ok(KernelTiming { filter: time, ..measured })
+    }
+
+    /// The layout of the sinogram that a kernel of the profile reads here: the best that works.
+    pub fn texel(&mut self, offer: &Offer) -> Result<Texel> {
+        let facts = &self.session.facts;
+        let fits = self.protocol.bins <= facts.image_max[0] && self.protocol.projections <= facts.image_max[1];
+        for texel in offer.texels() {
+            if texel.format().is_some_and(|format| !fits || !facts.image_formats.contains(&format)) {
+                continue;
+            }
+            let works = match self.texels.iter().find(|(tried, _)| *tried == texel) {
+                Some((_, works)) => *works,
+                None => {
+                    let works = self.session.texel_works(texel)?;
+                    self.texels.push((texel, works));
+                    works
+                }
+            };
+            if works {
+                return Ok(texel);
+            }
+        }
+        Ok(Texel::Buffer)
+    }
+}
+
+/// From the start of the first command to the end of the last, by the device's clock; `None` where it does not tell.
+fn device_seconds(events: &[Event]) -> Option<f64> {
+    let start = events.iter().map(|e| e.profiling_command_start().ok()).min()??;
+    let end = events.iter().map(|e| e.profiling_command_end().ok()).max()??;
+    (end > start).then(|| (end - start) as f64 * 1e-9)
+}

@@ -1,0 +1,52 @@
+//! `fbp center`.
+
+use super::{InputArgs, ScanArgs, StepArgs, Text};
+use clap::{ArgAction, Args};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct CenterArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub scan: ScanArgs,
+    /// Pixel size with its unit, such as 0.65um, for --phase
+    #[arg(long, value_name = "LENGTH")]
+    pub pixel_size: Option<Text>,
+    #[command(flatten)]
+    pub steps: StepArgs,
+    /// Detector rows to sample: A..B (B excluded), A..=B or A..B:STEP; --sweep uses the middle one [default: all]
+    #[arg(long, value_name = "RANGE")]
+    pub rows: Option<Text>,
+    /// registration, vo, overlap or sweep [default: the methods that suit the scan, two of which must agree]
+    #[arg(long, value_name = "NAME")]
+    pub method: Option<String>,
+    /// Search range in bins [default: a quarter of the detector on either side of its middle; overlap: the whole detector]
+    #[arg(long, value_name = "LO,HI")]
+    pub search: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Instead of searching, write trial slices for axes from A to at most B bins in steps of S, and a montage of them
+    #[arg(long, value_name = "A..B:S", requires = "output", conflicts_with_all = ["method", "search", "json"])]
+    pub sweep: Option<String>,
+    /// Side in pixels of the part of each slice that montage.png shows: the part with the most structure
+    #[arg(long, value_name = "PIXELS", requires = "sweep", default_value_t = 256, value_parser = clap::value_parser!(u16).range(16..=4096))]
+    pub tile: u16,
+    /// Device that reconstructs the slices of --sweep: index (0), platform:device (0:1), part of a name, gpu or cpu
+    /// [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL", requires = "sweep")]
+    pub device: Option<Text>,
+    /// Directory for the slices of --sweep (center_1023.50.tif ...) and montage.png
+    #[arg(long, short, value_name = "DIR", requires = "sweep")]
+    pub output: Option<PathBuf>,
+    /// Write to a directory that is not empty
+    #[arg(long, requires = "sweep")]
+    pub overwrite: bool,
+    /// Increase verbosity
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Print only results and errors
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+}

@@ -1,0 +1,59 @@
+//! Flags for the input data.
+
+use super::words;
+use crate::source::FieldMode;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use std::ops::Not;
+
+/// Input data, and how counts become line integrals.
+#[skip_serializing_none]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct InputArgs {
+    /// Directory, glob or multi-page TIFF; one sinogram per file or page, with one projection per row
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
+    pub sinograms: Option<String>,
+    /// Directory, glob or multi-page TIFF; one projection per file or page
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
+    pub projections: Option<String>,
+    /// HDF5 file with projections, fields and angles: Data Exchange, NXtomo, or the datasets named below
+    #[arg(long, value_name = "FILE", help_heading = "Input (exactly one of the first three)")]
+    pub hdf5: Option<String>,
+    /// Dataset of the projections [default: as the layout defines]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    pub hdf5_data: Option<String>,
+    /// Dataset of the flat fields, or none [default: as the layout defines]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    pub hdf5_flats: Option<String>,
+    /// Dataset of the dark fields, or none [default: as the layout defines]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    pub hdf5_darks: Option<String>,
+    /// Dataset of the angles [default: as the layout defines]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first three)")]
+    pub hdf5_angles: Option<String>,
+    /// Flat fields (beam without sample), for --projections, or instead of those in --hdf5
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
+    pub flats: Option<String>,
+    /// Flat fields taken after the scan; flats are interpolated between both sets
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
+    pub flats2: Option<String>,
+    /// Dark fields (no beam), for --projections, or instead of those in --hdf5
+    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first three)")]
+    pub darks: Option<String>,
+    /// How several flats or darks are combined [default: mean]
+    #[arg(long, value_name = "MODE", value_parser = words::<FieldMode>(), help_heading = "Input (exactly one of the first three)")]
+    pub field_mode: Option<FieldMode>,
+    /// Take -log of the transmission [default: on with flats]
+    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub minus_log: bool,
+    /// Do not take -log
+    #[arg(long, help_heading = "Input (exactly one of the first three)")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub no_minus_log: bool,
+    /// Bin N x N pixels; other flags count binned pixels, except --center, --center-shifts and --pixel-size [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first three)")]
+    pub binning: Option<usize>,
+}

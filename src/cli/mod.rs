@@ -1,0 +1,181 @@
+//! Declaration of the command line. From the rest of the crate it uses only the enums that flags take as values.
+
+mod bench;
+mod center;
+mod compare;
+mod devices;
+mod doctor;
+mod info;
+mod input;
+mod kernel;
+mod model;
+mod phantom;
+mod preprocess;
+mod profiles;
+mod reconstruct;
+mod scan;
+mod steps;
+mod tune;
+
+pub use bench::BenchArgs;
+pub use center::CenterArgs;
+pub use compare::CompareArgs;
+pub use devices::DevicesArgs;
+pub use doctor::DoctorArgs;
+pub use info::InfoArgs;
+pub use input::InputArgs;
+pub use kernel::KernelArgs;
+pub use model::ModelArgs;
+pub use phantom::PhantomArgs;
+pub use preprocess::PreprocessArgs;
+pub use profiles::ProfilesAction;
+pub use reconstruct::ReconstructArgs;
+pub use scan::ScanArgs;
+pub use steps::StepArgs;
+pub use tune::TuneArgs;
+
+use crate::kernel::SLICE_MODES;
+use crate::spectrum::Filter;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Parser, Subcommand};
+use serde::{Deserialize, Serialize};
+use std::error::Error;
+use std::str::FromStr;
+use strum::VariantArray;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done
+  1   comparison outside the tolerance, or incorrect kernel (bench, doctor)
+  2   usage: unknown flag or key, bad value, bad profile
+  3   input: missing, corrupt or inconsistent files
+  4   device or driver, or no kernel computes correctly on it
+  5   output: disk full, permission, not empty
+  75  interrupted, stopped cleanly: every slice written is complete; run again with --resume";
+
+/// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
+#[derive(Debug, Parser)]
+#[command(name = "fbp", version, after_help = EXIT_CODES, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Reconstruct slices from sinograms or projections
+    #[command(alias = "reco", after_help = EXIT_CODES)]
+    Reconstruct(Box<ReconstructArgs>),
+    /// List OpenCL devices, their capabilities, and the profile used for each
+    Devices(DevicesArgs),
+    /// List, print or check device profiles
+    Profiles {
+        #[command(subcommand)]
+        action: ProfilesAction,
+    },
+    /// Print a generated back-projection kernel and its build options; needs no device
+    Kernel(KernelArgs),
+    /// Predict the throughput that each unit of a device allows a kernel, and the limiting unit; needs no device
+    #[command(after_help = "\
+Without --profile: the kernel of section 6.5 of the paper on every device with known rates (Table 16).
+With --profile: every kernel of the profiles, next to the measured speed.
+1 GU/s is 10^9 pixel-projection updates per second.")]
+    Model(ModelArgs),
+    /// Check a device and its driver: image formats, transforms, and every kernel of a profile against a reference
+    #[command(after_help = EXIT_CODES)]
+    Doctor(DoctorArgs),
+    /// Check and time the back-projection kernels of a profile on a device
+    #[command(after_help = EXIT_CODES)]
+    Bench(BenchArgs),
+    /// Find the fastest correct kernel parameters on a device, and write them as a profile
+    #[command(after_help = EXIT_CODES)]
+    Tune(TuneArgs),
+    /// Find the rotation axis, or write trial slices for several axes
+    #[command(after_help = EXIT_CODES)]
+    Center(Box<CenterArgs>),
+    /// Write sinograms or projections as reconstruct corrects them before filtering; needs no device
+    #[command(after_help = EXIT_CODES)]
+    Preprocess(Box<PreprocessArgs>),
+    /// Write analytic sinograms or projections of a phantom
+    Phantom(PhantomArgs),
+    /// Compare slices with reference slices
+    Compare(CompareArgs),
+    /// Describe a TIFF file or stack, or an HDF5 file
+    Info(InfoArgs),
+    /// Print shell completions
+    Completions {
+        /// Shell to write completions for
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Accepts the names of an enum's variants, and lists them in the help.
+fn words<T>() -> impl TypedValueParser<Value = T>
+where
+    T: VariantArray + Copy + Into<&'static str> + FromStr<Err: Error + Send + Sync> + Send + Sync,
+{
+    PossibleValuesParser::new(T::VARIANTS.iter().map(|&word| word.into())).try_map(|word| T::from_str(&word))
+}
+
+/// Takes a number of slices per pass.
+fn slice_mode(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
+        _ => Err(format!("it is not one of {SLICE_MODES:?}")),
+    }
+}
+
+/// Accepts the names of filters; the ramp has aliases.
+fn filters() -> impl TypedValueParser<Value = Filter> {
+    let name = |&filter: &Filter| PossibleValue::new(<&'static str>::from(filter));
+    let mut names: Vec<PossibleValue> = Filter::VARIANTS.iter().map(name).collect();
+    names[0] = names[0].clone().aliases(["ramlak", "ram-lak"]);
+    PossibleValuesParser::new(names).try_map(|word| Filter::from_str(&word))
+}
+
+/// Text of a flag, or of a key in a run file: a string, or a number or list without quotes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Text(pub String);
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Text(text.to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Any {
+            Text(String),
+            Whole(i64),
+            Real(f64),
+            List(Vec<Any>),
+        }
+        fn text(any: Any) -> String {
+            match any {
+                Any::Text(text) => text,
+                Any::Whole(value) => value.to_string(),
+                Any::Real(value) => value.to_string(),
+                Any::List(list) => list.into_iter().map(text).collect::<Vec<_>>().join(","),
+            }
+        }
+        Any::deserialize(deserializer).map(|any| Text(text(any)))
+    }
+}
+
+/// Reads one text or a list of them.
+fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        Many(Vec<Text>),
+        One(Text),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::Many(texts) => texts,
+        OneOrMany::One(text) => vec![text],
+    })
+}

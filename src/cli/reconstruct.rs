@@ -1,0 +1,180 @@
+//! `fbp reconstruct`, and the keys of a run file.
+
+use super::{InputArgs, ScanArgs, StepArgs, Text, filters, words};
+use crate::geometry::AngleWeights;
+use crate::kernel::Padding;
+use crate::kernel::{Interpolation, Mode};
+use crate::report::ProgressKind;
+use crate::sink::{Dtype, OUTPUT_FORMS};
+use crate::spectrum::Filter;
+use clap::{ArgAction, Args};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use std::ops::Not;
+use std::path::PathBuf;
+
+/// Flags of `fbp reconstruct`, and keys of a run file, of which `config` refuses unknown ones. What is not given is `None`
+/// or `false`.
+#[skip_serializing_none]
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ReconstructArgs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub scan: ScanArgs,
+
+    /// Weight of each projection [default: spacing]
+    #[arg(long, value_name = "SCHEME", value_parser = words::<AngleWeights>(), help_heading = "Geometry")]
+    pub angle_weights: Option<AngleWeights>,
+    /// Rotation axis in bins, counted from the centre of bin 0; auto or auto:METHOD finds it [default: (bins - 1) / 2]
+    #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
+    pub center: Option<Text>,
+    /// Scan of 360 degrees with the axis near one end of the detector: the slice extends as far as the longer side; needs
+    /// --center
+    #[arg(long, help_heading = "Geometry")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub extended_field: bool,
+    /// Slices to reconstruct: A..B (B excluded), A..=B or A..B:STEP [default: all]
+    #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
+    pub rows: Option<Text>,
+    /// Region of each slice, in pixels of the full slice
+    #[arg(long, value_name = "X,Y,W,H", help_heading = "Geometry")]
+    pub roi: Option<Text>,
+    /// Side of a slice in pixels [default: number of bins]
+    #[arg(long, value_name = "N", help_heading = "Geometry")]
+    pub size: Option<usize>,
+    /// Pixel size with its unit, such as 0.65um: values are attenuation per this unit [default: per pixel]
+    #[arg(long, value_name = "LENGTH", help_heading = "Geometry")]
+    pub pixel_size: Option<Text>,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub steps: StepArgs,
+
+    /// Filter [default: ramp]
+    #[arg(long, value_name = "NAME", value_parser = filters(), help_heading = "Filtering")]
+    pub filter: Option<Filter>,
+    /// Cutoff frequency of the filter, as a fraction of the Nyquist frequency [default: 1]
+    #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Filtering")]
+    pub filter_cutoff: Option<f64>,
+    /// How rows are extended beyond the detector [default: edge]
+    #[arg(long, value_name = "KIND", value_parser = words::<Padding>(), help_heading = "Filtering")]
+    pub padding: Option<Padding>,
+
+    /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several separated by commas; `/N` after one
+    /// divides it into N equal devices [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL", help_heading = "Back projection")]
+    pub device: Option<Text>,
+    /// Name of a profile, a TOML file, or auto [default: auto]
+    #[arg(long, value_name = "PROFILE", help_heading = "Back projection")]
+    pub profile: Option<String>,
+    /// Kernel family, or auto for the choice of the profile; oversample interpolates linearly at 4 positions per bin and
+    /// takes the nearest of them [default: auto]
+    #[arg(long, value_name = "NAME", help_heading = "Back projection")]
+    pub algorithm: Option<String>,
+    /// Interpolation between bins [default: linear]
+    #[arg(long, value_name = "KIND", value_parser = words::<Interpolation>(), help_heading = "Back projection")]
+    pub interpolation: Option<Interpolation>,
+    /// fast allows sinograms stored in half precision and the 8-bit interpolation weights of texture units: relative error
+    /// up to 4e-3 [default: precise]
+    #[arg(long, value_name = "MODE", value_parser = words::<Mode>(), help_heading = "Back projection")]
+    pub mode: Option<Mode>,
+    /// Slices that a kernel reconstructs at a time: auto, 1, 2, 4, 8, 16, 32 or 64 [default: auto]
+    #[arg(long, value_name = "N", help_heading = "Back projection")]
+    pub slices_per_pass: Option<Text>,
+
+    /// Check the kernel against a reference before the run, once for each kernel and device [default: on]
+    #[arg(long, overrides_with = "no_self_test", help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub self_test: bool,
+    /// Do not check the kernel
+    #[arg(long, help_heading = "Back projection")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub no_self_test: bool,
+
+    #[arg(long, short, help = OUTPUT_FORMS, value_name = "PATH", help_heading = "Output")]
+    pub output: Option<String>,
+    /// Sample type of the slices [default: f32]
+    #[arg(long, value_name = "TYPE", value_parser = words::<Dtype>(), help_heading = "Output")]
+    pub dtype: Option<Dtype>,
+    /// Values that map to the smallest and largest integer, for u16 and u8
+    #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, help_heading = "Output")]
+    pub range: Option<Text>,
+    /// The same as percentiles of a sample of slices [default for u16 and u8: 0.1,99.9]
+    #[arg(long, value_name = "LO,HI", help_heading = "Output")]
+    pub percentile: Option<Text>,
+    /// Set pixels outside a centred circle to 0; its radius as a fraction of half the slice [default: 1]
+    #[arg(long, value_name = "FRACTION", num_args = 0..=1, default_missing_value = "1", help_heading = "Output")]
+    pub mask: Option<f64>,
+    /// Write an image of the middle slice and its sinogram
+    #[arg(long, value_name = "FILE.png", help_heading = "Output")]
+    pub preview: Option<PathBuf>,
+    /// Write a histogram of all slices, within the mask, as JSON, and its plot as FILE.png
+    #[arg(long, value_name = "FILE.json", help_heading = "Output")]
+    pub histogram: Option<PathBuf>,
+    /// Write an image of three orthogonal sections through the middle, and their values as FILE-xy.tif, FILE-xz.tif and
+    /// FILE-yz.tif
+    #[arg(long, value_name = "FILE.png", help_heading = "Output")]
+    pub sections: Option<PathBuf>,
+    /// Write to an output that is not empty, replacing slices of the same name
+    #[arg(long, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub overwrite: bool,
+    /// Keep complete slices of the same run, and reconstruct the others
+    #[arg(long, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub resume: bool,
+
+    /// Run file (TOML) with any of these flags as keys; flags win
+    #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Write the resolved run as a run file
+    #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
+    #[serde(skip)]
+    pub save_config: Option<PathBuf>,
+    /// Print the plan without running it
+    #[arg(long, help_heading = "Running")]
+    #[serde(skip)]
+    pub dry_run: bool,
+    /// Wait for files that are still arriving, until none has arrived for this time, such as 90s or 10m
+    #[arg(long, value_name = "TIME", help_heading = "Running")]
+    pub watch: Option<Text>,
+    /// Number of pages that --watch waits for [default: lines of --angles for projections, else no limit]
+    #[arg(long, value_name = "COUNT", requires = "watch", help_heading = "Running")]
+    pub expect: Option<usize>,
+    /// Host memory to use, such as 8G [default: half of the free memory]
+    #[arg(long, value_name = "SIZE", help_heading = "Running")]
+    pub memory: Option<Text>,
+    /// Device memory to use, such as 2G [default: 80 % of the memory of the device]
+    #[arg(long, value_name = "SIZE", help_heading = "Running")]
+    pub device_memory: Option<Text>,
+    /// This job's share of the slices, counted from 0, or auto: the index in a Slurm array or the rank under srun
+    #[arg(long, value_name = "I/N", help_heading = "Running")]
+    pub shard: Option<Text>,
+    /// Progress on stderr [default: auto: a bar on a terminal, plain lines elsewhere]
+    #[arg(long, value_name = "KIND", value_parser = words::<ProgressKind>(), help_heading = "Running")]
+    pub progress: Option<ProgressKind>,
+    /// Also append messages to a file
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    pub log: Option<PathBuf>,
+    /// Write a report of the run as JSON
+    #[arg(long, value_name = "FILE.json", help_heading = "Running")]
+    pub report: Option<PathBuf>,
+    /// Increase verbosity
+    #[arg(long, short, action = ArgAction::Count, help_heading = "Running")]
+    #[serde(skip)]
+    pub verbose: u8,
+    /// Print only errors
+    #[arg(long, short, conflicts_with = "verbose", help_heading = "Running")]
+    #[serde(skip)]
+    pub quiet: bool,
+    /// Facts in the record of a run, which a run file may contain
+    #[arg(skip)]
+    #[serde(skip_serializing)]
+    pub facts: IgnoredAny,
+}

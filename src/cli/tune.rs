@@ -1,0 +1,59 @@
+//! `fbp tune`.
+
+use super::{slice_mode, words};
+use crate::kernel::{Algorithm, Interpolation, Mode};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct TuneArgs {
+    /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// Profile to start from: a name, a TOML file, or auto (the profile used without tuning) [default: auto]
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// File for the tuned profile [default: in the cache directory, where it is found for this device]
+    #[arg(long, short, value_name = "FILE.toml")]
+    pub output: Option<PathBuf>,
+    /// Only these kernel families
+    #[arg(long, value_name = "NAME", value_parser = words::<Algorithm>(), value_delimiter = ',')]
+    pub algorithm: Vec<Algorithm>,
+    /// Only these interpolations
+    #[arg(long, value_name = "KIND", value_parser = words::<Interpolation>(), value_delimiter = ',')]
+    pub interpolation: Vec<Interpolation>,
+    /// Only these modes
+    #[arg(long, value_name = "MODE", value_parser = words::<Mode>(), value_delimiter = ',')]
+    pub mode: Vec<Mode>,
+    /// Only kernels with these numbers of slices per pass: 1, 2, 4, 8, 16, 32 or 64
+    #[arg(long, value_name = "N", value_parser = slice_mode, value_delimiter = ',')]
+    pub slices_per_pass: Vec<u32>,
+    /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less where device memory
+    /// is too small]
+    #[arg(long, value_name = "N")]
+    pub size: Option<usize>,
+    /// Detector bins [default: size]
+    #[arg(long, value_name = "N")]
+    pub bins: Option<usize>,
+    /// Projections [default: size]
+    #[arg(long, value_name = "N")]
+    pub projections: Option<usize>,
+    /// Timed passes of each kernel; the median counts [default: 5, with --quick 3]
+    #[arg(long, value_name = "N")]
+    pub passes: Option<usize>,
+    /// Search only one round of neighbouring values, on a small problem: less than two minutes
+    #[arg(long)]
+    pub quick: bool,
+    /// Total time for measurements, such as 90s or 10m [default: 20m, with --quick 80s]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Continue where the last run stopped, without repeating its measurements
+    #[arg(long)]
+    pub resume: bool,
+    /// Print all measurements as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}

@@ -1,0 +1,105 @@
+//! `fbp info`: the contents of a stack or an HDF5 file.
+
+use crate::cli::InfoArgs;
+use crate::error::Result;
+use crate::sink::{SliceDescription, described};
+use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, Stack, hdf5};
+use serde_json::json;
+use std::path::Path;
+
+/// The scan of an HDF5 file, or why it has none, and its datasets.
+fn hdf5_text(contents: &Hdf5Contents) -> String {
+    let mut lines = Vec::new();
+    match &contents.scan {
+        Some(scan) => hdf5_scan(scan, &mut lines),
+        None => lines.extend(contents.problem.as_ref().map(|problem| named("no scan", problem))),
+    }
+    lines.push("datasets".to_owned());
+    lines.extend(contents.datasets.iter().map(|dataset| format!("  {dataset}")));
+    lines.join("\n") + "\n"
+}
+
+fn hdf5_scan(scan: &Hdf5Scan, lines: &mut Vec<String>) {
+    let frames = |frames: &Hdf5Frames| {
+        let Hdf5Frames { dataset, frames, width, height, stored } = frames;
+        format!("{frames} of {width} x {height} pixels, {dataset}: {stored}")
+    };
+    let field = |part: &Option<Hdf5Frames>| part.as_ref().map_or("none".to_owned(), frames);
+    lines.push(named("layout", scan.layout));
+    lines.push(named("projections", &frames(&scan.projections)));
+    lines.push(named("flats", &field(&scan.flats)));
+    if scan.flats_after.is_some() {
+        lines.push(named("flats after", &field(&scan.flats_after)));
+    }
+    lines.push(named("darks", &field(&scan.darks)));
+    let angles = scan.angles.as_ref().map(|angles| {
+        let unit = angles.unit.as_ref().map_or("no unit is given".to_owned(), |unit| format!("given as {unit}"));
+        format!("{}, {} to {} degrees, {}: {unit}", angles.count, angles.smallest, angles.largest, angles.dataset)
+    });
+    let missing = "none; --angles or --overall-angle is needed";
+    lines.push(named("angles", angles.as_deref().unwrap_or(missing)));
+    lines
+        .extend(scan.pixel_size.as_ref().map(|size| named("pixel size", &format!("{size}, which --pixel-size takes"))));
+    lines.extend(scan.notes.iter().map(|note| named("note", note)));
+}
+
+fn named(name: &str, value: &str) -> String {
+    format!("{name:<16}{value}")
+}
+
+/// `fbp info`: the contents of a stack, or the scan and the datasets of an HDF5 file.
+pub fn info(args: &InfoArgs) -> Result<String> {
+    if hdf5::is_hdf5(Path::new(&args.path)) {
+        let contents = hdf5::contents(Path::new(&args.path))?;
+        return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { hdf5_text(&contents) });
+    }
+    let stack = Stack::open(&args.path, "PATH")?;
+    let (width, height) = (stack.width(), stack.height());
+    let mut low = f32::INFINITY;
+    let mut high = f32::NEG_INFINITY;
+    let mut values = vec![0f32; width * height];
+    let mut not_finite = 0u64;
+    for page in 0..stack.len() {
+        stack.read_rows(page, 0..height, &mut values)?;
+        for &v in &values {
+            if v.is_finite() {
+                low = low.min(v);
+                high = high.max(v);
+            } else {
+                not_finite += 1;
+            }
+        }
+    }
+    let description = described(&stack.files()[0]).filter(|_| stack.len() == 1);
+    if args.json {
+        return Ok(format!(
+            "{:#}\n",
+            json!({
+                "slice": description, "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
+                "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
+                "notes": stack.notes(),
+            })
+        ));
+    }
+    let mut text = format!(
+        "{} page(s) in {} file(s), {width} x {height}, {}\nvalues {low} to {high}{}\n",
+        stack.len(),
+        stack.files().len(),
+        stack.sample(),
+        if not_finite > 0 { format!(", {not_finite} not finite") } else { String::new() }
+    );
+    text += &format!(
+        "as sinograms: {} slice(s) from {height} projections of {width} bins\nas projections: {height} slice(s) from {} projections of {width} bins\n",
+        stack.len(),
+        stack.len()
+    );
+    if let Some(SliceDescription { slice, stamp: Some(stamp), .. }) = description {
+        text += &format!("slice {slice} of run {}, axis at bin {}", stamp.run, stamp.center);
+        text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();
+        text.push('\n');
+    }
+    for note in stack.notes() {
+        text += &format!("note: {note}\n");
+    }
+    Ok(text)
+}

@@ -1,0 +1,39 @@
+//! The commands, one file each.
+
+mod bench;
+mod center;
+mod compare;
+mod devices;
+mod doctor;
+mod info;
+mod kernel;
+mod model;
+mod phantom;
+mod preprocess;
+mod profiles;
+mod reconstruct;
+mod tune;
+
+pub use bench::bench;
+pub use center::center;
+pub use compare::{compare, compare_stacks};
+pub use devices::devices;
+pub use doctor::doctor;
+pub use info::info;
+pub use kernel::kernel;
+pub use model::model;
+pub use phantom::phantom;
+pub use preprocess::preprocess;
+pub use profiles::profiles;
+pub use reconstruct::reconstruct;
+pub use tune::tune;
+
+use crate::error::{Error, Result};
+use std::path::Path;
+
+fn refuse_filled(directory: &Path, overwrite: bool) -> Result<()> {
+    if !overwrite && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::output(directory, "the directory is not empty; add --overwrite or choose another --output"));
+    }
+    Ok(())
+}

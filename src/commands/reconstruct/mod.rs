@@ -1,0 +1,288 @@
+//! `fbp reconstruct`: slices from sinograms or projections.
+
+mod outputs;
+mod overview;
+mod record;
+mod resume;
+mod summary;
+
+use crate::axis::{self, Axis};
+use crate::cli::ReconstructArgs;
+use crate::engine::{
+    Done, Engine, Finish, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages,
+};
+use crate::error::{Error, Result};
+use crate::execution::Existing;
+use crate::files::write_atomically;
+use crate::job::Job;
+use crate::picture::{Panel, write_preview};
+use crate::plan::Scan;
+use crate::recipe::{Center, Identity, Scaling, merge, run_file};
+use crate::report::{Reporter, results};
+use crate::sink::{AllowedContents, Encoding, SOFTWARE, SliceWriter, Target};
+use crate::steps::Counts;
+use crate::units::Interval;
+use outputs::{check_files, check_slices};
+use overview::Overview;
+use record::{OutputLock, Record, identity, known_range, stamp};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use summary::Summary;
+
+/// Runs to the end, or prints the plan.
+///
+/// `cancelled` is looked at between pieces; a run that it stops leaves only whole slices behind.
+pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
+    let start = Instant::now();
+    let flags = merge(args)?;
+    let job = Job::new(&flags)?;
+    let reporter = Reporter::of(&job.execution.messages)?;
+    let source = Source::open(&job, &reporter, cancelled)?;
+    if let Some(path) = &job.execution.save_config {
+        write_atomically(path, run_file(&flags)?).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
+    }
+    let (job, source, axis) = with_axis(job, source, &reporter)?;
+    let (scan, shard) = (&source.scan, job.execution.shard);
+    if job.execution.dry_run {
+        return print_plans(&job, &source, &reporter);
+    }
+    if let (Some(shard), true) = (shard, scan.slices.is_empty()) {
+        reporter.note(&format!(
+            "nothing to do: there are {} slices for the {} shards",
+            scan.run_slices.len(),
+            shard.count
+        ));
+        return Ok(());
+    }
+    let target = job.execution.output.as_ref().ok_or_else(|| Error::usage("--output: missing"))?;
+    let reconstruction =
+        Reconstruction { job: &job, flags: &flags, source: &source, target, reporter: &reporter, cancelled };
+    reconstruction.run(axis, start)
+}
+
+/// The job and its source about the axis that the data say, where it is to be searched.
+fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
+    let Center::Search(method) = job.recipe.scan.center else {
+        let axis = Axis::given(&source.scan);
+        return Ok((job, source, axis));
+    };
+    let axis = axis::find(&source, method, reporter)?;
+    reporter.note(&format!("note: {axis}"));
+    let job = job.about(axis.value);
+    let source = source.with_axis_of(&job)?;
+    for note in &source.scan.notes {
+        reporter.note(&format!("note: {note}"));
+    }
+    Ok((job, source, axis))
+}
+
+fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {
+    let (devices, memory) = chosen(job, &source.scan)?;
+    for found in &devices {
+        let plan = plan_for(job, &source.scan, found, memory, reporter)?;
+        results(&plan.describe(job, &source.scan, &found.facts, &source.preparation.describe()))?;
+    }
+    Ok(())
+}
+
+/// A run into its output.
+#[derive(Clone, Copy)]
+struct Reconstruction<'a> {
+    job: &'a Job,
+    /// What the job was made from.
+    flags: &'a ReconstructArgs,
+    source: &'a Source,
+    target: &'a Target,
+    reporter: &'a Reporter,
+    cancelled: &'a AtomicBool,
+}
+
+impl Reconstruction<'_> {
+    fn run(self, axis: Axis, start: Instant) -> Result<()> {
+        let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let scan = &source.scan;
+        // an output that cannot be written is found before the device is bothered
+        check_slices(source, target)?;
+        let mut lock = OutputLock::take(job, target, reporter)?;
+        let writer = create_writer(job, scan, target)?;
+        // their directories may be the one just made
+        check_files(job, source, target)?;
+        let mut devices = ready_devices(job, scan, reporter)?;
+        let finish = Finish::new(&job.recipe, scan);
+        let identity = identity(job, source, &devices);
+        let (writer, identity) = self.with_range(writer, identity, &mut devices[0].engine, &finish)?;
+        let key = identity.key();
+        let mut writer = writer.stamped(stamp(job, source, &key));
+        let record = Record::begin(self, &devices, &mut lock, &identity)?;
+        let overview = Overview::new(job, scan, &finish);
+        let (mut kept, mut counts) = (Vec::new(), Counts::default());
+        let outcome = (|| {
+            if job.execution.existing == Existing::Resume {
+                kept = resume::kept(job, scan, target, &key, reporter, cancelled)?;
+                writer.keep(&kept);
+                if let Some(overview) = &overview {
+                    overview.add_kept(&kept, target, writer.encoding(), cancelled)?;
+                }
+            }
+            let left = scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
+            self.compute(left, &mut devices, writer, &mut counts, (&finish, overview.as_ref()))
+        })();
+        let repairs = source.preparation.repairs(&counts);
+        let recorded = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
+        // what went wrong first says more than a record that cannot be written
+        let done = outcome?;
+        recorded?;
+        if let Some(path) = &job.execution.preview {
+            preview(path, job, source, &done)?;
+        }
+        if let Some(overview) = overview {
+            overview.write(job, &key)?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let summary = Summary {
+            job,
+            devices: &devices,
+            geometry: &scan.geometry,
+            axis,
+            slices: scan.slices.len() - kept.len(),
+            updates: scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64,
+            seconds,
+            start: seconds - done.seconds,
+            repairs,
+            done: &done,
+        };
+        summary.tell(reporter);
+        job.execution.report.as_deref().map_or(Ok(()), |path| summary.write(path, self.flags))
+    }
+
+    /// With the range that percentiles lead to, if they are asked for.
+    fn with_range(
+        self,
+        writer: SliceWriter,
+        identity: Identity,
+        engine: &mut Engine,
+        finish: &Finish,
+    ) -> Result<(SliceWriter, Identity)> {
+        let Some(Scaling::Percentile(Interval { low, high })) = self.job.recipe.values.scaling else {
+            return Ok((writer, identity));
+        };
+        let range = match known_range(self.target, &identity) {
+            Some(range) => range,
+            None => percentile_range(self.source, engine, finish, low, high)?,
+        };
+        self.reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
+        Ok((writer.with_range(range)?, identity.with_range(range)))
+    }
+
+    /// Computes and writes these slices.
+    fn compute(
+        self,
+        slices: Vec<usize>,
+        devices: &mut [ReadyDevice],
+        writer: SliceWriter,
+        counts: &mut Counts,
+        (finish, overview): (&Finish, Option<&Overview>),
+    ) -> Result<Done> {
+        let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let roi = source.scan.geometry.roi;
+        // what comes early waits in a part of the memory
+        let held = || Ok((host_budget(job, &source.scan)? / 4 / (roi.pixels() as u64 * 4).max(1)) as usize);
+        let observe = |slice: usize, values: &[f32]| overview.into_iter().for_each(|o| o.add(slice, values));
+        let run = Run {
+            recipe: &job.recipe,
+            source,
+            slices: &slices,
+            finish,
+            reporter,
+            cancelled,
+            window: target.in_order().then(held).transpose()?,
+            target,
+            keep: job.execution.preview.as_ref().map(|_| middle(&source.scan.slices)),
+            observer: Some(&observe),
+        };
+        let updates = roi.pixels() as f64 * source.scan.geometry.projections() as f64;
+        let mut progress = reporter.progress(slices.len(), updates);
+        let outcome = run_stages(run, devices, writer, counts, &mut |n| progress.advance(n));
+        progress.finish();
+        outcome
+    }
+}
+
+/// Checks the places of slices, and makes their directory.
+fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
+    let range = job.recipe.values.scaling.map(|scaling| match scaling {
+        Scaling::Fixed(Interval { low, high }) => (low as f32, high as f32),
+        // until the values are known
+        Scaling::Percentile(_) => (0.0, 1.0),
+    });
+    let roi = scan.geometry.roi;
+    let encoding = Encoding { dtype: job.recipe.values.dtype, range };
+    SliceWriter::create(
+        target.clone(),
+        roi.width,
+        roi.height,
+        encoding,
+        &scan.slices,
+        AllowedContents::new(
+            job.execution.existing != Existing::Refuse,
+            job.execution.shard.map(|_| scan.run_slices.as_slice()),
+        ),
+        SOFTWARE,
+    )
+}
+
+/// Slices that the percentiles are taken from.
+const SAMPLED_SLICES: usize = 5;
+
+/// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks or shards.
+fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: f64, high: f64) -> Result<(f32, f32)> {
+    let slices = &source.scan.run_slices;
+    let count = SAMPLED_SLICES.min(slices.len());
+    let mut values = Vec::new();
+    for sample in 0..count {
+        let at = (2 * sample + 1) * slices.len() / (2 * count);
+        let mut slice = vec![0f32; source.scan.geometry.roi.pixels()];
+        engine.reconstruct(&source.read(&slices[at..=at])?, &mut slice)?;
+        finish.apply(&source.scan, &mut slice);
+        values.append(&mut slice);
+    }
+    let mut at = |percentile: f64| {
+        let index = ((values.len() - 1) as f64 * percentile / 100.0).round() as usize;
+        *values.select_nth_unstable_by(index, f32::total_cmp).1
+    };
+    let (low, high) = (at(low), at(high));
+    // all the same: a range that holds them, however large they are
+    Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
+}
+
+fn preview(path: &Path, job: &Job, source: &Source, done: &Done) -> Result<()> {
+    let scan = &source.scan;
+    let middle = middle(&scan.slices);
+    let sinogram = source.read(&[middle])?;
+    let roi = scan.geometry.roi;
+    write_preview(
+        path,
+        &[
+            Panel {
+                title: &format!("slice {middle}"),
+                unit: &job.recipe.unit(),
+                width: roi.width,
+                height: roi.height,
+                data: &done.kept,
+            },
+            Panel {
+                title: "its sinogram",
+                unit: "line integral",
+                width: scan.geometry.bins,
+                height: scan.geometry.projections(),
+                data: &sinogram,
+            },
+        ],
+    )
+}
+
+/// The slice in the middle of a list that is not empty.
+fn middle(slices: &[usize]) -> usize {
+    slices.get(slices.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,357 @@
+//! What a run is known by afterwards: its key, which every slice carries, and its record, a run file beside the slices.
+
+use super::Reconstruction;
+use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
+use crate::engine::{Done, ReadyDevice, Source};
+use crate::error::{Error, Result};
+use crate::execution::Existing;
+use crate::files::{Lock, LockMode};
+use crate::job::Job;
+use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
+use crate::report::Reporter;
+use crate::sink::{SliceStamp, Target, write_text};
+use crate::steps::ClampedCounts;
+use rustix::system::uname;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf, absolute};
+use std::time::SystemTime;
+
+/// Everything that decides the bytes of this run's slices.
+pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> Identity {
+    let scan = &source.scan;
+    let of_device = |device: &ReadyDevice| DeviceIdentity {
+        device: device.facts().name.clone(),
+        platform: device.facts().platform.clone(),
+        driver: device.facts().driver.clone(),
+        kernel: device.engine.source.key.clone(),
+        rows: device.plan.rows.method.to_string(),
+        part: device.plan.cut.projections,
+    };
+    let sampled = match job.recipe.values.scaling {
+        Some(Scaling::Percentile(_)) => Some(digest(scan.run_slices.iter().map(|slice| format!("{slice} ")))),
+        _ => None,
+    };
+    Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        recipe: job.recipe.about(scan.center),
+        input: source.fingerprint(),
+        sampled,
+        range: None,
+        devices: devices.iter().map(of_device).collect(),
+    }
+}
+
+/// What is not the same as in another run's parts, in words.
+fn differences(identity: &Identity, other: &BTreeMap<String, String>) -> String {
+    let parts = identity.parts();
+    let names: BTreeSet<_> = parts.keys().chain(other.keys()).collect();
+    let differ: Vec<_> = names.into_iter().filter(|&name| parts.get(name) != other.get(name)).cloned().collect();
+    differ.join(", ")
+}
+
+/// What slices say of the run.
+pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
+    let centimetres = |unit: &str| match unit {
+        "nm" => Some(1e-7),
+        "um" | "µm" => Some(1e-4),
+        "mm" => Some(0.1),
+        "cm" => Some(1.0),
+        "m" => Some(100.0),
+        _ => None,
+    };
+    let size = job.recipe.slice.pixel_size.as_ref();
+    SliceStamp {
+        run: key.to_owned(),
+        center: source.scan.center,
+        pixel_size: size.map(|size| format!("{:?} {}", size.value, size.unit.replace('µ', "u"))),
+        per_centimetre: size.and_then(|size| Some(1.0 / (size.value * centimetres(&size.unit)?))),
+    }
+}
+
+/// The right to write to an output.
+pub(super) struct OutputLock<'a> {
+    lock: Lock,
+    target: &'a Target,
+}
+
+impl<'a> OutputLock<'a> {
+    /// Keeps runs that are not shards of this one away from the output, and clears away what dead ones left.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when another run has it, or the directory cannot be made or written to.
+    pub fn take(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
+        target.make_directory()?;
+        let hold = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
+        let lock = Lock::take(&target.lock(), hold, &owner(job))?;
+        if !lock.works() {
+            reporter.note("note: the file system of --output knows no locks: let no other run write there");
+        } else if hold == LockMode::Exclusive {
+            target.remove_temporary_files();
+        }
+        Ok(OutputLock { lock, target })
+    }
+
+    /// Makes sure that all who share the output now are of one run: the first says which.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when they are of another.
+    fn agree(&mut self, job: &Job, key: &str) -> Result<()> {
+        const RUN: &str = "run ";
+        self.lock.add(&format!("{RUN}{key} of {}", owner(job)))?;
+        let lines = self.lock.lines();
+        match lines.iter().find_map(|line| line.strip_prefix(RUN)) {
+            Some(first) if !first.starts_with(key) => Err(Error::output(
+                self.target.directory(),
+                format!(
+                    "--output: run {first} is writing here, and this is run {key}: their slices would not be of one run \
+                     (other input, flags, device or driver); wait until it has ended, or choose another --output"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for OutputLock<'_> {
+    fn drop(&mut self) {
+        // the last one out knows that all others are gone, those that were killed, too
+        if self.lock.is_last() {
+            self.target.remove_temporary_files();
+        }
+    }
+}
+
+fn host() -> String {
+    uname().nodename().to_string_lossy().into_owned()
+}
+
+fn owner(job: &Job) -> String {
+    let shard = job.execution.shard.map(|shard| format!(" (shard {shard})")).unwrap_or_default();
+    format!("process {} on {}{shard}", std::process::id(), host())
+}
+
+/// The table of facts in a record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Facts {
+    /// The key that every slice carries.
+    run: String,
+    version: String,
+    /// Values that became 0 and the largest integer, where percentiles were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<(f32, f32)>,
+    /// What the key is made of.
+    key: BTreeMap<String, String>,
+    /// Whoever wrote slices.
+    #[serde(default)]
+    jobs: Vec<JobRecord>,
+}
+
+/// What a job did for the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct JobRecord {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
+    host: String,
+    process: u32,
+    started: String,
+    /// `running`, `done`, or why it ended; a job that was killed seems to run.
+    state: String,
+    slices: usize,
+    /// Of these, those that were there already.
+    kept: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced: Option<ClampedCounts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clipped: Option<u64>,
+    devices: Vec<DeviceRecord>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct DeviceRecord {
+    device: String,
+    driver: String,
+    profile: String,
+    kernel: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slices: Option<usize>,
+}
+
+/// The facts of a record that is there and makes sense.
+fn facts(path: &Path) -> Option<Facts> {
+    let mut table: toml::Table = std::fs::read_to_string(path).ok()?.parse().ok()?;
+    table.remove(FACTS)?.try_into().ok()
+}
+
+/// The range that percentiles led to, when a run that is the same but for it has left its record.
+pub(super) fn known_range(target: &Target, identity: &Identity) -> Option<(f32, f32)> {
+    let facts = facts(&target.record())?;
+    facts.range.filter(|&range| identity.clone().with_range(range).key() == facts.run)
+}
+
+/// The record of a run that goes on.
+pub(super) struct Record<'a> {
+    target: &'a Target,
+    /// Nobody had written one.
+    new: bool,
+    run: ReconstructArgs,
+    facts: Facts,
+    part: JobRecord,
+}
+
+impl<'a> Record<'a> {
+    /// Says that slices of this run are about to be written.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when slices of another run are there or being written, and when it cannot be written.
+    pub fn begin(
+        run: Reconstruction,
+        devices: &[ReadyDevice],
+        lock: &mut OutputLock<'a>,
+        identity: &Identity,
+    ) -> Result<Record<'a>> {
+        let Reconstruction { job, flags, source, .. } = run;
+        let target = lock.target;
+        let key = identity.key();
+        let _lock = Lock::wait(&record_lock(target))?;
+        lock.agree(job, &key)?;
+        let before = facts(&target.record());
+        if let Some(before) = before.as_ref().filter(|before| before.run != key)
+            && job.execution.shard.is_some()
+            && job.execution.existing == Existing::Refuse
+        {
+            return Err(Error::output(
+                &target.record(),
+                format!(
+                    "is of run {}, and this is run {key}: not the same are {}; the slices would not be of one run. \
+                     Give all shards the same flags and devices, or --resume to do the others' slices again",
+                    before.run,
+                    differences(identity, &before.key)
+                ),
+            ));
+        }
+        let part = JobRecord {
+            shard: job.execution.shard.map(|shard| shard.to_string()),
+            host: host(),
+            process: std::process::id(),
+            started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            state: "running".into(),
+            slices: source.scan.slices.len(),
+            kept: 0,
+            seconds: None,
+            replaced: None,
+            clipped: None,
+            devices: devices
+                .iter()
+                .map(|device| DeviceRecord {
+                    device: device.label.clone(),
+                    driver: device.facts().driver.clone(),
+                    profile: device.plan.profile.name.clone(),
+                    kernel: device.engine.source.key.clone(),
+                    slices: None,
+                })
+                .collect(),
+        };
+        let new = before.is_none();
+        let facts = Facts {
+            run: key,
+            version: env!("CARGO_PKG_VERSION").into(),
+            range: identity.range,
+            key: identity.parts(),
+            jobs: Vec::new(),
+        };
+        let record = Record { target, new, run: repeatable(flags, source.scan.center)?, facts, part };
+        record.put(before)?;
+        Ok(record)
+    }
+
+    /// Writes it, with what others have said of the same run.
+    fn put(&self, before: Option<Facts>) -> Result<()> {
+        let mut facts = self.facts.clone();
+        facts.jobs = before.filter(|before| before.run == facts.run).map(|before| before.jobs).unwrap_or_default();
+        facts.jobs.retain(|part| part.shard != self.part.shard);
+        facts.jobs.push(self.part.clone());
+        let toml = |e: toml::ser::Error| Error::Output(format!("{}: {e}", self.target.record().display()));
+        let table = toml::Table::from_iter([(FACTS.to_owned(), toml::Value::try_from(facts).map_err(toml)?)]);
+        let head = "# Written by `fbp reconstruct`. `--config` takes this file for the same slices again.\n";
+        let text = format!("{head}{}\n{}", run_file(&self.run)?, toml::to_string(&table).map_err(toml)?);
+        write_text(&self.target.record(), &text)
+    }
+
+    /// Says how it went. A run without a slice leaves no record.
+    pub fn end(mut self, outcome: &Result<Done>, kept: usize, seconds: f64, c: ClampedCounts) -> Result<()> {
+        self.part.kept = kept;
+        self.part.seconds = Some(seconds);
+        self.part.replaced = Some(c);
+        self.part.state = match outcome {
+            Ok(done) => {
+                self.part.clipped = Some(done.clipped);
+                for (device, (slices, _)) in self.part.devices.iter_mut().zip(&done.devices) {
+                    device.slices = Some(*slices);
+                }
+                "done".into()
+            }
+            Err(error) => error.to_string(),
+        };
+        let _lock = Lock::wait(&record_lock(self.target))?;
+        let path = self.target.record();
+        let before = facts(&path);
+        if outcome.is_err()
+            && self.new
+            && before.as_ref().is_none_or(|before| before.jobs.len() <= 1)
+            && !self.target.is_started()
+        {
+            return std::fs::remove_file(&path).map_err(|e| Error::output(&path, format!("cannot be removed: {e}")));
+        }
+        self.put(before)
+    }
+}
+
+/// The lock of who writes the record.
+fn record_lock(target: &Target) -> PathBuf {
+    let record = target.record();
+    let name = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    record.with_file_name(format!(".{name}.lock"))
+}
+
+/// The run as flags that lead to the same slices from anywhere: what decides them, with nothing that is about this job.
+fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
+    let path = |path: &Path| absolute(path).map_err(|e| Error::output(path, e));
+    let spec = |spec: &Option<String>| -> Result<Option<String>> {
+        spec.as_deref().map(|spec| Ok(path(Path::new(spec))?.to_string_lossy().into_owned())).transpose()
+    };
+    let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
+    let args = flags.clone();
+    Ok(ReconstructArgs {
+        input: InputArgs {
+            sinograms: spec(&args.input.sinograms)?,
+            projections: spec(&args.input.projections)?,
+            hdf5: spec(&args.input.hdf5)?,
+            flats: spec(&args.input.flats)?,
+            flats2: spec(&args.input.flats2)?,
+            darks: spec(&args.input.darks)?,
+            ..args.input
+        },
+        scan: ScanArgs {
+            angles: file(&args.scan.angles)?,
+            center_shifts: file(&args.scan.center_shifts)?,
+            ..args.scan
+        },
+        output: spec(&args.output)?,
+        center: Some(Text(format!("{center:?}"))),
+        preview: None,
+        histogram: None,
+        sections: None,
+        overwrite: false,
+        resume: false,
+        watch: None,
+        expect: None,
+        shard: None,
+        progress: None,
+        log: None,
+        report: None,
+        ..args
+    })
+}

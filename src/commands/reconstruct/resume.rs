@@ -1,0 +1,73 @@
+//! Which slices are kept when a run goes on.
+
+use super::middle;
+use crate::error::Result;
+use crate::job::Job;
+use crate::plan::Scan;
+use crate::report::Reporter;
+use crate::sink::{SliceState, Target};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Why slices are done again: how many, for every reason.
+#[derive(Default)]
+struct RedoneSlices {
+    missing: usize,
+    torn: usize,
+    other: usize,
+    unreadable: Vec<String>,
+    preview: usize,
+}
+
+/// The slices of this job that are there, whole and of this run.
+///
+/// # Errors
+/// [`Error::Interrupted`] when a signal comes.
+pub(super) fn kept(
+    job: &Job,
+    scan: &Scan,
+    target: &Target,
+    key: &str,
+    reporter: &Reporter,
+    cancelled: &AtomicBool,
+) -> Result<Vec<usize>> {
+    let slices = &scan.slices;
+    let look = |&slice: &usize| match cancelled.load(Relaxed) {
+        true => Err(target.interrupted()),
+        false => Ok((slice, target.examine(slice))),
+    };
+    let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
+    // a preview shows the values, which a file may not hold as they are
+    let shown = job.execution.preview.as_ref().map(|_| middle(slices));
+    let mut redone = RedoneSlices::default();
+    let mut kept = Vec::new();
+    for (slice, found) in found {
+        match found {
+            SliceState::Complete(d) if d.slice == slice && d.stamp.as_ref().is_some_and(|stamp| stamp.run == key) => {
+                match shown == Some(slice) {
+                    true => redone.preview += 1,
+                    false => kept.push(slice),
+                }
+            }
+            SliceState::Complete(_) | SliceState::Unknown => redone.other += 1,
+            SliceState::Missing => redone.missing += 1,
+            SliceState::Damaged => redone.torn += 1,
+            SliceState::Unreadable(why) => redone.unreadable.push(why),
+        }
+    }
+    let reasons: Vec<_> = [
+        (redone.missing, "missing".to_owned()),
+        (redone.torn, "torn".to_owned()),
+        (redone.other, "of another run (other input, flags, device or version)".to_owned()),
+        (redone.unreadable.len(), format!("unreadable ({})", redone.unreadable.first().map_or("", String::as_str))),
+        (redone.preview, "for --preview".to_owned()),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, why)| format!("{count} {why}"))
+    .collect();
+    let remaining =
+        if reasons.is_empty() { "nothing is left to do".into() } else { format!("done now: {}", reasons.join(", ")) };
+    reporter.note(&format!("--resume: {} of {} slices are kept; {remaining}", kept.len(), slices.len()));
+    Ok(kept)
+}

@@ -1,0 +1,268 @@
+//! How a run went, for people and as JSON.
+
+use crate::axis::Axis;
+use crate::cli::ReconstructArgs;
+use crate::engine::{DeviceSeconds, Done, ReadyDevice};
+use crate::error::{Error, Result};
+use crate::files::write_atomically;
+use crate::geometry::Geometry;
+use crate::job::Job;
+use crate::report::Reporter;
+use crate::sink::Dtype;
+use crate::steps::{Repairs, Stripes};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Most numbers of projections in a message.
+const LISTED: usize = 8;
+
+/// How a run went. Seconds are of the wall's clock, but for kernels, which the device times.
+pub(super) struct Summary<'a> {
+    pub job: &'a Job,
+    pub devices: &'a [ReadyDevice],
+    pub done: &'a Done,
+    pub geometry: &'a Geometry,
+    pub axis: Axis,
+    /// Slices of the run.
+    pub slices: usize,
+    /// Updates of one slice.
+    pub updates: f64,
+    /// The whole run.
+    pub seconds: f64,
+    /// Until the first slice was read.
+    pub start: f64,
+    pub repairs: Repairs,
+}
+
+impl<'a> Summary<'a> {
+    /// Seconds of all devices.
+    fn device(&self) -> DeviceSeconds {
+        self.done.devices.iter().fold(DeviceSeconds::default(), |sum, (_, seconds)| sum + *seconds)
+    }
+
+    /// The share of its time that every stage was busy; of several devices, the busiest.
+    fn busy(&self) -> [(&'static str, f64); 5] {
+        let most = |of: fn(&DeviceSeconds) -> f64| self.done.devices.iter().map(|(_, d)| of(d)).fold(0.0, f64::max);
+        [
+            ("reading", self.done.read),
+            ("uploading", most(|d| d.upload)),
+            ("computing", most(|d| d.filter + d.back_projection)),
+            ("downloading", most(|d| d.download)),
+            ("writing", self.done.write),
+        ]
+        .map(|(stage, seconds)| (stage, share(seconds, self.done.seconds)))
+    }
+
+    /// The busiest stage.
+    fn limit(&self) -> &'static str {
+        self.busy().iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or("nothing", |(stage, _)| stage)
+    }
+
+    /// Updates a second of back projection, all devices together, in 10^9.
+    fn kernel_rate(&self) -> f64 {
+        let of =
+            |&(slices, seconds): &(usize, DeviceSeconds)| rate(slices as f64 * self.updates, seconds.back_projection);
+        self.done.devices.iter().map(of).sum()
+    }
+
+    fn total_rate(&self) -> f64 {
+        rate(self.slices as f64 * self.updates, self.seconds)
+    }
+
+    /// What people see at the end.
+    pub fn tell(&self, reporter: &Reporter) {
+        let c = self.repairs.clamped;
+        if c.total() > 0 {
+            reporter.note(&format!(
+                "warning: {} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
+                 dark, {} not finite",
+                c.total(),
+                self.repairs.values,
+                c.non_positive,
+                c.dead,
+                c.non_finite
+            ));
+        }
+        if let Some(warning) = self.defects() {
+            reporter.note(&warning);
+        }
+        if self.repairs.outliers > 0 {
+            reporter.note(&format!("note: {} outliers were replaced", self.repairs.outliers));
+        }
+        if self.repairs.saturated + self.repairs.saturated_flats > 0 {
+            reporter.note(&format!(
+                "warning: {} counts, and {} of the flat field, are as large as their files can hold: the detector was \
+                 saturated, what is behind them is not known",
+                self.repairs.saturated, self.repairs.saturated_flats
+            ));
+        }
+        if let [first, ..] = self.repairs.unlit[..] {
+            let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
+            let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
+            reporter.note(&format!(
+                "warning: {} projections have rows without any light, the first is {first}; --exclude {most}{more} leaves \
+                 them out",
+                self.repairs.unlit.len()
+            ));
+        }
+        if self.done.clipped > 0 {
+            let what = match self.job.recipe.values.dtype {
+                Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
+                _ => "are outside the range and were clipped",
+            };
+            reporter.note(&format!("note: {} pixels {what}", self.done.clipped));
+        }
+        let d = self.device();
+        reporter.detail(&format!(
+            "seconds: start {:.2}, read {:.2}, upload {:.2}, filter {:.2}, back projection {:.2}, download {:.2}, write {:.2}",
+            self.start, self.done.read, d.upload, d.filter, d.back_projection, d.download, self.done.write
+        ));
+        let busy: Vec<String> =
+            self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
+        reporter.detail(&format!("busy: {}; {} limits", busy.join(", "), self.limit()));
+        if self.devices.len() > 1 {
+            for (device, (slices, seconds)) in self.devices.iter().zip(&self.done.devices) {
+                let speed = rate(*slices as f64 * self.updates, seconds.back_projection);
+                let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
+                reporter.note(&format!("{}: {slices} slices, {how}", device.label));
+            }
+        }
+        let device = match self.devices {
+            [one] => one.label.clone(),
+            several => format!("{} devices", several.len()),
+        };
+        reporter.note(&format!(
+            "{} slices in {:.2} s on {device}: back projection {:.2} GU/s, all together {:.2} GU/s",
+            self.slices,
+            self.seconds,
+            self.kernel_rate(),
+            self.total_rate(),
+        ));
+    }
+
+    /// What replaced values do to slices, and the flags that help, if there are too many.
+    fn defects(&self) -> Option<String> {
+        let Repairs { spoilt_rows, failing_bins, .. } = &self.repairs;
+        let mut faults = Vec::new();
+        let interpolates = |method: &Stripes| matches!(method, Stripes::Dead { .. } | Stripes::All { .. });
+        let interpolated = self.job.recipe.steps.stripes.iter().any(interpolates);
+        let mended = |row: usize| interpolated && failing_bins.iter().any(|(failing, _)| *failing == row);
+        let rows: Vec<usize> = spoilt_rows.iter().copied().filter(|&row| !mended(row)).collect();
+        if let [first, ..] = rows[..] {
+            faults.push(format!(
+                "more than 1 % of the values of {} were replaced, the first is row {first}",
+                counted(rows.len(), "row")
+            ));
+        }
+        if let ([(row, bin), ..], false) = (&failing_bins[..], interpolated) {
+            faults.push(format!(
+                "{} replaced in most projections, the first is bin {bin} of row {row}",
+                match failing_bins.len() {
+                    1 => "1 detector bin is".to_owned(),
+                    count => format!("{count} detector bins are"),
+                }
+            ));
+        }
+        if faults.is_empty() {
+            return None;
+        }
+        let outliers = match self.job.recipe.input.is_sinograms() {
+            true => "",
+            false => {
+                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels before \
+                 that"
+            }
+        };
+        Some(format!(
+            "warning: {}: this spoils slices; --stripes dead interpolates bins that fail throughout{outliers}",
+            faults.join("; ")
+        ))
+    }
+
+    /// Writes the report of `--report`.
+    pub fn write(&self, path: &Path, flags: &ReconstructArgs) -> Result<()> {
+        let first = &self.devices[0];
+        let d = self.device();
+        let report = json!({
+            "run": flags,
+            "version": env!("CARGO_PKG_VERSION"),
+            "device": first.facts().name,
+            "platform": first.facts().platform,
+            "driver": first.facts().driver,
+            "profile": first.plan.profile.name,
+            "profile_reason": first.plan.profile_reason,
+            "kernels": self.devices.iter().map(kernel).collect::<Vec<_>>(),
+            "devices": self.devices.iter().zip(&self.done.devices).map(|(device, (slices, seconds))| json!({
+                "device": device.label,
+                "kernel": device.engine.source.key,
+                "slices": slices,
+                "chunk": device.plan.chunk,
+                "seconds": seconds,
+            })).collect::<Vec<_>>(),
+            "center": self.axis,
+            "self_test": first.self_test,
+            "padded_bins": first.plan.rows.length,
+            "slices": self.slices,
+            "shard": self.job.execution.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
+            "projection_parts": first.plan.cut.parts(self.geometry).count(),
+            "slice_bands": first.plan.cut.bands(self.geometry.roi).count(),
+            "seconds": self.seconds,
+            "stages": {
+                "start": self.start,
+                "read": self.done.read,
+                "upload": d.upload,
+                "filter": d.filter,
+                "back_projection": d.back_projection,
+                "download": d.download,
+                "write": self.done.write,
+            },
+            "busy": self.busy().into_iter().map(|(stage, share)| (stage.to_owned(), json!(share)))
+                .collect::<serde_json::Map<_, _>>(),
+            "limit": self.limit(),
+            "gu_per_s": self.kernel_rate(),
+            "total_gu_per_s": self.total_rate(),
+            "peak_memory": peak_memory(),
+            "clamped": self.repairs.clamped.total(),
+            "clamped_by_reason": self.repairs.clamped,
+            "replaced_rows": self.repairs.spoilt_rows,
+            "replaced_bins": self.repairs.failing_bins.len(),
+            "outliers": self.repairs.outliers,
+            "saturated": self.repairs.saturated,
+            "saturated_flats": self.repairs.saturated_flats,
+            "unlit": self.repairs.unlit,
+            "clipped": self.done.clipped,
+            "notes": first.plan.notes,
+        });
+        write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn kernel(device: &ReadyDevice) -> Value {
+    let source = &device.engine.source;
+    json!({
+        "name": source.name,
+        "key": source.key,
+        "options": source.options,
+        "uses": device.engine.resources,
+    })
+}
+
+/// Most memory of the host that the process had at any time, in bytes, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+/// 10^9 updates a second; 0 where no time is known.
+fn rate(updates: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { updates / seconds * 1e-9 } else { 0.0 }
+}
+
+fn share(part: f64, total: f64) -> f64 {
+    if total > 0.0 { part / total } else { 0.0 }
+}

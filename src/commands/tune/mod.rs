@@ -1,0 +1,200 @@
+//! `fbp tune`: searches the parameters of the kernels on a device, and writes a profile with the result.
+
+mod problem;
+mod tuner;
+
+use super::bench::protocol;
+use crate::bench::{OfferFilter, Protocol, Reference};
+use crate::cache;
+use crate::cli::TuneArgs;
+use crate::device::{self, DeviceSelector};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::files::write_atomically;
+use crate::kernel::KernelSpec;
+use crate::model;
+use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
+use crate::recipe::parse_time;
+use crate::report::{ProgressKind, Reporter};
+use crate::tune::{Log, MeasurementConditions, Outcome, Reach, TimedKernel, TuningRun, compose, file_stem, table};
+use problem::{SIZE, fitting, most_slices, targets};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+use tuner::Tuner;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The text for stdout, and an error if the run did not finish.
+pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<()>)> {
+    let wanted = OfferFilter {
+        algorithms: args.algorithm.clone(),
+        interpolations: args.interpolation.clone(),
+        modes: args.mode.clone(),
+        slices: args.slices_per_pass.clone(),
+    };
+    let passes = args.passes.unwrap_or(if args.quick { 3 } else { 5 });
+    let requested = protocol(args.size.unwrap_or(SIZE), args.bins, args.projections, passes)?;
+    let budget = budget(args)?;
+    let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
+    let store = ProfileStore::load()?;
+    // names are checked before the driver is loaded
+    if let Some(name) = args.profile.as_deref().filter(|name| *name != "auto") {
+        store.named(name)?;
+    }
+    let (cache, tuned) = directories(args)?;
+    let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
+    let devices = device::enumerate()?;
+    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
+    let found = &devices[selector.select(&facts)?];
+    let facts = &found.facts;
+
+    let choice = store.untuned_for_device(args.profile.as_deref(), facts)?;
+    let targets = targets(&choice.profile, &wanted);
+    let protocol = fitting(args, requested, &choice.profile, &targets, facts)?;
+    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let stem = file_stem(facts);
+    let log_file = cache.join("tune").join(format!("{stem}.jsonl"));
+    let log = Log::open(&log_file, identity(facts, &protocol), args.resume, &date)?;
+    let heading = heading(&choice, facts, &protocol, budget);
+    announce(&reporter, &heading, &choice, &log, args.resume);
+
+    let log_name = log.name();
+    let most = most_slices(&choice.profile, facts, &targets, &wanted, &protocol)?;
+    let mut tuner = Tuner {
+        found,
+        profile: &choice.profile,
+        wanted: &wanted,
+        protocol,
+        references: [Reference::new(protocol.geometry(), most)],
+        bench: None,
+        log,
+        spent: HashSet::new(),
+        elapsed: Duration::ZERO,
+        budget,
+        reach: if args.quick { Reach::Adjacent } else { Reach::Any },
+        reporter: &reporter,
+        cancelled,
+        measurements: Vec::new(),
+    };
+    // without known rates points are tried in the order of the parameters
+    let rates = choice.profile.throughput.as_ref();
+    let predict = |spec: &KernelSpec| Some(model::bound(spec, rates?, facts)?.1);
+    let outcomes = tuner.search_all(&targets, &predict)?;
+    let finished = outcomes.len();
+    // without a correct kernel there is nothing to add to the profile
+    let (outcomes, failed): (Vec<Outcome>, Vec<Outcome>) = outcomes.into_iter().partition(|o| o.tuned.speed.is_some());
+
+    let mut text = String::new();
+    if !outcomes.is_empty() {
+        let path = args.output.clone().unwrap_or_else(|| tuned.join(format!("{stem}.toml")));
+        // results of earlier runs for other modes stay in the profile of this device
+        let earlier = store.for_device(None, facts)?.profile;
+        let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
+        let problem = [protocol.bins, protocol.projections, protocol.size];
+        let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
+        let profile = compose(&choice.profile, earlier, &outcomes, &run)?;
+        write(&profile, &path)?;
+        reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
+        text = format!("{heading}\n\n{}", table(&outcomes));
+    }
+    if args.json {
+        let value = serde_json::to_value(&tuner.measurements).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        text = format!("{value:#}\n");
+    }
+    Ok((text, verdict(finished, targets.len(), failed.first(), facts)))
+}
+
+/// The directories of the log and of tuned profiles; the one of `--output` must exist.
+fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
+    let directories = cache::directory().zip(tuned_directory()).ok_or_else(|| {
+        Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
+    })?;
+    if let Some(path) = &args.output
+        && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
+    {
+        return Err(Error::output(path, format!("--output: there is no directory {}", parent.display())));
+    }
+    Ok(directories)
+}
+
+fn identity(facts: &DeviceFacts, protocol: &Protocol) -> MeasurementConditions {
+    MeasurementConditions {
+        device: facts.name.clone(),
+        driver: facts.driver.clone(),
+        version: VERSION.to_owned(),
+        bins: protocol.bins,
+        projections: protocol.projections,
+        size: protocol.size,
+        passes: protocol.passes,
+    }
+}
+
+/// Prints what is tuned, and notes on the log.
+fn announce(reporter: &Reporter, heading: &str, choice: &Choice, log: &Log, resume: bool) {
+    reporter.note(heading);
+    for note in &choice.notes {
+        reporter.note(&format!("note: {note}"));
+    }
+    if log.unreadable > 0 {
+        reporter.note(&format!("note: {} lines of the log {} cannot be read", log.unreadable, log.name()));
+    }
+    if resume {
+        reporter.note(&format!("{} measurements are in the log {}", log.resumed, log.name()));
+    }
+}
+
+/// An error if searches remain, or if `failed` is a search without a correct kernel.
+fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &DeviceFacts) -> Result<()> {
+    if finished < searches {
+        return Err(Error::Interrupted(format!(
+            "interrupted: {finished} of {searches} searches are done, all measurements are in the log; continue with --resume"
+        )));
+    }
+    match failed {
+        None => Ok(()),
+        Some(Outcome { shipped: TimedKernel { offer, .. }, .. }) => Err(Error::CheckFailed(format!(
+            "no kernel for {} {} fits and computes correctly on {}; try another --profile, --size or --algorithm",
+            offer.interpolation, offer.mode, facts.name
+        ))),
+    }
+}
+
+fn budget(args: &TuneArgs) -> Result<Duration> {
+    let Some(text) = &args.budget else {
+        return Ok(Duration::from_secs(if args.quick { 80 } else { 20 * 60 }));
+    };
+    parse_time(text, "--budget")
+}
+
+/// Header of the output: device, profile and problem.
+fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration) -> String {
+    format!(
+        "{} [{}], driver {}; profile {} ({})\nslices of {size} x {size} pixels from {} projections of {} bins; noise on \
+         the device, median of {} passes after a warm-up; budget {}",
+        facts.name,
+        facts.kind,
+        facts.driver,
+        choice.profile.name,
+        choice.reason,
+        p.projections,
+        p.bins,
+        p.passes,
+        humantime::format_duration(budget),
+        size = p.size
+    )
+}
+
+/// Writes a profile atomically, after checking that it reads back unchanged.
+fn write(profile: &Profile, path: &Path) -> Result<()> {
+    let name = path.display().to_string();
+    let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
+    if Profile::parse(&text, &name)? != *profile {
+        return Err(Error::profile(&name, "does not read back as it was written; please report this"));
+    }
+    let wrong = |e: std::io::Error| Error::output(path, format!("the tuned profile: {e}"));
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(PathBuf::from("."), Path::to_owned);
+    std::fs::create_dir_all(&directory).map_err(wrong)?;
+    write_atomically(path, text).map_err(wrong)
+}

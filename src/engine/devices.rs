@@ -1,0 +1,143 @@
+//! The devices of a run: found, planned for, checked, and given memory.
+
+use super::chunks::{Engine, Setup};
+use super::prepare::{Prepared, SelfTest, open_device, plan_for};
+use super::work::Pace;
+use crate::device::{self, FoundDevice};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::job::Job;
+use crate::model;
+use crate::plan::{Memory, PIECES, Plan, Scan};
+use crate::recipe::Recipe;
+use crate::report::Reporter;
+use crate::units::human;
+
+/// A device that is ready.
+pub struct ReadyDevice {
+    /// Its name, which tells parts of one device apart.
+    pub label: String,
+    pub engine: Engine,
+    pub plan: Plan,
+    pub self_test: SelfTest,
+}
+
+impl ReadyDevice {
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.engine.session.facts
+    }
+
+    /// What it takes, and how fast it should be.
+    pub(super) fn pace(&self, recipe: &Recipe, scan: &Scan) -> Pace {
+        let measured = self.plan.estimate(scan, self.facts(), recipe).map(|s| scan.slices.len() as f64 / s);
+        let bound = || {
+            let rates = self.plan.profile.throughput.as_ref()?;
+            let (_, gu_per_s) = model::bound(&self.plan.spec, rates, self.facts())?;
+            Some(gu_per_s * 1e9 * scan.slices.len() as f64 / scan.updates())
+        };
+        Pace {
+            chunk: self.plan.chunk,
+            pass: self.plan.spec.slices as usize,
+            slots: if self.engine.is_whole() { self.plan.sets } else { PIECES },
+            rate: measured.or_else(bound),
+        }
+    }
+}
+
+/// The devices that a job asks for, and the memory that each may use.
+pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
+    let devices = job.execution.devices.select(&device::enumerate()?)?;
+    let host = host_budget(job, scan)? / devices.len().max(1) as u64;
+    Ok((devices, Memory { host, device: job.execution.device_memory }))
+}
+
+/// Memory of the host for the chunks of the whole run, in bytes.
+///
+/// # Errors
+/// [`Error::Usage`] when it is not more than what reading holds.
+pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
+    let all = job.execution.host_memory();
+    match all.checked_sub(scan.held + scan.cached) {
+        Some(left) if left > 0 => Ok(left),
+        _ => {
+            let cached = match scan.cached {
+                0 => String::new(),
+                cached => format!(", and the HDF5 library {} for chunks", human(cached)),
+            };
+            Err(Error::usage(format!(
+                "--memory: {} are not enough: the steps before the filter hold {} (--phase and --tilt filter rows of all \
+                 projections together, --stripes works on a sinogram for every thread){cached}; give more, or fewer \
+                 projections with --projection-range",
+                human(all),
+                human(scan.held)
+            )))
+        }
+    }
+}
+
+/// Makes all devices of a job ready at the same time. One of several that cannot be used is left out.
+///
+/// # Errors
+/// The first device's, if none can be used; a usage error always counts.
+pub fn ready_devices(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Vec<ReadyDevice>> {
+    let (devices, memory) = chosen(job, scan)?;
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            devices.iter().map(|found| scope.spawn(move || make_ready(job, scan, found, memory, reporter))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked("start")))).collect()
+    });
+    let mut ready = Vec::new();
+    let mut failed = None;
+    for (result, found) in results.into_iter().zip(&devices) {
+        match result {
+            Ok(device) => ready.push(device),
+            Err(error @ (Error::Usage(_) | Error::Profile { .. })) => return Err(error),
+            Err(error) => {
+                if devices.len() > 1 {
+                    reporter.note(&format!("warning: {} is left out: {error}", found.label()));
+                }
+                failed = failed.or(Some(error));
+            }
+        }
+    }
+    match failed {
+        Some(error) if ready.is_empty() => Err(error),
+        _ => Ok(ready),
+    }
+}
+
+/// Makes one device ready. Where its memory is not what its driver says, with smaller chunks.
+fn make_ready(job: &Job, scan: &Scan, found: &FoundDevice, memory: Memory, reporter: &Reporter) -> Result<ReadyDevice> {
+    let mut memory = memory;
+    loop {
+        let Prepared { session, plan, self_test } = open_device(job, scan, found, memory, reporter)?;
+        let built = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan)).and_then(|mut engine| {
+            engine.touch()?;
+            Ok(engine)
+        });
+        let why = match built {
+            Ok(engine) => {
+                reporter.detail(plan.describe(job, scan, &engine.session.facts, &[]).trim_end());
+                reporter.detail(&format!("kernel uses     {}", engine.resources));
+                if let Some(note) = &engine.note {
+                    reporter.note(&format!("note: {note}"));
+                }
+                return Ok(ReadyDevice { label: found.label(), engine, plan, self_test });
+            }
+            Err(Error::Memory(why)) => why,
+            Err(error) => return Err(error),
+        };
+        let half = plan.device_bytes.iter().map(|b| b.bytes).sum::<u64>() / 2;
+        memory.device = Some(half);
+        // an error of the plan would not tell what the device said
+        if plan_for(job, scan, found, memory, &Reporter::silent()).is_err() {
+            return Err(Error::Memory(why));
+        }
+        reporter.note(&format!("note: {why}; trying with {}", human(half)));
+    }
+}
+
+/// What is left of a thread that panicked.
+pub(super) fn panicked(stage: &str) -> Error {
+    Error::Device(format!("the {stage} stopped unexpectedly; please report this"))
+}

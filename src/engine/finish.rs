@@ -1,0 +1,49 @@
+//! What is done to slices before they are written.
+
+use crate::geometry::slice_centre;
+use crate::plan::Scan;
+use crate::recipe::Recipe;
+use std::ops::Range;
+
+/// What is done to a slice after the device: length unit and mask.
+pub struct Finish {
+    factor: f32,
+    /// Radius in pixels, squared.
+    radius2: Option<f64>,
+}
+
+impl Finish {
+    pub fn new(recipe: &Recipe, scan: &Scan) -> Self {
+        Finish {
+            factor: recipe.slice.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
+            radius2: recipe.values.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
+        }
+    }
+
+    pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {
+        if self.factor != 1.0 {
+            slice.iter_mut().for_each(|v| *v *= self.factor);
+        }
+        if self.radius2.is_some() {
+            for (y, row) in slice.chunks_mut(scan.geometry.roi.width).enumerate() {
+                let inside = self.inside(scan, y);
+                row[..inside.start].fill(0.0);
+                row[inside.end..].fill(0.0);
+            }
+        }
+    }
+
+    /// Columns of a row of the region that the mask leaves, next to each other as they are in a circle.
+    pub fn inside(&self, scan: &Scan, y: usize) -> Range<usize> {
+        let (roi, centre) = (scan.geometry.roi, slice_centre(scan.geometry.size));
+        let Some(radius2) = self.radius2 else { return 0..roi.width };
+        let dy = (roi.y + y) as f64 - centre;
+        let within = |&x: &usize| {
+            let dx = (roi.x + x) as f64 - centre;
+            dx * dx + dy * dy <= radius2
+        };
+        let start = (0..roi.width).find(within).unwrap_or(0);
+        let end = (start..roi.width).rfind(within).map_or(start, |last| last + 1);
+        start..end
+    }
+}

@@ -1,0 +1,18 @@
+//! Devices at work: sinograms are read and corrected, uploaded, filtered, back-projected, downloaded and handed on, in
+//! chunks, every stage on a thread of its own.
+
+mod chunks;
+mod devices;
+mod finish;
+mod prepare;
+mod source;
+mod stages;
+mod transfer;
+mod work;
+
+pub use chunks::{DeviceSeconds, Engine, Setup};
+pub use devices::{ReadyDevice, chosen, host_budget, ready_devices};
+pub use finish::Finish;
+pub use prepare::{Prepared, SelfTest, open_device, plan_for};
+pub use source::Source;
+pub use stages::{Done, Run, run_stages};

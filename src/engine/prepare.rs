@@ -1,0 +1,179 @@
+//! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
+
+use crate::cache::{StoredVerdict, Verdicts};
+use crate::check::self_test;
+use crate::device::{FoundDevice, Session};
+use crate::error::{Error, Result, first_error};
+use crate::job::Job;
+use crate::kernel::KernelSource;
+use crate::known::KnownFailures;
+use crate::margins::margin;
+use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
+use crate::profile::{Choice, ProfileStore};
+use crate::report::Reporter;
+use serde::Serialize;
+use std::time::Instant;
+
+/// An open device with a plan whose kernel is right there.
+pub struct Prepared {
+    pub session: Session,
+    pub plan: Plan,
+    pub self_test: SelfTest,
+}
+
+/// How the check before a run went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum SelfTest {
+    /// Checked now, or remembered if it took no time.
+    Right { error: f64, margin: f64, seconds: Option<f64> },
+    /// The person said so.
+    Skipped,
+}
+
+impl std::fmt::Display for SelfTest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SelfTest::Skipped => f.write_str("self-test: skipped (--no-self-test)"),
+            SelfTest::Right { error, margin, seconds } => {
+                write!(f, "self-test: right, error {error:.1e} (margin {margin:.0e}), ")?;
+                match seconds {
+                    Some(seconds) => write!(f, "{:.0} ms with building it", seconds * 1e3),
+                    None => f.write_str("from the cache"),
+                }
+            }
+        }
+    }
+}
+
+/// The profile that a device gets.
+fn profile_for(job: &Job, found: &FoundDevice, reporter: &Reporter) -> Result<Choice> {
+    let choice = ProfileStore::load()?.for_device(job.recipe.kernel.profile.as_deref(), &found.facts)?;
+    reporter.detail(&format!("profile {}: {}", choice.profile.name, choice.reason));
+    for note in &choice.notes {
+        reporter.note(&format!("note: {note}"));
+    }
+    Ok(choice)
+}
+
+/// Plans for a device, trusting its driver but for what is known.
+pub fn plan_for(job: &Job, scan: &Scan, found: &FoundDevice, memory: Memory, reporter: &Reporter) -> Result<Plan> {
+    let avoid = Avoid { known: &KnownFailures::built_in()?, refused: &[] };
+    let choice = profile_for(job, found, reporter)?;
+    Plan::new(&request(job, scan, &choice, found, memory, avoid))
+}
+
+fn request<'a>(
+    job: &'a Job,
+    scan: &'a Scan,
+    choice: &'a Choice,
+    found: &'a FoundDevice,
+    memory: Memory,
+    avoid: Avoid<'a>,
+) -> Request<'a> {
+    let self_test = !job.execution.skip_self_test;
+    Request { recipe: &job.recipe, self_test, scan, choice, facts: &found.facts, memory, avoid }
+}
+
+/// Opens a device and plans: without image formats that do not work and kernels that are wrong.
+///
+/// # Errors
+/// Those of planning and opening.
+pub fn open_device(
+    job: &Job,
+    scan: &Scan,
+    found: &FoundDevice,
+    memory: Memory,
+    reporter: &Reporter,
+) -> Result<Prepared> {
+    let mut found = found.clone();
+    let choice = profile_for(job, &found, reporter)?;
+    let known = KnownFailures::built_in()?;
+    let mut cache = Verdicts::load(&found.facts);
+    let mut refused = Vec::new();
+    let plan_without = |found: &FoundDevice, refused: &[Refused]| {
+        Plan::new(&request(job, scan, &choice, found, memory, Avoid { known: &known, refused }))
+    };
+    let mut plan = plan_without(&found, &refused)?;
+    let mut session = Session::open(&found)?;
+    let self_test = loop {
+        if !session.texel_works(plan.spec.texel)? {
+            let broken = plan.spec.texel.format();
+            if let Some(format) = broken {
+                reporter.note(&format!(
+                    "note: image format {format} gives back wrong values on this device, it is not used"
+                ));
+            }
+            found.facts.image_formats.retain(|f| Some(*f) != broken);
+        } else if job.execution.skip_self_test {
+            break SelfTest::Skipped;
+        } else {
+            let source = plan.spec.generate()?;
+            match check(&session, &plan, &source, job, cache.as_mut(), reporter)? {
+                Ok(right) => break right,
+                Err(why) => {
+                    refused.push(Refused { key: source.key, why });
+                    // after an error a driver may hand out nothing else
+                    session = Session::open(&found)?;
+                }
+            }
+        }
+        plan = plan_without(&found, &refused)?;
+    };
+    for note in &plan.notes {
+        reporter.note(&format!("note: {note}"));
+    }
+    reporter.detail(&self_test.to_string());
+    Ok(Prepared { session, plan, self_test })
+}
+
+/// Checks the plan's kernel, unless it is known to be right; else what is wrong.
+///
+/// # Errors
+/// [`Error::Memory`], which says nothing of the kernel.
+fn check(
+    session: &Session,
+    plan: &Plan,
+    source: &KernelSource,
+    job: &Job,
+    cache: Option<&mut Verdicts>,
+    reporter: &Reporter,
+) -> Result<Result<SelfTest, String>> {
+    let margin = margin(&plan.spec).relative_rms;
+    if let Some(error) = cache.as_ref().and_then(|cache| cache.correct_error(&source.key, margin)) {
+        return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
+    }
+    let start = Instant::now();
+    let checked = self_test(session, &plan.spec, plan.rows, job.recipe.filter.padding);
+    let seconds = start.elapsed().as_secs_f64();
+    let (verdict, error, outcome) = match checked {
+        Ok(checked) if checked.right() => {
+            let right = SelfTest::Right { error: checked.error, margin, seconds: Some(seconds) };
+            ("right", Some(checked.error), Ok(right))
+        }
+        Ok(checked) => {
+            let why = format!("wrong on this device: error {:.1e} (margin {margin:.0e})", checked.error);
+            ("wrong", Some(checked.error), Err(why))
+        }
+        Err(error @ Error::Memory(_)) => return Err(error),
+        Err(error) => {
+            reporter.detail(&format!("self-test: {error}"));
+            ("failed", None, Err(brief(&error)))
+        }
+    };
+    if let Some(cache) = cache {
+        let remembered = StoredVerdict { name: source.name.clone(), verdict: verdict.into(), error, margin };
+        if let Err(error) = cache.store([(source.key.clone(), remembered)]) {
+            reporter.note(&cache.unwritable(&error));
+        }
+    }
+    Ok(outcome)
+}
+
+/// An error in one line.
+fn brief(error: &Error) -> String {
+    match error {
+        Error::KernelBuild { log, .. } => format!("does not build on this device: {}", first_error(log)),
+        error => error.to_string().lines().next().unwrap_or("").to_owned(),
+    }
+}

@@ -1,0 +1,315 @@
+//! Where sinograms come from.
+
+use crate::error::{Error, Result};
+use crate::files::read_text;
+use crate::geometry::{parse_angles, parse_numbers};
+use crate::job::Job;
+use crate::plan::{Scan, StackShape};
+use crate::recipe::{AngleSource, digest};
+use crate::report::Reporter;
+use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Watch, wait};
+use crate::steps::{Counts, Preparation, Scope, widened};
+use rayon::prelude::*;
+use std::ops::{Add, Range};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// The stack, its correction and the scan that it holds.
+pub struct Source {
+    pub stack: Stack,
+    pub preparation: Preparation,
+    sinograms: bool,
+    shape: StackShape,
+    pub scan: Scan,
+    /// Rows of projections that are filtered together, if they are filtered across rows.
+    block: Option<usize>,
+    filtered: Mutex<FilteredBlock>,
+}
+
+/// The block of rows that was filtered last.
+#[derive(Default)]
+struct FilteredBlock {
+    /// Numbers of the rows.
+    rows: Vec<usize>,
+    /// Their sinograms as the detector saw them.
+    sinograms: Vec<f32>,
+    /// What was replaced in them, until the run has counted it: a search or percentiles may read a block first.
+    counts: Counts,
+}
+
+impl Source {
+    /// Opens the input, when it has arrived, reads the text files beside it, and checks that all fits together.
+    pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
+        let sinograms = job.recipe.input.is_sinograms();
+        let text = |path: &Path, flag: &str| -> Result<(String, String)> {
+            let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
+            Ok((text, format!("{flag} {}", path.display())))
+        };
+        let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
+            let (text, what) = text(path, flag)?;
+            parse_numbers(&text, &what)
+        };
+        let angles = match &job.execution.files.angles {
+            Some(file) => {
+                let (text, what) = text(file, "--angles")?;
+                let (angles, note) = parse_angles(&text, &what)?;
+                note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
+                Some(angles)
+            }
+            None => None,
+        };
+        let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
+        let mut stacks = source::open(request, |path, flag| match job.execution.watch {
+            None => Stack::open(path, flag),
+            Some(patience) => {
+                let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
+                let watch = Watch { patience, pages: job.execution.expect.or(of_angles) };
+                await_stack(path, flag, watch, reporter, cancelled)
+            }
+        })?;
+        let angles = angles.or(stacks.angles.take());
+        let stack = &stacks.data;
+        for note in stack.notes() {
+            reporter.note(&format!("note: {note}"));
+        }
+        let shifts =
+            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        let (slices, projections) = match sinograms {
+            true => (stack.len(), stack.height()),
+            false => (stack.height(), stack.len()),
+        };
+        let shape =
+            StackShape { slices, projections, bins: stack.width(), binning: job.recipe.input.binning, angles, shifts };
+        let mut scan = Scan::new(job, &shape)?;
+        for note in &scan.notes {
+            reporter.note(&format!("note: {note}"));
+        }
+        match (&stacks.flats, &stacks.darks) {
+            (Some(_), None) => {
+                let hdf5 = job.recipe.input.kind == InputKind::Hdf5;
+                let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
+                reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+            }
+            (None, Some(_)) => reporter.note("note: there are dark fields and no flat fields: nothing is corrected"),
+            _ => {}
+        }
+        let median = job.recipe.input.field_mode == FieldMode::Median;
+        let scope = Scope { sinograms, median, used: &scan.used, full_projections: false };
+        let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
+        let block = preparation.block();
+        let block_rows = block.map_or(0, |block| block.min(stack.height()));
+        for (name, value) in preparation.describe() {
+            reporter.detail(&format!("{name:<16}{value}"));
+        }
+        if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
+            reporter.note(&format!(
+                "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
+                 --projections with --flats and --darks, or --hdf5, makes attenuations of them, --minus-log does of \
+                 transmissions",
+                stack.title()
+            ));
+        }
+        // every thread takes the stripes out of a sinogram of its own
+        let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
+        let stripes = threads * preparation.memory(scan.used.len());
+        scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
+        scan.cached = stacks.held;
+        Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
+    }
+
+    /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
+    pub fn fingerprint(&self) -> String {
+        let bits = |values: &Option<Vec<f64>>| -> String {
+            values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
+        };
+        let (angles, shifts) = (bits(&self.shape.angles), bits(&self.shape.shifts));
+        digest([&self.stack.fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
+    }
+
+    /// The same data with the axis of another job.
+    pub fn with_axis_of(self, job: &Job) -> Result<Source> {
+        let scan = Scan { held: self.scan.held, cached: self.scan.cached, ..Scan::new(job, &self.shape)? };
+        Ok(Source { scan, ..self })
+    }
+
+    /// Values of one sinogram.
+    pub fn sinogram_len(&self) -> usize {
+        self.scan.geometry.projections() * self.scan.geometry.bins
+    }
+
+    /// Of these the ones that the detector saw.
+    fn detector_len(&self) -> usize {
+        self.scan.geometry.projections() * self.stack.width()
+    }
+
+    /// Room for what the detector saw of every sinogram of `out`, at its beginning.
+    fn seen<'a>(&self, out: &'a mut [f32]) -> impl IndexedParallelIterator<Item = &'a mut [f32]> {
+        let seen = self.detector_len();
+        out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
+    }
+
+    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them.
+    pub fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
+        let mut out = vec![0f32; which.len() * self.sinogram_len()];
+        self.read_lines(which, &mut out, false)?;
+        self.finish_sinograms(&mut out);
+        Ok(out)
+    }
+
+    /// The same into `out`, which has the size of exactly these; what was replaced in them is returned.
+    pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
+        let counts = self.read_lines(which, out, true)?;
+        Ok(counts + self.finish_sinograms(out))
+    }
+
+    /// The steps on sinograms, and rows of an extended field.
+    fn finish_sinograms(&self, out: &mut [f32]) -> Counts {
+        let sinograms = self.seen(out).map(|sinogram| {
+            let mut counts = Counts::default();
+            self.preparation.sinogram(sinogram, &mut counts);
+            counts
+        });
+        let counts = sinograms.reduce(Counts::default, Counts::add);
+        if let Some(field) = &self.scan.field {
+            out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
+        }
+        counts
+    }
+
+    /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.
+    pub fn read_seen(&self, which: &[usize]) -> Result<Vec<f32>> {
+        let mut out = vec![0f32; which.len() * self.sinogram_len()];
+        self.read_lines(which, &mut out, false)?;
+        let seen = self.detector_len();
+        Ok(out.chunks(self.sinogram_len()).flat_map(|sinogram| &sinogram[..seen]).copied().collect())
+    }
+
+    /// What the detector saw, at the beginning of each sinogram of `out`. Only what is read for the run is `counted`.
+    fn read_lines(&self, which: &[usize], out: &mut [f32], counted: bool) -> Result<Counts> {
+        match self.sinograms {
+            true => self.read_sinograms(which, out),
+            false => self.read_projections(which, out, counted),
+        }
+    }
+
+    fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
+        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.height());
+        let sinograms = self.seen(out).zip(which).map(|(sinogram, &slice)| -> Result<Counts> {
+            if used.len() == total {
+                self.stack.read_rows(slice, 0..total, sinogram)?;
+            } else {
+                let mut all = vec![0f32; total * bins];
+                self.stack.read_rows(slice, 0..total, &mut all)?;
+                for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
+                    row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
+                }
+            }
+            let mut counts = Counts::default();
+            for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
+                self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total, &mut counts);
+            }
+            Ok(counts)
+        });
+        sinograms.try_reduce(Counts::default, |a, b| Ok(a + b))
+    }
+
+    fn read_projections(&self, which: &[usize], out: &mut [f32], counted: bool) -> Result<Counts> {
+        let Some(block) = self.block else {
+            return self.turn_projections(which, out.chunks_mut(self.sinogram_len()));
+        };
+        let seen = self.detector_len();
+        let mut counts = Counts::default();
+        // slices in order: most are in the block that was filtered last
+        let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
+            let first = slice / block * block;
+            let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
+            if filtered.rows != rows {
+                filtered.rows.clear();
+                filtered.sinograms.resize(rows.len() * seen, 0.0);
+                filtered.counts = self.turn_projections(&rows, filtered.sinograms.chunks_mut(seen))?;
+                filtered.rows = rows;
+            }
+            if counted {
+                counts += std::mem::take(&mut filtered.counts);
+            }
+            let at = (slice - first) * seen;
+            sinogram[..seen].copy_from_slice(&filtered.sinograms[at..at + seen]);
+        }
+        Ok(counts)
+    }
+
+    /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
+    fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<Counts> {
+        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.len());
+        let (halo, height) = (self.preparation.halo(), self.stack.height());
+        let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
+        for sinogram in out {
+            for (rows, row) in rows_of.iter_mut().zip(sinogram.chunks_mut(bins)) {
+                rows.push(row);
+            }
+        }
+        // rows next to each other together, others one by one
+        let spans = match span_of(which) {
+            span if span.len() == which.len() => vec![span],
+            _ => which.iter().map(|&z| z..z + 1).collect(),
+        };
+        let turn = |mut band: Vec<f32>, mut counts: Counts, (rows, &p): (Vec<&mut [f32]>, &usize)| {
+            let mut rows = rows.into_iter();
+            for span in &spans {
+                let read = widened(span, halo, height);
+                band.resize(read.len() * bins, 0.0);
+                self.stack.read_rows(p, read.clone(), &mut band)?;
+                self.preparation.projection(&mut band, read.clone(), span.clone(), p, total, &mut counts);
+                let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
+                wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
+            }
+            Ok((band, counts))
+        };
+        // a band and its counts go from projection to projection
+        let start = || (Vec::new(), Counts::default());
+        let turned = rows_of.into_par_iter().zip(used).try_fold(start, |(band, counts), next| turn(band, counts, next));
+        turned.map(|done: Result<_>| Ok(done?.1)).try_reduce(Counts::default, |a, b| Ok(a + b))
+    }
+}
+
+/// Level of what looks like counts of a detector that nothing makes attenuations of: the median of a row in the middle of
+/// unsigned integers, if it is in the thousands.
+fn counts(stack: &Stack, preparation: &Preparation, scan: &Scan, sinograms: bool) -> Option<f32> {
+    const LEAST: f32 = 1000.0;
+    let unsigned = matches!(stack.sample(), SampleType::U16 | SampleType::U32);
+    if !unsigned || preparation.has_fields() || preparation.minus_log() {
+        return None;
+    }
+    let (slice, projection) = (*scan.slices.get(scan.slices.len() / 2)?, *scan.used.get(scan.used.len() / 2)?);
+    let (page, at) = if sinograms { (slice, projection) } else { (projection, slice) };
+    let mut row = vec![0f32; stack.width()];
+    // a file that cannot be read is an error when it is needed
+    stack.read_rows(page, at..at + 1, &mut row).ok()?;
+    let (_, median, _) = row.select_nth_unstable_by(stack.width() / 2, f32::total_cmp);
+    Some(*median).filter(|level| *level >= LEAST)
+}
+
+/// Waits for a stack, and tells how many files are there whenever more have come.
+fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Stack> {
+    let mut before = None;
+    wait(path, flag, watch, |files| {
+        if cancelled.load(Relaxed) {
+            return Err(Error::Interrupted("interrupted while waiting for files; nothing was written".into()));
+        }
+        if before.replace(files) != Some(files) {
+            let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();
+            reporter.detail(&format!("waiting for {flag}: {files}{of} files are there"));
+        }
+        Ok(())
+    })
+}
+
+/// From the first to the last of ascending numbers.
+fn span_of(numbers: &[usize]) -> Range<usize> {
+    match (numbers.first(), numbers.last()) {
+        (Some(&first), Some(&last)) => first..last + 1,
+        _ => 0..0,
+    }
+}

@@ -1,0 +1,38 @@
+//! Chunks that are not on the device as a whole, one after the other.
+
+use super::{Delivery, DeviceChannels, Piece, Transfer, fail_on_purpose};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
+use crate::error::Result;
+use crate::plan::PIECES;
+
+/// A piece is a chunk; the engine copies the parts that it needs.
+pub(super) struct InParts;
+
+impl Transfer for InParts {
+    fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
+        let DeviceChannels { device, work, pieces, free_sinograms, computed, free_slices, .. } = channels;
+        let (slices_back, free_slices) = free_slices;
+        let ChunkShape { chunk, in_slice, out_slice } = engine.shape;
+        for _ in 0..PIECES {
+            // the receivers are here
+            let _ = free_sinograms.send(engine.session.host_memory(chunk * in_slice)?);
+            let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
+        }
+        drop(slices_back);
+        let delivery = Delivery { device, work, computed };
+        let mut busy = DeviceSeconds::default();
+        for (number, Piece { positions, values, .. }) in pieces.into_iter().enumerate() {
+            fail_on_purpose(device, number)?;
+            let Ok(mut slices) = free_slices.recv() else { break };
+            let (from, to) = (&values[..positions.len() * in_slice], &mut slices[..positions.len() * out_slice]);
+            busy = busy + engine.reconstruct(from, to)?;
+            // the reader may have read all
+            let _ = free_sinograms.send(values);
+            work.ready(device);
+            if !delivery.deliver(positions, slices) {
+                break;
+            }
+        }
+        Ok(busy)
+    }
+}

@@ -1,0 +1,80 @@
+//! A device that computes in the host's memory: the chunk's buffers themselves go round, mapped while the reader or the
+//! writer has them.
+
+use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
+use crate::device::{HostMemory, Session};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine};
+use crate::error::Result;
+use crossbeam_channel::{Receiver, Sender};
+use opencl3::memory::Buffer;
+use std::time::Instant;
+
+/// Nothing is copied; a piece is a chunk.
+pub(super) struct Mapped;
+
+impl Transfer for Mapped {
+    fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
+        let DeviceChannels { device, work, pieces, free_sinograms, computed, free_slices, .. } = channels;
+        let (slices_back, free_slices) = free_slices;
+        let Engine { session, kernels, sets, shape, .. } = engine;
+        let (session, shape) = (&*session, *shape);
+        for DeviceSet { rows, slices } in sets.drain(..) {
+            // the receivers are here
+            let _ = free_sinograms.send(session.map(rows, shape.chunk * shape.in_slice, "sinograms")?);
+            let _ = slices_back.send(session.map(slices, shape.chunk * shape.out_slice, "slices")?);
+        }
+        // else the computing would wait for slices after the writer has failed
+        drop(slices_back);
+        let upload = move |out| unmap_sinograms(session, pieces, out);
+        let download = move |chunks, delivery: &Delivery| map_slices(session, shape, chunks, delivery);
+        let buffers = HostBuffers { session, shape, free_sinograms, free_slices };
+        stream(session, kernels, Delivery { device, work, computed }, upload, buffers, download)
+    }
+}
+
+/// Buffers that go round by way of the reader and the writer.
+struct HostBuffers<'a> {
+    session: &'a Session,
+    shape: ChunkShape,
+    free_sinograms: Sender<HostMemory>,
+    free_slices: Receiver<HostMemory>,
+}
+
+impl Buffers for HostBuffers<'_> {
+    fn free_slices(&self) -> Result<Option<Buffer<f32>>> {
+        self.free_slices.recv().ok().map(|slices| self.session.unmap(slices, "slices")).transpose()
+    }
+
+    fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()> {
+        let ChunkShape { chunk, in_slice, .. } = self.shape;
+        // the reader may have read all, or be gone
+        let _ = self.free_sinograms.send(self.session.map(sinograms, chunk * in_slice, "sinograms")?);
+        Ok(())
+    }
+}
+
+fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk>) -> Result<f64> {
+    let mut busy = 0.0;
+    for Piece { chunk, values, .. } in pieces {
+        let start = Instant::now();
+        let sinograms = session.unmap(values, "sinograms")?;
+        busy += start.elapsed().as_secs_f64();
+        if out.send((chunk, sinograms)).is_err() {
+            break;
+        }
+    }
+    Ok(busy)
+}
+
+fn map_slices(session: &Session, shape: ChunkShape, chunks: Receiver<Chunk>, delivery: &Delivery) -> Result<f64> {
+    let mut busy = 0.0;
+    for (chunk, slices) in chunks {
+        let start = Instant::now();
+        let values = session.map(slices, shape.chunk * shape.out_slice, "slices")?;
+        busy += start.elapsed().as_secs_f64();
+        if !delivery.deliver(chunk, values) {
+            break;
+        }
+    }
+    Ok(busy)
+}

@@ -1,0 +1,167 @@
+//! How chunks come to a device, and slices from it: copied, mapped, or in parts.
+
+mod copied;
+mod in_parts;
+mod mapped;
+
+use super::chunks::{ChunkKernels, DeviceSeconds, Engine};
+use super::stages::joined;
+use super::work::Work;
+use crate::device::{HostMemory, Session, lost};
+use crate::error::{Error, Result};
+use copied::Copied;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use in_parts::InParts;
+use mapped::Mapped;
+use opencl3::memory::Buffer;
+use std::ops::Range;
+use std::thread::scope;
+
+/// Part of a chunk: positions in the list of slices, and sinograms.
+pub(super) struct Piece {
+    pub chunk: Range<usize>,
+    pub positions: Range<usize>,
+    pub values: HostMemory,
+}
+
+/// Slices from a device.
+pub(super) struct ComputedSlices {
+    pub device: usize,
+    pub positions: Range<usize>,
+    pub values: HostMemory,
+}
+
+/// A chunk on the device: positions in the list of slices, and sinograms or slices.
+type Chunk = (Range<usize>, Buffer<f32>);
+
+/// What a device shares with the reader and the writer.
+pub(super) struct DeviceChannels<'a> {
+    /// Number of the device.
+    pub device: usize,
+    pub work: &'a Work,
+    /// Slices of a piece.
+    pub piece: usize,
+    /// From the reader, and memory back to it.
+    pub pieces: Receiver<Piece>,
+    pub free_sinograms: Sender<HostMemory>,
+    /// To the writer, and memory back from it.
+    pub computed: Sender<ComputedSlices>,
+    pub free_slices: (Sender<HostMemory>, Receiver<HostMemory>),
+}
+
+/// A way for chunks to a device, and for slices from it.
+pub(super) trait Transfer {
+    /// Computes chunks until no more come; the seconds of every stage.
+    ///
+    /// # Errors
+    /// The device's. A neighbour that is gone is no error: the stage ends.
+    fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds>;
+}
+
+/// The way that suits a device and its plan.
+pub(super) fn transfer_of(engine: &Engine) -> &'static dyn Transfer {
+    match (engine.is_whole(), engine.session.shares_memory()) {
+        (false, _) => &InParts,
+        (true, true) => &Mapped,
+        (true, false) => &Copied,
+    }
+}
+
+/// Takes a device out of the run when it is dropped, whatever the reason.
+pub(super) struct LeaveOnDrop<'a>(pub &'a Work, pub usize);
+
+impl Drop for LeaveOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
+    }
+}
+
+/// The way of slices to the writer.
+struct Delivery<'a> {
+    device: usize,
+    work: &'a Work,
+    computed: Sender<ComputedSlices>,
+}
+
+impl Delivery<'_> {
+    /// Hands slices on; false if there is no writer any more.
+    fn deliver(&self, positions: Range<usize>, values: HostMemory) -> bool {
+        let slices = ComputedSlices { device: self.device, positions: positions.clone(), values };
+        let sent = self.computed.send(slices).is_ok();
+        match sent {
+            true => self.work.done(self.device, positions),
+            // nobody waits for this device any more
+            false => self.work.leave(self.device),
+        }
+        sent
+    }
+}
+
+/// The device's buffers between uploading, computing and downloading.
+trait Buffers {
+    /// The next buffer for slices that is free; `None` if none will be.
+    fn free_slices(&self) -> Result<Option<Buffer<f32>>>;
+
+    /// Gives back sinograms that are done.
+    fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()>;
+}
+
+/// Uploads, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends the others.
+fn stream(
+    session: &Session,
+    kernels: &mut ChunkKernels,
+    delivery: Delivery,
+    upload: impl FnOnce(Sender<Chunk>) -> Result<f64> + Send,
+    buffers: impl Buffers,
+    download: impl FnOnce(Receiver<Chunk>, &Delivery) -> Result<f64> + Send,
+) -> Result<DeviceSeconds> {
+    let Delivery { device, work, .. } = delivery;
+    let (to_compute, uploaded) = unbounded();
+    let (to_download, reconstructed) = unbounded();
+    scope(|scope| {
+        let uploading = scope.spawn(move || upload(to_compute));
+        let downloading = scope.spawn(move || {
+            // nothing is delivered after this thread
+            let _leave = LeaveOnDrop(work, device);
+            download(reconstructed, &delivery)
+        });
+        let computed = compute(session, kernels, (work, device), uploaded, &buffers, to_download);
+        drop(buffers);
+        let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
+        let (filter, back_projection) = computed?;
+        Ok(DeviceSeconds { upload: upload?, filter, back_projection, download: download? })
+    })
+}
+
+/// Chunk after chunk, each into the next free buffer; the seconds of filtering and of back projection.
+fn compute(
+    session: &Session,
+    kernels: &mut ChunkKernels,
+    (work, device): (&Work, usize),
+    uploaded: Receiver<Chunk>,
+    buffers: &impl Buffers,
+    out: Sender<Chunk>,
+) -> Result<(f64, f64)> {
+    let (mut filter, mut back_projection) = (0.0, 0.0);
+    for (number, (chunk, sinograms)) in uploaded.into_iter().enumerate() {
+        fail_on_purpose(device, number)?;
+        let Some(slices) = buffers.free_slices()? else { break };
+        let seconds = kernels.step(session, 0, &sinograms, &slices, chunk.len())?;
+        filter += seconds.0;
+        back_projection += seconds.1;
+        buffers.sinograms_done(sinograms)?;
+        work.ready(device);
+        if out.send((chunk, slices)).is_err() {
+            break;
+        }
+    }
+    Ok((filter, back_projection))
+}
+
+/// An error where a test wants the device to fail.
+fn fail_on_purpose(device: usize, chunk: usize) -> Result<()> {
+    match lost(device, chunk) {
+        true => Err(Error::Device("lost on purpose".into())),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,193 @@
+//! How and where a run takes place: devices, memory, files, messages. Nothing here decides a byte of a slice.
+
+use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
+use crate::device::DeviceList;
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::recipe::{Span, parse_size, parse_time};
+use crate::report::Messages;
+use crate::shard::Shard;
+use crate::sink::{OUTPUT_FORMS, Target};
+use crate::source::StackPaths;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How and where a run takes place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Execution {
+    pub files: Files,
+    /// Slices of the run; all if none.
+    pub rows: Option<Span>,
+    /// The share of them that this job computes, of several that share an output.
+    pub shard: Option<Shard>,
+    pub devices: DeviceList,
+    /// Kernels are used without a check before the run.
+    pub skip_self_test: bool,
+    /// Of the host, in bytes.
+    pub memory: Option<u64>,
+    /// Of each device, in bytes.
+    pub device_memory: Option<u64>,
+    pub output: Option<Target>,
+    pub existing: Existing,
+    pub preview: Option<PathBuf>,
+    /// Where the histogram goes; of a shard, with its number in the name. So do sections.
+    pub histogram: Option<PathBuf>,
+    pub sections: Option<PathBuf>,
+    pub report: Option<PathBuf>,
+    pub save_config: Option<PathBuf>,
+    pub dry_run: bool,
+    /// Wait for files until nothing has come for so long.
+    pub watch: Option<Duration>,
+    /// Pages that will come.
+    pub expect: Option<usize>,
+    pub messages: Messages,
+}
+
+/// Where the input lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Files {
+    pub stacks: StackPaths,
+    /// One angle a line.
+    pub angles: Option<PathBuf>,
+    /// One shift of the axis a line.
+    pub center_shifts: Option<PathBuf>,
+    /// The run file.
+    pub config: Option<PathBuf>,
+}
+
+/// What becomes of slices that are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Existing {
+    /// The run is refused.
+    #[default]
+    Refuse,
+    Overwrite,
+    /// Complete ones of this run are kept.
+    Resume,
+}
+
+impl Files {
+    /// What the flags name.
+    pub fn new(input: &InputArgs, scan: &ScanArgs) -> Files {
+        let data = [&input.sinograms, &input.projections, &input.hdf5].into_iter().flatten().next();
+        Files {
+            stacks: StackPaths {
+                data: data.cloned().unwrap_or_default(),
+                flats: input.flats.clone(),
+                flats2: input.flats2.clone(),
+                darks: input.darks.clone(),
+            },
+            angles: scan.angles.clone(),
+            center_shifts: scan.center_shifts.clone(),
+            config: None,
+        }
+    }
+
+    /// All that the input was read from, beside files in directories.
+    pub fn all(&self) -> impl Iterator<Item = &Path> {
+        let StackPaths { data, flats, flats2, darks } = &self.stacks;
+        let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
+        let texts = [&self.angles, &self.center_shifts, &self.config];
+        stacks.into_iter().flatten().map(Path::new).chain(texts.into_iter().flatten().map(PathBuf::as_path))
+    }
+}
+
+impl Execution {
+    /// Types and checks merged flags, as far as that goes without a device or a data file.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] that names the flag.
+    pub fn new(args: &ReconstructArgs) -> Result<Execution> {
+        let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
+        let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
+        let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
+        if args.watch.is_some() && args.input.hdf5.is_some() {
+            return Err(Error::usage("--watch: waits for TIFF files; with --hdf5, start when the file is complete"));
+        }
+        let execution = Execution {
+            files: Files { config: args.config.clone(), ..Files::new(&args.input, &args.scan) },
+            rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
+            shard,
+            devices: text(&args.device).map(|t| DeviceList::parse(&t)).transpose()?.unwrap_or_default(),
+            skip_self_test: args.no_self_test,
+            memory: size(&args.memory, "--memory")?,
+            device_memory: size(&args.device_memory, "--device-memory")?,
+            output: args.output.as_deref().map(Target::parse).transpose()?,
+            existing: match (args.resume, args.overwrite) {
+                (true, _) => Existing::Resume,
+                (_, true) => Existing::Overwrite,
+                _ => Existing::Refuse,
+            },
+            preview: args.preview.clone(),
+            histogram: named_by_shard(&args.histogram, "--histogram", "json", shard)?,
+            sections: named_by_shard(&args.sections, "--sections", "png", shard)?,
+            report: args.report.clone(),
+            save_config: args.save_config.clone(),
+            dry_run: args.dry_run,
+            watch: text(&args.watch).map(|t| parse_time(&t, "--watch")).transpose()?,
+            expect: args.expect,
+            messages: Messages {
+                verbosity: Messages::verbosity(args.verbose, args.quiet),
+                progress: args.progress.unwrap_or_default(),
+                log: args.log.clone(),
+            },
+        };
+        execution.check_output()?;
+        Ok(execution)
+    }
+
+    fn check_output(&self) -> Result<()> {
+        let Some(output) = &self.output else {
+            return match self.dry_run {
+                true => Ok(()),
+                false => Err(Error::usage(format!("--output: missing, expected: {OUTPUT_FORMS}"))),
+            };
+        };
+        if self.shard.is_some() && !output.shareable() {
+            return Err(Error::usage(format!(
+                "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
+                 as --output",
+                output.path_of(0).display()
+            )));
+        }
+        if self.existing == Existing::Resume && !output.resumable() {
+            return Err(Error::usage(format!(
+                "--resume: {} is one file, which is there as a whole or not at all; leave --resume out, or name a directory \
+                 or a pattern such as out/r-%05i.tif as --output",
+                output.path_of(0).display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Memory of the host that the run may use, in bytes.
+    pub fn host_memory(&self) -> u64 {
+        self.memory.unwrap_or_else(|| memory::available() / 2)
+    }
+}
+
+/// A file with this extension that is made of a job's slices: `name-2of8.json` for shard 2 of 8, which has a part of them.
+fn named_by_shard(
+    path: &Option<PathBuf>,
+    flag: &str,
+    extension: &str,
+    shard: Option<Shard>,
+) -> Result<Option<PathBuf>> {
+    let Some(path) = path else { return Ok(None) };
+    let stem = path.file_stem().filter(|_| path.extension().is_some_and(|e| e == extension));
+    let Some(mut name) = stem.map(ToOwned::to_owned) else {
+        return Err(Error::usage(format!(
+            "{flag}: {} must end in .{extension}; other files beside it are named after it",
+            path.display()
+        )));
+    };
+    if let Some(Shard { index, count }) = shard {
+        name.push(format!("-{index}of{count}"));
+    }
+    name.push(format!(".{extension}"));
+    Ok(Some(path.with_file_name(name)))
+}

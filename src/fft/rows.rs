@@ -1,0 +1,434 @@
+//! Filters rows into a compound sinogram: by the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
+
+use super::{HostFilter, RowTransform};
+use crate::device::{Session, SinogramStore, sinogram_bytes};
+use crate::error::{Error, Result};
+use crate::fft;
+use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, generate_filter};
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};
+use std::f64::consts::TAU;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Everything that a stage is made from.
+#[derive(Clone, Copy)]
+pub struct FilterSetup<'a> {
+    pub spec: &'a KernelSpec,
+    pub rows: RowFilter,
+    pub padding: Padding,
+    pub bins: usize,
+    /// Projections at a time.
+    pub projections: usize,
+    /// One value for each of `rows.length` frequencies, with the transform's `1 / length`.
+    pub spectrum: &'a [f32],
+    /// Relative weight of every projection of the scan.
+    pub weights: &'a [f32],
+}
+
+/// Filters rows and stores them in the layout that a kernel reads.
+pub struct RowStage {
+    backend: FilterBackend,
+    shape: BatchShape,
+    /// Largest values per slice, as bits; all 0 unless the sinogram is stored as half.
+    peak_bits: Buffer<u32>,
+    /// Note for the user.
+    pub note: Option<String>,
+}
+
+/// Commands and time that filtering took.
+#[derive(Default)]
+pub struct Filtered {
+    pub events: Vec<Event>,
+    /// On the host.
+    pub host: Duration,
+}
+
+#[derive(Clone, Copy)]
+struct BatchShape {
+    bins: usize,
+    projections: usize,
+    slices: usize,
+    guard: usize,
+    storage: Storage,
+    rows: RowFilter,
+    /// Of the compound sinogram.
+    sinogram_bytes: usize,
+}
+
+impl BatchShape {
+    /// Complex values of the padded rows of all slices.
+    fn padded(&self) -> usize {
+        self.slices * self.pairs() * self.stride()
+    }
+
+    /// Checks that `rows` holds the rows of `valid` slices from value `first` on, and that a pass has that many slices.
+    fn expect_rows(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<()> {
+        if valid > self.slices {
+            return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
+        }
+        session.expect_length(rows, first + valid * self.projections * self.bins, "sinograms")
+    }
+
+    /// Complex rows of one slice.
+    fn pairs(&self) -> usize {
+        self.projections.div_ceil(2)
+    }
+
+    /// Values from one filtered row to the next.
+    fn stride(&self) -> usize {
+        self.rows.stride(self.bins)
+    }
+}
+
+enum FilterBackend {
+    Device(Box<RowKernels>),
+    Host(HostFilter),
+}
+
+/// The kernels of `filter.cl`, and the buffers between them.
+struct RowKernels {
+    pad: Kernel,
+    peaks: Kernel,
+    interleave: Kernel,
+    filter: FilterKernels,
+    spectrum: Buffer<f32>,
+    /// Of every part of the scan.
+    weights: Vec<Buffer<f32>>,
+    /// Filtered rows: `[slice][pair][stride]`.
+    spectra: Buffer<[f32; 2]>,
+}
+
+enum FilterKernels {
+    /// The transform is missing until it is needed.
+    Transform {
+        multiply: Kernel,
+        transform: Option<Box<dyn RowTransform>>,
+    },
+    Fused {
+        kernel: Kernel,
+        twiddles: Buffer<[f32; 2]>,
+    },
+}
+
+impl RowStage {
+    /// Builds kernels and allocates memory. A fused kernel that gives wrong values here is replaced by a transform.
+    pub fn new(session: &Session, setup: FilterSetup) -> Result<Self> {
+        let FilterSetup { spec, rows, bins, projections, .. } = setup;
+        let slices = spec.slices as usize;
+        let guard = spec.texel.guard();
+        let storage = spec.parameters.storage();
+        let sinogram_bytes = sinogram_bytes(spec.texel, bins, projections, spec.element_bytes());
+        let mut shape = BatchShape { bins, projections, slices, guard, storage, rows, sinogram_bytes };
+        let mut peak_bits = session.buffer(slices, CL_MEM_READ_WRITE, "peaks")?;
+        session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
+        let mut note = None;
+        let backend = match rows.method {
+            RowFilterMethod::Host => FilterBackend::Host(host_filter(&setup)),
+            RowFilterMethod::Transform => FilterBackend::Device(Box::new(RowKernels::new(session, &setup, shape)?)),
+            RowFilterMethod::Fused { .. } => {
+                let tried = RowKernels::new(session, &setup, shape).and_then(|kernels| {
+                    kernels.try_fused(session, &setup)?;
+                    Ok(kernels)
+                });
+                let kernels = match tried {
+                    Ok(kernels) => kernels,
+                    Err(error) => {
+                        note = Some(format!("{error}; rows are filtered by clFFT instead, which is slower"));
+                        shape.rows.method = RowFilterMethod::Transform;
+                        RowKernels::new(session, &FilterSetup { rows: shape.rows, ..setup }, shape)?
+                    }
+                };
+                FilterBackend::Device(Box::new(kernels))
+            }
+        };
+        Ok(RowStage { backend, shape, peak_bits, note })
+    }
+
+    /// Creates a transform if one is needed: `given`, or the best that works here.
+    pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
+        if let FilterBackend::Device(kernels) = &mut self.backend
+            && let RowKernels { filter: FilterKernels::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
+            && transform.is_none()
+        {
+            let shape = self.shape;
+            *transform = Some(match given {
+                Some(given) => given,
+                None => {
+                    let batch = shape.pairs() * shape.slices;
+                    let (found, why) = fft::row_transform(session, shape.rows.length, batch, spectra)?;
+                    self.note = self.note.take().or(why);
+                    found
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Filters `projections`, a part of the scan, of the `valid` slices that start at value `first` of `rows` into
+    /// `sinogram`: only they are in `rows`, and only they in `sinogram` afterwards.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+        projections: Range<usize>,
+        sinogram: &mut SinogramStore,
+    ) -> Result<Filtered> {
+        self.ready(session, None)?;
+        let part = projections.start / self.shape.projections;
+        let least = self.shape.sinogram_bytes / self.shape.projections * projections.len();
+        let shape = BatchShape { projections: projections.len(), sinogram_bytes: least, ..self.shape };
+        match &mut self.backend {
+            FilterBackend::Host(filter) => {
+                on_host(session, shape, rows, first, valid, sinogram, |rows, out| filter.run(projections, rows, out))
+            }
+            FilterBackend::Device(kernels) => {
+                let mut events = kernels.filter(session, shape, rows, first, valid)?;
+                events.extend(kernels.store(session, shape, part, &mut self.peak_bits, sinogram)?);
+                Ok(Filtered { events, host: Duration::ZERO })
+            }
+        }
+    }
+
+    /// Stores rows as they are, unfiltered: the compound sinogram then holds known values.
+    pub fn store_rows(&mut self, session: &Session, rows: &Buffer<f32>, sinogram: &mut SinogramStore) -> Result<()> {
+        let shape = self.shape;
+        match &mut self.backend {
+            FilterBackend::Host(filter) => {
+                let all = 0..shape.projections;
+                on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(all, rows, out))?;
+            }
+            FilterBackend::Device(kernels) => {
+                kernels.pad(session, shape, rows, 0, shape.slices)?;
+                kernels.store(session, shape, 0, &mut self.peak_bits, sinogram)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The factors by which half storage scaled every slice.
+    pub fn peaks(&self) -> &Buffer<u32> {
+        &self.peak_bits
+    }
+}
+
+fn host_filter(setup: &FilterSetup) -> HostFilter {
+    HostFilter::new(
+        setup.bins,
+        setup.spec.slices as usize,
+        setup.spec.texel.guard(),
+        setup.padding,
+        setup.spectrum.to_vec(),
+        setup.weights.to_vec(),
+    )
+}
+
+/// Maps rows and sinogram for the host's filter; without copies if the device is the host.
+fn on_host(
+    session: &Session,
+    shape: BatchShape,
+    rows: &Buffer<f32>,
+    first: usize,
+    valid: usize,
+    sinogram: &mut SinogramStore,
+    filter: impl FnOnce(&[f32], &mut [f32]),
+) -> Result<Filtered> {
+    session.finish()?;
+    let start = Instant::now();
+    let count = valid * shape.projections * shape.bins;
+    let stored = (shape.bins + 2 * shape.guard) * shape.projections * shape.slices;
+    session.with_mapped(rows, CL_MAP_READ, first, count, "sinograms", |rows: &mut [f32]| {
+        session.with_mapped(&sinogram.buffer, CL_MAP_WRITE, 0, stored, "the compound sinogram", |out: &mut [f32]| {
+            filter(rows, out);
+        })
+    })??;
+    Ok(Filtered { events: Vec::new(), host: start.elapsed() })
+}
+
+impl RowKernels {
+    fn new(session: &Session, setup: &FilterSetup, shape: BatchShape) -> Result<Self> {
+        let program = session.build(&generate_filter(setup.spec, setup.padding, shape.rows)?)?;
+        let length = shape.rows.length;
+        let filter = match shape.rows.method {
+            RowFilterMethod::Fused { .. } => {
+                let twiddle = |k: usize| {
+                    let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
+                    [cos as f32, sin as f32]
+                };
+                let twiddles: Vec<[f32; 2]> = (0..length).map(twiddle).collect();
+                FilterKernels::Fused {
+                    kernel: session.kernel(&program, "filter_rows")?,
+                    twiddles: session.constant_buffer(&twiddles, "the transform's factors")?,
+                }
+            }
+            RowFilterMethod::Transform | RowFilterMethod::Host => {
+                FilterKernels::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
+            }
+        };
+        Ok(RowKernels {
+            pad: session.kernel(&program, "pad_rows")?,
+            peaks: session.kernel(&program, "measure_peaks")?,
+            interleave: session.kernel(&program, "interleave")?,
+            filter,
+            spectrum: session.constant_buffer(setup.spectrum, "the filter's spectrum")?,
+            weights: setup
+                .weights
+                .chunks(shape.projections)
+                .map(|part| session.constant_buffer(part, "projection weights"))
+                .collect::<Result<_>>()?,
+            spectra: session.buffer(shape.padded(), CL_MEM_READ_WRITE, "padded rows")?,
+        })
+    }
+
+    /// Filters two rows of noise and compares them with the host's.
+    fn try_fused(&self, session: &Session, setup: &FilterSetup) -> Result<()> {
+        let FilterSetup { bins, spec, .. } = *setup;
+        let projections = 2;
+        let noise = |i: usize| ((i as f64 * 0.754_877_666).fract() - 0.5) as f32;
+        let rows: Vec<f32> = (0..projections * bins).map(noise).collect();
+        let ones = [1.0; 2];
+        let reference = HostFilter::new(bins, 1, 0, setup.padding, setup.spectrum.to_vec(), ones.to_vec());
+        let mut want = vec![0f32; rows.len()];
+        reference.run(0..projections, &rows, &mut want);
+        let buffer = session.constant_buffer(&rows, "noise")?;
+        let out = session.buffer::<[f32; 2]>(bins, CL_MEM_WRITE_ONLY, "filtered noise")?;
+        let storage = spec.parameters.storage();
+        let shape = BatchShape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
+        self.fused(session, shape, &buffer, 0, 1, &out)?;
+        let mut got = vec![[0f32; 2]; bins];
+        session.read(&out, &mut got, "filtered noise")?;
+        let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| f64::from(v).powi(2)).sum::<f64>();
+        let difference = square(&mut (0..rows.len()).map(|i| got[i % bins][i / bins] - want[i]));
+        let all = square(&mut want.iter().copied());
+        // single precision: 4e-7 and less
+        if difference <= 1e-10 * all {
+            return Ok(());
+        }
+        let name = session.device_name();
+        Err(Error::Device(format!("{name}: the fused filter gives wrong values for rows of {}", setup.rows.length)))
+    }
+
+    /// Combines two real rows into each complex one, padded to the stride in memory.
+    fn pad(&self, session: &Session, s: BatchShape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
+        s.expect_rows(session, rows, first, valid)?;
+        session.expect_length(&self.spectra, s.padded(), "padded rows")?;
+        let launch = session
+            .launch(&self.pad, "pad_rows")
+            .handle(rows)?
+            .handle(&self.spectra)?
+            .value(first as u64)?
+            .value(s.bins as i32)?
+            .value(s.stride() as i32)?
+            .value(s.projections as i32)?
+            .value(valid as i32)?;
+        // SAFETY: both buffers were checked; what is beyond the valid rows is not read.
+        unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
+    }
+
+    fn fused(
+        &self,
+        session: &Session,
+        s: BatchShape,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+        out: &Buffer<[f32; 2]>,
+    ) -> Result<Event> {
+        let (FilterKernels::Fused { kernel, twiddles }, RowFilterMethod::Fused { rows: side, .. }) =
+            (&self.filter, s.rows.method)
+        else {
+            return Err(Error::Device("there is no fused filter".into()));
+        };
+        s.expect_rows(session, rows, first, valid)?;
+        session.expect_length(out, s.padded(), "filtered rows")?;
+        let items = RowFilter::items(s.rows.length);
+        let launch = session
+            .launch(kernel, "filter_rows")
+            .handle(rows)?
+            .handle(out)?
+            .handle(&self.spectrum)?
+            .handle(twiddles)?
+            .value(first as u64)?
+            .value(s.bins as i32)?
+            .value(s.projections as i32)?
+            .value(valid as i32)?;
+        // SAFETY: rows and output were checked, spectrum and factors have the length that the kernel was made for.
+        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), s.slices], Some(&[items, side, 1])) }
+    }
+
+    /// Filtered rows into `spectra`.
+    fn filter(
+        &mut self,
+        session: &Session,
+        s: BatchShape,
+        rows: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+    ) -> Result<Vec<Event>> {
+        if let FilterKernels::Fused { .. } = self.filter {
+            return Ok(vec![self.fused(session, s, rows, first, valid, &self.spectra)?]);
+        }
+        let mut events = vec![self.pad(session, s, rows, first, valid)?];
+        if let FilterKernels::Transform { multiply, transform: Some(transform) } = &mut self.filter {
+            events.push(transform.forward(session, &mut self.spectra)?);
+            let launch = session
+                .launch(multiply, "multiply_spectrum")
+                .handle(&self.spectra)?
+                .handle(&self.spectrum)?
+                .value(s.rows.length as i32)?;
+            // SAFETY: a work-group for each padded row, whose length is the spectrum's.
+            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs() * s.slices], Some(&[ROW_GROUP, 1])) }?);
+            events.push(transform.backward(session, &mut self.spectra)?);
+        }
+        Ok(events)
+    }
+
+    /// Stores rows of `spectra` in the compound sinogram, with the weights of the projections of a part.
+    fn store(
+        &self,
+        session: &Session,
+        s: BatchShape,
+        part: usize,
+        peak_bits: &mut Buffer<u32>,
+        sinogram: &mut SinogramStore,
+    ) -> Result<Vec<Event>> {
+        let Some(weights) = self.weights.get(part) else {
+            return Err(Error::Device(format!("there is no part {part} of the projections")));
+        };
+        session.expect_length(weights, s.projections, "projection weights")?;
+        session.expect_length(&self.spectra, s.padded(), "padded rows")?;
+        session.expect_length(peak_bits, s.slices, "peaks")?;
+        session.expect_length(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?;
+        let mut events = Vec::new();
+        if s.storage == Storage::Half {
+            events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);
+            let launch = session
+                .launch(&self.peaks, "measure_peaks")
+                .handle(&self.spectra)?
+                .handle(weights)?
+                .handle(peak_bits)?
+                .value(s.bins as i32)?
+                .value(s.stride() as i32)?
+                .value(s.projections as i32)?;
+            // SAFETY: reads the bins of all rows, and writes a value for each slice.
+            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }?);
+        }
+        let width = (s.bins + 2 * s.guard).next_multiple_of(TILE[0]);
+        let launch = session
+            .launch(&self.interleave, "interleave")
+            .handle(&self.spectra)?
+            .handle(weights)?
+            .handle(peak_bits)?
+            .handle(&sinogram.buffer)?
+            .value(s.bins as i32)?
+            .value(s.stride() as i32)?
+            .value(s.projections as i32)?;
+        // SAFETY: all buffers were checked; bins and projections beyond them are not written.
+        events.push(unsafe { launch.run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1])) }?);
+        events.extend(sinogram.publish(session)?);
+        Ok(events)
+    }
+}

@@ -1,0 +1,205 @@
+//! Advisory locks on hidden files beside an output, which decide who may write to it.
+//!
+//! A lock ends with its process, however that ends; the last holder removes the file. The text of the file tells others
+//! who holds the lock.
+
+use crate::error::{Error, Result};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A process that shares a lock first holds it exclusively for a moment; others wait up to this long.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Largest number of bytes of a file's text that are read.
+const LONGEST: u64 = 1 << 20;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A lock that is held, and released when it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    file: File,
+    /// False if the file system does not support locks.
+    works: bool,
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// By one process alone.
+    Exclusive,
+    /// Together with other processes that share the output.
+    Shared,
+}
+
+impl Lock {
+    /// Takes the lock of an output; `owner` is the text shown to others.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when another process holds it in a conflicting mode, or the file cannot be written.
+    pub fn take(path: &Path, mode: LockMode, owner: &str) -> Result<Lock> {
+        let started = Instant::now();
+        loop {
+            let mut lock = Lock::open(path)?;
+            // exclusively first: then the text in the file is of nobody who is still running
+            let taken = match lock.attempt(FlockOperation::NonBlockingLockExclusive)? {
+                true => {
+                    lock.write_owner(owner)?;
+                    mode == LockMode::Exclusive || lock.attempt(FlockOperation::NonBlockingLockShared)?
+                }
+                false => mode == LockMode::Shared && lock.attempt(FlockOperation::NonBlockingLockShared)?,
+            };
+            if taken && lock.is_current() {
+                return Ok(lock);
+            }
+            let over = match mode {
+                // the previous holder removed the file; the next attempt opens a new one
+                LockMode::Exclusive => !taken,
+                LockMode::Shared => started.elapsed() > LOCK_TIMEOUT,
+            };
+            if over {
+                let other = lock.owner();
+                let who = if other.is_empty() { "another run" } else { other.as_str() };
+                let why = format!(
+                    "--output: {who} is writing here; wait until it has ended, stop it, or choose another --output"
+                );
+                lock.works = false; // nothing to release
+                return Err(Error::output(path.parent().unwrap_or(path), why));
+            }
+            lock.works = false;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits for a lock that is only held briefly.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when the file cannot be written.
+    pub fn wait(path: &Path) -> Result<Lock> {
+        loop {
+            let mut lock = Lock::open(path)?;
+            lock.attempt(FlockOperation::LockExclusive)?;
+            if lock.is_current() {
+                return Ok(lock);
+            }
+            lock.works = false;
+        }
+    }
+
+    fn open(path: &Path) -> Result<Lock> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|e| {
+            Error::output(
+                path.parent().unwrap_or(path),
+                format!("cannot write here ({}): {e}; choose another --output", path.display()),
+            )
+        })?;
+        Ok(Lock { path: path.to_owned(), file, works: true })
+    }
+
+    /// Whether the lock was acquired; always true if the file system does not support locks.
+    fn attempt(&mut self, operation: FlockOperation) -> Result<bool> {
+        loop {
+            match flock(&self.file, operation) {
+                Ok(()) => return Ok(true),
+                Err(Errno::WOULDBLOCK) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    self.works = false;
+                    return Ok(true);
+                }
+                Err(e) => return Err(Error::output(&self.path, format!("cannot be locked: {e}"))),
+            }
+        }
+    }
+
+    /// Whether others who open the path get the same file.
+    fn is_current(&self) -> bool {
+        let here = self.file.metadata().map(|meta| (meta.dev(), meta.ino()));
+        let there = fs::metadata(&self.path).map(|meta| (meta.dev(), meta.ino()));
+        !self.works || matches!((here, there), (Ok(here), Ok(there)) if here == there)
+    }
+
+    /// Whether the file system supports locks; if not, others are not kept out.
+    pub fn works(&self) -> bool {
+        self.works
+    }
+
+    /// Replaces the text of the file.
+    fn write_owner(&mut self, owner: &str) -> Result<()> {
+        let cannot = |e| Error::output(&self.path, format!("cannot be written: {e}"));
+        self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}")).map_err(cannot)
+    }
+
+    /// Adds a line to the text of the file.
+    pub fn add(&mut self, line: &str) -> Result<()> {
+        writeln!(self.file, "{line}").map_err(|e| Error::output(&self.path, format!("cannot be written: {e}")))
+    }
+
+    /// The lines of the file; none when they cannot be read.
+    pub fn lines(&mut self) -> Vec<String> {
+        let mut text = Vec::new();
+        let read = self.file.rewind().and_then(|()| Read::take(&self.file, LONGEST).read_to_end(&mut text));
+        read.map(|_| String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()).unwrap_or_default()
+    }
+
+    fn owner(&mut self) -> String {
+        self.lines().join(", ")
+    }
+
+    /// Whether nobody else shares the lock; if so, nobody does from now on.
+    pub fn is_last(&mut self) -> bool {
+        let had = self.works && self.attempt(FlockOperation::NonBlockingLockExclusive).unwrap_or(false);
+        had && self.works
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.is_last() {
+            let _ = fs::remove_file(&self.path); // if it fails, a harmless empty file remains
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_alone_or_several_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".lock");
+        let alone = Lock::take(&path, LockMode::Exclusive, "the first").unwrap();
+        for mode in [LockMode::Exclusive, LockMode::Shared] {
+            let error = Lock::take(&path, mode, "other").unwrap_err();
+            assert!(error.to_string().contains("the first is writing here"), "{error}");
+            assert_eq!(error.exit_code(), 5);
+        }
+        drop(alone);
+        assert!(!path.exists());
+        let mut one = Lock::take(&path, LockMode::Shared, "one").unwrap();
+        let mut two = Lock::take(&path, LockMode::Shared, "two").unwrap();
+        two.add("more").unwrap();
+        assert_eq!(one.lines(), ["one", "more"]);
+        let error = Lock::take(&path, LockMode::Exclusive, "other").unwrap_err();
+        assert!(error.to_string().contains("one, more"), "{error}");
+        assert!(!one.is_last());
+        drop(two);
+        assert!(one.is_last());
+        drop(one);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_the_dead_left_is_no_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".lock");
+        fs::write(&path, "somebody\n").unwrap();
+        let mut lock = Lock::take(&path, LockMode::Shared, "me").unwrap();
+        assert_eq!(lock.lines(), ["me"]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Files in general: locks, text files of bounded length, and files that appear complete or not at all.
+
+mod atomic;
+mod lock;
+mod text;
+
+pub use atomic::{AtomicFile, name_of_temporary, write_atomically};
+pub use lock::{Lock, LockMode};
+pub use text::read_text;

@@ -1,0 +1,502 @@
+//! Geometry, and the definition of its conventions.
+//!
+//! * A sinogram is `s[p][b]`: projection `p` in `0..P`, detector bin `b` in `0..B`. A projection image is
+//!   `i[row][b]`; slice `z` comes from row `z` of every projection.
+//! * Coordinates are **pixel-centre indices**: the centre of bin `b` is at the real number `b`. The rotation
+//!   axis is at bin `c`, by default the middle of the detector, `c = (B - 1) / 2`.
+//! * A slice is `N x N` pixels (by default `N = B`); pixel `(x, y)` has its centre at the integers, `y` grows
+//!   downwards, and the axis passes through `x0 = y0 = (N - 1) / 2`. A region of interest is a crop: it moves no pixel.
+//! * The ray through a pixel meets the detector at (equation 1 of the paper, with the axis and the shift `d_p`)
+//!   `h_p(x, y) = c + d_p + (x - x0) cos(theta_p) - (y - y0) sin(theta_p)`.
+//! * Angles are given in degrees; by default `theta_p = start + p * overall / P`, overall 180, end excluded.
+//! * Linear interpolation of the filtered row `q` at `h`: with `i = floor(h)`, `w = h - i` the value is
+//!   `(1 - w) q[i] + w q[i + 1]`; nearest: `q[floor(h + 1/2)]`. Bins outside `0..B` count as 0.
+//! * `f(x, y) = sum_p w_p q_p(h_p(x, y))`, see [`weights`] for `w_p`.
+//!
+//! Everything here is `f64`; values for the kernels are rounded once, from numbers that are kept small
+//! (see [`Geometry::block_offsets`]).
+
+mod extended;
+
+pub use extended::{ExtendedField, widest_gap};
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::f64::consts::PI;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// How much each projection counts in the sum.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum AngleWeights {
+    /// Half the distance to both neighbours on the circle modulo 180 degrees.
+    #[default]
+    Spacing,
+    /// `pi / P` for every projection, whatever the angles.
+    Uniform,
+}
+
+/// A rectangle of pixels inside the `N x N` slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
+pub struct Roi {
+    pub x: usize,
+    pub y: usize,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// As `--roi` takes it.
+impl fmt::Display for Roi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{},{}", self.x, self.y, self.width, self.height)
+    }
+}
+
+/// As `--roi` takes it.
+impl FromStr for Roi {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Roi> {
+        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match parts.as_deref() {
+            Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Roi { x, y, width, height }),
+            _ => Err(Error::usage(format!(
+                "--roi: `{text}` is not X,Y,W,H: four whole numbers of pixels with W and H above 0"
+            ))),
+        }
+    }
+}
+
+impl Roi {
+    /// The whole slice of side `size`.
+    pub fn full(size: usize) -> Self {
+        Roi { x: 0, y: 0, width: size, height: size }
+    }
+
+    /// Number of pixels.
+    pub fn pixels(&self) -> usize {
+        self.width * self.height
+    }
+
+    /// First pixel of block (0, 0), and the number of blocks in x and y that cover the rectangle.
+    fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
+        let origin = [self.x / block[0] * block[0], self.y / block[1] * block[1]];
+        let blocks = [
+            (self.x + self.width - origin[0]).div_ceil(block[0]),
+            (self.y + self.height - origin[1]).div_ceil(block[1]),
+        ];
+        (origin, blocks)
+    }
+}
+
+/// The part of a pass that a device works on at a time: all of it, or as much as its memory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Projections per part; the sums of the parts are added up.
+    pub projections: usize,
+    /// Rows of pixels per band; a slice is computed band by band.
+    pub rows: usize,
+}
+
+/// The number of projections of a part is a multiple of this, as kernels read several at a time.
+const PART: usize = 16;
+
+impl Cut {
+    /// Everything at once.
+    pub fn whole(geometry: &Geometry) -> Cut {
+        Cut { projections: geometry.projections(), rows: geometry.roi.height }
+    }
+
+    /// Cuts from everything at once to the smallest, for blocks of `block_rows` rows of pixels; few bands before few parts,
+    /// because every band needs all parts again.
+    pub fn candidates(geometry: &Geometry, block_rows: usize) -> impl Iterator<Item = Cut> {
+        let Cut { projections: all, rows } = Cut::whole(geometry);
+        let halved = move |&rows: &usize| (rows > block_rows).then(|| rows.div_ceil(2).next_multiple_of(block_rows));
+        std::iter::successors(Some(rows), halved).flat_map(move |rows| {
+            let part = move |parts| all.div_ceil(parts).next_multiple_of(PART).min(all);
+            (1..=all.div_ceil(PART)).map(move |parts| Cut { projections: part(parts), rows })
+        })
+    }
+
+    /// The parts of a scan, as ranges of projections.
+    pub fn parts(self, geometry: &Geometry) -> impl Iterator<Item = Range<usize>> {
+        let all = geometry.projections();
+        (0..all).step_by(self.projections).map(move |first| first..(first + self.projections).min(all))
+    }
+
+    /// The bands of a region.
+    pub fn bands(self, roi: Roi) -> impl Iterator<Item = Roi> {
+        let height = move |top| self.rows.min(roi.height - top);
+        (0..roi.height).step_by(self.rows).map(move |top| Roi { y: roi.y + top, height: height(top), ..roi })
+    }
+}
+
+/// A parallel-beam scan and the grid of pixels that it is reconstructed on.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// Detector bins `B`.
+    pub bins: usize,
+    /// Side `N` of the full slice, in pixels.
+    pub size: usize,
+    /// The part of the slice that is computed.
+    pub roi: Roi,
+    /// Angle of every projection, in degrees.
+    pub angles: Vec<f64>,
+    /// Axis position `c + d_p` of every projection, in bins.
+    pub axis: Vec<f64>,
+    /// Weight of every projection, in radians; the sum is pi.
+    pub weights: Vec<f64>,
+}
+
+/// Position of a block's first pixel on the detector, split into whole bins and a fraction in `[0, 1)` to keep precision in
+/// `f32`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Offset {
+    pub whole: f32,
+    pub rest: f32,
+}
+
+impl Offset {
+    fn new(position: f64) -> Self {
+        let whole = position.floor();
+        let rest = (position - whole) as f32;
+        if rest >= 1.0 {
+            // the fraction was rounded up to the next bin
+            return Offset { whole: (whole + 1.0) as f32, rest: 0.0 };
+        }
+        Offset { whole: whole as f32, rest }
+    }
+}
+
+/// Per-projection positions of the columns and rows of pixel blocks; see [`Geometry::block_offsets`].
+pub struct BlockOffsets {
+    /// `columns[bx * P + p]`: axis plus the cosine part of block column `bx`.
+    pub columns: Vec<Offset>,
+    /// `rows[by * P + p]`: the sine part of block row `by`.
+    pub rows: Vec<Offset>,
+    /// Blocks in x and y.
+    pub blocks: [usize; 2],
+    /// First pixel of block (0, 0) in the full slice; a multiple of the block's sides.
+    pub origin: [usize; 2],
+}
+
+impl Geometry {
+    /// Number of projections `P`.
+    pub fn projections(&self) -> usize {
+        self.angles.len()
+    }
+
+    /// The same with only some of its projections; their weights do not change.
+    pub fn part(&self, projections: Range<usize>) -> Geometry {
+        let of = |values: &[f64]| values[projections.clone()].to_vec();
+        Geometry { angles: of(&self.angles), axis: of(&self.axis), weights: of(&self.weights), ..*self }
+    }
+
+    /// `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
+    pub fn position(&self, projection: usize, x: f64, y: f64) -> f64 {
+        let (cos, sin) = cos_sin_degrees(self.angles[projection]);
+        let centre = slice_centre(self.size);
+        self.axis[projection] + (x - centre) * cos - (y - centre) * sin
+    }
+
+    /// Constants of every projection for blocks of `block[0] x block[1]` pixels, rounded once: cosine and sine of the
+    /// angle, axis, and how far below its first pixel's position a block's lowest position is (at most 0 bins; the
+    /// paper's `c_m`, section 6.1, with the opposite sign).
+    pub fn constants(&self, block: [usize; 2]) -> Vec<[f32; 4]> {
+        let last = block.map(|side| side as f64 - 1.0);
+        self.angles
+            .iter()
+            .zip(&self.axis)
+            .map(|(&angle, &axis)| {
+                let (cos, sin) = cos_sin_degrees(angle);
+                let lowest = (last[0] * cos).min(0.0) + (-last[1] * sin).min(0.0);
+                [cos as f32, sin as f32, axis as f32, lowest as f32]
+            })
+            .collect()
+    }
+
+    /// Whether all projections have the same axis.
+    pub fn same_axis(&self) -> bool {
+        self.axis.windows(2).all(|pair| pair[0] == pair[1])
+    }
+
+    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::constants`] make for a region.
+    pub fn block_offsets_bytes(&self, roi: Roi, block: [usize; 2]) -> u64 {
+        let (_, blocks) = roi.block_grid(block);
+        ((blocks[0] + blocks[1] + 2) * self.projections() * std::mem::size_of::<Offset>()) as u64
+    }
+
+    /// Detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as a sum of a column
+    /// part and a row part.
+    ///
+    /// A kernel adds the two offsets of its block and then only the few pixels inside the block, so that the
+    /// position keeps an error of about 1e-6 bins however wide the detector is (a plain `f32` position near
+    /// bin 2000 is off by 1e-4). Blocks start at multiples of their sides in the *full* slice, so a region
+    /// of interest has bit for bit the pixels of the full slice.
+    pub fn block_offsets(&self, block: [usize; 2]) -> BlockOffsets {
+        let (origin, blocks) = self.roi.block_grid(block);
+        let centre = slice_centre(self.size);
+        let rotations: Vec<(f64, f64)> = self.angles.iter().map(|&a| cos_sin_degrees(a)).collect();
+        let mut columns = Vec::with_capacity(blocks[0] * rotations.len());
+        for bx in 0..blocks[0] {
+            let x = (origin[0] + bx * block[0]) as f64 - centre;
+            let parts = rotations.iter().zip(&self.axis);
+            columns.extend(parts.map(|(&(cos, _), &axis)| Offset::new(axis + x * cos)));
+        }
+        let mut rows = Vec::with_capacity(blocks[1] * rotations.len());
+        for by in 0..blocks[1] {
+            let y = (origin[1] + by * block[1]) as f64 - centre;
+            rows.extend(rotations.iter().map(|&(_, sin)| Offset::new(-y * sin)));
+        }
+        BlockOffsets { columns, rows, blocks, origin }
+    }
+}
+
+/// `x0 = y0`: the pixel-centre coordinate that the axis passes through in a slice of side `size`.
+pub fn slice_centre(size: usize) -> f64 {
+    (size as f64 - 1.0) / 2.0
+}
+
+/// The default axis, the middle of the detector, in bins.
+pub fn default_axis(bins: usize) -> f64 {
+    (bins as f64 - 1.0) / 2.0
+}
+
+/// Cosine and sine of an angle in degrees, exact at multiples of 90.
+pub fn cos_sin_degrees(degrees: f64) -> (f64, f64) {
+    let turn = degrees.rem_euclid(360.0);
+    let quarter = (turn / 90.0).round();
+    let (sin, cos) = (turn - quarter * 90.0).to_radians().sin_cos();
+    match quarter as u32 % 4 {
+        0 => (cos, sin),
+        1 => (-sin, cos),
+        2 => (-cos, -sin),
+        _ => (sin, -cos),
+    }
+}
+
+/// `start + p * overall / count` degrees for `p` in `0..count`.
+pub fn even_angles(start: f64, overall: f64, count: usize) -> Vec<f64> {
+    (0..count).map(|p| start + p as f64 * overall / count as f64).collect()
+}
+
+/// Angles closer than this (degrees, modulo the period) are one angle that its projections share.
+const SAME_ANGLE: f64 = 1e-6;
+
+/// The weight of every projection, in radians; they sum to pi.
+///
+/// With [`AngleWeights::Spacing`] a projection gets half the distance to both neighbours on the circle modulo `period`,
+/// and projections at one angle share its weight; for angles spread evenly over a period or a multiple of it this is
+/// `pi / P`. The period is 180 degrees, or 360 where opposite projections do not see the same ([`ExtendedField`]).
+pub fn weights(angles: &[f64], scheme: AngleWeights, period: f64) -> Vec<f64> {
+    let pi = std::f64::consts::PI;
+    let count = angles.len();
+    if scheme == AngleWeights::Uniform {
+        return vec![pi / count as f64; count];
+    }
+    let mut order: Vec<(f64, usize)> = angles.iter().map(|a| a.rem_euclid(period)).zip(0..).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+
+    // groups of projections at one angle; the last may belong to the first, across the seam of the period
+    let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
+    for (angle, projection) in order {
+        match groups.last_mut() {
+            Some((last, members)) if angle - *last < SAME_ANGLE => members.push(projection),
+            _ => groups.push((angle, vec![projection])),
+        }
+    }
+    if groups.len() > 1 {
+        let seam = groups[0].0 + period - groups[groups.len() - 1].0;
+        if seam < SAME_ANGLE
+            && let Some((_, members)) = groups.pop()
+        {
+            groups[0].1.extend(members);
+        }
+    }
+
+    let mut result = vec![0.0; count];
+    let distinct = groups.len();
+    for (g, (angle, members)) in groups.iter().enumerate() {
+        let before = groups[(g + distinct - 1) % distinct].0 - if g == 0 { period } else { 0.0 };
+        let after = groups[(g + 1) % distinct].0 + if g + 1 == distinct { period } else { 0.0 };
+        debug_assert!(before <= *angle && *angle <= after);
+        let share = (after - before) / 2.0 * pi / period / members.len() as f64;
+        for &projection in members {
+            result[projection] = share;
+        }
+    }
+    result
+}
+
+/// Weights of angles made by [`even_angles`]: exactly `pi / P` over any multiple of the period, by spacing otherwise.
+pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights, period: f64) -> Vec<f64> {
+    let periods = overall / period;
+    let even = periods != 0.0 && periods.fract() == 0.0;
+    weights(angles, if even { AngleWeights::Uniform } else { scheme }, period)
+}
+
+/// Smallest number of angles that may be recognised as radians by their span.
+const MANY_ANGLES: usize = 30;
+
+/// Angles of a text file in degrees, see [`parse_numbers`], and a note for the user about their unit.
+///
+/// Many angles that span half a turn or a turn in radians, end included or not, are taken as radians, unless a comment
+/// says degrees: in degrees the scan would cover only three or six degrees.
+pub fn parse_angles(text: &str, what: &str) -> Result<(Vec<f64>, Option<String>)> {
+    let values = parse_numbers(text, what)?;
+    let count = values.len();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let span = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
+    let steps = count.saturating_sub(1).max(1) as f64;
+    let is = |turn: f64| [span, span * count as f64 / steps].iter().any(|span| (span / turn - 1.0).abs() < 1e-3);
+    let says_degrees = || {
+        let comments = text.lines().filter_map(|line| Some(line.split_once('#')?.1.to_lowercase()));
+        comments.into_iter().any(|comment| comment.contains("deg"))
+    };
+    if count < MANY_ANGLES || !(is(PI) || is(2.0 * PI)) || says_degrees() {
+        return Ok((values, None));
+    }
+    let note = format!(
+        "{what}: {count} angles that span {span:.3}: taken as radians; if they are degrees, add a line `# degrees` to the file"
+    );
+    Ok((values.into_iter().map(f64::to_degrees).collect(), Some(note)))
+}
+
+/// Numbers of a text file, one per line; `#` starts a comment, empty lines are skipped.
+///
+/// `what` names the flag and file in messages. A value that is not a finite number is an input error.
+pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
+    let mut values = Vec::new();
+    for (line_number, line) in text.lines().enumerate() {
+        let content = line.split('#').next().unwrap_or("").trim();
+        if content.is_empty() {
+            continue;
+        }
+        match content.parse::<f64>() {
+            Ok(value) if value.is_finite() => values.push(value),
+            _ => {
+                return Err(Error::Input(format!(
+                    "{what}, line {}: `{content}` is not a finite number; write one number per line",
+                    line_number + 1
+                )));
+            }
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::f64::consts::PI;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn radians_are_known_by_their_span() {
+        let text = |count: usize, last: f64| -> String {
+            (0..count).map(|p| format!("{:.7}\n", p as f64 * last / (count - 1) as f64)).collect()
+        };
+        for (turn, degrees) in [(PI, 180.0), (2.0 * PI, 360.0)] {
+            // the end included, and not
+            for (last, end) in [(turn, degrees), (turn * 59.0 / 60.0, degrees * 59.0 / 60.0)] {
+                let (angles, note) = parse_angles(&text(60, last), "--angles a.txt").unwrap();
+                assert!((angles[59] - end).abs() < 1e-4 && note.unwrap().contains("radians"));
+            }
+        }
+        // few angles, other spans, and what says degrees stay
+        let said = format!("# Degrees\n{}", text(60, PI));
+        for (text, last) in [(text(20, PI), PI), (text(60, 3.0), 3.0), (text(60, 180.0), 180.0), (said, PI)] {
+            let (angles, note) = parse_angles(&text, "--angles a.txt").unwrap();
+            assert!((angles[angles.len() - 1] - last).abs() < 1e-6 && note.is_none(), "{last}");
+        }
+    }
+
+    #[test]
+    fn quarter_turns_are_exact() {
+        for (degrees, expected) in
+            [(0.0, (1.0, 0.0)), (90.0, (0.0, 1.0)), (180.0, (-1.0, 0.0)), (-90.0, (0.0, -1.0)), (450.0, (0.0, 1.0))]
+        {
+            assert_eq!(cos_sin_degrees(degrees), expected, "{degrees}");
+        }
+        let (cos, sin) = cos_sin_degrees(217.3);
+        assert!(close(cos, 217.3f64.to_radians().cos()) && close(sin, 217.3f64.to_radians().sin()));
+    }
+
+    #[test]
+    fn even_angles_weigh_the_same() {
+        for overall in [180.0, 360.0, -180.0, 540.0] {
+            for count in [1, 2, 7, 180, 181] {
+                let angles = even_angles(3.0, overall, count);
+                for w in even_weights(&angles, overall, AngleWeights::Spacing, 180.0) {
+                    assert!(close(w, PI / count as f64));
+                }
+                // and the general rule agrees
+                for w in weights(&angles, AngleWeights::Spacing, 180.0) {
+                    assert!((w - PI / count as f64).abs() < 1e-7, "{overall} {count} {w}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn uneven_angles_share_the_circle() {
+        let w = weights(&[0.0, 30.0, 90.0], AngleWeights::Spacing, 180.0);
+        let degrees: Vec<f64> = w.iter().map(|w| w.to_degrees()).collect();
+        for (got, want) in degrees.iter().zip([60.0, 45.0, 75.0]) {
+            assert!((got - want).abs() < 1e-9);
+        }
+        // the end point included: 0 and 180 are one angle
+        let w = weights(&[0.0, 60.0, 120.0, 180.0], AngleWeights::Spacing, 180.0);
+        assert!(close(w[0], PI / 6.0) && close(w[3], PI / 6.0) && close(w[1], PI / 3.0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_weight_is_lost_or_negative(angles in prop::collection::vec(-720.0f64..720.0, 1..60)) {
+            let w = weights(&angles, AngleWeights::Spacing, 180.0);
+            prop_assert!(w.iter().all(|w| *w >= 0.0));
+            prop_assert!((w.iter().sum::<f64>() - PI).abs() < 1e-9);
+        }
+
+        #[test]
+        fn block_offsets_add_up_to_the_position(
+            angle in -400.0f64..400.0, axis in 0.0f64..3000.0, x in 0usize..2900, y in 0usize..2900,
+        ) {
+            let geometry = Geometry {
+                bins: 3000, size: 3000, roi: Roi { x, y, width: 100, height: 50 },
+                angles: vec![angle], axis: vec![axis], weights: vec![PI],
+            };
+            let offsets = geometry.block_offsets([16, 8]);
+            prop_assert_eq!(offsets.origin[0] % 16, 0);
+            prop_assert!(offsets.origin[0] + offsets.blocks[0] * 16 >= x + 100);
+            let last = [offsets.blocks[0] - 1, offsets.blocks[1] - 1];
+            let (column, row) = (offsets.columns[last[0]], offsets.rows[last[1]]);
+            let got = f64::from(column.whole) + f64::from(row.whole) + f64::from(column.rest) + f64::from(row.rest);
+            let want = geometry.position(
+                0, (offsets.origin[0] + last[0] * 16) as f64, (offsets.origin[1] + last[1] * 8) as f64);
+            prop_assert!((got - want).abs() < 2e-7, "{} {}", got, want);
+        }
+    }
+
+    #[test]
+    fn number_files() {
+        let values = parse_numbers("# degrees\n0\n 1.5 # half\n\n-3e1\n", "--angles a.txt");
+        assert_eq!(values.unwrap(), [0.0, 1.5, -30.0]);
+        for bad in ["nan", "inf", "1,5", "1 2", "x"] {
+            let message = parse_numbers(&format!("0\n{bad}\n"), "--angles a.txt").unwrap_err().to_string();
+            assert!(message.contains("line 2") && message.contains("--angles a.txt"));
+        }
+    }
+}

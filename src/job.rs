@@ -1,0 +1,98 @@
+//! A run: what it computes, and how and where.
+
+use crate::cli::ReconstructArgs;
+use crate::error::Result;
+use crate::execution::Execution;
+use crate::recipe::{Recipe, check_conflicts, given};
+use crate::source::OpenRequest;
+use serde::{Deserialize, Serialize};
+
+/// A run, typed and checked. It is made once and never changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Everything that decides the bytes of slices.
+    pub recipe: Recipe,
+    /// Everything else.
+    pub execution: Execution,
+}
+
+impl Job {
+    /// Types and checks merged flags.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
+    pub fn new(args: &ReconstructArgs) -> Result<Job> {
+        check_conflicts(&[given(args)?])?;
+        Ok(Job { recipe: Recipe::new(args)?, execution: Execution::new(args)? })
+    }
+
+    /// What opening the input takes; `angles` are those of an HDF5 file.
+    pub fn open_request(&self, angles: bool) -> OpenRequest<'_> {
+        let input = &self.recipe.input;
+        OpenRequest {
+            kind: input.kind,
+            paths: &self.execution.files.stacks,
+            datasets: &input.datasets,
+            binning: input.binning,
+            angles,
+            memory: self.execution.host_memory(),
+        }
+    }
+
+    /// The same about an axis at this position, in bins of the detector.
+    pub fn about(&self, axis: f64) -> Job {
+        Job { recipe: self.recipe.about(axis), execution: self.execution.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    /// A job from flags as they stand at the prompt.
+    fn job(flags: &str) -> Job {
+        let command = ["fbp", "reconstruct"].into_iter().chain(flags.split_whitespace());
+        match Cli::try_parse_from(command).unwrap().command {
+            Command::Reconstruct(args) => Job::new(&args).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn jobs_are_values_that_can_be_written_and_read() {
+        for flags in [
+            "--sinograms s --output r",
+            "--projections p --flats f --darks d --angles a.txt --center auto:vo --output r-%03i.tif --resume --shard 1/3",
+            "--projections p --center-shifts s.txt --dtype u8 --range 0,1 --output one.tif --overwrite --watch 90s --expect 7",
+            "--sinograms s --device 0:1,gpu/2 --memory 2G --device-memory 1G --progress json --log l --dry-run -vv",
+            "--sinograms s --rows 1..9:2 --histogram h.json --sections s.png --report r.json --output r --no-self-test",
+        ] {
+            let job = job(flags);
+            let text = serde_json::to_string(&job).unwrap();
+            assert_eq!(serde_json::from_str::<Job>(&text).unwrap(), job, "{flags}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_recipe_leaves_it_as_it_is() {
+        let recipe = job("--sinograms s --output r").recipe;
+        for flags in [
+            "--sinograms elsewhere/s --output other --overwrite",
+            "--sinograms s --output r --device cpu --memory 2G --device-memory 1G --no-self-test",
+            "--sinograms s --output r --rows 1..3 --shard 0/2 --preview p.png --histogram h.json --report r.json -v",
+            "--sinograms s --output r --watch 10s --progress none --resume",
+        ] {
+            assert_eq!(job(flags).recipe, recipe, "{flags}");
+        }
+    }
+
+    #[test]
+    fn a_job_about_an_axis_is_another_with_the_same_execution() {
+        let job = job("--sinograms s --center auto --output r --size 40");
+        let about = job.about(12.5);
+        assert_eq!(about.recipe.scan.center, crate::recipe::Center::At(12.5));
+        assert_eq!((&about.execution, about.recipe.slice.size), (&job.execution, Some(40)));
+    }
+}

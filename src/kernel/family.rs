@@ -1,0 +1,229 @@
+//! The interface of a family of back-projection kernels: everything that depends on the family.
+
+use super::files::ClFile;
+use super::parameter::alternatives;
+use super::{
+    Algorithm, Build, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode,
+    Parameters, Sampler, Storage, Texel,
+};
+use crate::error::Result;
+use crate::facts::{DeviceFacts, DeviceKind};
+use std::fmt::Debug;
+use std::ops::RangeInclusive;
+use toml::Table;
+
+/// How a kernel interpolates the value at a position on the detector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Linear interpolation between two bins.
+    Linear,
+    /// The nearest of this many values per bin, which are interpolated linearly between bins.
+    Nearest(u32),
+}
+
+impl Reads {
+    /// The rule of an interpolation.
+    pub fn of(interpolation: Interpolation) -> Reads {
+        match interpolation {
+            Interpolation::Linear => Reads::Linear,
+            Interpolation::Nearest => Reads::Nearest(1),
+        }
+    }
+}
+
+/// A family of back-projection kernels, implemented by its parameters.
+pub trait Family: Debug {
+    /// One line for docs/profiles.md.
+    fn meaning(&self) -> &'static str;
+
+    /// More for docs/profiles.md.
+    fn notes(&self) -> &'static str {
+        ""
+    }
+
+    /// Parameters that every family has.
+    fn common(&self) -> &Common;
+
+    /// The same, mutable.
+    fn common_mut(&mut self) -> &mut Common;
+
+    /// Parameters that tuning starts from if a profile does not offer the family.
+    fn start(mode: Mode) -> Self
+    where
+        Self: Sized;
+
+    /// Whether it makes sense to try the family on a device whose profile does not offer it.
+    fn suits(&self, _hardware: &Hardware, facts: &DeviceFacts) -> bool {
+        facts.kind != DeviceKind::Cpu
+    }
+
+    /// Slices per pass that the kernel supports.
+    fn slices(&self) -> RangeInclusive<u32> {
+        1..=16
+    }
+
+    /// Keys of parameters that the family's rules fix, or that its kernel ignores: tuning does not change them.
+    fn fixed(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Rules across parameters, and with slices per pass and options of the compiler. Each value by itself is legal.
+    ///
+    /// # Errors
+    /// The rule that is violated.
+    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String>;
+
+    /// Files of `cl/` after `common.cl` and the one that reads the sinogram, in order.
+    fn files(&self) -> &'static [ClFile];
+
+    /// The family's own defines.
+    ///
+    /// # Errors
+    /// A define that is already set.
+    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()>;
+
+    /// Work-group and block.
+    fn shape(&self, spec: &KernelSpec) -> LaunchShape;
+
+    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
+    fn texels(&self, interpolation: Interpolation, slices: u32) -> Vec<Texel> {
+        let common = self.common();
+        let mut texels = match common.sampler {
+            Sampler::Image => Texel::candidates(slices, common.storage, self.reads_between_bins(interpolation)),
+            Sampler::Buffer => Vec::new(),
+        };
+        texels.push(Texel::Buffer);
+        texels
+    }
+
+    /// Whether the sinogram is read between bins, so that an image needs a format that the texture unit can interpolate.
+    fn reads_between_bins(&self, interpolation: Interpolation) -> bool {
+        interpolation == Interpolation::Linear
+    }
+
+    /// How values are interpolated. A family with another rule than that of the interpolation is only used on request.
+    fn reads(&self, interpolation: Interpolation) -> Reads {
+        Reads::of(interpolation)
+    }
+
+    /// Whether positions are counted from bin 0 in `f32`, which loses precision on wide detectors.
+    fn counts_from_bin_0(&self) -> bool {
+        false
+    }
+
+    /// Whether values are rounded to half precision in between, however they are stored.
+    fn rounds_to_half(&self) -> bool {
+        false
+    }
+
+    /// Number of neighbouring items that exchange values by shuffles; 0 for none.
+    fn exchange_span(&self) -> u32 {
+        0
+    }
+
+    /// Whether the kernel multiplies on the matrix unit if there is one.
+    fn uses_matrix_unit(&self) -> bool {
+        false
+    }
+
+    /// Turns off what needs inline assembly or a matrix unit if the device does not support it.
+    fn adapt(&mut self, _assembly: bool, _matrix: &Matrix) {}
+
+    /// Cost of an update.
+    fn load(&self, spec: &KernelSpec) -> Load;
+
+    /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
+    fn local_memory(&self, _spec: &KernelSpec) -> u64 {
+        0
+    }
+
+    /// Families that replace this one where it must be avoided, best first.
+    fn stand_ins(&self) -> &'static [Algorithm] {
+        &[Algorithm::Standard]
+    }
+}
+
+impl Default for Algorithm {
+    /// The family that works everywhere.
+    fn default() -> Self {
+        Algorithm::Standard
+    }
+}
+
+impl Parameters {
+    /// Parameters that every family has.
+    pub fn common(&self) -> &Common {
+        self.family().common()
+    }
+
+    /// How the sinogram is stored.
+    pub fn storage(&self) -> Storage {
+        self.common().storage
+    }
+
+    /// Where the sinogram is read from.
+    pub fn sampler(&self) -> Sampler {
+        self.common().sampler
+    }
+
+    /// The same kernel reading a plain buffer.
+    pub fn with_buffer(mut self) -> Self {
+        self.family_mut().common_mut().sampler = Sampler::Buffer;
+        self
+    }
+
+    /// How values are interpolated.
+    pub fn reads(&self, interpolation: Interpolation) -> Reads {
+        self.family().reads(interpolation)
+    }
+
+    /// Whether values are interpolated by the rule of the interpolation; other kernels are only used on request.
+    pub fn keeps_rule(&self, interpolation: Interpolation) -> bool {
+        self.reads(interpolation) == Reads::of(interpolation)
+    }
+
+    /// Slices per pass that are tried first.
+    pub fn usual_slices(&self) -> u32 {
+        4.max(*self.family().slices().start())
+    }
+
+    /// The parameters as their TOML table, defaults written out.
+    pub fn table(&self) -> Table {
+        Table::try_from(self).unwrap_or_default()
+    }
+
+    /// Checks the rules that hold on any device.
+    ///
+    /// # Errors
+    /// The rule that is violated.
+    pub fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
+        let most = slices.iter().max().copied().unwrap_or(1);
+        if self.sampler() == Sampler::Image && most > 4 {
+            return Err(format!("sampler `image` serves at most 4 slices, not {most}"));
+        }
+        self.check_slices(slices, most)?;
+        let table = self.table();
+        Parameters::declared(self.algorithm()).iter().try_for_each(|parameter| parameter.check(&table))?;
+        self.family().check(slices, build)
+    }
+
+    fn check_slices(&self, slices: &[u32], most: u32) -> Result<(), String> {
+        let legal = self.family().slices();
+        let (first, last) = legal.clone().into_inner();
+        if slices.iter().all(|n| legal.contains(n)) {
+            return Ok(());
+        }
+        let algorithm = self.algorithm();
+        if first > 1 {
+            return Err(format!("a {algorithm} kernel has {first} to {last} slices, not {slices:?}"));
+        }
+        let more = |algorithm: &Algorithm| *Parameters::start(*algorithm, Mode::Fast).family().slices().end() > last;
+        let others: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(more).collect();
+        Err(format!("only {} kernels support {most} slices at once", alternatives(&others).replace(" or ", " and ")))
+    }
+}
+
+/// `Err` with the message, unless the rule holds.
+pub(super) fn rule(holds: bool, message: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(message.into()) }
+}

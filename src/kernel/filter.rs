@@ -1,0 +1,177 @@
+//! How rows of the sinogram are padded and filtered, and the source of the filter kernels.
+
+use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES};
+use super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, KernelSpec, Storage, Texel};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+use crate::spectrum::padded_length;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// What filters rows of the sinogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowFilterBackend {
+    /// clFFT, with kernels around it.
+    #[default]
+    Transform,
+    /// One kernel for rows that fit the device's local memory; as `transform` for longer rows.
+    Fused,
+    /// The host's processors, for kernels that read floats from a buffer; as `transform` for others.
+    Host,
+}
+
+/// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Fft {
+    pub rows: RowFilterBackend,
+}
+
+/// How a row is extended beyond the detector before the filter, as `--padding` takes it. The kernels get its index in
+/// this list.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Padding {
+    Zero,
+    /// The row's first and last value (default, as in nabu and tofu).
+    #[default]
+    Edge,
+    /// The row mirrored at its ends (end values repeated).
+    Mirror,
+}
+
+/// Work-group of the kernels that work along a row.
+pub const ROW_GROUP: usize = 64;
+
+/// Work-group of the kernel that interleaves slices; the first side is along bins.
+pub const TILE: [usize; 2] = [32, 8];
+
+/// How rows are padded and filtered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowFilter {
+    /// Length of a padded row.
+    pub length: usize,
+    pub method: RowFilterMethod,
+}
+
+/// How rows are filtered on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFilterMethod {
+    /// A transform of padded rows in global memory, with kernels around it.
+    Transform,
+    /// One kernel with `rows` complex rows per work-group, which exchanges values in `parts` parts.
+    Fused { rows: usize, parts: u32 },
+    /// Without OpenCL on the processor that is the device: directly into the compound sinogram.
+    Host,
+}
+
+impl fmt::Display for RowFilterMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RowFilterMethod::Transform => "by a transform",
+            RowFilterMethod::Fused { .. } => "by one kernel",
+            RowFilterMethod::Host => "on the host",
+        })
+    }
+}
+
+/// Values per item of the fused kernel.
+const FUSED_POINTS: usize = 16;
+/// Smallest number of work-items in a work-group of the fused kernel, for short rows.
+const FUSED_ITEMS: usize = 64;
+
+impl RowFilter {
+    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform if that is not possible.
+    pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
+        let transformed = RowFilter { length: padded_length(bins), method: RowFilterMethod::Transform };
+        match fft.rows {
+            RowFilterBackend::Transform => transformed,
+            RowFilterBackend::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
+            RowFilterBackend::Host => match (spec.texel, spec.parameters.storage()) {
+                (Texel::Buffer | Texel::GuardedBuffer { .. }, Storage::Float) => {
+                    RowFilter { method: RowFilterMethod::Host, ..transformed }
+                }
+                _ => transformed,
+            },
+        }
+    }
+
+    /// One kernel, if the device has the local memory and the work-items for rows of this length.
+    fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
+        let length = padded_length(bins);
+        let items = RowFilter::items(length);
+        // with a gap after every sixteen values
+        let bytes = (length + length / 16) * 4;
+        let (local, group) = facts.map_or((48 << 10, 1024), |f| (f.local_memory as usize, f.max_work_group));
+        let parts = match local {
+            local if 2 * bytes <= local => 1,
+            local if bytes <= local => 2,
+            _ => return None,
+        };
+        let rows = FUSED_ITEMS.div_ceil(items).min(local / (2 * bytes).max(1)).max(1);
+        (length <= 16384 && items * rows <= group)
+            .then_some(RowFilter { length, method: RowFilterMethod::Fused { rows, parts } })
+    }
+
+    /// For rows of another number of bins, with the same programs if they support it.
+    pub fn for_bins(self, bins: usize) -> RowFilter {
+        let length = padded_length(bins);
+        match self.method {
+            RowFilterMethod::Fused { .. } if length <= self.length => self,
+            RowFilterMethod::Host => RowFilter { length, ..self },
+            _ => RowFilter { length, method: RowFilterMethod::Transform },
+        }
+    }
+
+    /// Bytes of a pair of filtered rows on the device.
+    pub fn pair_bytes(&self, bins: usize) -> usize {
+        match self.method {
+            RowFilterMethod::Host => 0,
+            _ => 8 * self.stride(bins),
+        }
+    }
+
+    /// Work-items of the fused kernel for a row of `length`.
+    pub fn items(length: usize) -> usize {
+        length / FUSED_POINTS
+    }
+
+    /// Values from one filtered row to the next in memory.
+    pub fn stride(&self, bins: usize) -> usize {
+        match self.method {
+            RowFilterMethod::Transform => self.length,
+            RowFilterMethod::Fused { .. } | RowFilterMethod::Host => bins,
+        }
+    }
+}
+
+/// Source of the filter's kernels for the layout that `spec` reads.
+pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("SLICES", spec.slices)?;
+    defines.number("CHANNELS", spec.texel.channels(spec.slices) as u32)?;
+    defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
+    defines.number("GUARD", spec.texel.guard() as u32)?;
+    defines.number("GROUP", ROW_GROUP as u32)?;
+    defines.number("TILE", TILE[0] as u32)?;
+    defines.number("TILE_ROWS", TILE[1] as u32)?;
+    defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
+    defines.number("PADDING", padding as u32)?;
+    let mut files = vec![COMMON, HALVES, FILTER];
+    // not the kernel's name: kernels that read one layout share the program
+    let mut name = format!("filter-{}", spec.layout());
+    if let RowFilterMethod::Fused { rows, parts } = filter.method {
+        defines.number("LENGTH", filter.length as u32)?;
+        defines.number("ROWS", rows as u32)?;
+        defines.number("PARTS", parts)?;
+        files.push(FILTER_ROWS);
+        name = format!("fused-{}-{name}", filter.length);
+    }
+    Ok(assemble(name, &defines, &files, spec.build.compiler_options(), "interleave", LaunchShape::NONE))
+}

@@ -1,0 +1,104 @@
+//! Some blocks use the texture unit and others the arithmetic units, at the same time (paper, 7.1).
+
+use super::alu::{Alu, SOURCE as ALU};
+use super::family::Family;
+use super::files::{ClFile, EXCHANGE, ROUND, SAMPLE, cl_file};
+use super::load::sample;
+use super::parameter::parameters;
+use super::{Build, Common, Defines, KernelSpec, LaunchShape, Load, Matrix, Mode};
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// How blocks are divided between two units (paper, 7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Balance {
+    /// By the block's number: the same block always uses the same unit.
+    Block,
+    /// By the multiprocessor: the last bits of a slice then depend on scheduling.
+    Multiprocessor,
+}
+
+parameters! {
+    /// Parameters of the hybrid kernel: those of the arithmetic one, and the ratio.
+    pub struct Hybrid {
+        table alu: Alu = Alu::default();
+        /// Blocks by the texture unit, alternating with `alu-blocks`.
+        texture_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
+        /// Blocks by the arithmetic units.
+        alu_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
+        /// `block`: by the block's number. `multiprocessor`: by the multiprocessor that runs it, if assembly can query it; then
+        /// the last bits of a slice depend on scheduling.
+        balance: Balance = Balance::Block, Domain::words::<Balance>().tries::<Balance>(&[]);
+    }
+}
+
+impl Family for Hybrid {
+    fn meaning(&self) -> &'static str {
+        "some blocks by the texture unit and others by the arithmetic units, at the same time (7.1)"
+    }
+
+    fn notes(&self) -> &'static str {
+        "It has a table `alu` with the keys of `[kernel.alu]`, including `common`."
+    }
+
+    fn common(&self) -> &Common {
+        &self.alu.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.alu.common
+    }
+
+    fn start(_: Mode) -> Self {
+        Hybrid::default()
+    }
+
+    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
+        self.alu.check(slices, build)
+    }
+
+    fn files(&self) -> &'static [ClFile] {
+        &[SAMPLE, EXCHANGE, ROUND, ALU, cl_file!("backproject_hybrid.cl")]
+    }
+
+    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
+        self.alu.define(spec, defines)?;
+        defines.number("TEXTURE_BLOCKS", self.texture_blocks)?;
+        defines.number("ALU_BLOCKS", self.alu_blocks)?;
+        defines.switch("BALANCE", self.balance == Balance::Multiprocessor)
+    }
+
+    fn shape(&self, spec: &KernelSpec) -> LaunchShape {
+        self.alu.shape(spec)
+    }
+
+    fn rounds_to_half(&self) -> bool {
+        self.alu.half_cache
+    }
+
+    fn exchange_span(&self) -> u32 {
+        self.alu.exchange_span()
+    }
+
+    fn adapt(&mut self, assembly: bool, _: &Matrix) {
+        if !assembly {
+            self.balance = Balance::Block;
+        }
+    }
+
+    fn load(&self, spec: &KernelSpec) -> Load {
+        let slices = f64::from(spec.slices);
+        let item = Load::constant(3.0, 8.0) + Load { fp: 4.0, conversions: 1.0, shifts: 1.0, ..Load::default() };
+        let pixel = Load { fp: 1.0, ..Load::default() } + sample(spec);
+        let by_texture = item * (1.0 / (f64::from(self.alu.pixels()) * slices)) + pixel * (1.0 / slices);
+        let [texture, arithmetic] = [self.texture_blocks, self.alu_blocks].map(f64::from);
+        (by_texture * texture + self.alu.load(spec) * arithmetic) * (1.0 / (texture + arithmetic))
+    }
+
+    fn local_memory(&self, spec: &KernelSpec) -> u64 {
+        self.alu.local_memory(spec)
+    }
+}

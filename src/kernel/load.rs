@@ -1,0 +1,136 @@
+//! The cost of one update, derived from the same [`KernelSpec`] that the kernel is generated from.
+//!
+//! The method is that of section 6.5 of the paper for the arithmetic kernel: work of a block for a projection is divided
+//! by the block's pixels and slices, work of an item by the item's, work of a pixel by its slices. The other families are
+//! counted in the same way from their files in `cl/`, each in its own module.
+
+use super::{Interpolation, KernelSpec, Storage, Texel};
+use crate::facts::ChannelType;
+use serde::Serialize;
+use std::ops::{Add, AddAssign, Mul};
+
+/// Operations and bytes of one update: one pixel, one projection, one slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Load {
+    /// Loads from constant memory, and their bytes.
+    pub constant: f64,
+    pub constant_bytes: f64,
+    /// Loads and stores of local memory, and of buffers through the first cache; and their bytes.
+    pub local: f64,
+    pub local_bytes: f64,
+    /// Floating-point instructions; a fused multiply-add is one.
+    pub fp: f64,
+    /// Rounding, and conversions between integer and float.
+    pub conversions: f64,
+    /// Conversions between half and float.
+    pub half_conversions: f64,
+    /// Shifts and products that compute addresses.
+    pub shifts: f64,
+    /// Memory operations that prepare the inner loop, each of which takes an issue slot.
+    pub staging: f64,
+    /// Texels: of 32 bits; of 64 interpolated, and nearest; of 128 nearest.
+    pub texels: [f64; 4],
+    /// Multiply-adds of matrix units, and their instructions.
+    pub matrix: f64,
+    pub matrix_instructions: f64,
+}
+
+impl Add for Load {
+    type Output = Load;
+
+    fn add(self, other: Load) -> Load {
+        Load {
+            constant: self.constant + other.constant,
+            constant_bytes: self.constant_bytes + other.constant_bytes,
+            local: self.local + other.local,
+            local_bytes: self.local_bytes + other.local_bytes,
+            fp: self.fp + other.fp,
+            conversions: self.conversions + other.conversions,
+            half_conversions: self.half_conversions + other.half_conversions,
+            shifts: self.shifts + other.shifts,
+            staging: self.staging + other.staging,
+            texels: [0, 1, 2, 3].map(|i| self.texels[i] + other.texels[i]),
+            matrix: self.matrix + other.matrix,
+            matrix_instructions: self.matrix_instructions + other.matrix_instructions,
+        }
+    }
+}
+
+impl AddAssign for Load {
+    fn add_assign(&mut self, other: Load) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<f64> for Load {
+    type Output = Load;
+
+    fn mul(self, times: f64) -> Load {
+        Load {
+            constant: self.constant * times,
+            constant_bytes: self.constant_bytes * times,
+            local: self.local * times,
+            local_bytes: self.local_bytes * times,
+            fp: self.fp * times,
+            conversions: self.conversions * times,
+            half_conversions: self.half_conversions * times,
+            shifts: self.shifts * times,
+            staging: self.staging * times,
+            texels: self.texels.map(|t| t * times),
+            matrix: self.matrix * times,
+            matrix_instructions: self.matrix_instructions * times,
+        }
+    }
+}
+
+impl Load {
+    pub(super) fn local(count: f64, bytes: f64) -> Load {
+        Load { local: count, local_bytes: count * bytes, ..Load::default() }
+    }
+
+    pub(super) fn constant(count: f64, bytes: f64) -> Load {
+        Load { constant: count, constant_bytes: count * bytes, ..Load::default() }
+    }
+
+    /// The same, all of it preparing the inner loop.
+    pub(super) fn staged(self) -> Load {
+        Load { staging: self.constant + self.local, ..self }
+    }
+
+    pub(super) fn texel(texel: Texel, interpolated: bool) -> Load {
+        let mut texels = [0.0; 4];
+        if let Some(format) = texel.format() {
+            let channel = if format.channel_type == ChannelType::Half { 16 } else { 32 };
+            match (format.channels.count() * channel, interpolated) {
+                (..=32, _) => texels[0] = 1.0,
+                (64, true) => texels[1] = 1.0,
+                (64, false) => texels[2] = 1.0,
+                // interpolated: two of 64 bits
+                (_, true) => texels[1] = 2.0,
+                (_, false) => texels[3] = 1.0,
+            }
+        }
+        Load { texels, ..Load::default() }
+    }
+}
+
+/// Load of reading the sinogram at a position, for one pixel with all its slices, and adding to the sums.
+pub(super) fn sample(spec: &KernelSpec) -> Load {
+    let slices = f64::from(spec.slices);
+    let linear = spec.interpolation == Interpolation::Linear;
+    let half = spec.parameters.storage() == Storage::Half;
+    if spec.texel.format().is_some() {
+        let unpacked = if matches!(spec.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
+        return Load { fp: slices, half_conversions: unpacked, ..Load::texel(spec.texel, linear) };
+    }
+    let (reads, sums, rounds) = if linear { (2.0, 3.0, 2.0) } else { (1.0, 1.0, 1.0) };
+    let bytes = if half { 2.0 } else { 4.0 };
+    Load {
+        // clamped twice
+        fp: sums * slices + 2.0,
+        conversions: rounds,
+        shifts: 1.0,
+        half_conversions: if half { reads * slices } else { 0.0 },
+        ..Load::local(reads, slices * bytes)
+    }
+}

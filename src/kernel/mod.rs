@@ -1,0 +1,55 @@
+//! Back-projection kernels: their families, and the generator, a pure function from a specification to OpenCL C source,
+//! build options and launch shape.
+//!
+//! Kernels are the files in `cl/`; the generator picks and orders them and prepends sorted defines. It needs no
+//! device and no clock, so its output is kept in git (`tests/golden/`) and compared. Everything that depends on a family
+//! is in the family's module, behind [`Family`]; `families!` below lists them.
+
+mod common;
+mod defines;
+mod family;
+mod files;
+mod filter;
+mod load;
+mod parameter;
+mod registry;
+mod source;
+mod spec;
+mod target;
+mod texel;
+mod words;
+
+mod alu;
+mod hybrid;
+mod standard;
+mod tensor;
+mod texture;
+mod vector;
+
+pub use common::Common;
+pub use defines::Defines;
+pub use family::{Family, Reads};
+pub use files::{ClFile, files};
+pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter};
+pub use load::Load;
+pub use parameter::{LegalValues, Parameter};
+pub use source::{KernelSource, LaunchShape, generate_probe};
+pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
+pub use target::{Build, Hardware, KernelTarget};
+pub use texel::{GUARD, Texel};
+pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};
+
+use words::Word;
+
+pub use alu::{Cache, Mapping, OVERSAMPLE, Offsets, Rounding};
+pub use hybrid::Balance;
+
+registry::families! {
+    standard::Standard,
+    texture::Texture,
+    alu::Alu,
+    alu::Oversample,
+    hybrid::Hybrid,
+    tensor::Tensor,
+    vector::Vector,
+}

@@ -1,0 +1,80 @@
+//! Generated programs: text, options and how to launch them.
+
+use super::Defines;
+use super::files::{ClFile, PROBE_IMAGE};
+use crate::hash::fnv1a;
+use std::fmt::Write as _;
+
+/// Generated source and how to build and launch it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelSource {
+    /// Short name for messages and reports, such as `standard-linear-float-x4-buffer`.
+    pub name: String,
+    pub text: String,
+    /// Build options, in one line.
+    pub options: String,
+    /// Kernel function.
+    pub entry: &'static str,
+    /// Work-group sizes.
+    pub work_group: [usize; 2],
+    /// Pixels that one work-group computes.
+    pub block: [usize; 2],
+    /// The constants of a projection are one vector, not four arrays.
+    pub packed: bool,
+    /// Identifies text and options: 16 hexadecimal digits.
+    pub key: String,
+}
+
+/// How a back-projection kernel is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Work-items of a work-group in x and y.
+    pub work_group: [u32; 2],
+    /// Pixels that it computes in x and y.
+    pub block: [u32; 2],
+}
+
+impl LaunchShape {
+    /// For programs that are not launched over blocks of pixels.
+    pub(super) const NONE: LaunchShape = LaunchShape { work_group: [1, 1], block: [1, 1] };
+}
+
+/// Puts a program together: name, defines, files.
+pub(super) fn assemble(
+    name: String,
+    defines: &Defines,
+    files: &[ClFile],
+    options: Vec<String>,
+    entry: &'static str,
+    shape: LaunchShape,
+) -> KernelSource {
+    let mut text = format!("/* {name} */\n{}", defines.text());
+    for (file, content) in files {
+        let _ = write!(text, "\n/* ---- {file} ---- */\n{content}");
+    }
+    let options = options.join(" ");
+    let key = format!("{:016x}", fnv1a(&[text.as_bytes(), options.as_bytes()]));
+    let sides = |size: [u32; 2]| size.map(|side| side as usize);
+    KernelSource {
+        name,
+        text,
+        options,
+        entry,
+        work_group: sides(shape.work_group),
+        block: sides(shape.block),
+        packed: true,
+        key,
+    }
+}
+
+/// Source of the kernel that tries an image format.
+pub fn generate_probe() -> KernelSource {
+    assemble(
+        "probe-image".to_owned(),
+        &Defines::default(),
+        &[PROBE_IMAGE],
+        vec!["-cl-std=CL1.1".to_owned()],
+        "probe_image",
+        LaunchShape::NONE,
+    )
+}

@@ -1,0 +1,314 @@
+//! Specification of a back-projection kernel, which determines its text.
+
+use super::files::{COMMON, ClFile};
+use super::source::assemble;
+use super::{
+    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Reads, SLICE_MODES,
+    Sampler, Storage, Texel,
+};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+
+/// A kernel for one interpolation, mode and number of slices, independent of the device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    pub interpolation: Interpolation,
+    pub mode: Mode,
+    /// Slices per pass.
+    pub slices: u32,
+    pub parameters: Parameters,
+}
+
+impl Offer {
+    /// The rule that the kernel violates with these compiler options, if any.
+    pub fn check(&self, build: &Build) -> Result<(), String> {
+        self.parameters.check(&[self.slices], build)
+    }
+
+    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
+    pub fn texels(&self) -> Vec<Texel> {
+        self.parameters.family().texels(self.interpolation, self.slices)
+    }
+}
+
+/// How the items of a warp exchange values on a device. Kernels get its index in this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// Through local memory.
+    None,
+    /// The sub-group extensions.
+    SubGroup,
+    /// Inline assembly of the device.
+    Assembly,
+}
+
+impl Shuffle {
+    /// The method for `span` neighbouring items.
+    fn of(span: u32, target: KernelTarget, facts: Option<&DeviceFacts>) -> Shuffle {
+        // compilers choose the size of sub-groups; no device with shuffles is known to use less than this
+        const SMALLEST_SUB_GROUP: u32 = 8;
+        match facts {
+            _ if span == 0 => Shuffle::None,
+            Some(f) if span <= SMALLEST_SUB_GROUP && SUB_GROUP_SHUFFLES.iter().all(|extension| f.has(extension)) => {
+                Shuffle::SubGroup
+            }
+            _ if target.hardware.assembly && has_own_compiler(target, facts) => Shuffle::Assembly,
+            _ => Shuffle::None,
+        }
+    }
+
+    pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
+        defines.number("SHUFFLE", self as u32)
+    }
+}
+
+/// How matrices are multiplied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matrix {
+    /// Plain arithmetic.
+    Plain,
+    /// The matrix unit, by inline assembly.
+    Assembly,
+    /// The matrix unit, by a built-in function of the compiler, and the attribute that sets the warp size it needs.
+    Function { name: String, warp_attribute: String },
+}
+
+impl Matrix {
+    /// The best method that the device offers.
+    fn of(target: KernelTarget, facts: Option<&DeviceFacts>) -> Matrix {
+        let hardware = target.hardware;
+        if !has_own_compiler(target, facts) {
+            Matrix::Plain
+        } else if hardware.matrix {
+            Matrix::Assembly
+        } else if !hardware.matrix_function.is_empty() && facts.is_none_or(|f| f.has(HALF_ARITHMETIC)) {
+            Matrix::Function { name: hardware.matrix_function.clone(), warp_attribute: hardware.warp_attribute.clone() }
+        } else {
+            Matrix::Plain
+        }
+    }
+}
+
+/// Whether the device's compiler is the one that the options, assembly and functions of the architecture require.
+fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
+    facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
+}
+
+/// Properties of a problem that influence its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub projections: usize,
+    /// Whether all projections have the same axis.
+    pub same_axis: bool,
+}
+
+/// Everything that determines the text of a back-projection kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelSpec {
+    pub interpolation: Interpolation,
+    /// Slices per pass.
+    pub slices: u32,
+    pub parameters: Parameters,
+    pub texel: Texel,
+    /// Where the constants are stored; depends on the number of projections.
+    pub constants: Constants,
+    pub shuffle: Shuffle,
+    /// Whether the axis is the same for all projections.
+    pub same_axis: bool,
+    pub matrix: Matrix,
+    /// Items per warp in matrix products.
+    pub lanes: u32,
+    /// Whether local memory is filled by the copy engine.
+    pub bulk_copies: bool,
+    /// Whether sums are added to those of other projections in the slices.
+    pub accumulate: bool,
+    pub build: Build,
+    /// Compiler option that limits registers, if there is one and the profile asks.
+    pub register_option: Option<String>,
+}
+
+/// Size in bytes of constant memory that every device has.
+pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
+
+/// The extensions that sub-group shuffles need.
+pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
+
+/// The extension that the compiler's matrix function needs: its factors are halves.
+const HALF_ARITHMETIC: &str = "cl_khr_fp16";
+
+/// Bytes of the constants of one projection.
+const CONSTANT_BYTES: usize = 16;
+
+impl KernelSpec {
+    /// The kernel of an offer, for a problem, reading `texel`. Without `facts` the device is assumed to have everything that
+    /// the target's architecture has.
+    pub fn new<'a>(
+        offer: &Offer,
+        target: impl Into<KernelTarget<'a>>,
+        texel: Texel,
+        problem: Problem,
+        facts: Option<&DeviceFacts>,
+    ) -> Self {
+        let target = target.into();
+        let hardware = target.hardware;
+        let available = facts.map_or(SMALLEST_CONSTANT_BUFFER, |f| f.constant_buffer);
+        let bytes = (problem.projections * CONSTANT_BYTES) as u64;
+        let mut parameters = match texel {
+            Texel::Buffer => offer.parameters.clone().with_buffer(),
+            _ => offer.parameters.clone(),
+        };
+        let common = parameters.common().clone();
+        let own_compiler = has_own_compiler(target, facts);
+        let by_matrix = parameters.family().uses_matrix_unit();
+        let matrix = if by_matrix { Matrix::of(target, facts) } else { Matrix::Plain };
+        let shuffle = Shuffle::of(parameters.family().exchange_span(), target, facts);
+        parameters.family_mut().adapt(hardware.assembly && own_compiler, &matrix);
+        KernelSpec {
+            interpolation: offer.interpolation,
+            slices: offer.slices,
+            parameters,
+            texel,
+            constants: if bytes <= available { common.constants } else { Constants::Global },
+            shuffle,
+            same_axis: problem.same_axis,
+            matrix,
+            lanes: hardware.lanes(),
+            bulk_copies: by_matrix && hardware.bulk_copies && own_compiler,
+            accumulate: false,
+            build: target.build.clone(),
+            register_option: hardware.register_limit(common.occupancy).filter(|_| own_compiler),
+        }
+    }
+
+    /// The same kernel, adding its sums to those of other projections in the slices.
+    pub fn accumulating(&self) -> Self {
+        KernelSpec { accumulate: true, ..self.clone() }
+    }
+
+    /// Short name for messages and reports.
+    pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
+    }
+
+    /// Name of the memory layout of the compound sinogram.
+    pub fn layout(&self) -> String {
+        let texel = match self.texel {
+            Texel::Buffer | Texel::GuardedBuffer { .. } => "buffer".to_owned(),
+            Texel::Image(format) => format!("image-{}", format.to_string().replace(' ', "-").to_lowercase()),
+            Texel::PackedHalves(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
+            Texel::Halves { split: false, .. } => "halves".to_owned(),
+            Texel::Halves { split: true, .. } => "halves-split".to_owned(),
+        };
+        format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
+    }
+
+    /// Bytes that one bin of the compound sinogram takes.
+    pub fn element_bytes(&self) -> usize {
+        self.parameters.storage().bytes() * self.texel.channels(self.slices)
+    }
+
+    /// How the kernel interpolates the value at a position on the detector.
+    pub fn reads(&self) -> Reads {
+        self.parameters.reads(self.interpolation)
+    }
+
+    /// Cost of an update.
+    pub fn load(&self) -> Load {
+        self.parameters.family().load(self)
+    }
+
+    /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
+    pub fn local_memory(&self) -> u64 {
+        self.parameters.family().local_memory(self)
+    }
+
+    /// Checks the rules that the generator relies on.
+    fn check(&self) -> Result<()> {
+        let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
+        if !SLICE_MODES.contains(&self.slices) {
+            return wrong("this number of slices per pass is not supported");
+        }
+        match self.texel {
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => Ok(()),
+            Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
+                wrong("the texel has fewer channels than slices")
+            }
+            Texel::PackedHalves(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
+                wrong("packed halves cannot be interpolated by the texture unit")
+            }
+            _ if self.parameters.sampler() == Sampler::Buffer => wrong("an image needs the sampler `image`"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Source, options and launch shape.
+    ///
+    /// # Errors
+    /// A usage error for a kernel that cannot read its layout of the sinogram.
+    pub fn generate(&self) -> Result<KernelSource> {
+        self.check()?;
+        let common = self.parameters.common();
+        let mut defines = Defines::default();
+        defines.number("SLICES", self.slices)?;
+        defines.switch("LINEAR", self.interpolation == Interpolation::Linear)?;
+        defines.switch("HALF_STORAGE", common.storage == Storage::Half)?;
+        defines.switch("PACKED", common.packed_constants)?;
+        defines.number("UNROLL", common.unroll)?;
+        defines.word(
+            "CONSTANTS",
+            match self.constants {
+                Constants::Constant => "__constant",
+                Constants::Global => "__global const",
+            },
+        )?;
+        if self.accumulate {
+            defines.switch("ACCUMULATE", true)?;
+        }
+        self.texel.define(&mut defines)?;
+        self.parameters.family().define(self, &mut defines)?;
+        let shape = self.parameters.family().shape(self);
+        defines.number("WORK_X", shape.work_group[0])?;
+        defines.number("WORK_Y", shape.work_group[1])?;
+        let own = self.parameters.family().files().iter().copied();
+        let files: Vec<ClFile> = [COMMON].into_iter().chain(self.texel.reader()).chain(own).collect();
+        let mut options = self.build.compiler_options();
+        options.extend(self.register_option.clone());
+        let source = assemble(self.name(), &defines, &files, options, "backproject", shape);
+        Ok(KernelSource { packed: common.packed_constants, ..source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Hardware;
+
+    #[test]
+    fn a_matrix_function_needs_the_compiler_and_halves() {
+        let own = "cl_own_compiler";
+        let hardware = Hardware {
+            compiler_extension: own.into(),
+            matrix_function: "multiply_halves".into(),
+            ..Hardware::default()
+        };
+        let build = Build::default();
+        let parameters = Parameters::start(crate::kernel::Algorithm::Tensor, Mode::Fast);
+        let offer = Offer { interpolation: Interpolation::Linear, mode: Mode::Fast, slices: 16, parameters };
+        let spec = |extensions: &[&str]| {
+            let extensions = extensions.iter().map(|&e| e.to_owned()).collect();
+            let facts = DeviceFacts { extensions, ..DeviceFacts::default() };
+            let problem = Problem { projections: 8, same_axis: true };
+            let target = KernelTarget { hardware: &hardware, build: &build };
+            KernelSpec::new(&offer, target, offer.texels()[0], problem, Some(&facts))
+        };
+        assert_eq!(
+            spec(&[own, HALF_ARITHMETIC]).matrix,
+            Matrix::Function { name: hardware.matrix_function.clone(), warp_attribute: String::new() }
+        );
+        for extensions in [&[own][..], &[HALF_ARITHMETIC], &[]] {
+            let spec = spec(extensions);
+            assert_eq!(spec.matrix, Matrix::Plain);
+            assert_eq!(spec.generate().unwrap().work_group[0], 64);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! One work-item computes one pixel (paper, Algorithm 1).
+
+use super::family::{Family, rule};
+use super::files::{ClFile, SAMPLE, cl_file};
+use super::load::sample;
+use super::parameter::parameters;
+use super::{Algorithm, Build, Common, Defines, Hardware, KernelSpec, LaunchShape, Load, Mode};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+parameters! {
+    /// Parameters of the standard kernel.
+    pub struct Standard {
+        table common: Common = Common::default();
+        /// Work-items of a work-group, and pixels of its block, in x and y.
+        work_group: [u32; 2] = [16, 16], Domain::pair(64, 1024, "work-items").tries(&[
+            [8, 4],
+            [8, 8],
+            [16, 4],
+            [16, 8],
+            [16, 16],
+            [32, 4],
+            [32, 8],
+            [32, 16],
+            [32, 32],
+            [64, 2],
+            [64, 4],
+            [64, 8],
+            [64, 16],
+        ]);
+        /// Items fill 4 x 4 squares in Z-order (Algorithm 2); the work-group must be 16 x 16.
+        z_order: bool = false, Domain::switch();
+    }
+}
+
+impl Family for Standard {
+    fn meaning(&self) -> &'static str {
+        "one work-item computes one pixel (paper, 5.1)"
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn start(_: Mode) -> Self {
+        Standard::default()
+    }
+
+    fn suits(&self, _: &Hardware, _: &DeviceFacts) -> bool {
+        true
+    }
+
+    fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
+        rule(!self.z_order || self.work_group == [16, 16], "z-order needs a work-group of 16 x 16")
+    }
+
+    fn files(&self) -> &'static [ClFile] {
+        &[SAMPLE, cl_file!("backproject_standard.cl")]
+    }
+
+    fn define(&self, _: &KernelSpec, defines: &mut Defines) -> Result<()> {
+        defines.switch("Z_ORDER", self.z_order)
+    }
+
+    fn shape(&self, _: &KernelSpec) -> LaunchShape {
+        LaunchShape { work_group: self.work_group, block: self.work_group }
+    }
+
+    fn load(&self, spec: &KernelSpec) -> Load {
+        // where the block's column and row start, cosine and sine; the position is a sum of four
+        let place = Load::constant(3.0, 8.0) + Load { fp: 5.0, conversions: 1.0, shifts: 1.0, ..Load::default() };
+        (place + sample(spec)) * (1.0 / f64::from(spec.slices))
+    }
+
+    fn stand_ins(&self) -> &'static [Algorithm] {
+        &[]
+    }
+}

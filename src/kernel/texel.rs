@@ -1,0 +1,121 @@
+//! Memory layouts of the compound sinogram.
+
+use super::files::{ClFile, HALVES, SAMPLE_BUFFER, SAMPLE_IMAGE};
+use super::{Defines, Storage};
+use crate::error::Result;
+use crate::facts::{ChannelType, Channels, ImageFormat};
+
+/// Memory layout of the bins of a compound sinogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texel {
+    /// A plain buffer with zero bins before and after every row.
+    Buffer,
+    /// An image, one channel a slice.
+    Image(ImageFormat),
+    /// An image of float channels, each with the bits of two halves; nearest only.
+    PackedHalves(ImageFormat),
+    /// Rows of halves as matrix units read them (`halves.cl`), two for every value if `split`.
+    Halves { split: bool, guard: u32 },
+    /// A plain buffer with enough guard bins that no tile reads beyond them.
+    GuardedBuffer { guard: u32 },
+}
+
+/// Zero bins before and after each row of a sinogram in a buffer.
+pub const GUARD: usize = 2;
+
+impl Texel {
+    /// Zero bins before and after each row.
+    pub fn guard(self) -> usize {
+        match self {
+            Texel::Buffer => GUARD,
+            Texel::Halves { guard, .. } | Texel::GuardedBuffer { guard } => guard as usize,
+            Texel::Image(_) | Texel::PackedHalves(_) => 0,
+        }
+    }
+
+    /// Values stored per bin, for `slices` slices.
+    pub fn channels(self, slices: u32) -> usize {
+        match self {
+            Texel::Buffer | Texel::PackedHalves(_) | Texel::GuardedBuffer { .. } => slices as usize,
+            Texel::Image(format) => format.channels.count(),
+            // eight more, so that rows lie well in the banks of local memory
+            Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)) + 8,
+        }
+    }
+
+    /// The image's format, if it is one.
+    pub fn format(self) -> Option<ImageFormat> {
+        match self {
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => None,
+            Texel::Image(format) | Texel::PackedHalves(format) => Some(format),
+        }
+    }
+
+    /// Image layouts for `slices` slices, smallest texel first; packed halves before native halves of the same size,
+    /// because every device has float formats.
+    ///
+    /// A kernel that reads between bins needs the texture unit to interpolate, which is not possible with packed halves.
+    pub fn candidates(slices: u32, storage: Storage, between_bins: bool) -> Vec<Texel> {
+        let packed = match slices {
+            2 => Some(Channels::R),
+            4 => Some(Channels::RG),
+            _ => None,
+        };
+        let channel_type = match storage {
+            Storage::Float => ChannelType::Float,
+            Storage::Half => ChannelType::Half,
+        };
+        let mut texels = Vec::new();
+        if storage == Storage::Half
+            && !between_bins
+            && let Some(channels) = packed
+        {
+            texels.push(Texel::PackedHalves(ImageFormat::new(channels, ChannelType::Float)));
+        }
+        for channels in [Channels::R, Channels::RG, Channels::RGBA] {
+            if channels.count() >= slices as usize {
+                texels.push(Texel::Image(ImageFormat::new(channels, channel_type)));
+            }
+        }
+        texels
+    }
+
+    /// The file of `cl/` that reads this layout, unless the family has its own.
+    pub(super) fn reader(self) -> Option<ClFile> {
+        match self {
+            Texel::Buffer => Some(SAMPLE_BUFFER),
+            Texel::Halves { .. } => Some(HALVES),
+            Texel::GuardedBuffer { .. } => None,
+            Texel::Image(_) | Texel::PackedHalves(_) => Some(SAMPLE_IMAGE),
+        }
+    }
+
+    /// The defines for that file.
+    pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
+        match self {
+            Texel::Buffer | Texel::GuardedBuffer { .. } => defines.number("GUARD", self.guard() as u32),
+            Texel::Halves { split, guard } => {
+                defines.number("GUARD", guard)?;
+                defines.switch("SPLIT", split)
+            }
+            Texel::Image(_) => defines.switch("FORGED", false),
+            Texel::PackedHalves(_) => defines.switch("FORGED", true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texels_start_with_the_smallest() {
+        let layouts = Texel::candidates(4, Storage::Half, false);
+        assert_eq!(layouts[0], Texel::PackedHalves(ImageFormat::new(Channels::RG, ChannelType::Float)));
+        assert_eq!(layouts[1], Texel::Image(ImageFormat::new(Channels::RGBA, ChannelType::Half)));
+        let layouts = Texel::candidates(2, Storage::Float, true);
+        assert_eq!(layouts.len(), 2);
+        assert!(layouts.iter().all(|t| t.channels(2) >= 2));
+        assert!(Texel::candidates(8, Storage::Float, true).is_empty());
+    }
+}

@@ -1,0 +1,129 @@
+//! Several projections at a time on the texture unit (paper, Algorithms 3 to 5).
+
+use super::family::{Family, rule};
+use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
+use super::load::sample;
+use super::parameter::parameters;
+use super::{Build, Common, Defines, Exchange, KernelSpec, LaunchShape, Load, Mode};
+use crate::error::Result;
+
+parameters! {
+    /// Parameters of the cache-aware texture kernel.
+    pub struct Texture {
+        table common: Common = Common::default();
+        /// Projections at a time.
+        projections_at_once: u32 = 4, Domain::one_of(&[4, 16]).rank(1);
+        /// Number of projections whose constants are kept in local memory, a multiple of `projections-at-once`; 0 for none
+        /// (Algorithm 5).
+        cached_constants: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]).rank(2);
+        /// The cached axes of an item are contiguous (draft).
+        regroup: bool = false, Domain::switch();
+        /// No axis is loaded if all projections have the same (draft).
+        same_centre: bool = false, Domain::switch();
+        /// The counter of the projection loop is a float (draft).
+        float_index: bool = false, Domain::switch();
+        /// Constants and partial sums share one local buffer (draft).
+        shared_buffer: bool = false, Domain::switch();
+        /// Sums are written as soon as they are ready (draft).
+        direct_writes: bool = false, Domain::switch();
+        /// How partial sums are added: through `local` memory or by `shuffle` (Algorithm 4).
+        reduction: Exchange = Exchange::Local, Domain::words::<Exchange>().rank(3);
+    }
+}
+
+impl Texture {
+    /// Whether no axis is loaded.
+    fn leaves_axes_out(&self, spec: &KernelSpec) -> bool {
+        self.same_centre && spec.same_axis
+    }
+}
+
+impl Family for Texture {
+    fn meaning(&self) -> &'static str {
+        "several projections at a time on the texture unit (5.6, Algorithms 3 to 5, and variants of the draft)"
+    }
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn start(_: Mode) -> Self {
+        Texture::default()
+    }
+
+    fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
+        let at_once = self.projections_at_once;
+        rule(
+            self.cached_constants % at_once == 0,
+            format!("cached-constants {} must be a multiple of {at_once} up to 1024", self.cached_constants),
+        )?;
+        rule(
+            self.cached_constants > 0 || !(self.regroup || self.shared_buffer),
+            "regroup and shared-buffer need cached-constants",
+        )?;
+        rule(!(self.regroup && self.same_centre), "same-centre leaves nothing to regroup")
+    }
+
+    fn files(&self) -> &'static [ClFile] {
+        &[SAMPLE, EXCHANGE, cl_file!("backproject_texture.cl")]
+    }
+
+    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
+        defines.number("GROUPS", self.projections_at_once)?;
+        defines.number("CACHED", self.cached_constants)?;
+        defines.switch("REGROUP", self.regroup)?;
+        defines.switch("SAME_CENTRE", self.leaves_axes_out(spec))?;
+        defines.switch("FLOAT_INDEX", self.float_index)?;
+        defines.switch("SHARED_BUFFER", self.shared_buffer)?;
+        defines.switch("DIRECT_WRITES", self.direct_writes)?;
+        spec.shuffle.define(defines)
+    }
+
+    fn shape(&self, _: &KernelSpec) -> LaunchShape {
+        LaunchShape { work_group: [16, 16], block: [16, 16] }
+    }
+
+    fn counts_from_bin_0(&self) -> bool {
+        true
+    }
+
+    fn exchange_span(&self) -> u32 {
+        match self.reduction {
+            Exchange::Local => 0,
+            Exchange::Shuffle => self.projections_at_once,
+        }
+    }
+
+    fn load(&self, spec: &KernelSpec) -> Load {
+        let slices = f64::from(spec.slices);
+        // an item handles one of the simultaneous projections and this many pixels: a work-group of 256 computes 256 pixels
+        let pixels = f64::from(self.projections_at_once);
+        let axis = if self.leaves_axes_out(spec) { 0.0 } else { 1.0 };
+        let constants = match self.cached_constants {
+            0 => Load::constant(1.0 + axis, 8.0),
+            // filled once by the block's items: 256 of them for 256 pixels
+            _ => {
+                Load::local(1.0 + axis, (8.0 + 4.0 * axis) / (1.0 + axis)).staged()
+                    + Load::constant(2.0 * pixels / 256.0, 8.0)
+            }
+        };
+        let index = if self.float_index { 0.0 } else { 1.0 };
+        let item = constants + Load { fp: 3.0 + (1.0 - index), conversions: index, shifts: 1.0, ..Load::default() };
+        let pixel = Load { fp: 1.0, ..Load::default() } + sample(spec);
+        item * (1.0 / (pixels * slices)) + pixel * (1.0 / slices)
+    }
+
+    fn local_memory(&self, spec: &KernelSpec) -> u64 {
+        let slices = u64::from(spec.slices);
+        let cached = u64::from(self.cached_constants);
+        let groups = u64::from(self.projections_at_once);
+        let axes = if self.regroup { groups * (cached / groups + 4) } else { cached };
+        let cache = if cached > 0 { 8 * cached + 4 * axes } else { 0 };
+        let (partial, tile) = (1024 * slices, if self.direct_writes { 0 } else { 1024 * slices });
+        tile + if self.shared_buffer { partial.max(cache) } else { partial + cache }
+    }
+}

@@ -1,0 +1,162 @@
+//! Values of flags and profile keys, each declared once as the variant of an enum.
+
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
+
+/// Slices that a kernel can reconstruct at once.
+pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// An enum that is read from the command line.
+pub(super) trait Word: Display + VariantArray {
+    /// What the enum describes, for messages.
+    const WHAT: &'static str;
+}
+
+/// The error for a word that is not a variant of `T`.
+pub(super) fn unknown<T: Word>(text: &str) -> Error {
+    let words: Vec<String> = T::VARIANTS.iter().map(T::to_string).collect();
+    Error::usage(format!("unknown {} `{text}`; it is one of {}", T::WHAT, words.join(", ")))
+}
+
+/// How a value between two bins is interpolated.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = Error, parse_err_fn = unknown::<Interpolation>)]
+pub enum Interpolation {
+    Linear,
+    Nearest,
+}
+
+impl Interpolation {
+    /// Every value, in the order that messages list them.
+    pub const ALL: &'static [Interpolation] = Interpolation::VARIANTS;
+}
+
+impl Word for Interpolation {
+    const WHAT: &'static str = "interpolation";
+}
+
+/// The two modes of the paper's Table 25.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = Error, parse_err_fn = unknown::<Mode>)]
+pub enum Mode {
+    /// No loss beyond the rounding of `f32` arithmetic.
+    Precise,
+    /// Half storage, texture weights of 8 bits and the like are allowed.
+    Fast,
+}
+
+impl Mode {
+    /// Every value, in the order that messages list them.
+    pub const ALL: &'static [Mode] = Mode::VARIANTS;
+}
+
+impl Word for Mode {
+    const WHAT: &'static str = "mode";
+}
+
+/// How the sinogram is stored for back projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantArray, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Storage {
+    Float,
+    Half,
+}
+
+impl Storage {
+    /// Every value.
+    pub const ALL: &'static [Storage] = <Storage as VariantArray>::VARIANTS;
+
+    /// Bytes of a value.
+    pub fn bytes(self) -> usize {
+        match self {
+            Storage::Float => 4,
+            Storage::Half => 2,
+        }
+    }
+}
+
+/// Where a kernel reads the sinogram from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Sampler {
+    /// The texture unit; a plain buffer where the device has no fitting image format.
+    Image,
+    /// A plain buffer and explicit interpolation.
+    Buffer,
+}
+
+/// Address space of the per-projection constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Constants {
+    /// Constant memory; global memory when there are more projections than it holds.
+    Constant,
+    Global,
+}
+
+/// How items exchange values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Exchange {
+    /// Through local memory.
+    Local,
+    /// By the warp's shuffle instruction; through local memory if the device has none.
+    Shuffle,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Algorithm;
+
+    #[test]
+    fn words_are_read_and_listed() {
+        assert_eq!("nearest".parse::<Interpolation>().unwrap(), Interpolation::Nearest);
+        assert_eq!(format!("{:<8}|", Mode::Fast), "fast    |");
+        let message = "cubic".parse::<Interpolation>().unwrap_err().to_string();
+        assert_eq!(message, "unknown interpolation `cubic`; it is one of linear, nearest");
+        let message = "magic".parse::<Algorithm>().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "unknown algorithm `magic`; it is one of standard, texture, alu, oversample, hybrid, tensor, vector"
+        );
+    }
+}

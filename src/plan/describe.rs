@@ -1,0 +1,108 @@
+//! The plan for people.
+
+use super::{Plan, Scan, sum};
+use crate::facts::DeviceFacts;
+use crate::job::Job;
+use crate::units::human;
+
+impl Plan {
+    /// The plan for people, with what is done `before` the filter.
+    pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts, before: &[(&'static str, String)]) -> String {
+        let mut lines = vec![
+            ("device", format!("{} [{}], driver {}", facts.name, facts.kind, facts.driver)),
+            ("profile", format!("{} ({})", self.profile.name, self.profile_reason)),
+            ("kernel", format!("{} {}", self.spec.name(), job.recipe.kernel.mode)),
+        ];
+        lines.extend(of_scan(job, scan));
+        lines.extend(before.iter().cloned());
+        lines.extend(self.of_chunks(job, scan));
+        lines.extend(self.of_memory(scan));
+        lines.push(("work", self.work(job, scan, facts)));
+        lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
+        lines.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
+    }
+
+    fn of_chunks(&self, job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {
+        let (filter, geometry) = (&job.recipe.filter, &scan.geometry);
+        let mut lines = vec![
+            (
+                "filter",
+                format!(
+                    "{} up to {} of Nyquist, rows padded from {} to {} bins, {}",
+                    filter.name, filter.cutoff, geometry.bins, self.rows.length, self.rows.method
+                ),
+            ),
+            (
+                "chunks",
+                format!(
+                    "{} of {} slices, {} on the device at a time; {} slices a pass, {} read and written at once",
+                    scan.slices.len().div_ceil(self.chunk),
+                    self.chunk,
+                    self.sets,
+                    self.spec.slices,
+                    self.piece
+                ),
+            ),
+        ];
+        let parts = self.cut.parts(geometry).count();
+        if parts > 1 {
+            lines.push(("projections", format!("{parts} parts of {}, added up", self.cut.projections)));
+        }
+        let bands = self.cut.bands(geometry.roi).count();
+        if bands > 1 {
+            lines.push(("bands", format!("{bands} of {} rows of pixels", self.cut.rows)));
+        }
+        lines
+    }
+
+    fn of_memory(&self, scan: &Scan) -> Vec<(&'static str, String)> {
+        let part = |what: &str, bytes: u64| ("", format!("{what:<20}{}", human(bytes)));
+        let mut lines = vec![("device memory", human(sum(&self.device_bytes)))];
+        lines.extend(self.device_bytes.iter().map(|b| part(b.what, b.bytes)));
+        lines.push(("host memory", human(self.host_bytes + scan.held + scan.cached)));
+        let held = [("steps before", scan.held), ("HDF5 chunks", scan.cached)];
+        lines.extend(held.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| part(what, bytes)));
+        lines
+    }
+
+    fn work(&self, job: &Job, scan: &Scan, facts: &DeviceFacts) -> String {
+        let updates = scan.updates() / 1e9;
+        match self.estimate(scan, facts, &job.recipe) {
+            Some(seconds) => format!("{updates:.2} G updates, about {seconds:.1} s of back projection"),
+            None => {
+                format!("{updates:.2} G updates; no measurement of this kernel on this device to tell the time from")
+            }
+        }
+    }
+}
+
+fn of_scan(job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {
+    let g = &scan.geometry;
+    let mut lines = vec![(
+        "slices",
+        format!(
+            "{} of {} x {} pixels from {} projections of {} bins",
+            scan.slices.len(),
+            g.roi.width,
+            g.roi.height,
+            g.projections(),
+            g.bins
+        ),
+    )];
+    if let Some(shard) = job.execution.shard {
+        lines.push(("shard", format!("{shard} of {} slices", scan.run_slices.len())));
+    }
+    let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
+    lines.push(("angles", format!("{first} to {last} degrees")));
+    lines.push(("centre", format!("{} bins", scan.center)));
+    if let Some(field) = &scan.field {
+        lines.push((
+            "field",
+            format!(
+                "extended from {} to {} bins, projections half a turn apart share {:.1}",
+                field.detector, field.bins, field.overlap
+            ),
+        ));
+    }
+    lines
+}

@@ -1,0 +1,164 @@
+//! Which kernel a run gets: the first that nothing speaks against.
+
+use super::Request;
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::geometry::Geometry;
+use crate::kernel::{Algorithm, KernelSource, KernelSpec, Offer, Problem, Sampler, Texel};
+use crate::known::KnownFailures;
+use crate::profile::Profile;
+use crate::recipe::{KernelChoice, Recipe};
+
+/// A kernel that did not come out right on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Of the generated source.
+    pub key: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Kernels that a plan goes without.
+#[derive(Clone, Copy, Debug)]
+pub struct Avoid<'a> {
+    pub known: &'a KnownFailures,
+    pub refused: &'a [Refused],
+}
+
+/// A kernel for a run.
+pub(super) struct Chosen {
+    pub spec: KernelSpec,
+    pub source: KernelSource,
+    pub notes: Vec<String>,
+}
+
+/// The first kernel that nothing speaks against, for a run of so many slices, and why it is not the one that the profile
+/// would take.
+pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
+    let Request { scan, choice, facts, .. } = *request;
+    let (profile, geometry) = (&choice.profile, &scan.geometry);
+    let problem = Problem { projections: geometry.projections(), same_axis: geometry.same_axis() };
+    let mut notes = Vec::new();
+    // name and what is wrong of those that are passed over
+    let mut passed: Vec<(String, String)> = Vec::new();
+    for offer in offers(request.recipe, profile, run_slices)? {
+        let (best, why) = layout(&offer, geometry, facts);
+        // in place of another family the standard kernel reads a buffer: nothing less can go wrong
+        let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::default();
+        let mut texels = if plain { vec![Texel::Buffer] } else { vec![best] };
+        if texels[0].format().is_some() {
+            texels.push(Texel::Buffer);
+        }
+        for texel in texels {
+            let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
+            let source = spec.generate()?;
+            let too_large = too_large(&source, facts);
+            if let (Some(why), true) = (&too_large, passed.is_empty()) {
+                return Err(Error::Device(format!(
+                    "{}: kernel {}: {why}; choose another --profile",
+                    facts.name, source.name
+                )));
+            }
+            let refused = request.avoid.refused.iter().find(|refused| refused.key == source.key);
+            let mut known = request.avoid.known.find(facts, &spec);
+            if let (Some(why), Some(algorithm), false) = (known, request.recipe.kernel.algorithm, request.self_test) {
+                notes.push(format!("--algorithm {algorithm} is used as asked, though {why}"));
+                known = None;
+            }
+            if let Some(why) = refused.map(|r| r.why.clone()).or(known.map(str::to_owned)).or(too_large) {
+                // what is known of both layouts is said once
+                if known.is_none() || passed.last().is_none_or(|(_, before)| *before != why) {
+                    passed.push((source.name, why));
+                }
+                continue;
+            }
+            let next = passed.iter().skip(1).map(|(name, _)| name).chain([&source.name]);
+            notes.extend(passed.iter().zip(next).map(|((name, why), next)| format!("{name} -> {next}: {why}")));
+            notes.extend(why.filter(|_| !plain));
+            return Ok(Chosen { spec, source, notes });
+        }
+    }
+    Err(none_left(request, &passed))
+}
+
+/// The kernel that the profile takes, and what may stand in for it unless its family was asked for.
+fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize) -> Result<Vec<Offer>> {
+    let KernelChoice { algorithm, interpolation, mode, slices_per_pass, .. } = recipe.kernel;
+    let first = profile.select(algorithm, interpolation, mode, slices_per_pass, run_slices)?;
+    let mut offers = vec![first];
+    if algorithm.is_none() {
+        offers.extend(fallbacks(recipe, profile, &offers[0], run_slices));
+    }
+    Ok(offers)
+}
+
+fn too_large(source: &KernelSource, facts: &DeviceFacts) -> Option<String> {
+    let group: usize = source.work_group.iter().product();
+    (group > facts.max_work_group)
+        .then(|| format!("its work-group of {group} is larger than the device's {}", facts.max_work_group))
+}
+
+fn none_left(request: &Request, passed: &[(String, String)]) -> Error {
+    let Request { recipe, choice, facts, .. } = *request;
+    let tried: Vec<String> = passed.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    let advice = match recipe.kernel.algorithm {
+        Some(algorithm) => format!(
+            "--algorithm {algorithm} lets no other family stand in: leave it out, or choose another --device or --profile \
+             (--no-self-test runs it unchecked)"
+        ),
+        None => {
+            "nothing else that the profile offers can stand in: choose another --device or --profile, or update the \
+                 driver; fbp doctor tries every kernel"
+                .to_owned()
+        }
+    };
+    Error::NoCorrectKernel(format!(
+        "{}, driver {}: no right kernel for {} {} in profile {}\n  {}\n{advice}",
+        facts.name,
+        facts.driver,
+        recipe.kernel.interpolation,
+        recipe.kernel.mode,
+        choice.profile.name,
+        tried.join("\n  ")
+    ))
+}
+
+/// The layout of the sinogram that a kernel reads, the best that the device has, and why it is not an image, if so.
+fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Option<String>) {
+    let texels = offer.texels();
+    let last = texels.last().copied().unwrap_or(Texel::Buffer);
+    if offer.parameters.sampler() == Sampler::Buffer {
+        return (last, None);
+    }
+    let (bins, projections, max) = (geometry.bins, geometry.projections(), facts.image_max);
+    match texels.iter().find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f))) {
+        Some(_) if bins > max[0] || projections > max[1] => {
+            let why = format!(
+                "image -> buffer: {bins} bins x {projections} projections do not fit the device's largest image, {} x {}",
+                max[0], max[1]
+            );
+            (last, Some(why))
+        }
+        Some(&found) => (found, None),
+        None => {
+            let storage = offer.parameters.storage();
+            (
+                last,
+                Some(format!(
+                    "image -> buffer: no working image format for {} slices of {storage} values",
+                    offer.slices
+                )),
+            )
+        }
+    }
+}
+
+/// What may stand in for a family that is not to be used, best first.
+fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, run_slices: usize) -> Vec<Offer> {
+    let KernelChoice { interpolation, mode, slices_per_pass, .. } = recipe.kernel;
+    let select = |&algorithm: &Algorithm| {
+        let of = |slices| profile.select(Some(algorithm), interpolation, mode, slices, run_slices);
+        of(slices_per_pass).or_else(|_| of(None)).ok()
+    };
+    first.parameters.family().stand_ins().iter().filter_map(select).collect()
+}

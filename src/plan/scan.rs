@@ -1,0 +1,210 @@
+//! The scan: what a person said, joined with what the files hold.
+
+use crate::error::{Error, Result};
+use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
+use crate::job::Job;
+use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
+
+/// What the headers of the input say, and the text files that were read beside it.
+#[derive(Clone, Debug)]
+pub struct StackShape {
+    /// Slices that the stack holds.
+    pub slices: usize,
+    /// Projections that the stack holds, before any is left out.
+    pub projections: usize,
+    /// Bins of a row, binned.
+    pub bins: usize,
+    /// Bins of the detector that are one.
+    pub binning: usize,
+    /// Contents of `--angles`, or the angles of an HDF5 file, in degrees.
+    pub angles: Option<Vec<f64>>,
+    /// Contents of `--center-shifts`, in bins.
+    pub shifts: Option<Vec<f64>>,
+}
+
+/// The scan's geometry, the slices to compute and the projections that are used.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Of the rows that are filtered: those of an extended field, if there is one.
+    pub geometry: Geometry,
+    /// Axis without shifts as people count it, in bins of the detector.
+    pub center: f64,
+    /// How rows become longer than the detector.
+    pub field: Option<ExtendedField>,
+    /// Bytes of the host's memory that reading holds whatever the chunks are; none until there is a reader.
+    pub held: u64,
+    /// Bytes that the library of the input holds beside that.
+    pub cached: u64,
+    /// Numbers of the slices to compute, ascending.
+    pub slices: Vec<usize>,
+    /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
+    /// percentiles) goes by these, so that slices do not depend on how a run is shared.
+    pub run_slices: Vec<usize>,
+    /// Numbers of the projections that are used, ascending.
+    pub used: Vec<usize>,
+    /// Things a person should know.
+    pub notes: Vec<String>,
+}
+
+impl Scan {
+    /// Puts together what a person said and what the files hold.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for what goes past the data, [`Error::Input`] for text files that do not fit the stack.
+    pub fn new(job: &Job, stack: &StackShape) -> Result<Scan> {
+        let (recipe, execution) = (&job.recipe, &job.execution);
+        let mut notes = Vec::new();
+        let used = used_projections(recipe, stack.projections)?;
+        let (angles, weights) = angles_and_weights(job, stack, &used)?;
+        let (bins, binning) = (stack.bins, stack.binning as f64);
+        let center = center(recipe, bins * stack.binning, &angles, &mut notes)?;
+        let axis: Vec<f64> = match &stack.shifts {
+            Some(shifts) => {
+                expect_count(shifts, stack, "--center-shifts", "shifts")?;
+                within(shifts, MAX_SHIFT, "--center-shifts", "bins")?;
+                pick(shifts, &used).iter().map(|shift| binned(center + shift, binning)).collect()
+            }
+            None => vec![binned(center, binning); used.len()],
+        };
+        // an extended field waits for the axis
+        let searching = matches!(recipe.scan.center, Center::Search(_));
+        let field = match recipe.scan.extended_field && !searching {
+            true => Some(ExtendedField::new(bins, binned(center, binning), &axis, &angles)?),
+            false => None,
+        };
+        let (bins, before) = field.as_ref().map_or((bins, 0), |field| (field.bins, field.before));
+        let axis: Vec<f64> = axis.iter().map(|axis| axis + before as f64).collect();
+        let size = recipe.slice.size.unwrap_or(bins);
+        let roi = recipe.slice.roi.unwrap_or(Roi::full(size));
+        if roi.x.saturating_add(roi.width) > size || roi.y.saturating_add(roi.height) > size {
+            return Err(Error::usage(format!(
+                "--roi: {},{},{},{} goes past the slice of {size} x {size} pixels",
+                roi.x, roi.y, roi.width, roi.height
+            )));
+        }
+        let run_slices: Vec<usize> = match execution.rows {
+            Some(span) => span.within(stack.slices, "--rows", "slices")?,
+            None => (0..stack.slices).collect(),
+        };
+        let slices =
+            run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
+        let geometry = Geometry { bins, size, roi, angles, axis, weights };
+        Ok(Scan { geometry, center, field, held: 0, cached: 0, slices, run_slices, used, notes })
+    }
+
+    /// Updates of all slices: pixels times projections.
+    pub fn updates(&self) -> f64 {
+        self.slices.len() as f64 * self.geometry.roi.pixels() as f64 * self.geometry.projections() as f64
+    }
+}
+
+/// Numbers of the projections that are used, of `count`.
+fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
+    let excluded = recipe.scan.exclude.marks(count, "--exclude", "projections")?;
+    let mut used: Vec<usize> = match recipe.scan.projection_range {
+        Some(span) => span.within(count, "--projection-range", "projections")?,
+        None => (0..count).collect(),
+    };
+    used.retain(|&p| !excluded[p]);
+    if used.is_empty() {
+        return Err(Error::usage("--exclude: leaves no projection; leave out fewer, or widen --projection-range"));
+    }
+    Ok(used)
+}
+
+/// Angles in degrees and weights of the projections that are used.
+fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+    let scan = &job.recipe.scan;
+    let files = &job.execution.files;
+    let period = if scan.extended_field { 360.0 } else { 180.0 };
+    let flag = match (scan.angles, &files.angles) {
+        (AngleSource::Even { start, overall }, _) => {
+            let angles = pick(&geometry::even_angles(start, overall, stack.projections), used);
+            let weights = match used.len() == stack.projections {
+                true => geometry::even_weights(&angles, overall, scan.weights, period),
+                false => geometry::weights(&angles, scan.weights, period),
+            };
+            return Ok((angles, weights));
+        }
+        (AngleSource::File, Some(file)) => format!("--angles {}", file.display()),
+        _ => format!("--hdf5 {}", files.stacks.data),
+    };
+    let Some(values) = &stack.angles else {
+        return Err(Error::Input(format!("{flag}: its angles were not read")));
+    };
+    expect_count(values, stack, &flag, "angles")?;
+    within(values, MAX_ANGLE, &flag, "degrees")?;
+    let angles = pick(values, used);
+    let weights = geometry::weights(&angles, scan.weights, period);
+    Ok((angles, weights))
+}
+
+/// The axis in bins of the `detector` without shifts: until it is found, the middle.
+fn center(recipe: &Recipe, detector: usize, angles: &[f64], notes: &mut Vec<String>) -> Result<f64> {
+    let last = detector as f64 - 1.0;
+    let middle = geometry::default_axis(detector);
+    let center = match recipe.scan.center {
+        Center::At(center) if !(0.0..=last).contains(&center) => {
+            return Err(Error::usage(format!(
+                "--center: {center} is outside the detector; bins are 0..={last} (centre of the first bin is 0)"
+            )));
+        }
+        Center::At(center) => center,
+        Center::Search(_) => middle,
+        Center::Middle => {
+            notes.push(format!(
+                "centre {middle} is the middle of the detector, it was not searched; --center sets it, --center auto searches it"
+            ));
+            middle
+        }
+    };
+    let off = (center - middle).abs();
+    if !recipe.scan.extended_field && off > FAR_OFF * detector as f64 && widest_gap(angles) < 90.0 {
+        notes.push(format!(
+            "the axis is {off:.1} bins off the middle of a whole turn; --extended-field makes slices of twice its \
+             distance to the detector's other end"
+        ));
+    }
+    Ok(center)
+}
+
+/// The values of some projections.
+fn pick(values: &[f64], used: &[usize]) -> Vec<f64> {
+    used.iter().map(|&p| values[p]).collect()
+}
+
+/// Checks that a text file has a number for every projection of the stack.
+fn expect_count(values: &[f64], stack: &StackShape, flag: &str, what: &str) -> Result<()> {
+    let count = stack.projections;
+    if values.len() == count {
+        return Ok(());
+    }
+    Err(Error::Input(format!(
+        "{flag}: {} {what}, but the stack has {count} projections; one line a projection is needed \
+         (--exclude leaves projections out afterwards)",
+        values.len()
+    )))
+}
+
+/// Share of the detector that the axis of a whole turn may be off its middle without a remark.
+const FAR_OFF: f64 = 0.1;
+
+/// A position in bins of the detector, of which `binning` are one, in these.
+pub fn binned(position: f64, binning: f64) -> f64 {
+    // the position itself where nothing is binned
+    (position - (binning - 1.0) / 2.0) / binning
+}
+
+/// Largest shift of the axis in bins, either way: no detector is wider.
+const MAX_SHIFT: f64 = (1 << 20) as f64;
+
+/// Checks numbers of a text file, one for each projection.
+fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
+    match values.iter().position(|value| value.abs() > limit) {
+        Some(at) => Err(Error::Input(format!(
+            "{flag}: {:?} of projection {at} is not within -{limit}..{limit} {unit}",
+            values[at]
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Flags that cannot be given together: the one list of them, for the prompt and for run files.
+
+use crate::error::{Error, Result};
+use serde::Serialize;
+use toml::Table;
+
+/// Two flags, and what to do about them.
+struct Conflict(&'static str, &'static str, &'static str);
+
+const ONE: &str = "give one of them";
+const FILES: &str = "give one of them, TIFF files or a dataset";
+const ANGLES: &str = "the file stands for even steps; give one or the other";
+
+const CONFLICTS: &[Conflict] = &[
+    Conflict("sinograms", "projections", ONE),
+    Conflict("sinograms", "hdf5", ONE),
+    Conflict("projections", "hdf5", ONE),
+    Conflict("flats", "hdf5-flats", FILES),
+    Conflict("darks", "hdf5-darks", FILES),
+    Conflict("flats2", "hdf5-flats", FILES),
+    Conflict("hdf5-angles", "angles", ONE),
+    Conflict("hdf5-angles", "overall-angle", ONE),
+    Conflict("hdf5-angles", "start-angle", ONE),
+    Conflict("angles", "overall-angle", ANGLES),
+    Conflict("angles", "start-angle", ANGLES),
+    Conflict("minus-log", "no-minus-log", ONE),
+    Conflict("self-test", "no-self-test", ONE),
+    Conflict("range", "percentile", ONE),
+    Conflict("resume", "overwrite", "one keeps slices and the other replaces them; give one of them"),
+];
+
+/// The flags of a group that were given, as they stand in a run file.
+///
+/// # Errors
+/// [`Error::Usage`] for a value that TOML cannot hold.
+pub fn given(args: &impl Serialize) -> Result<Table> {
+    Table::try_from(args).map_err(|e| Error::usage(format!("the flags cannot be read: {e}")))
+}
+
+/// Refuses flags that contradict each other among all groups.
+///
+/// # Errors
+/// [`Error::Usage`] that names both.
+pub fn check_conflicts(groups: &[Table]) -> Result<()> {
+    let is_given = |flag: &str| groups.iter().any(|group| group.contains_key(flag));
+    match CONFLICTS.iter().find(|Conflict(a, b, _)| is_given(a) && is_given(b)) {
+        Some(Conflict(a, b, what)) => Err(Error::usage(format!("--{a} and --{b}: {what}"))),
+        None => Ok(()),
+    }
+}
+
+/// Takes out of a run file's keys those that a flag at the prompt contradicts.
+pub(super) fn give_way(file: &mut Table, flags: &Table) {
+    for Conflict(a, b, _) in CONFLICTS {
+        for (flag, key) in [(a, b), (b, a)] {
+            if flags.contains_key(*flag) {
+                file.remove(*key);
+            }
+        }
+    }
+}

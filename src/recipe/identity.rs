@@ -1,0 +1,320 @@
+//! What a run is known by: the hash of everything that decides the bytes of its slices.
+
+use super::Recipe;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that decides the bytes of slices. Shards of a run have the same; so have runs on one device and on several
+/// alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Identity {
+    pub version: &'static str,
+    /// With the axis that was found in place of a search.
+    pub recipe: Recipe,
+    /// Digest of names, sizes, times and shapes of the input's files, and of the angles and shifts that were read.
+    pub input: String,
+    /// Digest of the numbers of the slices that percentiles are taken from.
+    #[serde(rename = "sampled-slices")]
+    pub sampled: Option<String>,
+    /// Values that became 0 and the largest integer.
+    pub range: Option<(f32, f32)>,
+    pub devices: BTreeSet<DeviceIdentity>,
+}
+
+/// A device, and how it computes slices.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DeviceIdentity {
+    pub device: String,
+    pub platform: String,
+    pub driver: String,
+    /// Key of the back-projection kernel's source.
+    pub kernel: String,
+    /// Who filters rows.
+    #[serde(rename = "filter-rows")]
+    pub rows: String,
+    /// Projections whose sum is computed at a time.
+    #[serde(rename = "parts")]
+    pub part: usize,
+}
+
+impl Identity {
+    /// 128 bits in hexadecimal digits.
+    pub fn key(&self) -> String {
+        digest([self.to_json().to_string()])
+    }
+
+    /// The same with the range that percentiles led to.
+    pub fn with_range(&self, range: (f32, f32)) -> Identity {
+        Identity { range: Some(range), ..self.clone() }
+    }
+
+    /// Names of all parts, which are flags where there is one, and their values; for people.
+    pub fn parts(&self) -> BTreeMap<String, String> {
+        fn add(parts: &mut BTreeMap<String, String>, name: &str, value: &str) {
+            let known = parts.entry(name.to_owned()).or_default();
+            if known != value {
+                *known += if known.is_empty() { "" } else { "," };
+                *known += value;
+            }
+        }
+        fn collect(name: &str, value: &Value, parts: &mut BTreeMap<String, String>) {
+            match value {
+                Value::Object(map) => map.iter().for_each(|(key, value)| collect(key, value, parts)),
+                Value::Array(list) => list.iter().for_each(|value| collect(name, value, parts)),
+                Value::String(text) => add(parts, name, text),
+                Value::Null => {}
+                value => add(parts, name, &value.to_string()),
+            }
+        }
+        let mut parts = BTreeMap::new();
+        collect("", &self.to_json(), &mut parts);
+        parts
+    }
+
+    fn to_json(&self) -> Value {
+        // numbers, words and lists of them, which all have a form in JSON
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// The first half of a SHA-256, in hexadecimal digits.
+pub fn digest(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
+    let mut hash = Sha256::new();
+    parts.into_iter().for_each(|part| hash.update(part));
+    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{AngleWeights, Roi};
+    use crate::kernel::Padding;
+    use crate::kernel::{Algorithm, Interpolation, Mode};
+    use crate::recipe::{
+        AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
+    };
+    use crate::sink::Dtype;
+    use crate::source::{Datasets, FieldMode, InputKind};
+    use crate::spectrum::Filter;
+    use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+    use crate::units::{Interval, Length};
+    use serde_json::json;
+    use strum::VariantArray;
+
+    /// A recipe in which nothing is left open. Every struct is written out, so that a new field must be added here.
+    fn full() -> Recipe {
+        Recipe {
+            input: Input {
+                kind: InputKind::Hdf5,
+                datasets: Datasets {
+                    data: Some("data".into()),
+                    flats: Some("flats".into()),
+                    darks: Some("darks".into()),
+                    angles: Some("angles".into()),
+                },
+                field_mode: FieldMode::Median,
+                binning: 2,
+            },
+            scan: ScanRecipe {
+                angles: AngleSource::Even { start: 3.0, overall: 200.0 },
+                projection_range: Some(Span::parse("2..50:3", "--projection-range").unwrap()),
+                exclude: Ranges::parse("4..6", "--exclude").unwrap(),
+                weights: AngleWeights::Uniform,
+                center: Center::At(12.5),
+                extended_field: true,
+            },
+            slice: SliceGrid {
+                size: Some(40),
+                roi: Some(Roi { x: 1, y: 2, width: 3, height: 4 }),
+                pixel_size: Some(Length { value: 0.5, unit: "um".into() }),
+            },
+            steps: Steps {
+                outliers: Some(Outliers::new(5, 300.0, true)),
+                fields: FieldCorrection { dark_scale: Some(0.5) },
+                air: Some(Air::Sides(3, 4)),
+                tilt: Some(Tilt { degrees: 0.5 }),
+                phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),
+                logarithm: Logarithm::Always,
+                stripes: vec![Stripes::Sorting { size: 21 }],
+            },
+            filter: RowFilterRecipe { name: Filter::Hann, cutoff: 0.5, padding: Padding::Mirror },
+            kernel: KernelChoice {
+                profile: Some("default".into()),
+                algorithm: Some(Algorithm::Standard),
+                interpolation: Interpolation::Nearest,
+                mode: Mode::Fast,
+                slices_per_pass: Some(2),
+            },
+            values: Values {
+                dtype: Dtype::U16,
+                scaling: Some(Scaling::Fixed(Interval { low: 0.5, high: 1.5 })),
+                mask: Some(0.75),
+            },
+        }
+    }
+
+    /// The same with other variants of what has several.
+    fn others() -> [Recipe; 3] {
+        let full = full();
+        let with_scan = |scan| Recipe { scan, ..full.clone() };
+        [
+            with_scan(ScanRecipe { angles: AngleSource::File, center: Center::Middle, ..full.scan.clone() }),
+            with_scan(ScanRecipe { center: Center::Search(Some(crate::center::Method::Vo)), ..full.scan.clone() }),
+            Recipe {
+                steps: Steps {
+                    air: Some(Air::Region(Roi { x: 1, y: 2, width: 3, height: 4 })),
+                    stripes: vec![Stripes::Dead { snr: 3.0, size: 51 }],
+                    ..full.steps.clone()
+                },
+                values: Values {
+                    scaling: Some(Scaling::Percentile(Interval { low: 1.0, high: 99.0 })),
+                    ..full.values.clone()
+                },
+                ..full.clone()
+            },
+        ]
+    }
+
+    fn identity(recipe: Recipe) -> Identity {
+        let device = DeviceIdentity {
+            device: "d".into(),
+            platform: "p".into(),
+            driver: "1".into(),
+            kernel: "k".into(),
+            rows: "r".into(),
+            part: 7,
+        };
+        Identity {
+            version: "1",
+            recipe,
+            input: "i".into(),
+            sampled: Some("s".into()),
+            range: Some((0.0, 1.0)),
+            devices: [device].into(),
+        }
+    }
+
+    /// JSON pointers of all values that are not objects or lists.
+    fn leaves(at: &str, value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => map.iter().for_each(|(key, value)| leaves(&format!("{at}/{key}"), value, found)),
+            Value::Array(list) if !list.is_empty() => {
+                list.iter().enumerate().for_each(|(i, value)| leaves(&format!("{at}/{i}"), value, found));
+            }
+            _ => found.push(at.to_owned()),
+        }
+    }
+
+    /// Values that may stand in place of one: of numbers others, of words all that there are.
+    fn instead_of(value: &Value) -> Vec<Value> {
+        fn of<T: VariantArray + Copy + Into<&'static str>>() -> Vec<&'static str> {
+            T::VARIANTS.iter().map(|&word| word.into()).collect()
+        }
+        let words = [
+            of::<Filter>(),
+            of::<Padding>(),
+            of::<Dtype>(),
+            of::<AngleWeights>(),
+            of::<FieldMode>(),
+            of::<Interpolation>(),
+            of::<Mode>(),
+            of::<Algorithm>(),
+            vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto"],
+        ];
+        match value {
+            Value::Bool(switch) => vec![json!(!switch)],
+            Value::String(text) => {
+                // a digit after the other becomes the next, or the next but one
+                let others =
+                    text.char_indices().filter_map(|(at, c)| Some((at, c.to_digit(10)?))).flat_map(|(at, digit)| {
+                        let with = |digit: u32| format!("{}{}{}", &text[..at], digit % 10, &text[at + 1..]);
+                        [with(digit + 1), with(digit + 2)]
+                    });
+                words.concat().into_iter().map(str::to_owned).chain(others).map(|word| json!(word)).collect()
+            }
+            Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+                (Some(whole), _) => vec![json!(whole + 1), json!(whole + 2)],
+                (_, Some(real)) => vec![json!(real + 0.25)],
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_recipe_changes_the_key_of_its_run() {
+        for recipe in others().into_iter().chain([full()]) {
+            let json = serde_json::to_value(&recipe).unwrap();
+            let again: Recipe = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(again, recipe, "something is not serialised");
+            let key = identity(recipe.clone()).key();
+            let mut fields = Vec::new();
+            leaves("", &json, &mut fields);
+            for field in fields {
+                let value = json.pointer(&field).unwrap();
+                let changed = instead_of(value).into_iter().find_map(|value| {
+                    let mut json = json.clone();
+                    *json.pointer_mut(&field).unwrap() = value;
+                    serde_json::from_value::<Recipe>(json).ok().filter(|changed| *changed != recipe)
+                });
+                let changed = changed.unwrap_or_else(|| panic!("{field}: there is nothing but {value}"));
+                assert_ne!(identity(changed).key(), key, "{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_full_recipe_is_a_default() {
+        let [full, default] = [full(), Recipe::default()].map(|recipe| serde_json::to_value(recipe).unwrap());
+        let mut fields = Vec::new();
+        leaves("", &full, &mut fields);
+        for field in fields {
+            assert_ne!(full.pointer(&field), default.pointer(&field), "{field}: its loss would not be seen");
+        }
+    }
+
+    #[test]
+    fn parts_are_named_and_spelled_as_flags() {
+        let parts = Identity { range: None, ..identity(full()) }.parts();
+        for (name, value) in [
+            ("roi", "1,2,3,4"),
+            ("pixel-size", "0.5um"),
+            ("remove-outliers", "5,300,both"),
+            ("normalize-air", "3,4"),
+            ("stripes", "sorting:size=21"),
+            ("range", "0.5,1.5"),
+            ("center", "12.5"),
+            ("overall-angle", "200.0"),
+            ("exclude", "4..6"),
+        ] {
+            assert_eq!(parts.get(name).map(String::as_str), Some(value), "{name}");
+        }
+    }
+
+    #[test]
+    fn kernels_and_input_change_the_key() {
+        let same = identity(full());
+        let device = || same.devices.first().unwrap().clone();
+        let of = |device| Identity { devices: [device].into(), ..same.clone() };
+        let others = [
+            Identity { version: "2", ..same.clone() },
+            Identity { input: "j".into(), ..same.clone() },
+            Identity { sampled: None, ..same.clone() },
+            same.with_range((0.0, 2.0)),
+            of(DeviceIdentity { device: "e".into(), ..device() }),
+            of(DeviceIdentity { platform: "q".into(), ..device() }),
+            of(DeviceIdentity { driver: "2".into(), ..device() }),
+            of(DeviceIdentity { kernel: "l".into(), ..device() }),
+            of(DeviceIdentity { rows: "s".into(), ..device() }),
+            of(DeviceIdentity { part: 8, ..device() }),
+        ];
+        let keys: BTreeSet<String> = others.iter().chain([&same]).map(Identity::key).collect();
+        assert_eq!(keys.len(), others.len() + 1);
+        assert_eq!(same.key(), identity(full()).key());
+        assert_eq!(same.parts()["filter"], "hann");
+    }
+}

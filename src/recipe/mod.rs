@@ -1,0 +1,189 @@
+//! What a run computes: everything that decides the bytes of a slice, and nothing else.
+//!
+//! A [`Recipe`] is a value that is made once, from flags and the run file, and never changed; with what its input is
+//! found to be and the kernels it makes the key of the run ([`Identity`]). How and where the run takes place is its
+//! [`Execution`](crate::execution::Execution).
+
+mod conflicts;
+mod identity;
+mod input;
+mod output;
+mod quantities;
+mod run_file;
+mod scan;
+mod spans;
+
+pub use conflicts::{check_conflicts, given};
+pub use identity::{DeviceIdentity, Identity, digest};
+pub use input::Input;
+pub use output::{Scaling, Values};
+pub use quantities::{parse_size, parse_time};
+pub use run_file::{FACTS, merge, run_file};
+pub use scan::{AngleSource, Center, MAX_ANGLE, ScanRecipe, SliceGrid};
+pub use spans::{Ranges, Span};
+
+use crate::cli::{InputArgs, ReconstructArgs, StepArgs, Text};
+use crate::error::{Error, Result};
+use crate::kernel::{Algorithm, Interpolation, Mode, Padding, SLICE_MODES};
+use crate::spectrum::Filter;
+use crate::steps::{StepFlags, Steps};
+use serde::{Deserialize, Serialize};
+
+/// Everything that decides the bytes of slices, as it was asked for. Serialised, its values are named and spelled as flags.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recipe {
+    pub input: Input,
+    pub scan: ScanRecipe,
+    pub slice: SliceGrid,
+    /// What is done to the data before the filter.
+    pub steps: Steps,
+    pub filter: RowFilterRecipe,
+    pub kernel: KernelChoice,
+    pub values: Values,
+}
+
+/// How rows are filtered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RowFilterRecipe {
+    #[serde(rename = "filter")]
+    pub name: Filter,
+    /// Where the filter ends, in units of the Nyquist frequency.
+    #[serde(rename = "filter-cutoff")]
+    pub cutoff: f64,
+    /// What continues a row beyond the detector.
+    pub padding: Padding,
+}
+
+impl Default for RowFilterRecipe {
+    fn default() -> Self {
+        RowFilterRecipe { name: Filter::default(), cutoff: 1.0, padding: Padding::default() }
+    }
+}
+
+/// Which kernel is wanted; `None` leaves it to the profile, and the profile to the device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct KernelChoice {
+    pub profile: Option<String>,
+    pub algorithm: Option<Algorithm>,
+    pub interpolation: Interpolation,
+    pub mode: Mode,
+    pub slices_per_pass: Option<u32>,
+}
+
+impl Default for KernelChoice {
+    fn default() -> Self {
+        KernelChoice {
+            profile: None,
+            algorithm: None,
+            interpolation: Interpolation::Linear,
+            mode: Mode::Precise,
+            slices_per_pass: None,
+        }
+    }
+}
+
+impl Recipe {
+    /// Types and checks merged flags, as far as that goes without a device or a data file.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] that names the flag.
+    pub fn new(args: &ReconstructArgs) -> Result<Recipe> {
+        let input = Input::new(&args.input)?;
+        let slice = SliceGrid::new(args, input.binning)?;
+        let scan = ScanRecipe { extended_field: args.extended_field, ..ScanRecipe::new(&args.scan, input.kind)? };
+        let recipe = Recipe {
+            steps: steps(&args.input, &args.steps, &slice)?,
+            scan: ScanRecipe {
+                weights: args.angle_weights.unwrap_or_default(),
+                center: args.center.as_ref().map_or(Ok(Center::default()), |text| Center::parse(&text.0))?,
+                ..scan
+            },
+            filter: RowFilterRecipe::new(args)?,
+            kernel: KernelChoice::new(args)?,
+            values: Values::new(args)?,
+            input,
+            slice,
+        };
+        if recipe.scan.extended_field && recipe.scan.center == Center::Middle {
+            return Err(Error::usage(
+                "--extended-field: the axis is not in the middle; needs --center X or --center auto",
+            ));
+        }
+        Ok(recipe)
+    }
+
+    /// The same about an axis at this position, in bins of the detector.
+    pub fn about(&self, axis: f64) -> Recipe {
+        Recipe { scan: ScanRecipe { center: Center::At(axis), ..self.scan.clone() }, ..self.clone() }
+    }
+
+    /// The unit of values in slices.
+    pub fn unit(&self) -> String {
+        self.slice.unit()
+    }
+}
+
+/// What is done to the data before the filter.
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
+pub fn steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result<Steps> {
+    Steps::parse(&StepFlags { input, steps, pixel_size: slice.pixel_size.as_ref() })
+}
+
+impl RowFilterRecipe {
+    fn new(args: &ReconstructArgs) -> Result<RowFilterRecipe> {
+        let cutoff = args.filter_cutoff.unwrap_or(1.0);
+        // not a number is not within, either
+        if !(cutoff > 0.0 && cutoff <= 1.0) {
+            return Err(Error::usage(format!(
+                "--filter-cutoff: {cutoff} is not above 0 and at most 1 (the Nyquist frequency)"
+            )));
+        }
+        let padding = args.padding.unwrap_or_default();
+        Ok(RowFilterRecipe { name: args.filter.unwrap_or_default(), cutoff, padding })
+    }
+}
+
+impl KernelChoice {
+    fn new(args: &ReconstructArgs) -> Result<KernelChoice> {
+        let default = KernelChoice::default();
+        Ok(KernelChoice {
+            profile: args.profile.clone(),
+            algorithm: parse_algorithm(args.algorithm.as_deref())?,
+            interpolation: args.interpolation.unwrap_or(default.interpolation),
+            mode: args.mode.unwrap_or(default.mode),
+            slices_per_pass: args.slices_per_pass.as_ref().map_or(Ok(None), |text| parse_slices(&text.0))?,
+        })
+    }
+}
+
+/// `auto` or one of the slice modes.
+pub fn parse_slices(text: &str) -> Result<Option<u32>> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(Some(slices)),
+        _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not auto or one of {SLICE_MODES:?}"))),
+    }
+}
+
+/// `auto` or an algorithm.
+pub fn parse_algorithm(text: Option<&str>) -> Result<Option<Algorithm>> {
+    match text {
+        None | Some("auto") => Ok(None),
+        Some(name) => name.parse().map(Some).map_err(|e: Error| Error::usage(format!("--algorithm: {e}"))),
+    }
+}
+
+/// The text of a flag that was given.
+fn text(value: &Option<Text>) -> Option<&str> {
+    value.as_ref().map(|text| text.0.as_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! What becomes of a slice's values when it is written.
+
+use super::text;
+use crate::cli::ReconstructArgs;
+use crate::error::{Error, Result};
+use crate::sink::Dtype;
+use crate::units::{Interval, parse_pair};
+use serde::{Deserialize, Serialize};
+
+/// Sample type, scaling to integers, and the mask.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Values {
+    pub dtype: Dtype,
+    /// Of integers; floats have none.
+    pub scaling: Option<Scaling>,
+    /// Radius of the circle beyond which pixels are 0, as a fraction of half the slice.
+    pub mask: Option<f64>,
+}
+
+/// How values become integers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Scaling {
+    /// Values that become 0 and the largest integer.
+    #[serde(rename = "range")]
+    Fixed(Interval),
+    /// Percentiles of sampled slices.
+    Percentile(Interval),
+}
+
+impl Values {
+    pub(super) fn new(args: &ReconstructArgs) -> Result<Values> {
+        let dtype = args.dtype.unwrap_or_default();
+        // a range is checked even where floats do not need it
+        let scaling = match (text(&args.range), text(&args.percentile)) {
+            (Some(range), _) => {
+                let (low, high) = parse_pair(range, "--range")?;
+                Scaling::Fixed(Interval { low, high })
+            }
+            (None, percentile) => {
+                let (low, high) = parse_pair(percentile.unwrap_or("0.1,99.9"), "--percentile")?;
+                if low < 0.0 || high > 100.0 {
+                    return Err(Error::usage(format!("--percentile: {low},{high} is not within 0,100")));
+                }
+                Scaling::Percentile(Interval { low, high })
+            }
+        };
+        if let Some(mask) = args.mask
+            && !(mask.is_finite() && mask > 0.0)
+        {
+            return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
+        }
+        Ok(Values { dtype, scaling: Some(scaling).filter(|_| dtype.is_integer()), mask: args.mask })
+    }
+}

@@ -1,0 +1,46 @@
+//! Numbers with units, as flags take them.
+
+use super::scan::MAX_ANGLE;
+use crate::error::{Error, Result};
+use std::time::Duration;
+
+/// Longest time that a flag takes.
+const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Largest size that a flag takes: one pebibyte.
+const LARGEST_SIZE: u64 = 1 << 50;
+
+/// Reads a size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
+pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
+    match parse_size::Config::new().with_binary().parse_size(text.trim()) {
+        Ok(size) if (1..=LARGEST_SIZE).contains(&size) => Ok(size),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a size; write a number of bytes or one with K, M, G or T, such as 8G"
+        ))),
+    }
+}
+
+/// A length of time above 0, at most a week: `90s`, `10m`, `1h 30m`; a bare number is seconds.
+pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
+    let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match seconds.or_else(|| humantime::parse_duration(text.trim()).ok()) {
+        Some(time) if !time.is_zero() && time <= LONGEST_TIME => Ok(time),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a time above 0 and up to 7 days; write it like 90s, 10m or 1h, a bare number is seconds"
+        ))),
+    }
+}
+
+/// A number of degrees.
+pub(super) fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
+    match value.unwrap_or(default) {
+        angle if !angle.is_finite() => Err(Error::usage(format!("{flag}: {angle} is not a finite number"))),
+        angle if angle.abs() > MAX_ANGLE => {
+            Err(Error::usage(format!("{flag}: {angle:?} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
+        }
+        angle => Ok(angle),
+    }
+}

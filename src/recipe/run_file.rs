@@ -1,0 +1,82 @@
+//! Run files: flags as keys of a TOML table.
+
+use super::conflicts::give_way;
+use crate::cli::ReconstructArgs;
+use crate::error::{Error, Result};
+use crate::files::read_text;
+use clap::CommandFactory;
+use std::path::Path;
+
+/// The table of a run's record that is not about what to do, but about what was done.
+pub const FACTS: &str = "facts";
+
+/// Merges flags over the run file that `--config` names, if any.
+pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
+    let Some(path) = flags.config.clone() else {
+        return Ok(flags);
+    };
+    let text = read_text(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let table: toml::Table = toml::from_str(&text)
+        .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
+    check_keys(&table, &path)?;
+    let file: ReconstructArgs = toml::from_str(&text)
+        .map_err(|e| Error::usage(format!("--config {}: {}", path.display(), e.to_string().trim_end())))?;
+
+    let to_table = |args: &ReconstructArgs| {
+        toml::Table::try_from(args).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))
+    };
+    let mut merged = to_table(&file)?;
+    let over = to_table(&flags)?;
+    give_way(&mut merged, &over);
+    merged.extend(over);
+    let mut args: ReconstructArgs =
+        merged.try_into().map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
+    args.config = flags.config;
+    args.save_config = flags.save_config;
+    args.dry_run = flags.dry_run;
+    args.verbose = flags.verbose;
+    args.quiet = flags.quiet;
+    Ok(args)
+}
+
+/// Keys that a run file may have: the long flags, less those about the run file itself.
+fn known_keys() -> Vec<String> {
+    const NOT_KEYS: [&str; 6] = ["config", "save-config", "dry-run", "verbose", "quiet", "help"];
+    crate::cli::Cli::command()
+        .find_subcommand("reconstruct")
+        .map(|command| {
+            command
+                .get_arguments()
+                .filter_map(|a| a.get_long())
+                .filter(|name| !NOT_KEYS.contains(name))
+                .map(str::to_owned)
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
+    let known = known_keys();
+    for key in table.keys() {
+        if key != FACTS && !known.contains(key) {
+            let nearest = known
+                .iter()
+                // nothing like a flag is that long
+                .filter(|_| key.len() < 64)
+                .map(|name| (strsim::damerau_levenshtein(name, key), name))
+                .min()
+                .filter(|(distance, _)| *distance <= 3);
+            let hint = match nearest {
+                Some((_, name)) => format!("did you mean `{name}`?"),
+                None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
+            };
+            return Err(Error::usage(format!("--config {}: unknown key `{key}`; {hint}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// The merged run as the text of a run file.
+pub fn run_file(args: &ReconstructArgs) -> Result<String> {
+    toml::to_string(args).map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}")))
+}

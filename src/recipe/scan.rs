@@ -1,0 +1,173 @@
+//! The scan: angles, projections and axis; and the grid of pixels of a slice.
+
+use super::quantities::degrees;
+use super::{Ranges, Span, text};
+use crate::center::Method;
+use crate::cli::{ReconstructArgs, ScanArgs};
+use crate::error::{Error, Result};
+use crate::geometry::{AngleWeights, Roi};
+use crate::source::InputKind;
+use crate::units::{Length, parse_length};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
+
+/// Largest angle in degrees, either way; cosines of larger ones say little.
+pub const MAX_ANGLE: f64 = 1e9;
+
+/// Largest side of a slice in pixels.
+const MAX_SIZE: usize = 1 << 16;
+
+/// The projections, their angles and the axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ScanRecipe {
+    pub angles: AngleSource,
+    /// Of these `exclude` leaves some out; all of them if none.
+    pub projection_range: Option<Span>,
+    pub exclude: Ranges,
+    #[serde(rename = "angle-weights")]
+    pub weights: AngleWeights,
+    pub center: Center,
+    /// A whole turn with the axis near one end of the detector is reconstructed as far as it sees.
+    pub extended_field: bool,
+}
+
+/// Where the angles come from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AngleSource {
+    /// A text file with one angle a line, in degrees.
+    File,
+    /// The input, an HDF5 file.
+    Hdf5,
+    /// Even steps, in degrees.
+    Even {
+        #[serde(rename = "start-angle")]
+        start: f64,
+        #[serde(rename = "overall-angle")]
+        overall: f64,
+    },
+}
+
+impl Default for AngleSource {
+    fn default() -> Self {
+        AngleSource::Even { start: 0.0, overall: 180.0 }
+    }
+}
+
+/// Where the rotation axis is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, SerializeDisplay, DeserializeFromStr)]
+pub enum Center {
+    /// In the middle of the detector.
+    #[default]
+    Middle,
+    /// At this position in bins.
+    At(f64),
+    /// Where the data say, by this method or by those that suit the scan.
+    Search(Option<Method>),
+}
+
+/// As `--center` takes it; `middle` is what it is without the flag.
+impl fmt::Display for Center {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Center::Middle => f.write_str("middle"),
+            Center::At(center) => write!(f, "{center}"),
+            Center::Search(None) => f.write_str("auto"),
+            Center::Search(Some(method)) => write!(f, "auto:{method}"),
+        }
+    }
+}
+
+impl FromStr for Center {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Center> {
+        if text == "middle" { Ok(Center::Middle) } else { Center::parse(text) }
+    }
+}
+
+impl Center {
+    pub(super) fn parse(text: &str) -> Result<Center> {
+        let text = text.trim();
+        if text == "auto" {
+            return Ok(Center::Search(None));
+        }
+        if let Some(method) = text.strip_prefix("auto:") {
+            let method = method.parse().map_err(|e: Error| Error::usage(format!("--center: {e}")))?;
+            return Ok(Center::Search(Some(method)));
+        }
+        match text.parse::<f64>() {
+            Ok(center) if center.is_finite() => Ok(Center::At(center)),
+            _ => Err(Error::usage(format!(
+                "--center: `{text}` is not a finite number of bins, auto or auto:METHOD ({})",
+                Method::ALL.map(Method::name).join(", ")
+            ))),
+        }
+    }
+}
+
+impl ScanRecipe {
+    /// What the flags say that commands share; weights and axis are those by default.
+    pub fn new(args: &ScanArgs, input: InputKind) -> Result<ScanRecipe> {
+        let angles = match &args.angles {
+            Some(_) => AngleSource::File,
+            None => {
+                let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
+                if overall == 0.0 {
+                    return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
+                }
+                match input {
+                    InputKind::Hdf5 if args.overall_angle.or(args.start_angle).is_none() => AngleSource::Hdf5,
+                    _ => AngleSource::Even { start: degrees(args.start_angle, "--start-angle", 0.0)?, overall },
+                }
+            }
+        };
+        Ok(ScanRecipe {
+            angles,
+            projection_range: text(&args.projection_range).map(|t| Span::parse(t, "--projection-range")).transpose()?,
+            exclude: text(&args.exclude).map(|t| Ranges::parse(t, "--exclude")).transpose()?.unwrap_or_default(),
+            ..ScanRecipe::default()
+        })
+    }
+}
+
+/// The pixels of a slice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SliceGrid {
+    /// Side in pixels; the number of bins if none.
+    pub size: Option<usize>,
+    pub roi: Option<Roi>,
+    /// Of a pixel of the slices.
+    pub pixel_size: Option<Length>,
+}
+
+impl SliceGrid {
+    pub(super) fn new(args: &ReconstructArgs, binning: usize) -> Result<SliceGrid> {
+        if let Some(size) = args.size
+            && (size == 0 || size > MAX_SIZE)
+        {
+            return Err(Error::usage(format!("--size: {size} is not within 1..={MAX_SIZE}")));
+        }
+        Ok(SliceGrid {
+            size: args.size,
+            roi: text(&args.roi).map(Roi::from_str).transpose()?,
+            ..SliceGrid::of_pixels(text(&args.pixel_size), binning)?
+        })
+    }
+
+    /// With pixels of the size that `--pixel-size` says of the detector's, of which `binning` are one.
+    pub fn of_pixels(size: Option<&str>, binning: usize) -> Result<SliceGrid> {
+        let size = size.map(|text| parse_length(text, "--pixel-size")).transpose()?;
+        let pixel_size = size.map(|size| Length { value: size.value * binning as f64, ..size });
+        Ok(SliceGrid { pixel_size, ..SliceGrid::default() })
+    }
+
+    /// The unit of values in slices.
+    pub fn unit(&self) -> String {
+        format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
+    }
+}

@@ -1,0 +1,105 @@
+//! Ranges of slices and of projections.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
+
+/// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
+pub struct Span {
+    start: usize,
+    end: Option<usize>,
+    step: usize,
+}
+
+/// As `--rows` takes it.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..", self.start)?;
+        self.end.map_or(Ok(()), |end| write!(f, "{end}"))?;
+        if self.step > 1 { write!(f, ":{}", self.step) } else { Ok(()) }
+    }
+}
+
+impl FromStr for Span {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Span> {
+        Span::parse(text, "range")
+    }
+}
+
+impl Span {
+    /// Reads a span; `A` alone is that one number, an open end goes to the last.
+    pub fn parse(text: &str, flag: &str) -> Result<Self> {
+        let wrong = |why: &str| {
+            Error::usage(format!("{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"))
+        };
+        let number = |part: &str| match part.trim().parse::<usize>() {
+            // one more must be a number, too
+            Ok(value) if value < usize::MAX => Ok(value),
+            _ => Err(wrong("is not a range")),
+        };
+        let (range, step) = match text.split_once(':') {
+            Some((range, step)) => (range, number(step)?),
+            None => (text, 1),
+        };
+        if step == 0 {
+            return Err(wrong("has a step of 0"));
+        }
+        let (start, end) = match range.split_once("..") {
+            None => {
+                let one = number(range)?;
+                (one, Some(one + 1))
+            }
+            Some((start, end)) => {
+                let start = if start.trim().is_empty() { 0 } else { number(start)? };
+                let end = match end.trim().strip_prefix('=') {
+                    Some(last) => Some(number(last)? + 1),
+                    None if end.trim().is_empty() => None,
+                    None => Some(number(end)?),
+                };
+                (start, end)
+            }
+        };
+        if end.is_some_and(|end| end <= start) {
+            return Err(wrong("is empty"));
+        }
+        Ok(Span { start, end, step })
+    }
+
+    /// The numbers below `length`; past it is an error that names `what` there is too little of.
+    pub fn within(&self, length: usize, flag: &str, what: &str) -> Result<Vec<usize>> {
+        let end = self.end.unwrap_or(length);
+        if end > length || self.start >= end {
+            return Err(Error::usage(format!(
+                "{flag}: {}..{end} goes past the {length} {what} that there are (0..{length})",
+                self.start
+            )));
+        }
+        Ok((self.start..end).step_by(self.step).collect())
+    }
+}
+
+/// Several spans, separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranges(Vec<Span>);
+
+impl Ranges {
+    pub(super) fn parse(text: &str, flag: &str) -> Result<Self> {
+        text.split(',').map(|part| Span::parse(part, flag)).collect::<Result<_>>().map(Ranges)
+    }
+
+    /// For every number below `length`, whether it is in one of the spans.
+    pub fn marks(&self, length: usize, flag: &str, what: &str) -> Result<Vec<bool>> {
+        let mut marks = vec![false; length];
+        for span in &self.0 {
+            for index in span.within(length, flag, what)? {
+                marks[index] = true;
+            }
+        }
+        Ok(marks)
+    }
+}

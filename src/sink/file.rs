@@ -1,0 +1,49 @@
+//! Files of an output, with errors that say what to do.
+
+use crate::error::{Error, Result};
+use crate::files::AtomicFile;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use tiff::TiffError;
+
+/// Writes a text, replacing an existing file; the file appears complete or not at all.
+///
+/// # Errors
+/// [`Error::Output`] when it cannot be written.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    let file = create(path)?;
+    file.file().write_all(text.as_bytes()).map_err(|e| failed(path, &TiffError::IoError(e)))?;
+    finish(file, true)
+}
+
+/// Creates a temporary file of an output.
+pub(super) fn create(path: &Path) -> Result<AtomicFile> {
+    AtomicFile::create(path).map_err(|e| {
+        if e.kind() == ErrorKind::InvalidInput {
+            return Error::output(path, e);
+        }
+        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Error::output(directory, format!("cannot write here: {e}; choose another --output"))
+    })
+}
+
+/// Renames a file to its final name.
+pub(super) fn finish(file: AtomicFile, overwrite: bool) -> Result<()> {
+    let path = file.path().to_owned();
+    if !overwrite && path.exists() {
+        return Err(Error::output(&path, "was created in the meantime; is another run writing to the same --output?"));
+    }
+    file.finish().map_err(|e| {
+        let why = format!("cannot be renamed to its final name: {e}; does the directory exist, and is it writable?");
+        Error::output(&path, why)
+    })
+}
+
+/// An error of writing to a file.
+pub(super) fn failed(path: &Path, error: &TiffError) -> Error {
+    let cause = match error {
+        TiffError::IoError(e) => e.to_string(),
+        e => e.to_string(),
+    };
+    Error::output(path, format!("cannot be written: {cause}; free some space or choose another --output"))
+}

@@ -1,0 +1,52 @@
+//! Writing slices: a file that has its final name is complete.
+//!
+//! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
+//! format's [`Sink`].
+
+mod encoding;
+mod file;
+mod multipage;
+mod page;
+mod separate;
+mod stamp;
+mod target;
+mod writer;
+
+pub use encoding::{Dtype, Encoding};
+pub use file::write_text;
+pub use page::{SliceForm, write_image};
+pub use stamp::{SliceDescription, SliceStamp, SliceState, described};
+pub use target::{OutputFormat, Target};
+pub use writer::{AllowedContents, SliceWriter};
+
+use crate::error::Result;
+use std::path::PathBuf;
+
+/// What the `Software` tag of every slice says.
+pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
+
+/// The forms of `--output`, for help and messages.
+pub const OUTPUT_FORMS: &str =
+    "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or multi-page file such as out.tif";
+
+/// Reads `--output` if it has the form of a format.
+type Parse = fn(&str) -> Result<Option<Target>>;
+
+/// The formats of `--output`; the first that matches is used.
+const FORMATS: [Parse; 3] = [separate::parse_pattern, multipage::parse_single, separate::parse_directory];
+
+/// Writes the slices of a run.
+pub trait Sink: Send {
+    /// Writes slices, given as numbers with values `[row][pixel]`; returns how many values were clamped. Every number is one
+    /// of those announced, is written once, and in ascending order if the format requires it.
+    ///
+    /// # Errors
+    /// [`Error::Output`](crate::error::Error::Output) when a slice cannot be written; then there is no file of its name.
+    fn write(&mut self, slices: &[(usize, &[f32])], form: &SliceForm) -> Result<u64>;
+
+    /// Completes the output after all slices are written; returns its files in order.
+    ///
+    /// # Errors
+    /// [`Error::Output`](crate::error::Error::Output) when a file cannot be renamed.
+    fn finish(self: Box<Self>) -> Result<Vec<PathBuf>>;
+}

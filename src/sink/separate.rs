@@ -1,0 +1,176 @@
+//! One TIFF file per slice, in a directory of their own or named by a pattern.
+
+use super::file::create;
+use super::page::OutputPage;
+use super::target::{OutputFormat, Target, is_tiff};
+use super::{Sink, SliceForm};
+use crate::error::{Error, Result};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// Name of a temporary file that tests whether a directory is writable.
+const WRITE_TEST: &str = "fbp-write-test";
+
+/// Files `prefix`, the slice number with at least `digits` digits, `suffix`.
+#[derive(Debug)]
+struct SeparateFiles {
+    directory: PathBuf,
+    prefix: String,
+    /// Smallest number of digits, padded with zeros.
+    digits: usize,
+    suffix: String,
+    /// Whether the output is a directory, not a pattern of files.
+    own_directory: bool,
+}
+
+/// Reads any spec as a directory for `slice_00000.tif`, ...
+pub(super) fn parse_directory(spec: &str) -> Result<Option<Target>> {
+    Ok((!spec.is_empty()).then(|| Target::directory_of_slices(spec)))
+}
+
+/// Reads a spec with a `%`: a printf pattern of file names.
+pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
+    if !spec.contains('%') {
+        return Ok(None);
+    }
+    let wrong = |why: &str| Error::usage(format!("--output {spec}: {why}; write it like 'out/r-%05i.tif'"));
+    let (directory, name) = match spec.rsplit_once('/') {
+        Some(("", name)) => ("/", name),
+        Some((directory, name)) => (directory, name),
+        None => (".", spec),
+    };
+    if directory.contains('%') {
+        return Err(wrong("the number of the slice belongs in the file name, not in a directory"));
+    }
+    let (prefix, rest) = name.split_once('%').unwrap_or((name, ""));
+    let (width, suffix) = rest
+        .split_once(['i', 'd'])
+        .filter(|(width, _)| width.chars().all(|c| c.is_ascii_digit()))
+        .ok_or_else(|| wrong("expected %i, %d or %05i for the number of the slice"))?;
+    if suffix.contains('%') {
+        return Err(wrong("expected exactly one % field"));
+    }
+    if !is_tiff(suffix) {
+        return Err(wrong("the name must end in .tif or .tiff"));
+    }
+    let digits = match width {
+        "" => 1,
+        w if w.starts_with('0') => w.parse().ok().filter(|&n| n <= 20).ok_or_else(|| wrong("too many digits"))?,
+        _ => return Err(wrong("pad the number with zeros, not with blanks")),
+    };
+    let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
+    Ok(Some(Target::new(SeparateFiles { directory: directory.into(), prefix, digits, suffix, own_directory: false })))
+}
+
+impl Target {
+    /// `slice_00000.tif`, ... in a directory that contains nothing else.
+    pub fn directory_of_slices(directory: impl Into<PathBuf>) -> Target {
+        Target::new(SeparateFiles { own_directory: true, ..SeparateFiles::numbered(directory.into(), "slice_") })
+    }
+
+    /// `prefix` with 5 digits and `.tif` in a directory that may contain other files.
+    pub fn files(directory: impl Into<PathBuf>, prefix: &str) -> Target {
+        Target::new(SeparateFiles::numbered(directory.into(), prefix))
+    }
+}
+
+impl SeparateFiles {
+    fn numbered(directory: PathBuf, prefix: &str) -> SeparateFiles {
+        SeparateFiles { directory, prefix: prefix.to_owned(), digits: 5, suffix: ".tif".into(), own_directory: false }
+    }
+}
+
+impl OutputFormat for SeparateFiles {
+    fn spec(&self) -> String {
+        match self.own_directory {
+            true => self.directory.display().to_string(),
+            false => {
+                let name = format!("{}%0{}i{}", self.prefix, self.digits, self.suffix);
+                self.directory.join(name).display().to_string()
+            }
+        }
+    }
+
+    fn path_of(&self, index: usize) -> PathBuf {
+        let SeparateFiles { directory, prefix, digits, suffix, .. } = self;
+        directory.join(format!("{prefix}{index:0digits$}{suffix}"))
+    }
+
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn fills_directory(&self) -> bool {
+        self.own_directory
+    }
+
+    fn stem(&self) -> String {
+        match self.own_directory {
+            true => String::new(),
+            false => self.prefix.trim_end_matches(['-', '_', '.']).to_owned(),
+        }
+    }
+
+    fn lock(&self) -> String {
+        match self.own_directory {
+            true => ".fbp-lock".into(),
+            false => format!(".{}{}.fbp-lock", self.prefix, self.suffix),
+        }
+    }
+
+    fn writes(&self, name: &str) -> bool {
+        let number = name.strip_prefix(&self.prefix).and_then(|rest| rest.strip_suffix(&self.suffix));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        number.is_some_and(is_number) || name == WRITE_TEST
+    }
+
+    fn in_order(&self) -> bool {
+        false
+    }
+
+    fn resumable(&self) -> bool {
+        true
+    }
+
+    fn shareable(&self) -> bool {
+        true
+    }
+
+    fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+        drop(create(&self.directory.join(WRITE_TEST))?);
+        let files = slices.iter().map(|&index| (index, self.path_of(index))).collect();
+        Ok(Box::new(SeparateSink { files, overwrite }))
+    }
+}
+
+/// Writes files in parallel.
+struct SeparateSink {
+    /// By number, ascending.
+    files: Vec<(usize, PathBuf)>,
+    overwrite: bool,
+}
+
+impl SeparateSink {
+    fn write_slice(&self, index: usize, data: &[f32], form: &SliceForm) -> Result<u64> {
+        let Ok(place) = self.files.binary_search_by_key(&index, |(index, _)| *index) else { return Ok(0) };
+        let path = &self.files[place].1;
+        if !self.overwrite && path.exists() {
+            let why =
+                format!("slice {index} was created in the meantime; is another run writing to the same --output?");
+            return Err(Error::output(path, why));
+        }
+        OutputPage { form, data, slice: Some(index), number: None }.write_file(path)
+    }
+}
+
+impl Sink for SeparateSink {
+    fn write(&mut self, slices: &[(usize, &[f32])], form: &SliceForm) -> Result<u64> {
+        let sink = &*self;
+        let clamped = slices.par_iter().map(|(index, data)| sink.write_slice(*index, data, form)).collect::<Vec<_>>();
+        clamped.into_iter().sum()
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<PathBuf>> {
+        Ok(self.files.into_iter().map(|(_, path)| path).collect())
+    }
+}

@@ -1,0 +1,109 @@
+//! Description of a slice in its TIFF tags, and verification that a file is unchanged.
+
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
+use std::path::Path;
+use tiff::TiffError;
+use tiff::decoder::{Decoder, Limits};
+use tiff::encoder::Rational;
+use tiff::tags::Tag;
+
+/// Description of a run, the same in all of its slices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SliceStamp {
+    /// Key of the run; equal keys mean equal bytes.
+    pub run: String,
+    /// Rotation axis in bins, without the shifts of projections.
+    pub center: f64,
+    /// Side of a pixel, with its unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pixel_size: Option<String>,
+    /// Pixels per centimetre, if the unit is known.
+    #[serde(skip)]
+    pub per_centimetre: Option<f64>,
+}
+
+/// The tag `ImageDescription` of a slice, as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SliceDescription {
+    /// Number of the slice.
+    pub slice: usize,
+    /// CRC-32 of the samples, in hexadecimal digits.
+    pub crc32: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<SliceStamp>,
+}
+
+/// State of the file of a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SliceState {
+    /// A file with all of its samples.
+    Complete(SliceDescription),
+    /// A TIFF without our description.
+    Unknown,
+    Missing,
+    /// A file that ends early, is no TIFF, or has other samples than were written.
+    Damaged,
+    /// A file that cannot be read, and why.
+    Unreadable(String),
+}
+
+/// A checksum in the form used by [`SliceDescription`].
+pub(super) fn digits(crc: crc32fast::Hasher) -> String {
+    format!("{:08x}", crc.finalize())
+}
+
+/// The description of a file's first page, if there is one.
+pub fn described(path: &Path) -> Option<SliceDescription> {
+    description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
+}
+
+fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescription> {
+    serde_json::from_str(&decoder.get_tag_ascii_string(Tag::ImageDescription).ok()?).ok()
+}
+
+/// Reads a slice's file completely and compares it with its checksum.
+pub fn examine(path: &Path) -> SliceState {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return SliceState::Missing,
+        Err(e) => return SliceState::Unreadable(e.to_string()),
+    };
+    let read = || -> Result<SliceState, TiffError> {
+        let mut decoder = Decoder::new(BufReader::new(file))?.with_limits(Limits::unlimited());
+        let Some(description) = description(&mut decoder) else { return Ok(SliceState::Unknown) };
+        let mut crc = crc32fast::Hasher::new();
+        for strip in 0..decoder.strip_count()? {
+            crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
+        }
+        Ok(if digits(crc) == description.crc32 { SliceState::Complete(description) } else { SliceState::Damaged })
+    };
+    match read() {
+        Ok(found) => found,
+        Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => SliceState::Unreadable(e.to_string()),
+        Err(_) => SliceState::Damaged,
+    }
+}
+
+/// A positive number as a fraction of two 32-bit integers.
+pub(super) fn fraction(value: f64) -> Option<Rational> {
+    let d = [1_000_000, 10_000, 100, 1].into_iter().find(|&d| value * f64::from(d) < f64::from(u32::MAX))?;
+    let n = (value * f64::from(d)).round() as u32;
+    (n > 0).then_some(Rational { n, d })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions() {
+        let of = |value| fraction(value).map(|f| (f.n, f.d));
+        assert_eq!(of(1e4 / 0.65), Some((153846154, 10_000)));
+        assert_eq!(of(2.0), Some((2_000_000, 1_000_000)));
+        assert_eq!(of(1e9), Some((1_000_000_000, 1)));
+        assert_eq!(of(1e12), None);
+        assert_eq!(of(1e-9), None);
+    }
+}

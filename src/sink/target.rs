@@ -1,0 +1,208 @@
+//! Place and format of an output.
+
+use super::stamp::examine;
+use super::{FORMATS, OUTPUT_FORMS, Sink, SliceForm, SliceState};
+use crate::error::{Error, Result};
+use crate::files::name_of_temporary;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt::{self, Debug, Display};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A format for slices, with the place of the output.
+pub trait OutputFormat: Debug + Send + Sync {
+    /// As `--output` takes it.
+    fn spec(&self) -> String;
+
+    /// The file that holds slice `index`.
+    fn path_of(&self, index: usize) -> PathBuf;
+
+    /// The directory that the files go to.
+    fn directory(&self) -> &Path;
+
+    /// Whether the directory is only for the slices.
+    fn fills_directory(&self) -> bool;
+
+    /// Prefix of the record's name; may be empty.
+    fn stem(&self) -> String;
+
+    /// Name of the hidden file that is locked while a run writes here.
+    fn lock(&self) -> String;
+
+    /// Whether a file of this name in the directory is written by this output.
+    fn writes(&self, name: &str) -> bool;
+
+    /// Whether slices must be written in ascending order.
+    fn in_order(&self) -> bool;
+
+    /// Whether existing slices can be kept when a run is resumed.
+    fn resumable(&self) -> bool;
+
+    /// Whether several jobs may each write a part of the slices.
+    fn shareable(&self) -> bool;
+
+    /// What is there of slice `index`; a TIFF, unless the format says otherwise.
+    fn examine(&self, index: usize) -> SliceState {
+        examine(&self.path_of(index))
+    }
+
+    /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
+    /// `overwrite`.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when the output is not writable.
+    fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
+}
+
+/// Place and format of the slices.
+#[derive(Clone, Debug, SerializeDisplay, DeserializeFromStr)]
+pub struct Target(Arc<dyn OutputFormat>);
+
+/// As `--output` takes it.
+impl Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.spec())
+    }
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(spec: &str) -> Result<Target> {
+        Target::parse(spec)
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        self.0.spec() == other.0.spec()
+    }
+}
+
+impl Target {
+    /// A target of this format.
+    pub fn new(format: impl OutputFormat + 'static) -> Target {
+        Target(Arc::new(format))
+    }
+
+    /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the pattern does not have exactly one `%i`, `%d` or `%0Ni` in the name.
+    pub fn parse(spec: &str) -> Result<Target> {
+        for parse in FORMATS {
+            if let Some(target) = parse(spec)? {
+                return Ok(target);
+            }
+        }
+        Err(Error::usage(format!("--output is empty, expected: {OUTPUT_FORMS}")))
+    }
+
+    /// The file that holds slice `index`.
+    pub fn path_of(&self, index: usize) -> PathBuf {
+        self.0.path_of(index)
+    }
+
+    /// The directory that the files go to.
+    pub fn directory(&self) -> &Path {
+        self.0.directory()
+    }
+
+    /// Whether the directory is only for the slices.
+    pub fn fills_directory(&self) -> bool {
+        self.0.fills_directory()
+    }
+
+    /// Whether slices must be written in ascending order.
+    pub fn in_order(&self) -> bool {
+        self.0.in_order()
+    }
+
+    /// Whether existing slices can be kept when a run is resumed.
+    pub fn resumable(&self) -> bool {
+        self.0.resumable()
+    }
+
+    /// Whether several jobs may each write a part of the slices.
+    pub fn shareable(&self) -> bool {
+        self.0.shareable()
+    }
+
+    /// State of the file of slice `index`.
+    pub fn examine(&self, index: usize) -> SliceState {
+        self.0.examine(index)
+    }
+
+    /// Prepares to write; see [`OutputFormat::create`].
+    pub(super) fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+        self.0.create(slices, form, overwrite)
+    }
+
+    /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
+    pub fn record(&self) -> PathBuf {
+        let stem = self.0.stem();
+        let stem = if stem.is_empty() { "fbp" } else { &stem };
+        self.directory().join(format!("{stem}-run.toml"))
+    }
+
+    /// The hidden file that is locked while a run writes here.
+    pub fn lock(&self) -> PathBuf {
+        self.directory().join(self.0.lock())
+    }
+
+    /// The error of a run that was stopped by a signal.
+    pub fn interrupted(&self) -> Error {
+        Error::Interrupted(match self.resumable() {
+            true => {
+                "interrupted: every slice written is complete; run again with --resume to reconstruct the others".into()
+            }
+            false => format!("interrupted: {} is not written; run again", self.path_of(0).display()),
+        })
+    }
+
+    /// Creates the directory that the files go to.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be created.
+    pub fn make_directory(&self) -> Result<()> {
+        let directory = self.directory();
+        fs::create_dir_all(directory).map_err(|e| {
+            Error::output(directory, format!("cannot create this directory: {e}; choose another --output"))
+        })
+    }
+
+    /// Whether there is any slice or, in a directory, any file except the record.
+    pub fn is_started(&self) -> bool {
+        if self.in_order() {
+            return self.path_of(0).exists();
+        }
+        let record = self.record();
+        let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
+        let mut names = entries.map(|entry| entry.file_name());
+        names.any(|name| !name.to_string_lossy().starts_with('.') && Some(name.as_os_str()) != record.file_name())
+    }
+
+    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
+    pub fn remove_temporary_files(&self) {
+        for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
+            if self.is_temporary(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_file(entry.path()); // the file is hidden, and the next run tries again
+            }
+        }
+    }
+
+    /// Whether a file of this name is a temporary file of this output.
+    fn is_temporary(&self, name: &str) -> bool {
+        let Some(name) = name_of_temporary(name) else { return false };
+        let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);
+        self.0.writes(name) || is_record()
+    }
+}
+
+/// Whether a file has the extension of a TIFF.
+pub(super) fn is_tiff(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with(".tif") || name.ends_with(".tiff")
+}

@@ -1,0 +1,205 @@
+//! Writing the slices of a run: each once, without overwriting other files.
+
+use super::target::Target;
+use super::{Encoding, Sink, SliceForm, SliceStamp};
+use crate::error::{Error, Result};
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// What an output may contain before slices are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedContents<'a> {
+    /// Nothing; beside the files of a pattern there may be other files.
+    Nothing,
+    /// Slices with these numbers, which other jobs write; the numbers may include the writer's own, but not their files.
+    Slices(&'a [usize]),
+    /// Anything: files of the same names are replaced, others stay.
+    Anything,
+}
+
+impl<'a> AllowedContents<'a> {
+    /// Anything with `--overwrite`, otherwise the slices of a run that several jobs share.
+    pub fn new(overwrite: bool, shared: Option<&'a [usize]>) -> Self {
+        match (overwrite, shared) {
+            (true, _) => AllowedContents::Anything,
+            (false, Some(slices)) => AllowedContents::Slices(slices),
+            (false, None) => AllowedContents::Nothing,
+        }
+    }
+}
+
+/// Writes slices one by one. A file that has its final name is complete.
+///
+/// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves no file.
+pub struct SliceWriter {
+    target: Target,
+    form: SliceForm,
+    indices: Vec<usize>,
+    written: Vec<bool>,
+    clamped: u64,
+    sink: Box<dyn Sink>,
+}
+
+impl SliceWriter {
+    /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
+    /// creates directories and checks that they are writable. `software` is written to each page.
+    ///
+    /// A directory must contain no files except hidden ones and those that `present` allows; the files of a
+    /// pattern or the single file must not exist, unless it allows anything.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when files exist already or the output is not writable;
+    /// [`Error::Usage`] for integers without a range, indices that do not ascend or empty slices.
+    pub fn create(
+        target: Target,
+        width: usize,
+        height: usize,
+        encoding: Encoding,
+        indices: &[usize],
+        present: AllowedContents,
+        software: &str,
+    ) -> Result<SliceWriter> {
+        encoding.checked_range()?;
+        if indices.windows(2).any(|w| w[0] >= w[1]) {
+            return Err(Error::usage("the numbers of the slices to write must ascend"));
+        }
+        if width == 0 || height == 0 {
+            return Err(Error::usage(format!("slices of {width}x{height} pixels cannot be written")));
+        }
+        target.make_directory()?;
+        if let Some((path, what)) = occupied(&target, indices, present)? {
+            return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
+        }
+        let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
+        let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
+        let (indices, written) = (indices.to_vec(), vec![false; indices.len()]);
+        Ok(SliceWriter { target, form, indices, written, clamped: 0, sink })
+    }
+
+    /// The same output with other values that map to 0 and the largest integer.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the range is not two finite numbers, the smaller one first.
+    pub fn with_range(mut self, range: (f32, f32)) -> Result<SliceWriter> {
+        self.form.encoding.range = Some(range);
+        self.form.encoding.checked_range()?;
+        Ok(self)
+    }
+
+    /// The same output with a description of the run in each slice.
+    pub fn stamped(mut self, stamp: SliceStamp) -> SliceWriter {
+        self.form.stamp = Some(stamp);
+        self
+    }
+
+    /// How samples are stored.
+    pub fn encoding(&self) -> Encoding {
+        self.form.encoding
+    }
+
+    /// Marks slices that already have files as written; the sink does not get them.
+    pub fn keep(&mut self, kept: &[usize]) {
+        for (index, written) in self.indices.iter().zip(&mut self.written) {
+            *written |= kept.binary_search(index).is_ok();
+        }
+    }
+
+    /// Writes slice `index`, row-major, `width * height` values. A directory or pattern accepts
+    /// slices in any order, a single file only in ascending order.
+    ///
+    /// # Errors
+    /// As [`write_all`](Self::write_all).
+    pub fn write(&mut self, index: usize, data: &[f32]) -> Result<()> {
+        self.write_all(&[(index, data)])
+    }
+
+    /// Writes slices, given as numbers with values; separate files in parallel and in any order.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already, is
+    /// not one of the indices, is out of order or has another size. Other slices may be complete.
+    pub fn write_all(&mut self, slices: &[(usize, &[f32])]) -> Result<()> {
+        let together = if self.target.in_order() { 1 } else { slices.len().max(1) };
+        for slices in slices.chunks(together) {
+            let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
+            self.clamped += self.sink.write(slices, &self.form)?;
+            places.into_iter().for_each(|place| self.written[place] = true);
+        }
+        Ok(())
+    }
+
+    /// Position in the list of a slice that may be written now: announced, not written yet, and in order.
+    fn free_place(&self, index: usize) -> Result<usize> {
+        let wrong = |why: String| Error::output(&self.path_of(index), format!("slice {index} {why}"));
+        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced".into()))?;
+        if self.written[place] {
+            return Err(wrong("was written already".into()));
+        }
+        let missing = if self.target.in_order() { self.written[..place].iter().position(|done| !done) } else { None };
+        match missing {
+            None => Ok(place),
+            Some(before) => {
+                let before = self.indices[before];
+                Err(wrong(format!("came before slice {before}; one file takes slices in ascending order")))
+            }
+        }
+    }
+
+    /// The file that holds slice `index`.
+    pub fn path_of(&self, index: usize) -> PathBuf {
+        self.target.path_of(index)
+    }
+
+    /// Values clamped so far: outside the range (or NaN) for integers, finite values that became
+    /// infinite for f16.
+    pub fn clamped(&self) -> u64 {
+        self.clamped
+    }
+
+    /// Completes the output and returns its files in order; a single file gets its name here.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when slices are missing or the file cannot be renamed.
+    pub fn finish(self) -> Result<Vec<PathBuf>> {
+        let missing = self.written.iter().filter(|done| !**done).count();
+        if let Some(first) = self.written.iter().position(|done| !done) {
+            return Err(Error::output(
+                &self.path_of(self.indices[first]),
+                format!("{missing} of {} slices were not written", self.indices.len()),
+            ));
+        }
+        self.sink.finish()
+    }
+}
+
+/// An existing file that prevents writing: its path, and a message.
+fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Result<Option<(PathBuf, String)>> {
+    let others = match present {
+        AllowedContents::Anything => return Ok(None),
+        AllowedContents::Slices(others) => others,
+        AllowedContents::Nothing => &[],
+    };
+    if target.fills_directory() {
+        let directory = target.directory();
+        let others: HashSet<_> = others.iter().map(|&i| target.path_of(i)).collect();
+        let cannot = |e| Error::output(directory, format!("cannot be listed: {e}"));
+        for entry in fs::read_dir(directory).map_err(cannot)? {
+            let path = entry.map_err(cannot)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if !name.starts_with('.') && !others.contains(&path) && path != target.record() {
+                let what = match present {
+                    AllowedContents::Slices(_) => {
+                        format!("the directory contains {name}, which is not a slice of this run")
+                    }
+                    _ => format!("the directory is not empty (it contains {name})"),
+                };
+                return Ok(Some((directory.to_owned(), what)));
+            }
+        }
+    }
+    // a single file is in the way whatever its slices are
+    let indices = if target.in_order() { &[0] } else { indices };
+    let there = indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok());
+    Ok(there.map(|path| (path, "exists already".to_owned())))
+}

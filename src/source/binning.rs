@@ -1,0 +1,56 @@
+//! Binning of pixels.
+
+/// How pixels are binned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binning {
+    /// Number of bins and, for projections, rows that form one; for sinograms, pages.
+    pub by: usize,
+    /// Whether pages are detector rows, as for sinograms.
+    pub pages: bool,
+}
+
+impl Binning {
+    /// No binning.
+    pub const NONE: Binning = Binning { by: 1, pages: false };
+
+    /// Rows of a page that form one.
+    pub fn rows(self) -> usize {
+        if self.pages { 1 } else { self.by }
+    }
+
+    /// Pages that form one.
+    pub fn pages(self) -> usize {
+        if self.pages { self.by } else { 1 }
+    }
+}
+
+/// Accumulates the means of binned pixels, `width` per row.
+pub struct Means {
+    binning: Binning,
+    width: usize,
+    sums: Vec<f64>,
+}
+
+impl Means {
+    /// For `rows` binned rows.
+    pub fn new(binning: Binning, width: usize, rows: usize) -> Means {
+        Means { binning, width, sums: vec![0.0; width * rows] }
+    }
+
+    /// Adds detector rows, `detector` bins wide; all those of a binned row.
+    pub fn add(&mut self, values: &[f32], detector: usize) {
+        for (row, values) in values.chunks(detector).enumerate() {
+            let first = row / self.binning.rows() * self.width;
+            let sums = &mut self.sums[first..first + self.width];
+            for (sum, values) in sums.iter_mut().zip(values.chunks_exact(self.binning.by)) {
+                *sum += values.iter().copied().map(f64::from).sum::<f64>();
+            }
+        }
+    }
+
+    /// Writes the means.
+    pub fn write(&self, out: &mut [f32]) {
+        let count = (self.binning.by * self.binning.by) as f64;
+        out.iter_mut().zip(&self.sums).for_each(|(value, sum)| *value = (sum / count) as f32);
+    }
+}

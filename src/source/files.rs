@@ -1,0 +1,108 @@
+//! Input files, and detection of changes since they were opened.
+
+use crate::error::{Error, Result};
+use std::fmt::Display;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Result with a message about a file, to which the caller adds the name.
+pub(super) type FileResult<T> = Result<T, String>;
+
+/// Number of files that a run may open besides those of a stack.
+const OTHER_FILES: u64 = 256;
+
+/// Whether this number of files may stay open; otherwise each is opened for every read. Raises the system's soft limit.
+pub(super) fn may_stay_open(files: usize) -> bool {
+    let wanted = files as u64 + OTHER_FILES;
+    rlimit::increase_nofile_limit(wanted).is_ok_and(|limit| limit >= wanted)
+}
+
+/// An error about a file; `flag` is the flag that named it.
+pub(super) fn bad(flag: &str, path: &Path, message: impl Display) -> Error {
+    Error::Input(format!("{flag}: {}: {message}", path.display()))
+}
+
+/// The name of a file without its directories.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Size and time of the last change of a file, to detect writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileState {
+    pub bytes: u64,
+    /// Seconds and nanoseconds of the last change.
+    changed: (i64, i64),
+}
+
+/// Opens a file and returns its present state.
+pub(super) fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
+    let cannot = |e| bad(flag, path, format!("cannot be read: {e}"));
+    let file = File::open(path).map_err(cannot)?;
+    let state = FileState::of(&file).map_err(cannot)?;
+    Ok((file, state))
+}
+
+impl FileState {
+    fn of(file: &File) -> std::io::Result<FileState> {
+        let meta = file.metadata()?;
+        Ok(FileState { bytes: meta.len(), changed: (meta.mtime(), meta.mtime_nsec()) })
+    }
+}
+
+/// Files in order, each with its state when it was opened, and its handle if it stays open.
+#[derive(Debug)]
+pub(super) struct InputFiles {
+    flag: String,
+    paths: Vec<PathBuf>,
+    states: Vec<(FileState, Option<File>)>,
+}
+
+impl InputFiles {
+    /// `states` belong to the files at `paths`; `flag` is used in messages.
+    pub fn new(flag: &str, paths: Vec<PathBuf>, states: Vec<(FileState, Option<File>)>) -> InputFiles {
+        InputFiles { flag: flag.to_owned(), paths, states }
+    }
+
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// A line for every file with its name, size and time of the last change.
+    pub fn fingerprint(&self) -> String {
+        let line = |(path, (state, _)): (&PathBuf, &(FileState, _))| {
+            let (seconds, nanoseconds) = state.changed;
+            format!("{:?} {} {seconds}.{nanoseconds:09}\n", file_name(path), state.bytes)
+        };
+        self.paths.iter().zip(&self.states).map(line).collect()
+    }
+
+    /// Reads from the file at `index`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with the message of `read`, or when the file cannot be opened or has changed since the run began.
+    pub fn read(&self, index: usize, read: impl FnOnce(&File) -> Result<(), String>) -> Result<()> {
+        let (path, (before, handle)) = (&self.paths[index], &self.states[index]);
+        let opened;
+        let file = match handle {
+            Some(file) => file,
+            None => {
+                opened = open_plain(path, &self.flag)?.0;
+                &opened
+            }
+        };
+        let done = read(file);
+        // after the read, so that no write can come in between
+        let now = FileState::of(file).map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?;
+        if now != *before {
+            let message = match now.bytes == before.bytes {
+                true => "has changed since this run began".to_owned(),
+                false => format!("had {} bytes and has {} now", before.bytes, now.bytes),
+            };
+            let message = format!("{message}; is something writing to it? Run again when it is complete");
+            return Err(bad(&self.flag, path, message));
+        }
+        done.map_err(|e| bad(&self.flag, path, e))
+    }
+}

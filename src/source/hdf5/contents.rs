@@ -1,0 +1,67 @@
+//! Request for datasets of an HDF5 file, and description of its contents.
+
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Path of a dataset that means that none is used.
+pub const NOTHING: &str = "none";
+
+/// An HDF5 file, and paths of datasets in it; those that are not given are located, and [`NOTHING`] means none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hdf5Input {
+    pub file: PathBuf,
+    pub data: Option<String>,
+    pub flats: Option<String>,
+    pub darks: Option<String>,
+    pub angles: Option<String>,
+}
+
+/// Contents of an HDF5 file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hdf5Contents {
+    /// Path, shape, type and storage of every dataset of at least two dimensions.
+    pub datasets: Vec<String>,
+    /// The scan that is read when no dataset is named,
+    pub scan: Option<Hdf5Scan>,
+    /// or why there is none.
+    pub problem: Option<String>,
+}
+
+/// The scan of an HDF5 file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hdf5Scan {
+    pub layout: &'static str,
+    pub projections: Hdf5Frames,
+    pub flats: Option<Hdf5Frames>,
+    pub flats_after: Option<Hdf5Frames>,
+    pub darks: Option<Hdf5Frames>,
+    pub angles: Option<Hdf5Angles>,
+    /// Pixel size of the detector with its unit, as in the file.
+    pub pixel_size: Option<String>,
+    pub notes: Vec<String>,
+}
+
+/// Frames of a dataset.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hdf5Frames {
+    pub dataset: String,
+    /// Number of its frames that are used.
+    pub frames: usize,
+    /// Pixels.
+    pub width: usize,
+    pub height: usize,
+    /// Type, chunks and filters.
+    pub stored: String,
+}
+
+/// Angles of the projections.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hdf5Angles {
+    pub dataset: String,
+    pub count: usize,
+    /// Degrees.
+    pub smallest: f64,
+    pub largest: f64,
+    /// As in the file.
+    pub unit: Option<String>,
+}

@@ -1,0 +1,173 @@
+//! Locations of a scan's datasets in a file.
+
+use super::text::text;
+use super::volume::{shape, stored};
+use super::{FileResult, Hdf5Input, NOTHING};
+
+use hdf5_metno::{Dataset, File, Group, LocationType};
+
+/// NXtomo's frames and keys in their entry.
+const NX_DATA: &str = "instrument/detector/data";
+const NX_KEYS: &str = "instrument/detector/image_key";
+/// Depth of groups that are searched for a scan,
+const ENTRY_DEPTH: usize = 4;
+/// and for any dataset,
+const DEPTH: usize = 8;
+/// and largest number of groups: links may be circular.
+const GROUPS: usize = 4096;
+/// Largest number of datasets that a message lists.
+const NAMED: usize = 24;
+
+/// Paths of datasets.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub data: String,
+    /// NXtomo's `image_key`.
+    pub keys: Option<String>,
+    pub flats: Option<String>,
+    pub darks: Option<String>,
+    pub angles: Option<String>,
+    pub pixel_size: Option<String>,
+}
+
+impl Layout {
+    /// Common name of the layout.
+    pub fn name(&self) -> &'static str {
+        match (&self.keys, self.data.starts_with("/exchange/")) {
+            (Some(_), _) => "NXtomo",
+            (None, true) => "Data Exchange",
+            (None, false) => "by hand",
+        }
+    }
+
+    /// Locates datasets that are not given; the layout is recognised by the datasets next to the data.
+    pub fn find(file: &File, given: &Hdf5Input) -> FileResult<Layout> {
+        let data = match &given.data {
+            Some(path) => absolute(path),
+            None => find_data(file)?,
+        };
+        let group = data.rsplit_once('/').map_or("", |(group, _)| group);
+        let there = |path: String| exists(file, &path).then_some(path);
+        let beside = |name: &str| there(format!("{group}/{name}"));
+        let keys = beside("image_key");
+        let entry = group.rsplitn(3, '/').nth(2).unwrap_or("");
+        let angles = match keys {
+            Some(_) => there(format!("{entry}/sample/rotation_angle")),
+            None => beside("theta"),
+        };
+        let pick = |given: &Option<String>, found: Option<String>| match given.as_deref() {
+            Some(NOTHING) => None,
+            Some(path) => Some(absolute(path)),
+            None => found,
+        };
+        let layout = Layout {
+            flats: pick(&given.flats, beside("data_white").filter(|_| keys.is_none())),
+            darks: pick(&given.darks, beside("data_dark").filter(|_| keys.is_none())),
+            angles: pick(&given.angles, angles),
+            pixel_size: keys.as_ref().and_then(|_| beside("x_pixel_size")),
+            keys,
+            data,
+        };
+        for (path, flag) in [
+            (Some(&layout.data), "--hdf5-data"),
+            (layout.flats.as_ref(), "--hdf5-flats"),
+            (layout.darks.as_ref(), "--hdf5-darks"),
+            (layout.angles.as_ref(), "--hdf5-angles"),
+        ] {
+            if let Some(path) = path
+                && !exists(file, path)
+            {
+                return Err(format!("{flag} {path}: there is no such dataset; {}", listed(file)));
+            }
+        }
+        Ok(layout)
+    }
+}
+
+fn absolute(path: &str) -> String {
+    format!("/{}", path.trim_matches('/'))
+}
+
+/// Whether there is a link of this name, which may be broken.
+fn exists(file: &File, path: &str) -> bool {
+    file.link_exists(path)
+}
+
+/// Path of the only scan in a known layout.
+fn find_data(file: &File) -> FileResult<String> {
+    if exists(file, "/exchange/data") {
+        return Ok("/exchange/data".into());
+    }
+    let mut entries = Vec::new();
+    visit(file, ENTRY_DEPTH, &mut |path, group| {
+        if group.link_exists(NX_DATA) && group.link_exists(NX_KEYS) {
+            let defined = group.dataset("definition").ok().and_then(|d| text(&d)).is_some_and(|d| d == "NXtomo");
+            entries.push((format!("{path}/{NX_DATA}"), defined));
+        }
+    });
+    if entries.iter().filter(|(_, defined)| *defined).count() == 1 {
+        entries.retain(|(_, defined)| *defined);
+    }
+    match entries.as_slice() {
+        [(data, _)] => Ok(data.clone()),
+        [] => Err(format!(
+            "contains neither /exchange/data (Data Exchange) nor an entry with {NX_DATA} and image_key (NXtomo); name the \
+             datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; {}",
+            listed(file)
+        )),
+        several => {
+            let names: Vec<_> = several.iter().take(NAMED).map(|(data, _)| data.as_str()).collect();
+            Err(format!("contains {} scans; choose one with --hdf5-data: {}", several.len(), names.join(", ")))
+        }
+    }
+}
+
+/// List of datasets for messages about something that was not found.
+fn listed(file: &File) -> String {
+    let mut found = datasets(file, |dataset| dataset.ndim() == 3);
+    let more = if found.len() > NAMED { ", .." } else { "" };
+    found.truncate(NAMED);
+    match found.is_empty() {
+        true => "it contains no datasets of three dimensions".into(),
+        false => format!("its datasets of three dimensions are {}{more}", found.join(", ")),
+    }
+}
+
+/// Name, shape, type and storage of all datasets that `which` selects.
+pub(super) fn datasets(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    visit(file, DEPTH, &mut |path, group| {
+        for name in group.member_names().unwrap_or_default() {
+            if let Ok(LocationType::Dataset) = group.loc_type_by_name(&name)
+                && let Ok(dataset) = group.dataset(&name)
+                && which(&dataset)
+            {
+                found.push(format!("{path}/{name} {} {}", shape(&dataset), stored(&dataset)));
+            }
+        }
+    });
+    found
+}
+
+/// Calls `look` with every group and its path, which is empty for the root; broken links are skipped.
+fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) {
+    let Ok(root) = file.as_group() else { return };
+    let mut open = vec![(String::new(), root, depth)];
+    let mut visited = 0;
+    while let Some((path, group, depth)) = open.pop() {
+        visited += 1;
+        look(&path, &group);
+        if depth == 0 {
+            continue;
+        }
+        // the last is visited first
+        for name in group.member_names().unwrap_or_default().into_iter().rev() {
+            if visited + open.len() < GROUPS
+                && let Ok(LocationType::Group) = group.loc_type_by_name(&name)
+                && let Ok(below) = group.group(&name)
+            {
+                open.push((format!("{path}/{name}"), below, depth - 1));
+            }
+        }
+    }
+}

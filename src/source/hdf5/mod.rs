@@ -1,0 +1,24 @@
+//! HDF5 files as input: Data Exchange, NXtomo, or datasets by their paths (docs/hdf5.md).
+
+mod contents;
+#[cfg(feature = "hdf5")]
+mod layout;
+#[cfg(not(feature = "hdf5"))]
+mod missing;
+#[cfg(feature = "hdf5")]
+mod scan;
+#[cfg(feature = "hdf5")]
+mod sources;
+#[cfg(feature = "hdf5")]
+mod text;
+#[cfg(feature = "hdf5")]
+mod volume;
+
+pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
+#[cfg(not(feature = "hdf5"))]
+pub use missing::{built_in, contents, is_hdf5, open};
+#[cfg(feature = "hdf5")]
+pub use scan::{built_in, contents, is_hdf5, open};
+
+#[cfg(feature = "hdf5")]
+use super::files::FileResult;

@@ -1,0 +1,297 @@
+//! The scan of an HDF5 file.
+
+use super::layout::Layout;
+use super::text::{self, Angles, length_of};
+use super::volume::{ChunkCache, Selection, Volume};
+use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
+use crate::error::{Error, Result};
+use crate::source::Stacks;
+use hdf5_metno as hdf5;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Checks that this build reads HDF5.
+pub fn built_in() -> Result<()> {
+    Ok(())
+}
+
+/// Opens a scan. `angles` tells whether angles are read from the file; the library caches chunks in a part of `memory`, in
+/// bytes.
+///
+/// # Errors
+/// [`Error::Input`] when the file is not an HDF5 file, contains no scan or several, or its parts are inconsistent.
+pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
+    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
+    let mut cache = ChunkCache::of(memory, 1);
+    let mut file = open_file(&input.file, cache).map_err(bad)?;
+    let layout = Layout::find(&file, input).map_err(bad)?;
+    let datasets = Volume::open(&input.file, &file, &layout.data).map_err(bad)?.chunked();
+    if datasets > 1 {
+        // the sources of a virtual dataset are opened with the properties of its file
+        cache = ChunkCache::of(memory, datasets);
+        drop(file);
+        file = open_file(&input.file, cache).map_err(bad)?;
+    }
+    let scan = read(input, &file, &layout, angles).map_err(bad)?;
+    let held = scan.projections.volume.held(cache);
+    Ok(Stacks { held, ..stacks(scan)? })
+}
+
+/// A scan: the frames of each kind, and related data.
+struct ScanParts {
+    projections: Selection,
+    flats: Option<Selection>,
+    flats2: Option<Selection>,
+    darks: Option<Selection>,
+    angles: Option<Angles>,
+    pixel_size: Option<String>,
+    notes: Vec<String>,
+}
+
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> FileResult<ScanParts> {
+    let path = &input.file;
+    let data = Volume::open(path, file, &layout.data)?;
+    let mut notes = data.notes();
+    let mut roles = match &layout.keys {
+        Some(keys) => Roles::read(file, keys, &data)?,
+        None => Roles { projections: (0..data.frames()).collect(), ..Roles::default() },
+    };
+    // datasets and files that are given replace frames marked by keys
+    if input.flats.is_some() {
+        (roles.flats, roles.flats2, roles.between) = Default::default();
+    }
+    if input.darks.is_some() {
+        roles.darks.clear();
+    }
+    notes.extend(roles.notes(layout));
+    let part =
+        |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
+    let mut field = |dataset: &Option<String>, frames: &[usize]| -> FileResult<Option<Selection>> {
+        let Some(name) = dataset else { return Ok(part(frames)) };
+        let volume = Volume::open_field(path, file, name)?;
+        notes.extend(volume.notes());
+        let frames = (0..volume.frames()).collect();
+        Ok(Some(Selection { volume, frames }))
+    };
+    let flats = field(&layout.flats, &roles.flats)?;
+    let flats2 = part(&roles.flats2);
+    let darks = field(&layout.darks, &roles.darks)?;
+    let angles = match (angles, &layout.angles) {
+        (false, _) => None,
+        (true, None) => {
+            let advice = "name the dataset with --hdf5-angles, or give --angles or --overall-angle";
+            return Err(format!("contains no angles where they are expected; {advice}"));
+        }
+        (true, Some(name)) => {
+            let angles = text::angles(file, name)?;
+            notes.extend(angles.note.clone());
+            let degrees = roles.pick(&angles.degrees, data.frames(), name)?;
+            Some(Angles { degrees, ..angles })
+        }
+    };
+    let pixel_size = layout.pixel_size.as_deref().and_then(|name| length_of(file, name));
+    let projections = Selection { volume: data, frames: roles.projections };
+    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, notes })
+}
+
+fn stacks(scan: ScanParts) -> Result<Stacks> {
+    let mut notes = scan.notes;
+    if let Some(size) = scan.pixel_size {
+        notes.push(format!("the file gives a pixel size of {size}, which is not used; give --pixel-size"));
+    }
+    let field = |part: Option<Selection>, flag: &str| part.map(|part| part.stack(flag, Vec::new())).transpose();
+    Ok(Stacks {
+        data: scan.projections.stack("--hdf5", notes)?,
+        flats: field(scan.flats, "--hdf5 flats")?,
+        flats2: field(scan.flats2, "--hdf5 flats (after)")?,
+        darks: field(scan.darks, "--hdf5 darks")?,
+        angles: scan.angles.map(|angles| angles.degrees),
+        held: 0,
+    })
+}
+
+/// Roles of the frames.
+#[derive(Default)]
+struct Roles {
+    projections: Vec<usize>,
+    /// Flats before the first projection, or the only ones.
+    flats: Vec<usize>,
+    /// Flats after the last projection, if there are also some before the first.
+    flats2: Vec<usize>,
+    darks: Vec<usize>,
+    /// Number of flats between projections, which are not used.
+    between: usize,
+    invalid: usize,
+}
+
+impl Roles {
+    /// Reads NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid.
+    fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
+        let keys = text::numbers(file, name)?;
+        if keys.len() != data.frames() {
+            return Err(format!("{name} has {} keys, but {} has {} frames", keys.len(), data.name, data.frames()));
+        }
+        let mut roles = Roles::default();
+        let mut flats = Vec::new();
+        for (frame, key) in keys.into_iter().enumerate() {
+            match key {
+                0.0 => roles.projections.push(frame),
+                1.0 => flats.push(frame),
+                2.0 => roles.darks.push(frame),
+                3.0 => roles.invalid += 1,
+                other => {
+                    return Err(format!(
+                        "{name}: key {other} of frame {frame} is none of 0 (projection), 1 (flat), 2 (dark), 3 (invalid)"
+                    ));
+                }
+            }
+        }
+        let (Some(&first), Some(&last)) = (roles.projections.first(), roles.projections.last()) else {
+            return Err(format!("{name} marks no frame as a projection (0)"));
+        };
+        let (before, rest): (Vec<_>, Vec<_>) = flats.into_iter().partition(|&frame| frame < first);
+        let (after, between): (Vec<_>, Vec<_>) = rest.into_iter().partition(|&frame| frame > last);
+        roles.between = between.len();
+        match (before.is_empty(), after.is_empty()) {
+            (false, _) => (roles.flats, roles.flats2) = (before, after),
+            (true, false) => roles.flats = after,
+            (true, true) => (roles.flats, roles.between) = (between, 0),
+        }
+        Ok(roles)
+    }
+
+    fn notes(&self, layout: &Layout) -> Vec<String> {
+        let Some(keys) = &layout.keys else { return Vec::new() };
+        let mut notes = Vec::new();
+        if self.invalid > 0 {
+            notes.push(format!("{keys} marks {} frames as invalid; they are left out", self.invalid));
+        }
+        if self.between > 0 {
+            notes.push(format!("{} flat fields between projections are left out", self.between));
+        }
+        notes
+    }
+
+    /// The values for the projections from a list with one value for each projection, or one for each frame.
+    fn pick(&self, values: &[f64], frames: usize, name: &str) -> FileResult<Vec<f64>> {
+        let values: Vec<f64> = match values.len() {
+            n if n == frames => self.projections.iter().map(|&frame| values[frame]).collect(),
+            n if n == self.projections.len() => values.to_vec(),
+            n => {
+                let of_frames = match frames == self.projections.len() {
+                    true => String::new(),
+                    false => format!(" among {frames} frames"),
+                };
+                return Err(format!(
+                    "{name} has {n} angles, but there are {} projections{of_frames}; one for each is needed",
+                    self.projections.len()
+                ));
+            }
+        };
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => Err(format!("{name}: the angle of projection {at} is {}, not a finite number", values[at])),
+            None => Ok(values),
+        }
+    }
+}
+
+/// Signature of an HDF5 file, at its start or after a user block.
+const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+/// Whether a file has the signature of an HDF5 file.
+pub fn is_hdf5(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
+}
+
+fn has_signature(file: &File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut at = 0;
+    let mut found = [0; 8];
+    while at + 8 <= length {
+        file.read_exact_at(&mut found, at)?;
+        if found == SIGNATURE {
+            return Ok(true);
+        }
+        at = if at == 0 { 512 } else { at.saturating_mul(2) };
+    }
+    Ok(false)
+}
+
+fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
+    let plain = match File::open(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
+        opened => opened.map_err(|e| format!("cannot be read: {e}"))?,
+    };
+    if plain.metadata().is_ok_and(|meta| !meta.is_file()) || !has_signature(&plain).unwrap_or(false) {
+        return Err("is not an HDF5 file".into());
+    }
+    hdf5::silence_errors(true);
+    let mut options = hdf5::File::with_options();
+    options.with_fapl(|access| access.chunk_cache(cache.slots as usize, cache.bytes as usize, ChunkCache::PREFERENCE));
+    options.open(path).map_err(|e| {
+        let message = e.to_string();
+        let advice = match message {
+            ref m if m.contains("lock") => {
+                "; a program may be writing to it, or its file system does not support locks: then set HDF5_USE_FILE_LOCKING=FALSE"
+            }
+            ref m if m.contains("truncated") => "; copy or write it again",
+            _ => "",
+        };
+        format!("cannot be opened: {message}{advice}")
+    })
+}
+
+/// What `fbp info` prints about a file: its datasets of at least two dimensions, and the scan that `--hdf5` would read.
+///
+/// # Errors
+/// [`Error::Input`] when it is not an HDF5 file.
+pub fn contents(path: &Path) -> Result<Hdf5Contents> {
+    let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
+    let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
+    let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
+    let scan = Layout::find(&file, &input).and_then(|layout| {
+        let scan = read(&input, &file, &layout, layout.angles.is_some())?;
+        Ok(scan.describe(layout.name()))
+    });
+    let (scan, problem) = match scan {
+        Ok(scan) => (Some(scan), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    Ok(Hdf5Contents { datasets: super::layout::datasets(&file, |dataset| dataset.ndim() >= 2), scan, problem })
+}
+
+impl ScanParts {
+    fn describe(&self, layout: &'static str) -> Hdf5Scan {
+        let part = |part: &Selection| {
+            let (width, height) = part.volume.size();
+            Hdf5Frames {
+                dataset: part.volume.name.clone(),
+                frames: part.frames.len(),
+                width,
+                height,
+                stored: part.volume.stored(),
+            }
+        };
+        let angles = |angles: &Angles| {
+            let ends = |pick: fn(f64, f64) -> f64| angles.degrees.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+            Hdf5Angles {
+                dataset: angles.name.clone(),
+                count: angles.degrees.len(),
+                smallest: ends(f64::min),
+                largest: ends(f64::max),
+                unit: angles.unit.clone(),
+            }
+        };
+        Hdf5Scan {
+            layout,
+            projections: part(&self.projections),
+            flats: self.flats.as_ref().map(part),
+            flats_after: self.flats2.as_ref().map(part),
+            darks: self.darks.as_ref().map(part),
+            angles: self.angles.as_ref().map(angles),
+            pixel_size: self.pixel_size.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The source files of a virtual dataset. The library silently reads missing ones as fill values.
+
+use super::FileResult;
+use super::volume::{chunk_bytes, filters};
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::{Dataset, File};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Depth to which virtual datasets of virtual datasets are followed: they may be circular.
+const DEPTH: usize = 8;
+/// Largest number of missing sources that a message lists.
+const NAMED: usize = 4;
+
+/// Sources of a virtual dataset.
+#[derive(Default)]
+pub(super) struct Sources {
+    pub files: Vec<PathBuf>,
+    /// Number of datasets that are stored in chunks, and size of the largest chunk in bytes.
+    pub chunked: u64,
+    pub chunk: u64,
+}
+
+/// All sources of a virtual dataset, including those of nested virtual datasets.
+///
+/// `holder` is the file that contains the dataset.
+///
+/// # Errors
+/// Lists sources that are missing, cannot be opened, or need a filter that the library lacks.
+pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
+    let mut search = SourceSearch::default();
+    search.follow(holder, dataset, DEPTH)?;
+    let missing = search.missing.len();
+    if missing == 0 {
+        return Ok(search.found);
+    }
+    search.missing.truncate(NAMED);
+    let more = if missing > NAMED { format!(" and {} more", missing - NAMED) } else { String::new() };
+    Err(format!(
+        "is a virtual dataset, and {missing} of its sources {} missing: {}{more}; their values would be fill values. Put the \
+         files where the dataset expects them or beside {}, or set HDF5_VDS_PREFIX to their directory",
+        if missing == 1 { "is" } else { "are" },
+        search.missing.join(", "),
+        holder.display()
+    ))
+}
+
+#[derive(Default)]
+struct SourceSearch {
+    found: Sources,
+    /// Files and datasets that were visited.
+    seen: HashSet<(PathBuf, String)>,
+    missing: Vec<String>,
+}
+
+impl SourceSearch {
+    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<()> {
+        let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+        if plist.layout() != Layout::Virtual || depth == 0 {
+            return Ok(());
+        }
+        let directory = holder.parent().unwrap_or(Path::new(""));
+        let listed = vds_sys::sources(&plist).ok_or("is a virtual dataset whose sources cannot be listed")?;
+        for (source, name) in listed {
+            // a pattern stands for files that may be added; the dataset ends with the last existing one
+            if source.to_string_lossy().contains('%') || name.contains('%') {
+                continue;
+            }
+            let found = match source == Path::new(".") {
+                true => Some(holder.to_owned()),
+                false => candidates(&source, directory).into_iter().find(|file| file.is_file()),
+            };
+            let Some(path) = found else {
+                self.missing(source.display().to_string());
+                continue;
+            };
+            if !self.seen.insert((path.clone(), name.clone())) {
+                continue;
+            }
+            if path != holder && !self.found.files.contains(&path) {
+                self.found.files.push(path.clone());
+            }
+            match File::open(&path).map(|file| file.dataset(&name)) {
+                Err(error) => self.missing(format!("{} ({error})", path.display())),
+                Ok(Err(_)) => self.missing(format!("dataset {name} of {}", path.display())),
+                Ok(Ok(dataset)) => {
+                    filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.display()))?;
+                    if let Some(bytes) = chunk_bytes(&dataset) {
+                        self.found.chunked += 1;
+                        self.found.chunk = self.found.chunk.max(bytes);
+                    }
+                    self.follow(&path, &dataset, depth - 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&mut self, what: String) {
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
+        }
+    }
+}
+
+/// Where the library looks for a source, in this order.
+fn candidates(source: &Path, directory: &Path) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if source.is_absolute() {
+        places.push(source.to_owned());
+    }
+    // an absolute path that does not exist is looked up by its file name
+    let relative = if source.is_absolute() { source.file_name().map(Path::new) } else { Some(source) };
+    let Some(relative) = relative else { return places };
+    let prefixes = std::env::var("HDF5_VDS_PREFIX").unwrap_or_default();
+    for prefix in prefixes.split(':').filter(|prefix| !prefix.is_empty()) {
+        let prefix = prefix.replacen("${ORIGIN}", &directory.to_string_lossy(), 1);
+        places.push(Path::new(&prefix).join(relative));
+    }
+    places.extend([directory.join(relative), relative.to_owned()]);
+    places
+}

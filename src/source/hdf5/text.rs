@@ -1,0 +1,103 @@
+//! Numbers and texts besides the frames: angles, keys, units.
+
+use super::FileResult;
+use super::volume::{MAX_FRAMES, shape};
+use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5_metno::{Container, Dataset, File};
+
+/// Longest text that is read, in bytes.
+const LONGEST: usize = 256;
+
+/// The text of an attribute or dataset, the first if it holds several.
+pub(super) fn text(container: &Container) -> Option<String> {
+    if container.size() == 0 || container.size() > LONGEST {
+        return None;
+    }
+    // text that the file declares as UTF-8 may be invalid
+    macro_rules! first {
+        ($type:ty) => {
+            String::from_utf8_lossy(container.read_raw::<$type>().ok()?.first()?.as_bytes()).into_owned()
+        };
+    }
+    let text = match container.dtype().ok()?.to_descriptor().ok()? {
+        TypeDescriptor::FixedAscii(_) => first!(FixedAscii<LONGEST>),
+        TypeDescriptor::FixedUnicode(_) => first!(FixedUnicode<LONGEST>),
+        TypeDescriptor::VarLenAscii => first!(VarLenAscii),
+        TypeDescriptor::VarLenUnicode => first!(VarLenUnicode),
+        _ => return None,
+    };
+    Some(text.trim().to_owned())
+}
+
+fn unit(dataset: &Dataset) -> Option<String> {
+    text(&*dataset.attr("units").ok()?).filter(|unit| !unit.is_empty())
+}
+
+/// All numbers of a list.
+pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
+    let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
+    values(&dataset, name)
+}
+
+fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
+    let sides = dataset.shape();
+    let list = sides.iter().filter(|&&side| side != 1).count() <= 1;
+    if !list || dataset.size() > MAX_FRAMES {
+        return Err(format!("{name} has the shape {}, expected a list of numbers", shape(dataset)));
+    }
+    match dataset.dtype().and_then(|kind| kind.to_descriptor()) {
+        Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_)) => {
+            dataset.read_raw().map_err(|e| format!("{name}: cannot be read: {e}"))
+        }
+        _ => Err(format!("{name} holds no numbers")),
+    }
+}
+
+/// Spans of angles without a unit that are taken as radians: a half or whole turn, or most of it.
+const RADIANS: std::ops::RangeInclusive<f64> = 2.5..=6.5;
+
+/// The angles of a dataset.
+pub(super) struct Angles {
+    pub name: String,
+    pub degrees: Vec<f64>,
+    /// As the file says it.
+    pub unit: Option<String>,
+    /// Note for the user about the unit.
+    pub note: Option<String>,
+}
+
+/// Reads angles in any unit.
+pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
+    let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
+    let values = values(&dataset, name)?;
+    let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();
+    let Some(unit) = unit(&dataset) else {
+        let span = values.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b))
+            - values.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+        let radians = values.len() > 2 && RADIANS.contains(&span);
+        let note = radians.then(|| {
+            format!(
+                "{name} has no unit and spans {span:.2}: taken as radians; give --angles or --overall-angle if this is incorrect"
+            )
+        });
+        let degrees = if radians { degrees(values) } else { values };
+        return Ok(Angles { name: name.to_owned(), degrees, unit: None, note });
+    };
+    let degrees = match unit.to_lowercase().as_str() {
+        "deg" | "degs" | "degree" | "degrees" | "°" => values,
+        "rad" | "rads" | "radian" | "radians" => degrees(values),
+        _ => {
+            return Err(format!(
+                "{name}: its unit `{unit}` is neither degrees nor radians; give --angles or --overall-angle"
+            ));
+        }
+    };
+    Ok(Angles { name: name.to_owned(), degrees, unit: Some(unit), note: None })
+}
+
+/// A length with its unit, such as `0.65 um`.
+pub(super) fn length_of(file: &File, name: &str) -> Option<String> {
+    let dataset = file.dataset(name).ok()?;
+    let value = *values(&dataset, name).ok()?.first()?;
+    Some(format!("{value} {}", unit(&dataset)?))
+}

@@ -1,0 +1,509 @@
+//! Datasets of frames: their requirements, and reading rows of them.
+
+use super::FileResult;
+use super::sources::sources;
+use crate::error::Result;
+use crate::source::convert::to_f32;
+use crate::source::files::{InputFiles, open_plain};
+use crate::source::frames::Frames;
+use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::source::{SampleType, Stack};
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::datatype::ByteOrder;
+use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
+use hdf5_metno::{Dataset, Datatype, File, filters::Filter};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Largest number of frames of a dataset.
+pub(super) const MAX_FRAMES: usize = 1 << 20;
+/// Bytes that are read and converted at once.
+const PIECE: usize = 1 << 20;
+
+/// Cache of decompressed chunks in the library: chunks of several frames are needed repeatedly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkCache {
+    pub bytes: u64,
+    /// Slots of the hash table of chunks.
+    pub slots: u64,
+}
+
+impl ChunkCache {
+    /// Largest cache of a scan in bytes,
+    const MOST: u64 = 64 << 20;
+    /// and divisor of the available memory.
+    const SHARE: u64 = 8;
+    /// Slots for the largest cache: a prime, about a hundred for each chunk;
+    const SLOTS: u64 = 12_421;
+    /// and for a small one, the default of the library.
+    const LEAST_SLOTS: u64 = 521;
+    /// Preference for evicting chunks that were read completely, the default of the library. At 1, version 1.10.8 never
+    /// evicts a chunk that was read in part, whatever the limit.
+    pub const PREFERENCE: f64 = 0.75;
+
+    /// The cache of each of `datasets` datasets.
+    pub fn of(memory: u64, datasets: u64) -> ChunkCache {
+        let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
+        ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
+    }
+}
+
+/// A dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
+#[derive(Clone, Debug)]
+pub(super) struct Volume {
+    pub name: String,
+    dataset: Dataset,
+    /// Whether the dataset has two dimensions.
+    single: bool,
+    /// Frames, rows, bins.
+    shape: [usize; 3],
+    sample: SampleType,
+    /// Contiguous values are read without the library.
+    plain: Option<ContiguousValues>,
+    /// The file that contains the values, files that link to it, and the sources of a virtual dataset.
+    files: Vec<PathBuf>,
+    /// Number of datasets that are stored in chunks: this one or its sources; and size of the largest chunk in bytes.
+    chunked: u64,
+    chunk: u64,
+}
+
+/// Values that are contiguous in a file.
+#[derive(Clone, Copy, Debug)]
+struct ContiguousValues {
+    /// Offset of the first in bytes.
+    offset: u64,
+    big_endian: bool,
+}
+
+impl Volume {
+    /// Opens a dataset of the file at `path`.
+    pub fn open(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
+        Volume::of(path, file, name, false)
+    }
+
+    /// The same for flats or darks, which may be a single averaged frame.
+    pub fn open_field(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
+        Volume::of(path, file, name, true)
+    }
+
+    fn of(path: &Path, file: &File, name: &str, field: bool) -> FileResult<Volume> {
+        let bad = |message: String| format!("{name} {message}");
+        let dataset = file.dataset(name).map_err(|e| bad(format!("cannot be opened as a dataset: {e}")))?;
+        let single = field && dataset.ndim() == 2;
+        let shape = sides(&dataset, field).map_err(bad)?;
+        let sample = sample_type(&dataset).map_err(bad)?;
+        filters(&dataset).map_err(bad)?;
+        let mut files = files(path, &dataset);
+        let (mut chunked, mut chunk) = chunk_bytes(&dataset).map_or((0, 0), |bytes| (1, bytes));
+        if dataset.layout() == Layout::Virtual {
+            let sources = sources(&files[0], &dataset).map_err(bad)?;
+            (chunked, chunk) = (sources.chunked, sources.chunk);
+            for file in sources.files {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+        let mut volume =
+            Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files, chunked, chunk };
+        if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
+            return Err(bad("has a shape, but no data was written to it".into()));
+        }
+        volume.plain = volume.plain().map_err(bad)?;
+        Ok(volume)
+    }
+
+    pub fn frames(&self) -> usize {
+        self.shape[0]
+    }
+
+    /// Number of datasets whose chunks the library caches.
+    pub fn chunked(&self) -> u64 {
+        self.chunked
+    }
+
+    /// Bytes that the library may use during reading: cached chunks, and one that it decompresses.
+    pub fn held(&self, cache: ChunkCache) -> u64 {
+        let [frames, height, width] = self.shape;
+        let all = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
+        let tables = self.chunked * cache.slots * size_of::<usize>() as u64;
+        (self.chunked * cache.bytes).min(all) + tables + 2 * self.chunk
+    }
+
+    /// Width and height of a frame in pixels.
+    pub fn size(&self) -> (usize, usize) {
+        let [_, height, width] = self.shape;
+        (width, height)
+    }
+
+    /// Type and storage in words.
+    pub fn stored(&self) -> String {
+        stored(&self.dataset)
+    }
+
+    /// Notes for the user: chunks that were never written.
+    pub fn notes(&self) -> Vec<String> {
+        let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
+        let chunks: usize =
+            self.dataset.shape().iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
+        match written < chunks {
+            true => vec![format!(
+                "{}: {} of {chunks} chunks were never written and read as its fill value; was the scan stopped?",
+                self.name,
+                chunks - written
+            )],
+            false => Vec::new(),
+        }
+    }
+
+    /// Location of the values, if they are contiguous and of a type that is converted here.
+    fn plain(&self) -> FileResult<Option<ContiguousValues>> {
+        let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+        if plists.layout() != Layout::Contiguous || !plists.external().is_empty() {
+            return Ok(None);
+        }
+        let Some(offset) = self.dataset.offset() else { return Ok(None) };
+        let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}"))?;
+        let native = native(self.sample).is_some_and(|native| native == kind);
+        let native_big = cfg!(target_endian = "big");
+        let big_endian = if native { native_big } else { !native_big };
+        let other = if native_big { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
+        if !native && kind.byte_order() != other {
+            return Ok(None);
+        }
+        let length = std::fs::metadata(&self.files[0]).map_err(|e| format!("cannot be read: {e}"))?.len();
+        let [frames, height, width] = self.shape;
+        let bytes = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
+        if offset.saturating_add(bytes) > length {
+            return Err(format!("goes past the end of its file, which has {length} bytes; copy or write it again"));
+        }
+        let plain = ContiguousValues { offset, big_endian };
+        Ok((native || self.agrees(plain)?).then_some(plain))
+    }
+
+    /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
+    fn agrees(&self, plain: ContiguousValues) -> FileResult<bool> {
+        let file = std::fs::File::open(&self.files[0]).map_err(|e| format!("cannot be read: {e}"))?;
+        let [frames, height, width] = self.shape;
+        let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
+        for frame in [0, frames / 2, frames - 1] {
+            let row = height / 2;
+            self.read_plain(&file, plain, frame, &(row..row + 1), &mut here)?;
+            self.read_library(frame, &(row..row + 1), &mut there)?;
+            if here.iter().zip(&there).any(|(a, b)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan())) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn read_plain(
+        &self,
+        file: &std::fs::File,
+        plain: ContiguousValues,
+        frame: usize,
+        rows: &Range<usize>,
+        out: &mut [f32],
+    ) -> FileResult<()> {
+        let [_, height, width] = self.shape;
+        let size = self.sample.bytes();
+        let mut at = plain.offset + values(width, height, frame, rows).start * size as u64;
+        let mut bytes = vec![0; PIECE.min(out.len() * size)];
+        for out in out.chunks_mut(PIECE / size) {
+            let bytes = &mut bytes[..out.len() * size];
+            file.read_exact_at(bytes, at).map_err(|e| format!("cannot be read: {e}"))?;
+            to_f32(bytes, self.sample, plain.big_endian, out);
+            at += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+        let read = match self.single {
+            true => self.dataset.read_slice_2d::<f32, _>((rows.clone(), ..)),
+            false => self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..)),
+        };
+        let values = read.map_err(|e| format!("cannot be read: {e}"))?;
+        let values = values.as_slice().filter(|values| values.len() == out.len());
+        out.copy_from_slice(values.ok_or("cannot be read: the library gives another shape")?);
+        Ok(())
+    }
+}
+
+/// Selected frames of a dataset, in order.
+#[derive(Debug)]
+pub(super) struct Selection {
+    pub volume: Volume,
+    pub frames: Vec<usize>,
+}
+
+impl Selection {
+    /// The frames as a stack; `flag` is used in messages.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) when one of the files cannot be opened.
+    pub fn stack(self, flag: &str, notes: Vec<String>) -> Result<Stack> {
+        let spec = format!("{} {}", self.volume.files[0].display(), self.volume.name);
+        let paths = self.volume.files.clone();
+        // values are in the first file, the others link to it
+        let opened = paths.iter().enumerate().map(|(index, path)| {
+            let (file, state) = open_plain(path, flag)?;
+            Ok((state, (index == 0).then_some(file)))
+        });
+        let states = opened.collect::<Result<_>>()?;
+        let files = InputFiles::new(flag, paths, states);
+        Ok(Stack::of(flag, &spec, VolumeFrames { selection: self, files, notes }))
+    }
+
+    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+        let (volume, frame) = (&self.volume, self.frames[place]);
+        let done = match volume.plain {
+            Some(plain) => volume.read_plain(file, plain, frame, rows, out),
+            None => volume.read_library(frame, rows, out),
+        };
+        done.map_err(|e| format!("{}: {e}", self.name(place)))
+    }
+
+    fn name(&self, place: usize) -> String {
+        format!("{} frame {}", self.volume.name, self.frames[place])
+    }
+}
+
+/// Frames of a dataset with their files.
+#[derive(Debug)]
+struct VolumeFrames {
+    selection: Selection,
+    files: InputFiles,
+    notes: Vec<String>,
+}
+
+impl Frames for VolumeFrames {
+    fn count(&self) -> usize {
+        self.selection.frames.len()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        self.selection.volume.size()
+    }
+
+    fn sample(&self) -> SampleType {
+        self.selection.volume.sample
+    }
+
+    fn name(&self, frame: usize) -> String {
+        self.selection.name(frame)
+    }
+
+    fn fingerprint(&self) -> String {
+        let Selection { volume, frames } = &self.selection;
+        format!("{} {frames:?}\n{}", volume.name, self.files.fingerprint())
+    }
+
+    fn files(&self) -> &[PathBuf] {
+        self.files.paths()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        self.files.read(0, |file| self.selection.read_rows(file, frame, &rows, out))
+    }
+}
+
+/// The shape, checked; a `field` may be one frame.
+fn sides(dataset: &Dataset, field: bool) -> FileResult<[usize; 3]> {
+    let text = shape(dataset);
+    let [frames, height, width] = match (&dataset.shape()[..], field) {
+        (&[frames, height, width], _) => [frames, height, width],
+        (&[height, width], true) => [1, height, width],
+        (_, true) => {
+            return Err(format!("has the shape {text}; expected frames, [frame][row][bin] or one frame, [row][bin]"));
+        }
+        ([_, _], false) => {
+            return Err(format!(
+                "has the shape {text}, which is a single frame; expected three dimensions, [frame][row][bin]"
+            ));
+        }
+        (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
+    };
+    if frames == 0 || height == 0 || width == 0 {
+        return Err(format!("has the shape {text}, which is empty"));
+    }
+    let side = |n: usize| n as u64 > MAX_SIDE;
+    if frames > MAX_FRAMES || side(height) || side(width) || height as u64 * width as u64 > MAX_PIXELS {
+        return Err(format!(
+            "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that can \
+             be read"
+        ));
+    }
+    Ok([frames, height, width])
+}
+
+fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
+    let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
+    let sample = match &kind {
+        Ok(TypeDescriptor::Unsigned(IntSize::U1)) => SampleType::U8,
+        Ok(TypeDescriptor::Unsigned(IntSize::U2)) => SampleType::U16,
+        Ok(TypeDescriptor::Unsigned(IntSize::U4)) => SampleType::U32,
+        Ok(TypeDescriptor::Integer(IntSize::U1)) => SampleType::I8,
+        Ok(TypeDescriptor::Integer(IntSize::U2)) => SampleType::I16,
+        Ok(TypeDescriptor::Integer(IntSize::U4)) => SampleType::I32,
+        Ok(TypeDescriptor::Float(FloatSize::U4)) => SampleType::F32,
+        Ok(TypeDescriptor::Float(FloatSize::U8)) => SampleType::F64,
+        other => {
+            let what = other.as_ref().map_or_else(|e| e.to_string(), |kind| kind.to_string());
+            return Err(format!(
+                "has values of type {what}; expected integers of 8, 16 or 32 bits or floats of 32 or 64"
+            ));
+        }
+    };
+    Ok(sample)
+}
+
+/// The type in native byte order.
+fn native(sample: SampleType) -> Option<Datatype> {
+    let kind = match sample {
+        SampleType::U8 => Datatype::from_type::<u8>(),
+        SampleType::U16 => Datatype::from_type::<u16>(),
+        SampleType::U32 => Datatype::from_type::<u32>(),
+        SampleType::I8 => Datatype::from_type::<i8>(),
+        SampleType::I16 => Datatype::from_type::<i16>(),
+        SampleType::I32 => Datatype::from_type::<i32>(),
+        SampleType::F32 => Datatype::from_type::<f32>(),
+        SampleType::F64 => Datatype::from_type::<f64>(),
+        SampleType::F16 => return None,
+    };
+    kind.ok()
+}
+
+/// Checks that the library can decode all filters.
+pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
+    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+    // filters that are loaded; others may be plugins
+    if plist.all_filters_avail() {
+        return Ok(());
+    }
+    let filters = plist.get_filters().map_err(|e| format!("has filters that cannot be read: {e}"))?;
+    let missing: Vec<_> = filters.iter().filter(|filter| !filter.is_available()).map(Filter::id).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
+    Err(format!(
+        "is compressed with {}, which this system's HDF5 library lacks: {}",
+        names.join(" and "),
+        advice(&missing)
+    ))
+}
+
+/// Filters for which Python's hdf5plugin has plugins.
+const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
+
+/// Advice about missing filters.
+fn advice(missing: &[i32]) -> String {
+    const REPACK: &str =
+        "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
+    let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
+    if !without.is_empty() {
+        return format!(
+            "{} is in no package of plugins that fbp knows. If there is a plugin for it, set HDF5_PLUGIN_PATH to its \
+             directory; else {REPACK}",
+            without.join(" and ")
+        );
+    }
+    let looked = match std::env::var("HDF5_PLUGIN_PATH") {
+        Ok(path) => format!("HDF5_PLUGIN_PATH is {path} and has no plugin for it that can be loaded"),
+        Err(_) => "HDF5_PLUGIN_PATH, the directory of plugins, is not set".to_owned(),
+    };
+    format!(
+        "{looked}. `pip install hdf5plugin` brings the plugin, `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; \
+         print(hdf5plugin.PLUGIN_PATH)')` names its directory; or {REPACK}"
+    )
+}
+
+/// Registered name of a filter.
+fn filter_name(id: i32) -> String {
+    let name = match id {
+        1 => "gzip",
+        4 => "szip",
+        5 => "nbit",
+        6 => "scale-offset",
+        307 => "bzip2",
+        32000 => "lzf",
+        32001 => "blosc",
+        32004 => "lz4",
+        32008 => "bitshuffle",
+        32013 => "zfp",
+        32015 => "zstd",
+        32017 => "sz",
+        32018 => "fcidecomp",
+        32024 => "sz3",
+        32026 => "blosc2",
+        32028 => "sperr",
+        id => return format!("filter {id}"),
+    };
+    format!("{name} (filter {id})")
+}
+
+/// Size of a chunk in bytes, if a dataset is stored in chunks.
+pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
+    let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
+    Some(values.saturating_mul(dataset.dtype().ok()?.size() as u64))
+}
+
+/// The files of a dataset: the one that contains it and the one that was opened.
+fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
+    let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+    let holder = PathBuf::from(dataset.filename());
+    match same(&holder, path) {
+        true => vec![path.to_owned()],
+        false => vec![holder, path.to_owned()],
+    }
+}
+
+/// `1800x2048x2448`.
+pub(super) fn shape(dataset: &Dataset) -> String {
+    match dataset.shape() {
+        sides if sides.is_empty() => "of a single value".into(),
+        sides => sides.iter().map(usize::to_string).collect::<Vec<_>>().join("x"),
+    }
+}
+
+/// Type and storage in words.
+pub(super) fn stored(dataset: &Dataset) -> String {
+    let kind =
+        dataset.dtype().and_then(|kind| kind.to_descriptor()).map_or("of unknown type".into(), |t| t.to_string());
+    let layout = match dataset.dcpl() {
+        Err(_) => "",
+        Ok(plist) => match plist.layout() {
+            Layout::Contiguous if plist.external().is_empty() => "contiguous",
+            Layout::Contiguous => "in other files",
+            Layout::Compact => "compact",
+            Layout::Virtual => "virtual",
+            Layout::Chunked => {
+                let chunk =
+                    plist.chunk().unwrap_or_default().iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+                let filters: Vec<_> = plist.filters().iter().map(Filter::id).map(short_name).collect();
+                return format!("{kind}, chunks of {chunk}{}", filters.concat());
+            }
+        },
+    };
+    format!("{kind}, {layout}")
+}
+
+fn short_name(id: i32) -> String {
+    match id {
+        2 => ", shuffle".into(),
+        3 => ", fletcher32".into(),
+        id => format!(", {}", filter_name(id)),
+    }
+}
+
+/// Range of the positions of the values in rows of a frame.
+fn values(width: usize, height: usize, frame: usize, rows: &Range<usize>) -> Range<u64> {
+    let at = |row: usize| (frame as u64 * height as u64 + row as u64) * width as u64;
+    at(rows.start)..at(rows.end)
+}

@@ -1,0 +1,130 @@
+//! Opening the inputs of a run.
+
+use super::{Binning, Hdf5Input, Stack, hdf5};
+use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// The data and their fields.
+#[derive(Debug)]
+pub struct Stacks {
+    pub data: Stack,
+    /// Beam without sample, before the scan.
+    pub flats: Option<Stack>,
+    /// The same after the scan.
+    pub flats2: Option<Stack>,
+    /// No beam.
+    pub darks: Option<Stack>,
+    /// Angle of every projection in degrees, if the input has them and they are used.
+    pub angles: Option<Vec<f64>>,
+    /// Memory in bytes that a library uses besides the values read.
+    pub held: u64,
+}
+
+impl Stacks {
+    /// Data without fields.
+    pub fn of(data: Stack) -> Stacks {
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held: 0 }
+    }
+}
+
+/// What a frame of the input is, and its format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputKind {
+    /// One sinogram per page.
+    Sinograms,
+    /// One projection per page.
+    #[default]
+    Projections,
+    /// One projection per frame of an HDF5 file, with angles, and with fields unless they are given as files.
+    Hdf5,
+}
+
+/// How several frames of a field are combined.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum FieldMode {
+    #[default]
+    Mean,
+    Median,
+}
+
+/// Paths of datasets in an HDF5 file; those that are not given are located, and [`NOTHING`](super::NOTHING) means none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Datasets {
+    #[serde(rename = "hdf5-data")]
+    pub data: Option<String>,
+    #[serde(rename = "hdf5-flats")]
+    pub flats: Option<String>,
+    #[serde(rename = "hdf5-darks")]
+    pub darks: Option<String>,
+    #[serde(rename = "hdf5-angles")]
+    pub angles: Option<String>,
+}
+
+/// Directories, globs or files of the data and their fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StackPaths {
+    pub data: String,
+    pub flats: Option<String>,
+    pub flats2: Option<String>,
+    pub darks: Option<String>,
+}
+
+/// Inputs to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenRequest<'a> {
+    pub kind: InputKind,
+    pub paths: &'a StackPaths,
+    pub datasets: &'a Datasets,
+    /// Number of bins and rows that form one.
+    pub binning: usize,
+    /// Whether angles are read from an HDF5 file.
+    pub angles: bool,
+    /// Memory in bytes, of which a library may use a share for caches.
+    pub memory: u64,
+}
+
+/// Opens the data and their fields, binned. `data` opens the TIFF files of the data by path and flag; it may wait for them.
+///
+/// # Errors
+/// Those of opening.
+pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
+    let OpenRequest { kind, paths, datasets, binning, angles, memory } = request;
+    let mut stacks = match kind {
+        InputKind::Sinograms => Stacks::of(data(&paths.data, "--sinograms")?),
+        InputKind::Projections => Stacks::of(data(&paths.data, "--projections")?),
+        InputKind::Hdf5 => {
+            let Datasets { data, flats, darks, angles: of_angles } = datasets.clone();
+            hdf5::open(
+                &Hdf5Input { file: paths.data.clone().into(), data, flats, darks, angles: of_angles },
+                angles,
+                memory,
+            )?
+        }
+    };
+    for (stack, path, flag) in [
+        (&mut stacks.flats, &paths.flats, "--flats"),
+        (&mut stacks.flats2, &paths.flats2, "--flats2"),
+        (&mut stacks.darks, &paths.darks, "--darks"),
+    ] {
+        if let Some(path) = path {
+            *stack = Some(Stack::open(path, flag)?);
+        }
+    }
+    let binning = Binning { by: binning, pages: kind == InputKind::Sinograms };
+    let binned = |stack: Stack| stack.binned(binning);
+    Ok(Stacks {
+        data: binned(stacks.data)?,
+        flats: stacks.flats.map(binned).transpose()?,
+        flats2: stacks.flats2.map(binned).transpose()?,
+        darks: stacks.darks.map(binned).transpose()?,
+        ..stacks
+    })
+}

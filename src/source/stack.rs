@@ -1,0 +1,164 @@
+//! A sequence of frames of one size, binned.
+
+use super::SampleType;
+use super::binning::{Binning, Means};
+use super::frames::Frames;
+use super::tiff::TiffPages;
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Pages of one size and sample type: of TIFF files in natural order of their names, or frames of a dataset.
+///
+/// Opening only reads headers; [`Stack::read_rows`] may be called from several threads at once.
+/// Values are as stored, whatever the photometric interpretation.
+#[derive(Debug)]
+pub struct Stack {
+    flag: String,
+    /// The value of the flag, or the name of a dataset.
+    spec: String,
+    frames: Box<dyn Frames>,
+    binning: Binning,
+}
+
+impl Stack {
+    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, or one TIFF of any number of
+    /// pages. `flag` is used in messages, for example `--sinograms`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
+    /// pages differ in size or sample type, or when a file of the directory is not named like the
+    /// others; [`Error::Usage`] for a malformed glob.
+    pub fn open(spec: &str, flag: &str) -> Result<Stack> {
+        Ok(Stack::of(flag, spec, TiffPages::open(spec, flag)?))
+    }
+
+    /// A stack of frames; `flag` and `spec` are used in messages.
+    pub(super) fn of(flag: &str, spec: &str, frames: impl Frames + 'static) -> Stack {
+        Stack { flag: flag.to_owned(), spec: spec.to_owned(), frames: Box::new(frames), binning: Binning::NONE }
+    }
+
+    /// The same stack with binned pixels; incomplete bins at the ends are dropped.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when no pixels would remain.
+    pub fn binned(self, binning: Binning) -> Result<Stack> {
+        let stack = Stack { binning, ..self };
+        if stack.width() == 0 || stack.height() == 0 || stack.is_empty() {
+            let (width, height) = stack.frames.size();
+            return Err(Error::usage(format!(
+                "--binning: {} leaves nothing of the {} {} pages of {width}x{height}; give a smaller number",
+                binning.by,
+                stack.frames.count(),
+                stack.flag
+            )));
+        }
+        Ok(stack)
+    }
+
+    /// How pixels are binned.
+    pub fn binning(&self) -> Binning {
+        self.binning
+    }
+
+    /// Number of pages in all files.
+    pub fn len(&self) -> usize {
+        self.frames.count() / self.binning.pages()
+    }
+
+    /// Whether there are no pages; an open stack has at least one.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Pixels in a row (detector bins).
+    pub fn width(&self) -> usize {
+        self.frames.size().0 / self.binning.by
+    }
+
+    /// Rows of each page.
+    pub fn height(&self) -> usize {
+        self.frames.size().1 / self.binning.rows()
+    }
+
+    /// How the files store one sample.
+    pub fn sample(&self) -> SampleType {
+        self.frames.sample()
+    }
+
+    /// The flag for messages.
+    pub fn flag(&self) -> &str {
+        &self.flag
+    }
+
+    /// The flag with its value, for messages.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.flag, self.spec)
+    }
+
+    /// The files, in order.
+    pub fn files(&self) -> &[PathBuf] {
+        self.frames.files()
+    }
+
+    /// Name of a page for messages: `p_0003.tif`, or `stack.tif page 7` (from 0) in a file of several.
+    pub fn page_name(&self, page: usize) -> String {
+        let frame = page * self.binning.pages();
+        if frame < self.frames.count() { self.frames.name(frame) } else { format!("page {frame}") }
+    }
+
+    /// Text that identifies the stack without reading it: a line with the shape, and one for every file with its name, size
+    /// and time of the last change.
+    pub fn fingerprint(&self) -> String {
+        let (Binning { by, .. }, (width, height)) = (self.binning, self.frames.size());
+        let shape = format!("{} pages of {width}x{height}, {}, binned by {by}\n", self.frames.count(), self.sample());
+        shape + &self.frames.fingerprint()
+    }
+
+    /// Notes for the user about the files: ignored ones, missing numbers.
+    pub fn notes(&self) -> &[String] {
+        self.frames.notes()
+    }
+
+    /// Reads rows of one page as f32, row-major: `rows.len() * width` values into `out`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the file cannot be read or is damaged, and when `page`, `rows` or
+    /// `out` do not fit the stack. After an error the contents of `out` are undefined.
+    pub fn read_rows(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let Binning { by, .. } = self.binning;
+        if by == 1 {
+            return self.read_unbinned(page, rows, out);
+        }
+        self.check_size(&rows, out.len(), self.width(), self.height())?;
+        let mut means = Means::new(self.binning, self.width(), rows.len());
+        let within = rows.start * self.binning.rows()..rows.end * self.binning.rows();
+        let (width, _) = self.frames.size();
+        let mut values = vec![0f32; within.len() * width];
+        for page in (0..self.binning.pages()).map(|i| page * self.binning.pages() + i) {
+            self.read_unbinned(page, within.clone(), &mut values)?;
+            means.add(&values, width);
+        }
+        means.write(out);
+        Ok(())
+    }
+
+    fn check_size(&self, rows: &Range<usize>, count: usize, width: usize, height: usize) -> Result<()> {
+        if rows.start > rows.end || rows.end > height || count != rows.len() * width {
+            return Err(Error::Input(format!(
+                "{}: rows {}..{} into {count} values do not fit pages of {width}x{height}",
+                self.flag, rows.start, rows.end
+            )));
+        }
+        Ok(())
+    }
+
+    fn read_unbinned(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let (count, (width, height)) = (self.frames.count(), self.frames.size());
+        if page >= count {
+            return Err(Error::Input(format!("{}: no page {page}, there are {count}", self.flag)));
+        }
+        self.check_size(&rows, out.len(), width, height)?;
+        self.frames.read_rows(page, rows, out)
+    }
+}

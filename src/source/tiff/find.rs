@@ -1,0 +1,84 @@
+//! The files that a path, a directory or a glob selects.
+
+use crate::error::{Error, Result};
+use crate::source::files::{bad, file_name};
+use crate::source::order::{check_names, natural};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The files that `spec` selects, in natural order.
+pub fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+    let path = Path::new(spec);
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, notes),
+        Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
+            Err(bad(flag, path, "is an HDF5 file; --hdf5 reads projections, fields and angles from one"))
+        }
+        Ok(meta) if meta.is_file() => Ok(vec![path.to_owned()]),
+        Ok(_) => Err(bad(flag, path, "is neither a file nor a directory; expected a TIFF or a directory of TIFFs")),
+        Err(_) if spec.contains(['*', '?', '[']) => find_by_glob(spec, flag),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(bad(flag, path, "does not exist; expected a directory, a glob or a TIFF file"))
+        }
+        Err(e) => Err(bad(flag, path, format!("cannot be read: {e}"))),
+    }
+}
+
+/// Whether a file starts with the signature of an HDF5 file.
+fn starts_as_hdf5(path: &Path) -> bool {
+    let mut start = [0; 8];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
+}
+
+fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
+    let options =
+        glob::MatchOptions { require_literal_leading_dot: true, require_literal_separator: true, ..Default::default() };
+    let matches = glob::glob_with(spec, options)
+        .map_err(|e| Error::usage(format!("{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'")))?;
+    let mut files = Vec::new();
+    for entry in matches {
+        let path = entry.map_err(|e| bad(flag, e.path(), format!("cannot be read: {}", e.error())))?;
+        if !path.is_dir() {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(bad(flag, Path::new(spec), "no file matches this glob"));
+    }
+    files.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
+    Ok(files)
+}
+
+fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+    let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}"));
+    let (mut files, mut others) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(directory).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let name = file_name(&path);
+        if name.starts_with('.') || path.is_dir() {
+            continue; // hidden files are unfinished or belong to the system
+        }
+        let extension = path.extension().map(|e| e.to_ascii_lowercase());
+        if extension.is_some_and(|e| e == "tif" || e == "tiff") {
+            files.push((name, path));
+        } else {
+            others.push(name);
+        }
+    }
+    others.sort_by(|a, b| natural(a, b));
+    let dots = if others.len() > 3 { ", .." } else { "" };
+    let list = others[..others.len().min(3)].join(", ") + dots;
+    if files.is_empty() {
+        let found = if others.is_empty() { String::new() } else { format!(" (found {list})") };
+        return Err(bad(flag, directory, format!("contains no TIFF, expected files named *.tif or *.tiff{found}")));
+    }
+    if !others.is_empty() {
+        let noun = if others.len() == 1 { "file that is" } else { "files that are" };
+        notes.push(format!("ignored {} {noun} not TIFF: {list}", others.len()));
+    }
+    files.sort_by(|a, b| natural(&a.0, &b.0));
+    let (names, files): (Vec<_>, Vec<_>) = files.into_iter().unzip();
+    notes.extend(check_names(&names).map_err(|e| bad(flag, directory, e))?);
+    Ok(files)
+}

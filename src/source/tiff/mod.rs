@@ -1,0 +1,138 @@
+//! TIFF files as input.
+
+mod find;
+mod header;
+mod page;
+
+pub(super) use find::find;
+
+use super::SampleType;
+use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::frames::Frames;
+use crate::error::{Error, Result};
+use header::read_pages;
+use page::Page;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Largest width or height that a page may claim.
+pub(super) const MAX_SIDE: u64 = 1 << 20;
+/// Largest number of pixels that a page may claim.
+pub(super) const MAX_PIXELS: u64 = 1 << 31;
+/// Bytes of one positioned read.
+const PIECE: usize = 1 << 20;
+
+/// The pages of TIFF files in natural order of their names.
+#[derive(Debug)]
+pub(super) struct TiffPages {
+    files: InputFiles,
+    /// Index of the file, number of the page in it, and its layout.
+    pages: Vec<(usize, usize, Page)>,
+    size: (usize, usize),
+    sample: SampleType,
+    notes: Vec<String>,
+}
+
+impl TiffPages {
+    /// Opens a directory, a glob or one file and reads the headers of all pages.
+    ///
+    /// # Errors
+    /// Those of [`Stack::open`](super::Stack::open).
+    pub fn open(spec: &str, flag: &str) -> Result<TiffPages> {
+        let mut notes = Vec::new();
+        let paths = find(spec, flag, &mut notes)?;
+        let keep = may_stay_open(paths.len());
+        let opened: Vec<Result<_>> = paths.par_iter().map(|path| open_file(path, flag, keep)).collect();
+        let (mut states, mut pages) = (Vec::new(), Vec::new());
+        for (index, result) in opened.into_iter().enumerate() {
+            let (state, handle, found) = result?;
+            states.push((state, handle));
+            pages.extend(found.into_iter().enumerate().map(|(number, page)| (index, number, page)));
+        }
+        let Some((_, _, first)) = pages.first() else {
+            return Err(bad(flag, Path::new(spec), "holds no pages"));
+        };
+        let (size, sample) = ((first.width, first.height), first.sample);
+        let mut stack = TiffPages { files: InputFiles::new(flag, paths, states), pages, size, sample, notes };
+        stack.agree(flag)?;
+        Ok(stack)
+    }
+
+    /// Checks that all pages agree in size and sample type; the majority decides which page is wrong.
+    fn agree(&mut self, flag: &str) -> Result<()> {
+        let key = |page: &Page| ((page.width, page.height), page.sample);
+        let mut groups: HashMap<_, usize> = HashMap::new();
+        for (_, _, page) in &self.pages {
+            *groups.entry(key(page)).or_default() += 1;
+        }
+        let most = groups.values().copied().max().unwrap_or(0);
+        if let Some((_, _, page)) = self.pages.iter().find(|(_, _, p)| groups[&key(p)] == most) {
+            (self.size, self.sample) = key(page);
+        }
+        let usual = (self.size, self.sample);
+        let Some(odd) = self.pages.iter().position(|(_, _, p)| key(p) != usual) else {
+            return Ok(());
+        };
+        let (_, _, page) = &self.pages[odd];
+        let others = if self.pages.len() == 2 { "the other is" } else { "the others are" };
+        let (width, height) = self.size;
+        let difference = if (page.width, page.height) == self.size {
+            format!("is {}, {others} {}", page.sample, self.sample)
+        } else {
+            format!("is {}x{}, {others} {width}x{height}", page.width, page.height)
+        };
+        let name = self.name(odd);
+        Err(Error::Input(format!(
+            "{flag}: slice {odd}: {name} {difference}; move it away, or select the files that belong together with a glob"
+        )))
+    }
+}
+
+impl Frames for TiffPages {
+    fn count(&self) -> usize {
+        self.pages.len()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        self.size
+    }
+
+    fn sample(&self) -> SampleType {
+        self.sample
+    }
+
+    fn name(&self, frame: usize) -> String {
+        let (file, number, _) = &self.pages[frame];
+        let name = file_name(&self.files.paths()[*file]);
+        let next = self.pages.get(frame + 1);
+        if next.is_some_and(|p| p.0 == *file) || *number > 0 { format!("{name} page {number}") } else { name }
+    }
+
+    fn fingerprint(&self) -> String {
+        self.files.fingerprint()
+    }
+
+    fn files(&self) -> &[PathBuf] {
+        self.files.paths()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let (file, number, page) = &self.pages[frame];
+        self.files.read(*file, |file| page.read_rows(file, rows, out).map_err(|e| format!("page {number}: {e}")))
+    }
+}
+
+type Opened = (FileState, Option<File>, Vec<Page>);
+
+fn open_file(path: &Path, flag: &str, keep: bool) -> Result<Opened> {
+    let (file, state) = open_plain(path, flag)?;
+    let pages = read_pages(&file, state.bytes).map_err(|e| bad(flag, path, e))?;
+    Ok((state, keep.then_some(file), pages))
+}

@@ -1,0 +1,190 @@
+//! Reading rows of a page.
+//!
+//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
+//! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
+
+use super::{FileResult, PIECE};
+use crate::source::SampleType;
+use crate::source::convert::to_f32;
+use std::fs::File;
+use std::io::Cursor;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use tiff::decoder::{Decoder, Limits};
+
+/// One page: where its strips or tiles are. Strips are tiles as wide as the page.
+#[derive(Debug, Clone)]
+pub(super) struct Page {
+    pub width: usize,
+    pub height: usize,
+    pub sample: SampleType,
+    pub big_endian: bool,
+    pub compression: u16,
+    pub predictor: u16,
+    pub tile_width: usize,
+    pub tile_height: usize,
+    /// Offset and length of each tile, row by row.
+    pub tiles: Box<[(u64, u64)]>,
+    pub jpeg_tables: Option<Arc<[u8]>>,
+}
+
+impl Page {
+    /// Reads `rows` (row-major, `rows.len() * width` values) into `out`.
+    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> FileResult<()> {
+        let across = self.width.div_ceil(self.tile_width);
+        let mut buffer = Vec::new();
+        let mut row = rows.start;
+        while row < rows.end {
+            // the requested rows of this band of tiles, from the top of the band
+            let band = row / self.tile_height;
+            let first = row % self.tile_height;
+            let last = self.tile_height.min(rows.end - band * self.tile_height);
+            let top = row - rows.start;
+            for column in 0..across {
+                let tile = self.tiles[band * across + column];
+                let out = &mut out[top * self.width..(top + last - first) * self.width];
+                if self.compression == 1 {
+                    self.read_plain(file, tile, first..last, column, &mut buffer, out)?;
+                } else {
+                    let bytes = self.decompress(file, tile, last)?;
+                    let start = first * self.row_bytes();
+                    self.place(&bytes[start..], cfg!(target_endian = "big"), column, out);
+                }
+            }
+            row += last - first;
+        }
+        Ok(())
+    }
+
+    /// Bytes of one row of a tile.
+    fn row_bytes(&self) -> usize {
+        self.tile_width * self.sample.bytes()
+    }
+
+    /// Reads some rows of one uncompressed tile in pieces.
+    fn read_plain(
+        &self,
+        file: &File,
+        tile: (u64, u64),
+        rows: Range<usize>,
+        column: usize,
+        buffer: &mut Vec<u8>,
+        out: &mut [f32],
+    ) -> FileResult<()> {
+        let row_bytes = self.row_bytes();
+        let step = (PIECE / row_bytes).max(1);
+        for (i, out) in out.chunks_mut(step * self.width).enumerate() {
+            let offset = tile.0 + ((rows.start + i * step) * row_bytes) as u64;
+            buffer.resize(out.len() / self.width * row_bytes, 0);
+            file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
+                _ => format!("cannot be read: {e}"),
+            })?;
+            self.place(buffer, self.big_endian, column, out);
+        }
+        Ok(())
+    }
+
+    /// Converts complete rows of the tiles of one column into rows of the page.
+    fn place(&self, bytes: &[u8], big_endian: bool, column: usize, out: &mut [f32]) {
+        if self.tile_width == self.width {
+            return to_f32(bytes, self.sample, big_endian, out);
+        }
+        let left = column * self.tile_width;
+        let columns = self.tile_width.min(self.width - left);
+        let used = columns * self.sample.bytes();
+        for (out, row) in out.chunks_exact_mut(self.width).zip(bytes.chunks_exact(self.row_bytes())) {
+            to_f32(&row[..used], self.sample, big_endian, &mut out[left..left + columns]);
+        }
+    }
+
+    /// The first `rows` rows of one compressed tile, in the byte order of this machine.
+    fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> FileResult<Vec<u8>> {
+        let (offset, count) = tile;
+        let mut small = self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more")?;
+        let start = small.len();
+        small.resize(start + count as usize, 0);
+        file.read_exact_at(&mut small[start..], offset).map_err(|e| format!("cannot be read: {e}"))?;
+        if self.compression == 7 {
+            let size = jpeg_size(&small[start..]);
+            // the last block may extend beyond the last row
+            let heights = rows..=self.tile_height.next_multiple_of(16);
+            if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
+                return Err("holds JPEG data of another size than its header says; the file is damaged".into());
+            }
+        }
+        let mut bytes = vec![0; rows * self.row_bytes()];
+        let damaged = |e| format!("its compressed data is damaged ({e}); copy or write it again");
+        // the sizes were checked against the size of the file when the header was read
+        let mut decoder = Decoder::new(Cursor::new(small)).map_err(damaged)?.with_limits(Limits::unlimited());
+        decoder.read_image_bytes(&mut bytes).map_err(damaged)?;
+        Ok(bytes)
+    }
+
+    /// The header of a TIFF of one strip that is `rows` rows of a tile of this page; `count` bytes
+    /// of compressed data follow it.
+    fn small_tiff(&self, rows: usize, count: u64) -> Option<Vec<u8>> {
+        let tables = self.jpeg_tables.as_deref().unwrap_or_default();
+        let entries = if tables.is_empty() { 11 } else { 12 };
+        let tables_at = 8 + 2 + entries * 12 + 4;
+        let data_at = tables_at + tables.len() as u32;
+        let mut bytes = Vec::new();
+        let two = |n: u16| {
+            if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
+        };
+        let four = |n: u32| {
+            if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
+        };
+        bytes.extend(if self.big_endian { b"MM" } else { b"II" });
+        bytes.extend(two(42));
+        bytes.extend(four(8));
+        bytes.extend(two(entries as u16));
+        let mut long = |tag: u16, kind: u16, count: u32, value: u32| {
+            bytes.extend(two(tag));
+            bytes.extend(two(kind));
+            bytes.extend(four(count));
+            if kind == 3 {
+                bytes.extend(two(value as u16));
+                bytes.extend([0, 0]);
+            } else {
+                bytes.extend(four(value));
+            }
+        };
+        let rows = u32::try_from(rows).ok()?;
+        long(256, 4, 1, u32::try_from(self.tile_width).ok()?);
+        long(257, 4, 1, rows);
+        long(258, 3, 1, 8 * self.sample.bytes() as u32);
+        long(259, 3, 1, self.compression.into());
+        long(262, 3, 1, 1); // black is zero: values as they are
+        long(273, 4, 1, data_at);
+        long(277, 3, 1, 1);
+        long(278, 4, 1, rows);
+        long(279, 4, 1, u32::try_from(count).ok().filter(|n| n.checked_add(data_at).is_some())?);
+        long(317, 3, 1, self.predictor.into());
+        long(339, 3, 1, self.sample.format_tag().into());
+        if !tables.is_empty() {
+            long(347, 7, tables.len() as u32, tables_at);
+        }
+        bytes.extend(four(0));
+        bytes.extend(tables);
+        Some(bytes)
+    }
+}
+
+/// Width, height and channels that the frame header of a JPEG stream gives.
+fn jpeg_size(data: &[u8]) -> Option<(usize, usize, u8)> {
+    let mut at = 2;
+    loop {
+        let segment = data.get(at..at + 4)?;
+        if segment[0] != 0xff {
+            return None;
+        }
+        if matches!(segment[1], 0xc0..=0xcf) && !matches!(segment[1], 0xc4 | 0xc8 | 0xcc) {
+            let frame = data.get(at + 5..at + 10)?;
+            let word = |i: usize| usize::from(frame[i]) << 8 | usize::from(frame[i + 1]);
+            return Some((word(2), word(0), frame[4]));
+        }
+        at += 2 + (usize::from(segment[2]) << 8 | usize::from(segment[3]));
+    }
+}

@@ -1,0 +1,210 @@
+//! Correction of beam intensity changes between projections: transmissions are divided by those of an air region.
+
+use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
+use crate::error::{Error, Result};
+use crate::geometry::Roi;
+use rayon::prelude::*;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
+
+/// Where every projection contains only air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
+pub enum Air {
+    /// Numbers of bins at the left and right end of each row; one of them may be 0.
+    Sides(usize, usize),
+    /// A region of the projection, in pixels.
+    Region(Roi),
+}
+
+/// As `--normalize-air` takes it.
+impl fmt::Display for Air {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Air::Sides(left, right) => write!(f, "{left},{right}"),
+            Air::Region(region) => region.fmt(f),
+        }
+    }
+}
+
+impl Air {
+    /// Whether projections of `bins` x `rows` hold it.
+    fn check(&self, bins: usize, rows: usize) -> Result<()> {
+        let (fits, what) = match *self {
+            Air::Sides(left, right) => (left.saturating_add(right) <= bins, format!("{left} and {right} bins")),
+            Air::Region(Roi { x, y, width, height }) => (
+                x.saturating_add(width) <= bins && y.saturating_add(height) <= rows,
+                format!("{width}x{height} pixels at {x},{y}"),
+            ),
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(Error::usage(format!("--normalize-air: {what} do not fit into projections of {bins}x{rows}"))),
+        }
+    }
+}
+
+/// As `--normalize-air` takes it.
+impl FromStr for Air {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Air> {
+        let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match parts.as_deref() {
+            Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
+            Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Air::Region(Roi { x, y, width, height })),
+            _ => Err(Error::usage(format!(
+                "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
+            ))),
+        }
+    }
+}
+
+impl Step for Option<Air> {
+    fn flag(&self) -> &'static str {
+        "normalize-air"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let Some(text) = &args.steps.normalize_air else { return Ok(None) };
+        let input = &args.input;
+        let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
+        // the contents of an HDF5 file are not known yet
+        if !transmissions && input.hdf5.is_none() {
+            return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
+        }
+        match (text.0.parse()?, &input.sinograms) {
+            (Air::Region(_), Some(_)) => {
+                Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5"))
+            }
+            (air, _) => Ok(Some(air)),
+        }
+    }
+
+    fn value(&self) -> Option<String> {
+        self.map(|air| air.to_string())
+    }
+
+    fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
+        let Some(air) = *self else { return Ok(None) };
+        let projections = &data.stacks.data;
+        if data.stacks.flats.is_none() && !data.minus_log {
+            return Err(Error::usage("--normalize-air: divides transmissions; it needs flat fields or --minus-log"));
+        }
+        air.check(projections.width(), projections.height())?;
+        let step: Box<dyn RowStep> = match air {
+            Air::Sides(left, right) => Box::new(AirSides { left, right }),
+            Air::Region(region) => Box::new(AirLevels(levels(region, data, before)?)),
+        };
+        Ok(Some(Ready::Rows(step)))
+    }
+}
+
+/// Mean transmission of a region in every projection; 1 if there is no light, so that the projection does not change.
+fn levels(region: Roi, data: &Data, before: &RowSteps) -> Result<Vec<f64>> {
+    let projections = &data.stacks.data;
+    let (bins, height) = (projections.width(), projections.height());
+    let wanted = region.y..region.y + region.height;
+    let read = widened(&wanted, before.halo(), height);
+    let level = |p: usize| -> Result<f64> {
+        let mut rows = vec![0f32; read.len() * bins];
+        projections.read_rows(p, read.clone(), &mut rows)?;
+        let band = Band::new(&mut rows, height, read.clone(), wanted.clone());
+        let mut band = Band { projection: p, projections: projections.len(), ..band };
+        before.apply(&mut band, &mut Counts::default());
+        let mut values = Vec::with_capacity(region.width * region.height);
+        for (_, line) in band.lines() {
+            values.extend_from_slice(&line[region.x..region.x + region.width]);
+        }
+        Ok(mean(&values).filter(|level| *level > 0.0).unwrap_or(1.0))
+    };
+    (0..projections.len()).into_par_iter().map(level).collect()
+}
+
+/// [`Air::Sides`], prepared.
+struct AirSides {
+    left: usize,
+    right: usize,
+}
+
+impl RowStep for AirSides {
+    fn apply(&self, band: &mut Band, _: &mut Counts) {
+        band.lines().for_each(|(_, line)| normalize_sides(line, self.left, self.right));
+    }
+}
+
+/// [`Air::Region`], prepared: the level of every projection.
+struct AirLevels(Vec<f64>);
+
+impl RowStep for AirLevels {
+    fn apply(&self, band: &mut Band, _: &mut Counts) {
+        let level = self.0.get(band.projection).copied().unwrap_or(1.0) as f32;
+        band.lines().for_each(|(_, line)| line.iter_mut().for_each(|value| *value /= level));
+    }
+}
+
+/// Divides a row of transmissions by the line through the means of its `left` and `right` outermost bins, each at the
+/// middle of its bins; by one mean if the other side has no bins. A row without light there does not change.
+fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
+    let bins = row.len();
+    let level = |values: &[f32]| mean(values).filter(|level| *level > 0.0);
+    let (start, end) = match (left, right) {
+        (0, _) => (level(&row[bins - right..]), level(&row[bins - right..])),
+        (_, 0) => (level(&row[..left]), level(&row[..left])),
+        _ => (level(&row[..left]), level(&row[bins - right..])),
+    };
+    if let (Some(start), Some(end)) = (start, end) {
+        let from = (left as f64 - 1.0) / 2.0;
+        let span = (bins as f64 - 1.0 - (right as f64 - 1.0) / 2.0 - from).max(1.0);
+        let (start, change) = (start as f32, (end - start) as f32);
+        let (from, per_bin) = (from as f32, (1.0 / span) as f32);
+        for (bin, value) in (0i32..).zip(row) {
+            // clamped, so that the level stays between the two means
+            let share = ((bin as f32 - from) * per_bin).clamp(0.0, 1.0);
+            *value /= start + share * change;
+        }
+    }
+}
+
+/// The mean, if it is finite.
+fn mean(values: &[f32]) -> Option<f64> {
+    let sum = values.iter().map(|v| f64::from(*v)).sum::<f64>();
+    Some(sum / values.len() as f64).filter(|mean| mean.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sloping_beam_becomes_even() {
+        let bins = 101;
+        let beam = |b: usize| 0.8 + 0.004 * b as f64;
+        let sample = |b: usize| if (40..60).contains(&b) { 0.3 } else { 1.0 };
+        let make = || (0..bins).map(|b| (beam(b) * sample(b)) as f32).collect::<Vec<f32>>();
+        let mut row = make();
+        normalize_sides(&mut row, 11, 5);
+        let error = |row: &[f32], b: usize| (f64::from(row[b]) - sample(b)).abs();
+        assert!((5..99).all(|b| error(&row, b) < 1e-6), "between the middles the slope is known");
+        assert!((0..bins).all(|b| error(&row, b) < 0.03));
+        let mut one_sided = make();
+        normalize_sides(&mut one_sided, 1, 0);
+        assert!((one_sided[0] - 1.0).abs() < 1e-6 && (f64::from(one_sided[100]) - 1.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn no_light_changes_nothing() {
+        let mut row = [0.0, 0.0, 0.5, 0.0];
+        normalize_sides(&mut row, 2, 1);
+        assert_eq!(row, [0.0, 0.0, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn regions_must_fit() {
+        assert!(Air::Sides(3, 5).check(8, 1).is_ok());
+        assert!(Air::Sides(usize::MAX, 5).check(8, 1).is_err());
+        assert!(Air::Region(Roi { x: 2, y: 3, width: 6, height: 2 }).check(8, 5).is_ok());
+        let message = Air::Region(Roi { x: 2, y: 4, width: 6, height: 2 }).check(8, 5).unwrap_err().to_string();
+        assert!(message.contains("--normalize-air"), "{message}");
+    }
+}

@@ -1,0 +1,330 @@
+//! Flat and dark field correction: from detector counts to transmissions.
+
+use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::source::{Stack, Stacks};
+use crate::units::human;
+use multiversion::multiversion;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// How fields are used, if there are any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FieldCorrection {
+    /// Factor on the dark field, for darks with another exposure time.
+    #[serde(rename = "dark-scale")]
+    pub dark_scale: Option<f32>,
+}
+
+impl Step for FieldCorrection {
+    fn flag(&self) -> &'static str {
+        "dark-scale"
+    }
+
+    fn parse(args: &StepFlags) -> Result<Self> {
+        let Some(scale) = args.steps.dark_scale else { return Ok(FieldCorrection::default()) };
+        // the contents of an HDF5 file are not known yet
+        if args.input.darks.is_none() && args.input.hdf5.is_none() {
+            return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
+        }
+        if !(0.0..=1e6).contains(&scale) {
+            return Err(Error::usage(format!("--dark-scale: {scale} is not a factor, 0 to 1e6")));
+        }
+        Ok(FieldCorrection { dark_scale: Some(scale as f32) })
+    }
+
+    fn value(&self) -> Option<String> {
+        self.dark_scale.map(|scale| scale.to_string())
+    }
+
+    fn describe(&self, data: &Data) -> Option<String> {
+        let scaled = self.dark_scale.map(|scale| format!(" (darks times {scale})")).unwrap_or_default();
+        data.stacks.flats.as_ref().map(|_| format!("flat and dark fields{scaled}"))
+    }
+
+    fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
+        if self.dark_scale.is_some() && data.stacks.darks.is_none() {
+            return Err(Error::usage("--dark-scale: there are no dark fields to scale"));
+        }
+        let fields = Fields::read(data, before)?.map(|fields| fields.with_dark_scale(self.dark_scale.unwrap_or(1.0)));
+        let saturation = data.stacks.data.sample().largest();
+        Ok(Some(Ready::Rows(Box::new(Transmission { fields, minus_log: data.minus_log, saturation }))))
+    }
+}
+
+/// Converts counts to finite transmissions; without fields the data already are transmissions or line integrals, and are
+/// only made finite.
+struct Transmission {
+    fields: Option<Fields>,
+    /// Whether -log follows.
+    minus_log: bool,
+    /// The largest count of the sample type.
+    saturation: Option<f32>,
+}
+
+impl RowStep for Transmission {
+    fn apply(&self, band: &mut Band, counts: &mut Counts) {
+        let Band { bins, projection, watched, .. } = *band;
+        let progress = progress(projection, band.projections);
+        let wanted = band.wanted.clone();
+        let mut before = Vec::new();
+        for (row, line) in band.lines() {
+            if watched {
+                before.clear();
+                before.extend_from_slice(line);
+            }
+            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, progress));
+            let non_finite = finite(line, if self.minus_log { 1.0 } else { 0.0 });
+            if !wanted.contains(&row) {
+                continue;
+            }
+            counts.clamped.dead += dead;
+            counts.clamped.non_finite += non_finite;
+            counts.defects.add(row, dead + non_finite);
+            if self.minus_log && line.iter().all(|value| *value <= 0.0) {
+                counts.unlit.insert(projection);
+            }
+            if watched && (dead + non_finite > 0 || self.without_logarithm(line)) {
+                counts.defects.add_bins(row, bins, |bin| self.replaces(before[bin], row, bin, progress));
+            }
+        }
+    }
+
+    fn found(&self, repairs: &mut Repairs) {
+        if let (Some(fields), Some(largest)) = (&self.fields, self.saturation) {
+            repairs.saturated_flats = fields.saturated(largest);
+        }
+    }
+}
+
+impl Transmission {
+    /// Whether a count, or the value in its place, of a bin of a row is replaced.
+    fn replaces(&self, count: f32, row: usize, bin: usize, progress: f32) -> bool {
+        let transmission = match &self.fields {
+            Some(fields) => fields.transmission(count, row * fields.width + bin, progress),
+            None => Some(count),
+        };
+        transmission.is_none_or(|value| !value.is_finite() || self.minus_log && value <= 0.0)
+    }
+
+    /// Whether -log follows and some transmissions have no logarithm.
+    fn without_logarithm(&self, values: &[f32]) -> bool {
+        // without a branch per value, so that the loop vectorises
+        self.minus_log && values.iter().fold(false, |any, value| any | (*value <= 0.0))
+    }
+}
+
+/// Flat and dark fields of a detector, `height * width` values each, row-major.
+struct Fields {
+    width: usize,
+    flat: Vec<f32>,
+    flat2: Option<Vec<f32>>,
+    dark: Vec<f32>,
+}
+
+/// Number of rows that are averaged together.
+const BAND: usize = 16;
+
+impl Fields {
+    /// Number of pixels of the flat fields with at least this many counts.
+    fn saturated(&self, counts: f32) -> u64 {
+        let all = self.flat.iter().chain(self.flat2.iter().flatten());
+        all.filter(|&&value| value >= counts).count() as u64
+    }
+
+    /// Reads and combines the fields, if there are flats, after applying the steps `before` to their frames; they must have
+    /// the size of the projections. Without darks the dark level is 0.
+    fn read(data: &Data, before: &RowSteps) -> Result<Option<Fields>> {
+        let Stacks { data: projections, flats, flats2, darks, .. } = data.stacks;
+        let Some(flats) = flats else { return Ok(None) };
+        let (width, height) = (projections.width(), projections.height());
+        // a header of a few bytes can claim any size
+        let needed = 4 * (2 + u64::from(flats2.is_some())) * (width * height) as u64;
+        let free = memory::available();
+        if needed > free {
+            return Err(Error::Input(format!(
+                "{}: fields of {width}x{height} need {} of memory, {} are free",
+                flats.title(),
+                human(needed),
+                human(free)
+            )));
+        }
+        let field = |stack: &Stack| -> Result<Vec<f32>> {
+            if (stack.width(), stack.height()) != (width, height) {
+                return Err(Error::Input(format!(
+                    "{}: fields are {}x{}, the projections {width}x{height}; both must have the same size and \
+                     detector region",
+                    stack.title(),
+                    stack.width(),
+                    stack.height()
+                )));
+            }
+            combine(stack, data.median, before)
+        };
+        let flat = field(flats)?;
+        let flat2 = flats2.as_ref().map(field).transpose()?;
+        let dark = match darks {
+            Some(darks) => field(darks)?,
+            None => vec![0.0; flat.len()],
+        };
+        Ok(Some(Fields { width, flat, flat2, dark }))
+    }
+
+    /// The same with the dark level multiplied by `scale`, for darks with another exposure time.
+    fn with_dark_scale(mut self, scale: f32) -> Self {
+        self.dark.iter_mut().for_each(|dark| *dark *= scale);
+        self
+    }
+
+    /// Converts detector row `row` to transmissions in place; `progress` in 0..=1 is the position of the projection between
+    /// the flats before and after the scan. Returns the number of bins without light in the flat field.
+    fn correct(&self, values: &mut [f32], row: usize, progress: f32) -> u64 {
+        let at = row * self.width..(row + 1) * self.width;
+        let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
+        let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at]);
+        transmissions(values, (flat, flat2, progress), dark)
+    }
+
+    /// The transmission of one count, as by `correct`; `None` if the flat is not above the dark.
+    fn transmission(&self, count: f32, at: usize, progress: f32) -> Option<f32> {
+        let (first, dark) = (self.flat[at], self.dark[at]);
+        let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
+        let beam = first + progress * (second - first) - dark;
+        (beam > 0.0).then(|| (count - dark) / beam)
+    }
+}
+
+// The following functions are also compiled for newer processors with wider vectors. Results are the same: rounding does
+// not change.
+
+/// Converts counts to transmissions with the flat field between `first` and `second` at `progress`; returns the number
+/// without light in the flat field.
+#[multiversion(targets("x86_64+avx2"))]
+fn transmissions(values: &mut [f32], (first, second, progress): (&[f32], &[f32], f32), dark: &[f32]) -> u64 {
+    let mut dead = 0u32;
+    for (((value, &first), &second), &dark) in values.iter_mut().zip(first).zip(second).zip(dark) {
+        let beam = first + progress * (second - first) - dark;
+        let transmission = (*value - dark) / beam;
+        let lit = beam > 0.0;
+        dead += u32::from(!lit);
+        *value = if lit { transmission } else { 1.0 };
+    }
+    dead.into()
+}
+
+/// Replaces values that are not finite by `instead`; returns their number.
+#[multiversion(targets("x86_64+avx2"))]
+fn finite(values: &mut [f32], instead: f32) -> u64 {
+    let mut non_finite = 0u32;
+    for value in values {
+        let finite = value.is_finite();
+        non_finite += u32::from(!finite);
+        *value = if finite { *value } else { instead };
+    }
+    non_finite.into()
+}
+
+/// Mean or median over all pages, pixel by pixel, after applying the steps `before` to the frames.
+fn combine(stack: &Stack, median: bool, before: &RowSteps) -> Result<Vec<f32>> {
+    let (width, height, frames) = (stack.width(), stack.height(), stack.len());
+    let mut field = vec![0f32; width * height];
+    field.par_chunks_mut(BAND * width).enumerate().try_for_each(|(band, out)| -> Result<()> {
+        let rows = band * BAND..(band * BAND + out.len() / width);
+        let read = widened(&rows, before.halo(), height);
+        let mut frame_rows = vec![0f32; frames * out.len()];
+        let mut wide = vec![0f32; read.len() * width];
+        for (frame, rows_out) in frame_rows.chunks_mut(out.len()).enumerate() {
+            stack.read_rows(frame, read.clone(), &mut wide)?;
+            let mut band = Band::new(&mut wide, height, read.clone(), rows.clone());
+            before.apply(&mut band, &mut Counts::default());
+            rows_out.copy_from_slice(band.values_of(&rows));
+        }
+        let mut column = vec![0f32; frames];
+        for (pixel, value) in out.iter_mut().enumerate() {
+            for (frame, v) in column.iter_mut().enumerate() {
+                *v = frame_rows[frame * (rows.len() * width) + pixel];
+            }
+            *value = if median {
+                median_of(&mut column)
+            } else {
+                (column.iter().map(|v| f64::from(*v)).sum::<f64>() / frames as f64) as f32
+            };
+        }
+        Ok(())
+    })?;
+    Ok(field)
+}
+
+fn median_of(values: &mut [f32]) -> f32 {
+    values.sort_unstable_by(f32::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
+}
+
+/// Position of a projection between the flats before and after the scan, 0 to 1.
+fn progress(projection: usize, projections: usize) -> f32 {
+    projection as f32 / projections.saturating_sub(1).max(1) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::logarithm::MinusLog;
+    use super::*;
+
+    fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Option<Fields> {
+        let flat2 = flat2.map(<[f32]>::to_vec);
+        Some(Fields { width: flat.len(), flat: flat.to_vec(), flat2, dark: dark.to_vec() })
+    }
+
+    /// A row of projection number `projection` of `projections`, and what was replaced in it.
+    fn corrected(
+        fields: Option<Fields>,
+        minus_log: bool,
+        row: &[f32],
+        (projection, projections): (usize, usize),
+    ) -> (Vec<f32>, Counts) {
+        let mut values = row.to_vec();
+        let mut counts = Counts::default();
+        let mut band = Band { projection, projections, ..Band::new(&mut values, 1, 0..1, 0..1) };
+        Transmission { fields, minus_log, saturation: None }.apply(&mut band, &mut counts);
+        if minus_log {
+            MinusLog.apply(&mut band, &mut counts);
+        }
+        (values, counts)
+    }
+
+    #[test]
+    fn transmission_and_log() {
+        let fields = fields(&[110.0, 210.0], None, &[10.0, 10.0]);
+        let (row, counts) = corrected(fields, true, &[60.0, 110.0], (0, 1));
+        assert!(row.iter().all(|v| (v - 2f32.ln()).abs() < 1e-6));
+        assert_eq!(counts, Counts::default());
+    }
+
+    #[test]
+    fn two_flat_sets_are_interpolated() {
+        for (projection, expected) in [(0, 1.0), (2, 100.0 / 150.0), (4, 0.5)] {
+            let (row, _) = corrected(fields(&[100.0], Some(&[200.0]), &[0.0]), false, &[100.0], (projection, 5));
+            assert!((row[0] - expected).abs() < 1e-6, "{projection}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_numbers_comes_out() {
+        let fields = fields(&[10.0, 5.0, 100.0, 100.0, 100.0], None, &[10.0; 5]);
+        let (row, counts) = corrected(fields, true, &[50.0, 50.0, 10.0, 5.0, f32::NAN], (0, 1));
+        assert!(row.iter().all(|v| v.is_finite()));
+        assert_eq!((row[0], row[1], row[4]), (0.0, 0.0, 0.0));
+        assert!((row[2] - 13.8155).abs() < 1e-3 && row[2] == row[3]);
+        let counts = counts.clamped;
+        assert_eq!((counts.dead, counts.non_positive, counts.non_finite), (2, 2, 1));
+        assert_eq!(counts.total(), 5);
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median_of(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median_of(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+}

@@ -1,0 +1,434 @@
+//! Processing of the data before the filter, on the host, while they are read.
+//!
+//! A step is a type that implements [`Step`] in a file of its own, with a line in the list below. Steps on rows of
+//! projections get as many surrounding rows as they and all later steps need; steps on sinograms follow. [`Preparation`]
+//! combines all steps for a reader.
+
+mod air;
+mod counts;
+mod defects;
+mod fields;
+mod logarithm;
+mod outliers;
+mod phase;
+mod step;
+pub mod stripes;
+mod tilt;
+
+pub use air::Air;
+pub use counts::{ClampedCounts, Counts, Repairs};
+pub use fields::FieldCorrection;
+pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
+pub use outliers::Outliers;
+pub use phase::{Paganin, Unsharp};
+pub use step::{Band, Data, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
+pub use stripes::Stripes;
+pub use tilt::Tilt;
+
+use crate::error::Result;
+use crate::source::Stacks;
+use defects::Defects;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use step::check_projections;
+
+/// Declares [`Steps`] from the list of steps.
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident: $step:ty,)*) => {
+        /// The requested steps, in the order in which they are applied.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct Steps {
+            $($(#[$doc])* pub $name: $step,)*
+        }
+
+        impl Steps {
+            /// Reads them from their flags.
+            ///
+            /// # Errors
+            /// [`Error::Usage`](crate::error::Error::Usage) for invalid values.
+            pub fn parse(args: &StepFlags) -> Result<Steps> {
+                Ok(Steps { $($name: Step::parse(args)?,)* })
+            }
+
+            fn all(&self) -> Vec<&dyn Step> {
+                vec![$(&self.$name,)*]
+            }
+        }
+    };
+}
+
+steps! {
+    /// Zingers and hot pixels, on counts; also in the frames of fields.
+    #[serde(rename = "remove-outliers")]
+    outliers: Option<Outliers>,
+    /// From counts to transmissions.
+    fields: FieldCorrection,
+    /// Beam intensity changes between projections.
+    #[serde(rename = "normalize-air")]
+    air: Option<Air>,
+    /// Rotation of the detector about the beam.
+    tilt: Option<Tilt>,
+    /// The phase filter, on transmissions.
+    phase: Option<Paganin>,
+    /// -log.
+    #[serde(rename = "minus-log")]
+    logarithm: Logarithm,
+    /// Stripes of sinograms, one method after the other.
+    stripes: Vec<Stripes>,
+}
+
+/// Smallest and largest number of rows of a block: small blocks are mostly halo, large ones need much memory.
+const LEAST_BLOCK: usize = 16;
+const MOST_BLOCK: usize = 128;
+
+impl Steps {
+    /// Flags, without dashes, and values of the requested steps, in the order in which they are applied.
+    pub fn flags(&self) -> Vec<(&'static str, String)> {
+        self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
+    }
+
+    /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.
+    fn block(&self, bins: usize, height: usize) -> Option<usize> {
+        let steps = self.all();
+        let blocks = steps.iter().filter(|step| step.in_blocks());
+        let halo: usize = blocks.map(|step| step.halo(bins, height)).sum();
+        (halo > 0).then(|| halo.clamp(LEAST_BLOCK, MOST_BLOCK))
+    }
+}
+
+/// The data to be corrected.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Whether pages are sinograms, with a projection in each row.
+    pub sinograms: bool,
+    /// Whether fields are medians of their frames instead of means.
+    pub median: bool,
+    /// Numbers of the projections, ascending.
+    pub used: &'a [usize],
+    /// Whether complete projections are corrected at once, instead of [`Preparation::block`] rows.
+    pub full_projections: bool,
+}
+
+/// [`Steps`] prepared for data of one size.
+pub struct Preparation {
+    rows: RowSteps,
+    sinograms: Vec<Box<dyn SinogramStep>>,
+    block: Option<usize>,
+    has_fields: bool,
+    minus_log: bool,
+    /// Fingerprint of the files of the fields.
+    fingerprint: String,
+    description: Vec<(&'static str, String)>,
+    /// The largest count of the sample type.
+    saturation: Option<f32>,
+    defects: Defects,
+    bins: usize,
+    /// Rows of a projection.
+    height: usize,
+}
+
+impl Preparation {
+    /// Reads the fields, and other data that steps need.
+    ///
+    /// # Errors
+    /// Errors of reading, and [`Error::Usage`](crate::error::Error::Usage) when a step does not fit the data.
+    pub fn open(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
+        let projections = &stacks.data;
+        let (bins, height) = (projections.width(), projections.height());
+        let has_fields = stacks.flats.is_some();
+        let minus_log = steps.logarithm.is_taken(has_fields);
+        let block = steps.block(bins, height);
+        let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
+        let data = Data { stacks, median: scope.median, minus_log, most_rows };
+        let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
+        for step in steps.all() {
+            match step.ready(&data, &rows)? {
+                Some(Ready::Rows(ready)) => rows.push(ready, step.halo(bins, height)),
+                Some(Ready::Sinogram(ready)) => sinograms.push(ready),
+                None => {}
+            }
+        }
+        let fields = [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().filter(|_| has_fields);
+        Ok(Preparation {
+            rows,
+            sinograms,
+            block,
+            has_fields,
+            minus_log,
+            fingerprint: fields.map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint())).collect(),
+            description: describe(steps, &data),
+            // data without fields may be scaled to the range of their type
+            saturation: projections.sample().largest().filter(|_| has_fields),
+            defects: Defects::new(scope.used, bins),
+            bins,
+            height,
+        })
+    }
+
+    /// Whether there are flat fields.
+    pub fn has_fields(&self) -> bool {
+        self.has_fields
+    }
+
+    /// Whether -log is taken.
+    pub fn minus_log(&self) -> bool {
+        self.minus_log
+    }
+
+    /// Text that identifies the files of the fields without reading them; empty without fields.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Number of rows of projections that must be corrected together, in blocks that start at multiples of it, so that
+    /// slices do not depend on how many rows are read at once.
+    pub fn block(&self) -> Option<usize> {
+        self.block
+    }
+
+    /// Number of additional rows above and below that must be read, within the projection; see [`widened`].
+    pub fn halo(&self) -> usize {
+        self.rows.halo()
+    }
+
+    /// Corrects rows of projection number `projection` of `projections` in place. `values` holds its rows `read`,
+    /// `[row][bin]`; of these only `wanted` are of use afterwards. They are finite; what had to be replaced in them is
+    /// added to `counts`.
+    ///
+    /// Projections may be corrected in parallel.
+    pub fn projection(
+        &self,
+        values: &mut [f32],
+        read: Range<usize>,
+        wanted: Range<usize>,
+        projection: usize,
+        projections: usize,
+        counts: &mut Counts,
+    ) {
+        counts.values += (wanted.len() * self.bins) as u64;
+        let band = Band::new(values, self.height, read, wanted.clone());
+        let mut band = Band { projection, projections, watched: self.defects.watches(projection), ..band };
+        if let Some(saturation) = self.saturation {
+            let saturated = band.values_of(&wanted).iter().filter(|&&count| count >= saturation).count();
+            counts.saturated += saturated as u64;
+        }
+        self.rows.apply(&mut band, counts);
+    }
+
+    /// Does the steps on a sinogram `[projection][bin]` of corrected rows in place; what had to be replaced is added to
+    /// `counts`.
+    ///
+    /// Sinograms may be taken side by side; each needs [`memory`](Self::memory).
+    pub fn sinogram(&self, values: &mut [f32], counts: &mut Counts) {
+        self.sinograms.iter().for_each(|step| step.apply(values, self.bins, counts));
+    }
+
+    /// Approximate memory in bytes that [`sinogram`](Self::sinogram) needs besides a sinogram of this many projections.
+    pub fn memory(&self, projections: usize) -> usize {
+        self.sinograms.iter().map(|step| step.memory(projections, self.bins)).max().unwrap_or(0)
+    }
+
+    /// Description of the fields, -log, and all steps in the order in which they are applied.
+    pub fn describe(&self) -> Vec<(&'static str, String)> {
+        self.description.clone()
+    }
+
+    /// Summary of these counts.
+    pub fn repairs(&self, counts: &Counts) -> Repairs {
+        let mut repairs = Repairs {
+            clamped: counts.clamped,
+            values: counts.values,
+            spoilt_rows: self.defects.spoilt_rows(&counts.defects),
+            failing_bins: self.defects.failing_bins(&counts.defects),
+            outliers: counts.outliers,
+            saturated: counts.saturated,
+            saturated_flats: 0,
+            unlit: counts.unlit.iter().copied().collect(),
+        };
+        self.rows.found(&mut repairs);
+        repairs
+    }
+}
+
+fn describe(steps: &Steps, data: &Data) -> Vec<(&'static str, String)> {
+    let Data { stacks, minus_log, .. } = data;
+    let how = if data.median { "median" } else { "mean" };
+    let mut lines = Vec::new();
+    if stacks.flats.is_some() {
+        let fields = [("flats", &stacks.flats), ("flats after", &stacks.flats2), ("darks", &stacks.darks)];
+        for (name, stack) in fields.into_iter().filter_map(|(name, stack)| Some((name, stack.as_ref()?))) {
+            lines.push(match stack.len() {
+                1 => (name, format!("1 frame, {}", stack.title())),
+                frames => (name, format!("{how} of {frames} frames, {}", stack.title())),
+            });
+        }
+        if stacks.darks.is_none() {
+            lines.push(("darks", "none, the dark level is 0".to_owned()));
+        }
+    } else {
+        lines.push(("flats", "none".to_owned()));
+    }
+    lines.push(("-log", if *minus_log { "on" } else { "off" }.to_owned()));
+    let binning = stacks.data.binning().by;
+    let binning = (binning > 1).then(|| format!("binning {binning}"));
+    let done = steps.all().into_iter().filter_map(|step| step.describe(data));
+    let done: Vec<String> = binning.into_iter().chain(done).collect();
+    lines.push(("steps", if done.is_empty() { "none".to_owned() } else { done.join("; ") }));
+    lines
+}
+
+/// `rows` extended by up to `halo` rows on either side, within `0..height`.
+pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> {
+    rows.start.saturating_sub(halo)..rows.end.saturating_add(halo).min(height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Roi;
+    use crate::sink::{Dtype, Encoding, write_image};
+    use crate::source::Stack;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use std::path::Path;
+
+    const BINS: usize = 60;
+    const ROWS: usize = 90;
+    const COUNT: usize = 3;
+
+    fn write(directory: &Path, name: &str, frames: &[Vec<f32>]) -> Stack {
+        let directory = directory.join(name);
+        std::fs::create_dir(&directory).unwrap();
+        let encoding = Encoding { dtype: Dtype::F32, range: None };
+        for (i, frame) in frames.iter().enumerate() {
+            write_image(&directory.join(format!("f_{i}.tif")), BINS, ROWS, frame, encoding, "test").unwrap();
+        }
+        Stack::open(directory.to_str().unwrap(), "--projections").unwrap()
+    }
+
+    /// A sample in the middle, a beam that fades from projection to projection, and zingers.
+    fn scan(directory: &Path) -> Stack {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let frames: Vec<Vec<f32>> = (0..COUNT)
+            .map(|p| {
+                let beam = 1000.0 * (1.0 - 0.2 * p as f32);
+                let pixel = |i: usize| {
+                    let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
+                    100.0 + beam * if inside { 0.3 } else { 1.0 } + rng.random_range(-5.0..5.0)
+                };
+                let mut frame: Vec<f32> = (0..ROWS * BINS).map(pixel).collect();
+                for _ in 0..40 {
+                    frame[rng.random_range(0..ROWS * BINS)] = 60000.0;
+                }
+                frame
+            })
+            .collect();
+        write(directory, "projections", &frames)
+    }
+
+    /// The scan with its fields.
+    fn stacks(directory: &Path) -> Stacks {
+        let field = |name: &str, level: f32| Some(write(directory, name, &[vec![level; ROWS * BINS]]));
+        Stacks { flats: field("flats", 1100.0), darks: field("darks", 50.0), ..Stacks::of(scan(directory)) }
+    }
+
+    fn preparation(stacks: &Stacks, steps: &Steps, full_projections: bool) -> Preparation {
+        let used: Vec<usize> = (0..COUNT).collect();
+        Preparation::open(steps, stacks, Scope { sinograms: false, median: false, used: &used, full_projections })
+            .unwrap()
+    }
+
+    fn steps() -> Steps {
+        Steps {
+            outliers: Some(Outliers::new(3, 300.0, false)),
+            air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
+            tilt: Some(Tilt { degrees: 1.2 }),
+            phase: Some(Paganin { length: 1.5, unsharp: None }),
+            fields: FieldCorrection { dark_scale: Some(2.0) },
+            ..Default::default()
+        }
+    }
+
+    fn whole(projections: &Stack, preparation: &Preparation, p: usize) -> (Vec<f32>, Counts) {
+        let mut values = vec![0f32; ROWS * BINS];
+        projections.read_rows(p, 0..ROWS, &mut values).unwrap();
+        let mut counts = Counts::default();
+        preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT, &mut counts);
+        (values, counts)
+    }
+
+    #[test]
+    fn counts_become_line_integrals() {
+        let directory = tempfile::tempdir().unwrap();
+        let stacks = stacks(directory.path());
+        for air in [Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 }), Air::Sides(8, 8)] {
+            let steps = Steps { phase: None, tilt: None, air: Some(air), ..steps() };
+            let preparation = preparation(&stacks, &steps, true);
+            let mut counts = Counts::default();
+            for p in 0..COUNT {
+                let (values, replaced) = whole(&stacks.data, &preparation, p);
+                counts += replaced;
+                for (i, value) in values.iter().enumerate() {
+                    let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
+                    let expected = if inside { -(0.3f32.ln()) } else { 0.0 };
+                    // corners of the sample are outliers of nothing but themselves
+                    assert!((value - expected).abs() < 0.04, "{p}: {value} at {},{}", i % BINS, i / BINS);
+                }
+            }
+            assert!(counts.outliers > 100);
+            assert_eq!((counts.clamped, counts.values), (ClampedCounts::default(), (COUNT * ROWS * BINS) as u64));
+        }
+    }
+
+    #[test]
+    fn bands_equal_whole_projections() {
+        let directory = tempfile::tempdir().unwrap();
+        let stacks = stacks(directory.path());
+        let (all, bands) = (preparation(&stacks, &steps(), true), preparation(&stacks, &steps(), false));
+        let block = bands.block().unwrap();
+        assert!(block < ROWS);
+        let mut counts = [Counts::default(), Counts::default()];
+        for p in 0..COUNT {
+            let (expected, replaced) = whole(&stacks.data, &all, p);
+            counts[0] += replaced;
+            for first in (0..ROWS).step_by(block) {
+                let wanted = first..(first + block).min(ROWS);
+                let read = widened(&wanted, bands.halo(), ROWS);
+                let mut values = vec![0f32; read.len() * BINS];
+                stacks.data.read_rows(p, read.clone(), &mut values).unwrap();
+                bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT, &mut counts[1]);
+                let found = &values[(wanted.start - read.start) * BINS..(wanted.end - read.start) * BINS];
+                for (a, b) in found.iter().zip(&expected[wanted.start * BINS..]) {
+                    assert!((a - b).abs() < 3e-5, "{a} and {b} in projection {p}, rows {wanted:?}");
+                }
+            }
+        }
+        // what is read twice is counted once
+        assert_eq!(counts[0], counts[1]);
+    }
+
+    #[test]
+    fn outliers_leave_the_fields_frames() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut frame = vec![100f32; ROWS * BINS];
+        for place in [0, 15 * BINS + 7, 16 * BINS + 30, ROWS * BINS - 1] {
+            frame[place] = 9000.0;
+        }
+        let projections = write(directory.path(), "projections", &[vec![50.0; ROWS * BINS]]);
+        let flats = write(directory.path(), "flats", &[frame]);
+        let stacks = Stacks { flats: Some(flats), ..Stacks::of(projections) };
+        let outliers = Some(Outliers::new(3, 100.0, false));
+        let steps = Steps { outliers, logarithm: Logarithm::Never, ..Steps::default() };
+        let (values, counts) = whole(&stacks.data, &preparation(&stacks, &steps, true), 0);
+        assert!(values.iter().all(|v| *v == 0.5));
+        assert_eq!(counts.outliers, 0);
+    }
+
+    #[test]
+    fn steps_are_plain_data() {
+        let stripes = vec![Stripes::Sorting { size: 21 }, Stripes::Wavelet { moments: 5, level: None, sigma: 2.0 }];
+        let steps = Steps { stripes, ..steps() };
+        let text = serde_json::to_string(&steps).unwrap();
+        assert_eq!(serde_json::from_str::<Steps>(&text).unwrap(), steps);
+    }
+}

@@ -1,0 +1,195 @@
+//! Interface of a step before the filter.
+
+use super::{Counts, Repairs, widened};
+use crate::cli::{InputArgs, StepArgs};
+use crate::error::{Error, Result};
+use crate::source::Stacks;
+use crate::units::Length;
+use std::ops::Range;
+
+/// The flags from which steps are read.
+#[derive(Clone, Copy, Debug)]
+pub struct StepFlags<'a> {
+    pub input: &'a InputArgs,
+    pub steps: &'a StepArgs,
+    /// Pixel size after binning.
+    pub pixel_size: Option<&'a Length>,
+}
+
+/// A step as requested by flags: plain data; the default is that it is not requested.
+pub trait Step {
+    /// Its flag, without dashes.
+    fn flag(&self) -> &'static str;
+
+    /// Reads it from its flags.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for an invalid value, or one that conflicts with other flags.
+    fn parse(args: &StepFlags) -> Result<Self>
+    where
+        Self: Sized;
+
+    /// The value of its flag, if it was requested.
+    fn value(&self) -> Option<String>;
+
+    /// Description of the step, if it changes the data.
+    fn describe(&self, _: &Data) -> Option<String> {
+        self.value().map(|value| format!("{} {value}", self.flag()))
+    }
+
+    /// Number of rows of a projection, of `bins` x `height`, that it needs above and below the wanted rows, within the
+    /// projection.
+    fn halo(&self, _bins: usize, _height: usize) -> usize {
+        0
+    }
+
+    /// Whether rows are corrected in blocks that are the same for every run: because the result depends slightly on which
+    /// rows are processed together, or because the halo is expensive.
+    fn in_blocks(&self) -> bool {
+        false
+    }
+
+    /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when it does not fit the data, and errors of reading.
+    fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>>;
+}
+
+/// The data for which steps are prepared.
+pub struct Data<'a> {
+    pub stacks: &'a Stacks,
+    /// Whether fields are medians of their frames instead of means.
+    pub median: bool,
+    /// Whether -log is taken.
+    pub minus_log: bool,
+    /// Largest number of rows of a projection that are corrected at once.
+    pub most_rows: usize,
+}
+
+/// A prepared step, by the data that it works on.
+pub enum Ready {
+    /// Rows of a projection.
+    Rows(Box<dyn RowStep>),
+    /// A sinogram of line integrals.
+    Sinogram(Box<dyn SinogramStep>),
+}
+
+/// A step on rows of a projection.
+pub trait RowStep: Send + Sync {
+    /// Processes the rows of a band in place, and counts values replaced in the wanted rows. Bands may be processed in
+    /// parallel.
+    fn apply(&self, band: &mut Band, counts: &mut Counts);
+
+    /// Adds findings from preparing the step.
+    fn found(&self, _: &mut Repairs) {}
+}
+
+/// A step on a complete sinogram.
+pub trait SinogramStep: Send + Sync {
+    /// Processes a sinogram `[projection][bin]` in place, and counts replaced values. Sinograms may be processed in parallel.
+    fn apply(&self, sinogram: &mut [f32], bins: usize, counts: &mut Counts);
+
+    /// Approximate memory in bytes that [`apply`](Self::apply) needs besides the sinogram.
+    fn memory(&self, projections: usize, bins: usize) -> usize;
+}
+
+/// Rows of a projection.
+pub struct Band<'a> {
+    /// `[row][bin]` of the rows `read`.
+    pub values: &'a mut [f32],
+    pub bins: usize,
+    /// Rows of the projection.
+    pub height: usize,
+    pub read: Range<usize>,
+    /// Rows that a step must compute: the wanted ones, and those that later steps need around them.
+    pub rows: Range<usize>,
+    /// Rows that are wanted in the end.
+    pub wanted: Range<usize>,
+    /// Index of the projection, and number of projections.
+    pub projection: usize,
+    pub projections: usize,
+    /// Whether replaced values are also counted bin by bin.
+    pub watched: bool,
+}
+
+impl<'a> Band<'a> {
+    /// Rows `wanted` of a projection of `height` rows, among the rows `read`.
+    pub fn new(values: &'a mut [f32], height: usize, read: Range<usize>, wanted: Range<usize>) -> Band<'a> {
+        let bins = values.len() / read.len().max(1);
+        let rows = wanted.clone();
+        Band { values, bins, height, read, rows, wanted, projection: 0, projections: 1, watched: false }
+    }
+
+    /// Range of some rows within those that were read.
+    pub fn within(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.start - self.read.start..rows.end - self.read.start
+    }
+
+    /// Values of some rows.
+    pub fn values_of(&mut self, rows: &Range<usize>) -> &mut [f32] {
+        let within = self.within(rows);
+        &mut self.values[within.start * self.bins..within.end * self.bins]
+    }
+
+    /// The rows to be computed, with their indices.
+    pub fn lines(&mut self) -> impl Iterator<Item = (usize, &mut [f32])> {
+        let (rows, bins) = (self.rows.clone(), self.bins);
+        rows.clone().zip(self.values_of(&rows).chunks_mut(bins))
+    }
+
+    /// The part with up to `read` rows around the wanted ones, of which a step must compute up to `rows`.
+    fn part(&mut self, read: usize, rows: usize) -> Band<'_> {
+        let around = |halo: usize| {
+            let around = widened(&self.wanted, halo, self.read.end);
+            around.start.max(self.read.start)..around.end
+        };
+        let (read, rows) = (around(read), around(rows));
+        let wanted = self.wanted.clone();
+        let Band { bins, height, projection, projections, watched, .. } = *self;
+        let values = self.values_of(&read);
+        Band { values, bins, height, read, rows, wanted, projection, projections, watched }
+    }
+}
+
+/// Steps on rows of projections, in order, each with its halo.
+#[derive(Default)]
+pub struct RowSteps(Vec<(Box<dyn RowStep>, usize)>);
+
+impl RowSteps {
+    /// Adds a step after the existing ones.
+    pub fn push(&mut self, step: Box<dyn RowStep>, halo: usize) {
+        self.0.push((step, halo));
+    }
+
+    /// Number of rows around the wanted ones that all steps together need.
+    pub fn halo(&self) -> usize {
+        self.0.iter().map(|(_, halo)| halo).sum()
+    }
+
+    /// Applies all steps to the wanted rows of a band in place; the other rows are undefined afterwards.
+    pub fn apply(&self, band: &mut Band, counts: &mut Counts) {
+        let mut around = self.halo();
+        for (step, halo) in &self.0 {
+            let after = around - halo;
+            step.apply(&mut band.part(around, after), counts);
+            around = after;
+        }
+    }
+
+    /// Adds findings from preparing the steps.
+    pub fn found(&self, repairs: &mut Repairs) {
+        self.0.iter().for_each(|(step, _)| step.found(repairs));
+    }
+}
+
+/// Rejects a step on projections if the input is sinograms.
+///
+/// # Errors
+/// [`Error::Usage`] with the step's flag.
+pub fn check_projections(flag: &str, args: &StepFlags) -> Result<()> {
+    match args.input.sinograms {
+        None => Ok(()),
+        Some(_) => Err(Error::usage(format!("--{flag}: works on projections; give --projections or --hdf5"))),
+    }
+}

@@ -1,0 +1,187 @@
+//! Methods of N. T. Vo, R. C. Atwood and M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
+//! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
+
+use super::columns::{low_frequencies, running_median, sorted};
+
+/// Smallest noise of a factor that is distinguished from none.
+const SMALLEST_NOISE: f64 = 1e-5;
+/// Columns with a mean below this share of the sample's are air.
+const AIR: f64 = 0.1;
+/// Smallest factor that a column is divided by.
+const SMALLEST_FACTOR: f64 = 0.01;
+/// Number of projections over which a column is smoothed to test whether it responds.
+const ALIVE: usize = 10;
+
+/// Smooths every row with a running median of `size` bins.
+fn smooth_rows(values: &mut [f32], bins: usize, size: usize) {
+    let (mut window, mut smooth) = (Vec::new(), vec![0f32; bins]);
+    for row in values.chunks_mut(bins) {
+        running_median(row, size, &mut window, &mut smooth);
+        row.copy_from_slice(&smooth);
+    }
+}
+
+/// Algorithm 3: columns are sorted, so that stripes stand out in every row, and rows are smoothed.
+pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
+    sorted(sinogram, bins, |ranks| smooth_rows(ranks, bins, size));
+}
+
+/// Algorithm 2: the same for the low frequencies of the columns only. `sigma` is in periods over the column, which is
+/// mirrored at its ends by a tenth, at most [`super::PAD`] projections.
+pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
+    let projections = sinogram.len() / bins;
+    let pad = super::PAD.min(projections / 10);
+    // mirrored without repeating the outermost projection
+    let lines: Vec<usize> =
+        (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
+    let mut smooth = low_frequencies(sinogram, bins, &lines, pad..pad + projections, sigma);
+    sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value -= low);
+    sorting(&mut smooth, bins, size);
+    sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value += low);
+}
+
+/// Algorithm 5: columns are divided by their factor relative to their neighbours over all projections, and those that
+/// differ too much are replaced by the result of sorting. `drop` is the share of projections, the brightest and the
+/// darkest, that are ignored.
+///
+/// Unlike in the paper, a column of air has no factor, as its mean, and so the quotient, is noise. It is excluded from
+/// the search for columns that differ, and shifted. Every column that is replaced differs by all of `snr`. Columns are
+/// only scaled if a third of the sample's would be replaced.
+pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
+    let projections = sinogram.len() / bins;
+    let dropped = (0.5 * drop * projections as f64) as usize;
+    let counted = dropped * bins..(projections - dropped) * bins;
+    let (mut own, mut near) = (Vec::new(), Vec::new());
+    let mut smooth = sinogram.to_vec();
+    sorted(&mut smooth, bins, |ranks| {
+        own = column_means(&ranks[counted.clone()], bins);
+        smooth_rows(ranks, bins, size);
+        near = column_means(&ranks[counted], bins);
+    });
+    let faint = AIR * sample_level(&near);
+    let factors: Vec<Option<f64>> =
+        own.iter().zip(&near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
+    let odd = unless_many(dilated(&outstanding(&factors, snr, snr)), factors.iter().flatten().count());
+    for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
+        for (bin, value) in row.iter_mut().enumerate() {
+            *value = match factors[bin] {
+                _ if odd[bin] => smooth[bin],
+                Some(factor) if factor >= SMALLEST_FACTOR => (f64::from(*value) / factor) as f32,
+                _ => (f64::from(*value) + near[bin] - own[bin]) as f32,
+            };
+        }
+    }
+}
+
+/// Typical mean of the columns of the sample: the mean of those above the mean of all, which air lowers.
+fn sample_level(means: &[f64]) -> f64 {
+    let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mut levels: Vec<f64> = means.iter().map(|mean| mean.abs()).collect();
+    let all = average(&levels);
+    levels.retain(|level| *level >= all);
+    average(&levels)
+}
+
+/// Algorithm 6: columns that hardly change between projections, or that change much more than their neighbours, are
+/// interpolated linearly from the columns on both sides. If this applies to a third of them, nothing is changed.
+pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
+    let changes: Vec<f32> = changes(sinogram, bins).into_iter().map(|v| v as f32).collect();
+    let mut usual = vec![0f32; bins];
+    running_median(&changes, size, &mut Vec::new(), &mut usual);
+    let mean = usual.iter().map(|v| f64::from(*v)).sum::<f64>() / bins as f64;
+    let factors: Vec<Option<f64>> = changes
+        .iter()
+        .zip(&usual)
+        .map(|(own, usual)| if *usual > 0.0 { f64::from(*own) / f64::from(*usual) } else { f64::from(*own) / mean })
+        .map(|factor| Some(if factor.is_finite() { factor } else { 1.0 }))
+        .collect();
+    let mut odd = dilated(&outstanding(&factors, snr, 0.5 * snr));
+    let edge = bins.min(2);
+    odd[..edge].fill(false);
+    odd[bins - edge..].fill(false);
+    let odd = unless_many(odd, bins);
+    let mut end = 0;
+    while let Some(start) = (end..bins).find(|bin| odd[*bin]) {
+        end = (start..bins).find(|bin| !odd[*bin]).unwrap_or(bins);
+        for row in sinogram.chunks_mut(bins) {
+            let (left, right) = (row[start - 1], row[end]);
+            for (step, value) in row[start..end].iter_mut().enumerate() {
+                let share = (step + 1) as f32 / (end - start + 1) as f32;
+                *value = left + share * (right - left);
+            }
+        }
+    }
+}
+
+/// The mean of each column.
+fn column_means(values: &[f32], bins: usize) -> Vec<f64> {
+    let mut sums = vec![0f64; bins];
+    for row in values.chunks(bins) {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let rows = (values.len() / bins).max(1) as f64;
+    sums.iter().map(|sum| sum / rows).collect()
+}
+
+/// For each column, the sum of absolute differences to its mean over [`ALIVE`] projections around each, mirrored.
+fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
+    let projections = sinogram.len() / bins;
+    let row = |p: isize| &sinogram[crate::steps::outliers::mirrored(p, projections) * bins..][..bins];
+    let (before, after) = (ALIVE as isize / 2, ALIVE as isize - ALIVE as isize / 2);
+    let mut window = vec![0f64; bins];
+    for p in -before..after {
+        window.iter_mut().zip(row(p)).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let mut changes = vec![0f64; bins];
+    for p in 0..projections as isize {
+        let (now, gone, come) = (row(p), row(p - before), row(p + after));
+        for (bin, sum) in window.iter_mut().enumerate() {
+            changes[bin] += (f64::from(now[bin]) - *sum / ALIVE as f64).abs();
+            *sum += f64::from(come[bin]) - f64::from(gone[bin]);
+        }
+    }
+    changes
+}
+
+/// Algorithm 4: which factors are outliers. A line is fitted to the middle half of the sorted factors; factors beyond its
+/// ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns without a factor
+/// are not outliers.
+fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
+    let mut sorted: Vec<f64> = factors.iter().flatten().copied().collect();
+    let count = sorted.len();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let quarter = count / 4;
+    let Some(middle) = sorted.get(quarter..(count - quarter).saturating_sub(1)).filter(|middle| middle.len() > 1)
+    else {
+        return vec![false; factors.len()];
+    };
+    let mean_x = quarter as f64 + (middle.len() - 1) as f64 / 2.0;
+    let mean_y = middle.iter().sum::<f64>() / middle.len() as f64;
+    let (mut xy, mut xx) = (0.0, 0.0);
+    for (i, y) in middle.iter().enumerate() {
+        let x = (quarter + i) as f64 - mean_x;
+        xy += x * (y - mean_y);
+        xx += x * x;
+    }
+    let low = mean_y - xy / xx * mean_x;
+    let high = low + xy / xx * (count - 1) as f64;
+    let noise = (high - low).abs().max(SMALLEST_NOISE);
+    let above = (sorted[count - 1] - high) / noise >= extreme;
+    let below = (low - sorted[0]) / noise >= extreme;
+    let far = |f: f64| above && f > high + others * noise || below && f <= low - others * noise;
+    factors.iter().map(|factor| factor.is_some_and(far)).collect()
+}
+
+/// Set positions and their neighbours.
+fn dilated(set: &[bool]) -> Vec<bool> {
+    let at = |bin: usize| set.get(bin).copied().unwrap_or(false);
+    (0..set.len()).map(|bin| at(bin) || at(bin + 1) || bin > 0 && at(bin - 1)).collect()
+}
+
+/// Clears everything if a third of `count` columns is set: then they are too many to be replaced by their neighbours.
+fn unless_many(mut set: Vec<bool>, count: usize) -> Vec<bool> {
+    if 3 * set.iter().filter(|set| **set).count() >= count {
+        set.fill(false);
+    }
+    set
+}

@@ -1,0 +1,121 @@
+//! Lengths with units, and readable numbers of bytes.
+
+use crate::error::{Error, Result};
+use bytesize::ByteSize;
+use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes with a binary prefix.
+pub fn human(bytes: u64) -> String {
+    ByteSize::b(bytes).display().iec().to_string()
+}
+
+/// Units of length in metres.
+const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
+
+/// A length: a number and the unit it is in.
+#[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
+pub struct Length {
+    pub value: f64,
+    pub unit: String,
+}
+
+/// As in flags.
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)?;
+        match UNITS.iter().any(|(unit, _)| *unit == self.unit) {
+            true => f.write_str(&self.unit),
+            false => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Length {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Length> {
+        parse_length(text, "length")
+    }
+}
+
+impl Length {
+    /// The size in metres, if its unit was given.
+    pub fn metres(&self) -> Option<f64> {
+        UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)
+    }
+}
+
+/// Reads a positive length with its unit.
+///
+/// # Errors
+/// [`Error::Usage`] that names the flag.
+pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
+    let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "" => "length unit".to_owned(),
+        unit if UNITS.iter().any(|(name, _)| *name == unit) => unit.to_owned(),
+        other => {
+            return Err(Error::usage(format!("{flag}: unknown unit `{other}`; use nm, um, mm, cm or m")));
+        }
+    };
+    match number.trim().parse::<f64>() {
+        // slices are multiplied by the reciprocal of a pixel
+        Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(Length { value, unit }),
+        _ => Err(Error::usage(format!(
+            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
+        ))),
+    }
+}
+
+/// Two numbers, the first smaller.
+#[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+/// As `--range` takes it.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.low, self.high)
+    }
+}
+
+impl FromStr for Interval {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Interval> {
+        parse_pair(text, "interval").map(|(low, high)| Interval { low, high })
+    }
+}
+
+/// Reads two numbers, the first smaller.
+pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
+    let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    match parts.as_deref() {
+        Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
+        _ => Err(Error::usage(format!("{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_in_binary_units() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (700, "700 B"),
+            (1536, "1.5 KiB"),
+            (20 << 20, "20.0 MiB"),
+            (5 << 40, "5.0 TiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(human(bytes), text);
+        }
+    }
+}

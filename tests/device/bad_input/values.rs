@@ -1,0 +1,189 @@
+//! Values that are no numbers, detectors that failed, and results that are doubtful.
+
+use crate::support::cli::{F32, Lab, Pages, SMALL, Scan};
+use fbp::sink::{Dtype, Encoding, write_image};
+use predicates::prelude::*;
+use serde_json::{Value, json};
+
+/// Replaced values, as reported.
+fn clamped(lab: &Lab, report: &str) -> (u64, u64, u64) {
+    let report: serde_json::Value = serde_json::from_str(&lab.read_text(report)).unwrap();
+    let by = &report["clamped_by_reason"];
+    let number = |key: &str| by[key].as_u64().unwrap();
+    let counts = (number("non_positive"), number("dead"), number("non_finite"));
+    assert_eq!(report["clamped"].as_u64(), Some(counts.0 + counts.1 + counts.2));
+    counts
+}
+
+fn assert_finite(slices: &Pages) {
+    assert!(slices.pages.iter().flatten().all(|v| v.is_finite()));
+}
+
+#[test]
+fn values_that_are_no_numbers() {
+    let lab = Lab::new();
+    let mut stack = SMALL.sinograms();
+    let (clean, at) = (stack.clone(), [5, 70, 300]);
+    for (i, bad) in at.into_iter().zip([f32::NAN, f32::INFINITY, f32::NEG_INFINITY]) {
+        stack.pages[1][i] = bad;
+    }
+    lab.write("sin", "s", &stack);
+    lab.write("clean", "s", &clean);
+    let (_, err) = lab.ok("reconstruct --sinograms sin -o nan --report r.json --preview p.png");
+    assert!(predicate::str::contains("warning: 3 values").eval(&err) && err.contains("3 not finite"), "{err}");
+    assert_eq!(clamped(&lab, "r.json"), (0, 0, 3));
+    let slices = lab.read("nan");
+    assert_finite(&slices);
+    // the others are untouched
+    let clean = lab.slices("--sinograms clean", "clean-out");
+    assert_eq!((&slices.pages[0], &slices.pages[2]), (&clean.pages[0], &clean.pages[2]));
+    assert!(lab.path("p.png").is_file());
+}
+
+#[test]
+fn counts_that_have_no_logarithm() {
+    let lab = Lab::new();
+    let scan = Scan { slices: 2, ..SMALL };
+    let mut counts = scan.sinograms().map(|v| 10.0 + 1000.0 * (-0.02 * v).exp()).transposed();
+    counts.pages[3][4] = 0.0; // below the dark
+    counts.pages[4][5] = 10.0; // at the dark
+    counts.pages[5][6] = -7.0;
+    lab.write("proj", "p", &counts);
+    let mut flat = vec![1010.0; 64];
+    lab.page("flats/f_0.tif", 32, &flat);
+    lab.page("darks/d_0.tif", 32, &[10.0; 64]);
+    (flat[7], flat[8], flat[32 + 7]) = (10.0, 5.0, 0.0); // dead
+    lab.page("dead/f_0.tif", 32, &flat);
+
+    let (_, err) =
+        lab.ok("reconstruct --projections proj --flats flats --darks darks -o low --report r.json --preview p.png");
+    assert!(err.contains("3 values") && err.contains("3 transmissions at or below 0"), "{err}");
+    assert_eq!(clamped(&lab, "r.json"), (3, 0, 0));
+    assert_finite(&lab.read("low"));
+
+    let (_, err) = lab.ok("reconstruct --projections proj --flats dead --darks darks -o dead-out --report r.json");
+    assert!(err.contains("48 where the flat is not above the dark"), "{err}");
+    assert_eq!(clamped(&lab, "r.json"), (3, 48, 0));
+    let slices = lab.read("dead-out");
+    assert_finite(&slices);
+    assert!(slices.pages.iter().flatten().all(|v| v.abs() < 10.0));
+}
+
+/// Columns that see nothing, a projection without light, a detector at its end: counted, named, and no slice is spoilt.
+#[test]
+fn detectors_that_failed() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 40, slices: 3, overall: 180.0 };
+    let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let counts = scan.sinograms().transposed().map(|v| (200.0 + 60000.0 * (-3.0 * v / most).exp()).round());
+    let write = |directory: &str, pages: &Pages| {
+        std::fs::create_dir(lab.path(directory)).unwrap();
+        let range = Some((0.0, 65535.0));
+        for (i, page) in pages.pages.iter().enumerate() {
+            let path = lab.path(format!("{directory}/p_{i:03}.tif"));
+            let encoding = Encoding { dtype: Dtype::U16, range };
+            write_image(&path, 48, page.len() / 48, page, encoding, "test").unwrap();
+        }
+    };
+    let mut bad = counts.clone();
+    bad.pages[7].fill(0.0);
+    bad.pages[9][..48].fill(0.0);
+    for page in &mut bad.pages {
+        page.iter_mut().skip(11).step_by(48).for_each(|v| *v = 0.0);
+    }
+    bad.pages[20][48 + 3..48 + 9].fill(65535.0);
+    write("good", &counts);
+    write("bad", &bad);
+    let flat = vec![60200.0; 48 * 3];
+    write("flats", &Pages { width: 48, pages: vec![flat.clone()] });
+    let mut bright = flat;
+    bright[50..54].fill(65535.0);
+    write("bright", &Pages { width: 48, pages: vec![bright] });
+    write("darks", &Pages { width: 48, pages: vec![vec![200.0; 48 * 3]] });
+    let args = "--flats flats --darks darks";
+    let (_, err) = lab.ok(&format!("reconstruct --projections bad {args} --output r --report r.json --mask"));
+    assert!(err.contains("2 projections have rows without any light, the first is 7; --exclude 7,9 leaves"), "{err}");
+    assert!(err.contains("6 counts, and 0 of the flat field, are as large"), "{err}");
+    let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+    assert_eq!((&report["saturated"], &report["unlit"]), (&json!(6), &json!([7, 9])));
+    // two whole projections but for one column in the one of one row, and the column in the others
+    assert_eq!(clamped(&lab, "r.json"), (48 * 3 + 48 + 38 * 3 + 2, 0, 0));
+    let slices = lab.read("r");
+    assert_finite(&slices);
+
+    // what the messages and the manual advise helps
+    let clean = lab.slices(&format!("--projections good {args} --mask 0.9"), "clean");
+    let far = |slices: &Pages| {
+        let pairs = slices.pages.iter().flatten().zip(clean.pages.iter().flatten());
+        (pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>() / 6912.0).sqrt()
+    };
+    let before = far(&lab.slices(&format!("--projections bad {args} --mask 0.9"), "before"));
+    let steps = "--exclude 7,9 --stripes all:large=7,small=5 --mask 0.9";
+    let after = far(&lab.slices(&format!("--projections bad {args} {steps}"), "after"));
+    assert!(after < 0.2 * before, "{before} became {after}");
+
+    let (_, err) = lab.ok("reconstruct --projections good --flats bright --darks darks --output bright-out");
+    assert!(err.contains("0 counts, and 4 of the flat field"), "{err}");
+    assert_finite(&lab.read("bright-out"));
+}
+
+#[test]
+fn integers_need_a_range() {
+    let lab = Lab::new();
+    lab.write("zero", "s", &SMALL.sinograms().map(|_| 0.0));
+    lab.write("sin", "s", &SMALL.sinograms());
+    // constant slices have no percentiles to spread
+    for dtype in ["u16", "u8"] {
+        let slices = lab.slices(&format!("--sinograms zero --dtype {dtype} --percentile 1,99"), dtype);
+        assert!(slices.pages.iter().flatten().all(|&v| v == 0.0));
+    }
+    let (_, err) = lab.ok("reconstruct --sinograms sin --dtype u16 --range 0,0.5 -o clipped");
+    assert!(err.contains("outside the range and were clipped"), "{err}");
+    let (_, err) = lab.ok("reconstruct --sinograms sin --dtype u16 -o default");
+    assert!(err.contains("percentiles 0.1 and 99.9"), "{err}");
+    assert!(lab.read("default").pages.iter().flatten().any(|&v| v > 60000.0));
+    let (_, err) = lab.ok("reconstruct --sinograms sin --filter none --dtype f16 --pixel-size 1e-6 -o half");
+    assert!(err.contains("too large for f16"), "{err}");
+    // a large constant: the values at both percentiles are the same
+    let large = Pages { width: 32, pages: vec![vec![3e9; 512]] };
+    write_image(&lab.path("large.tif"), 32, 16, &large.pages[0], F32, "test").unwrap();
+    lab.ok("reconstruct -q --sinograms large.tif --filter none --roi 16,16,1,1 --dtype u16 -o large-out");
+}
+
+/// Results that are doubtful are named.
+#[test]
+fn doubtful_input_is_warned_about() {
+    let lab = Lab::small();
+    let warned = |args: &str, words: &[&str]| {
+        let (_, err) = lab.ok(&format!("reconstruct {args} --output r --overwrite"));
+        for word in words {
+            assert!(err.contains(word), "`{word}` is not said by fbp {args}\n{err}");
+        }
+        err
+    };
+    // counts without flats
+    let counts: Vec<f32> = (0..32 * 3).map(|i| 20000.0 + i as f32).collect();
+    let encoding = Encoding { dtype: Dtype::U16, range: Some((0.0, 65535.0)) };
+    lab.directory("counts");
+    for page in 0..16 {
+        write_image(&lab.path(format!("counts/p_{page:02}.tif")), 32, 3, &counts, encoding, "test").unwrap();
+    }
+    warned("--projections counts", &["warning: --projections", "around 20048", "--flats"]);
+    assert!(!warned("--projections counts --minus-log", &[]).contains("look like"));
+    assert!(!warned("--projections proj", &[]).contains("look like"));
+    // angles in radians, behind a byte-order mark
+    let scan = Scan { projections: 40, ..SMALL };
+    lab.write("forty", "s", &scan.sinograms());
+    let angles = |factor: f64| scan.angles().iter().map(|a| format!("{:.8}\n", a * factor)).collect::<String>();
+    lab.text("degrees.txt", &format!("\u{feff}{}", angles(1.0)));
+    lab.text("radians.txt", &angles(1f64.to_radians()));
+    warned("--sinograms forty --angles radians.txt", &["radians.txt", "taken as radians", "# degrees"]);
+    let found = lab.read("r");
+    assert!(!warned("--sinograms forty --angles degrees.txt", &[]).contains("radians"));
+    assert!(crate::support::cli::farthest(&found, &lab.read("r")) < 1e-4);
+    // HDF5 where TIFF is expected
+    std::fs::write(lab.path("scan.h5"), b"\x89HDF\r\n\x1a\n and more").unwrap();
+    for flag in ["--projections", "--sinograms"] {
+        lab.fails(&format!("reconstruct {flag} scan.h5 --output out"), 3, &[flag, "scan.h5", "--hdf5"]);
+    }
+}

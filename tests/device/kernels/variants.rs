@@ -1,0 +1,166 @@
+//! Variants of every family of kernels.
+
+use fbp::kernel::{
+    Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Offsets, Oversample, Parameters, Rounding,
+    Sampler, Standard, Tensor, Texture, Vector,
+};
+
+/// A kernel's parameters, the slices per pass and the interpolations to try it with.
+type Variant = (Parameters, Vec<u32>, Vec<Interpolation>);
+
+/// Every value of every parameter of every family, each at least once, and the combinations that share code.
+pub fn variants() -> Vec<Variant> {
+    let both = || Interpolation::ALL.to_vec();
+    let mut list: Vec<Variant> = Vec::new();
+    for sampler in [Sampler::Buffer, Sampler::Image] {
+        let common = Common { sampler, ..Common::default() };
+        let standard = Standard { common: split(&common), z_order: true, ..Standard::default() };
+        list.push((Parameters::Standard(standard), vec![1, 4], both()));
+        list.extend(textures(&common).into_iter().map(|(t, slices)| (Parameters::Texture(t), slices, both())));
+        let alu = Alu { common: common.clone(), ..Alu::default() };
+        list.extend(alus(&alu).into_iter().map(|(alu, slices)| (Parameters::Alu(alu), slices, both())));
+        let linear = || vec![Interpolation::Linear];
+        list.extend(
+            oversamples(&alu)
+                .into_iter()
+                .map(|(alu, slices)| (Parameters::Oversample(Oversample(alu)), slices, linear())),
+        );
+        let hybrid = |alu: Alu| Hybrid { texture_blocks: 1, alu_blocks: 1, balance: Balance::Multiprocessor, alu };
+        list.push((Parameters::Hybrid(hybrid(alu.clone())), vec![1, 2], both()));
+        let large = Alu { area: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };
+        list.push((Parameters::Hybrid(Hybrid { texture_blocks: 3, alu_blocks: 5, ..hybrid(large) }), vec![1], both()));
+    }
+    list.extend(of_many_slices().into_iter().map(|(parameters, slices)| (parameters, slices, both())));
+    list
+}
+
+fn split(common: &Common) -> Common {
+    Common { packed_constants: false, unroll: 4, ..common.clone() }
+}
+
+fn textures(common: &Common) -> Vec<(Texture, Vec<u32>)> {
+    let texture = Texture { common: common.clone(), ..Texture::default() };
+    let draft = Texture { projections_at_once: 16, ..texture.clone() };
+    let textures = [
+        texture.clone(),
+        Texture { reduction: Exchange::Shuffle, same_centre: true, ..texture.clone() },
+        Texture { cached_constants: 256, direct_writes: true, ..texture.clone() },
+        Texture { cached_constants: 16, regroup: true, shared_buffer: true, ..texture.clone() },
+        Texture {
+            common: split(common),
+            cached_constants: 8,
+            shared_buffer: true,
+            same_centre: true,
+            ..texture.clone()
+        },
+        draft.clone(),
+        Texture { float_index: true, direct_writes: true, reduction: Exchange::Shuffle, ..draft.clone() },
+        Texture { cached_constants: 32, regroup: true, ..draft },
+    ];
+    let slices = |number| if number < 4 { vec![1, 2, 4] } else { vec![1] };
+    textures.into_iter().enumerate().map(|(number, texture)| (texture, slices(number))).collect()
+}
+
+fn alus(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
+    vec![
+        (alu.clone(), vec![1, 2, 4]),
+        (Alu { common: split(&alu.common), mapping: Mapping::Rows, offsets: Offsets::None, ..alu.clone() }, vec![1, 4]),
+        (Alu { mapping: Mapping::Block, offsets: Offsets::Column, turn_cache: true, ..alu.clone() }, vec![1, 4]),
+        (
+            Alu {
+                mapping: Mapping::Squares,
+                offsets: Offsets::Column,
+                items: 128,
+                cached_projections: 8,
+                ..alu.clone()
+            },
+            vec![2],
+        ),
+        (Alu { mapping: Mapping::Block, area: 64, row_items: 32, cached_projections: 8, ..alu.clone() }, vec![1, 2]),
+        (Alu { items: 128, cached_projections: 8, stage: 256, ..alu.clone() }, vec![1, 2]),
+        (
+            Alu {
+                area: 64,
+                row_items: 16,
+                cached_projections: 8,
+                write_pairs: true,
+                rounding: Rounding::Float,
+                ..alu.clone()
+            },
+            vec![1],
+        ),
+        (Alu { row_items: 8, write_pairs: true, rounding: Rounding::FloatIndex, ..alu.clone() }, vec![1]),
+        (Alu { rounding: Rounding::FloatIndex, arrays: 2, ..alu.clone() }, vec![2, 4]),
+        (Alu { rounding: Rounding::Float, arrays: 4, stage: 32, ..alu.clone() }, vec![4]),
+        (Alu { half_cache: true, ..alu.clone() }, vec![1, 4]),
+        (Alu { half_cache: true, arrays: 2, ..alu.clone() }, vec![4]),
+        (Alu { cache: Cache::Advanced, offsets: Offsets::Column, mapping: Mapping::Block, ..alu.clone() }, vec![1]),
+        (Alu { cache: Cache::Advanced, exchange: Exchange::Shuffle, turn_cache: true, ..alu.clone() }, vec![1]),
+        (
+            Alu {
+                cache: Cache::Advanced,
+                area: 64,
+                row_items: 32,
+                cached_projections: 8,
+                rounding: Rounding::Float,
+                ..alu.clone()
+            },
+            vec![1],
+        ),
+        (Alu { cache: Cache::Advanced, arrays: 2, rounding: Rounding::FloatIndex, ..alu.clone() }, vec![2]),
+        (Alu { cache: Cache::Advanced, arrays: 4, cached_projections: 8, ..alu.clone() }, vec![4]),
+    ]
+}
+
+fn oversamples(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
+    let oversample = Alu { row_items: 32, cached_projections: 8, ..alu.clone() };
+    vec![
+        (oversample.clone(), vec![1, 2]),
+        (
+            Alu {
+                arrays: 2,
+                row_items: 64,
+                cached_projections: 4,
+                offsets: Offsets::Column,
+                mapping: Mapping::Block,
+                ..oversample.clone()
+            },
+            vec![2, 4],
+        ),
+        (
+            Alu { arrays: 4, cached_projections: 4, rounding: Rounding::Float, stage: 256, ..oversample.clone() },
+            vec![4],
+        ),
+        (
+            Alu { area: 64, cached_projections: 4, write_pairs: true, rounding: Rounding::FloatIndex, ..oversample },
+            vec![1],
+        ),
+    ]
+}
+
+/// Kernels of eight slices and more.
+fn of_many_slices() -> Vec<(Parameters, Vec<u32>)> {
+    let tensor = Tensor::default();
+    let one = Tensor { warps: [2, 1], squares: [1, 2], band: 4, ..tensor.clone() };
+    let split = Tensor {
+        split: true,
+        flush: 16,
+        common: Common { packed_constants: false, ..tensor.common.clone() },
+        ..tensor
+    };
+    let vector = Vector::default();
+    let large = Vector {
+        tile: 32,
+        columns: 8,
+        together: 3,
+        common: Common { packed_constants: false, ..vector.common.clone() },
+    };
+    vec![
+        (Parameters::Tensor(one), vec![16, 64]),
+        (Parameters::Tensor(split), vec![32]),
+        (Parameters::Vector(vector), vec![16, 32]),
+        (Parameters::Vector(large), vec![16]),
+        // for processors
+        (Parameters::Alu(Alu::default()), vec![8, 16]),
+    ]
+}

@@ -1,0 +1,150 @@
+//! Every layout of a stack reads back, however it is ordered and asked for.
+
+use super::make::Make;
+use super::{TYPES, input_error, open, put, read};
+use fbp::source::SampleType;
+use std::fs;
+use tempfile::TempDir;
+
+#[test]
+fn every_layout_reads_back() {
+    let dir = TempDir::new().unwrap();
+    let mut makes = Vec::new();
+    for sample in TYPES {
+        for tile in [(0, 2), (0, 5), (0, 1), (4, 2), (16, 16)] {
+            for (compression, predictor) in [(1, 1), (5, 1), (5, 2), (8, 1), (32946, 2), (32773, 1), (5, 3), (8, 3)] {
+                let float = matches!(sample, SampleType::F16 | SampleType::F32 | SampleType::F64);
+                if predictor == 3 && !float {
+                    continue;
+                }
+                for bits in 0..4 {
+                    makes.push(Make {
+                        sample,
+                        tile,
+                        compression,
+                        predictor,
+                        big_endian: bits & 1 == 1,
+                        big_tiff: bits & 2 == 2,
+                        header_first: bits == 0,
+                        photometric: u16::from(bits != 1),
+                        ..Default::default()
+                    });
+                }
+            }
+        }
+    }
+    for make in makes {
+        let pages: Vec<Vec<f64>> = (0..3).map(|p| make.values(p)).collect();
+        let path = put(&dir, "x.tif", &make.file(&pages));
+        let stack = open(&path).unwrap_or_else(|e| panic!("{make:?}: {e}"));
+        assert_eq!((stack.len(), stack.width(), stack.height()), (3, 7, 5), "{make:?}");
+        assert_eq!(stack.sample(), make.sample);
+        for (p, values) in pages.iter().enumerate() {
+            let expected: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+            let full = read(&stack, p).unwrap_or_else(|e| panic!("{make:?}: {e}"));
+            assert_eq!(full, expected, "{make:?} page {p}");
+            for start in 0..5 {
+                for end in start..=5 {
+                    let mut part = vec![0.0; (end - start) * 7];
+                    stack.read_rows(p, start..end, &mut part).unwrap();
+                    assert_eq!(part, full[start * 7..end * 7], "{make:?} {start}..{end}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_longer_than_one_read() {
+    let dir = TempDir::new().unwrap();
+    for tile in [(0, 400), (0, 7), (512, 128)] {
+        let make = Make { width: 1500, height: 400, tile, sample: SampleType::F32, ..Default::default() };
+        let values: Vec<f64> = (0..1500 * 400).map(f64::from).collect();
+        let path = put(&dir, "x.tif", &make.file(&[values]));
+        let stack = open(&path).unwrap();
+        let mut out = vec![0.0; 397 * 1500];
+        stack.read_rows(0, 2..399, &mut out).unwrap();
+        assert!(out.iter().enumerate().all(|(i, &v)| v == (i + 3000) as f32));
+    }
+}
+
+#[test]
+fn many_threads_read_many_files() {
+    use rayon::prelude::*;
+    let dir = TempDir::new().unwrap();
+    for compression in [1, 5] {
+        let make = Make { compression, ..Default::default() };
+        for i in 0..100 {
+            put(&dir, &format!("p_{i}.tif"), &make.file(&[vec![f64::from(i); 35], vec![f64::from(i) + 0.5; 35]]));
+        }
+        let stack = open(dir.path()).unwrap();
+        assert_eq!((stack.len(), stack.files().len()), (200, 100));
+        (0..2000usize).into_par_iter().for_each(|k| {
+            let page = k * 77 % 200;
+            assert_eq!(read(&stack, page).unwrap(), vec![(page / 2) as f32; 35]);
+        });
+        assert_eq!(stack.page_name(21), "p_10.tif page 1");
+    }
+}
+
+#[test]
+fn order_notes_and_ignored_files() {
+    let dir = TempDir::new().unwrap();
+    let make = Make::default();
+    for i in [10, 2, 0, 1, 4] {
+        put(&dir, &format!("s_{i}.tif"), &make.file(&[vec![f64::from(i); 35]]));
+    }
+    put(&dir, "notes.txt", b"hello");
+    put(&dir, ".s_11.tif.part-1-0", b"half");
+    put(&dir, ".hidden.tif", b"half");
+    fs::create_dir(dir.path().join("old.tif")).unwrap();
+    let stack = open(dir.path()).unwrap();
+    let values: Vec<f32> = (0..5).map(|p| read(&stack, p).unwrap()[0]).collect();
+    assert_eq!(values, [0.0, 1.0, 2.0, 4.0, 10.0]);
+    assert_eq!(stack.page_name(4), "s_10.tif");
+    let notes = stack.notes().join("\n");
+    assert!(notes.contains("ignored 1 file that is not TIFF: notes.txt"), "{notes}");
+    assert!(!notes.contains("hidden") && !notes.contains("part"), "{notes}");
+    let glob = dir.path().join("s_?.tif");
+    let stack = open(&glob).unwrap();
+    assert_eq!(stack.len(), 4);
+    assert!(stack.notes().is_empty());
+    let one = open(&dir.path().join("s_10.tif")).unwrap();
+    assert_eq!((one.len(), one.page_name(0)), (1, "s_10.tif".into()));
+}
+
+#[test]
+fn requests_that_do_not_fit() {
+    let dir = TempDir::new().unwrap();
+    let stack = open(&put(&dir, "x.tif", &Make::default().file(&[vec![1.0; 35]]))).unwrap();
+    assert!(stack.read_rows(1, 0..1, &mut [0.0; 7]).is_err());
+    assert!(stack.read_rows(0, 4..6, &mut [0.0; 14]).is_err());
+    assert!(stack.read_rows(0, 0..2, &mut [0.0; 7]).is_err());
+    #[allow(clippy::reversed_empty_ranges)]
+    let backwards = 2..1;
+    assert!(stack.read_rows(0, backwards, &mut []).is_err());
+    assert!(stack.read_rows(0, 5..5, &mut []).is_ok());
+}
+
+#[test]
+fn imagej_stacks_with_one_header() {
+    let dir = TempDir::new().unwrap();
+    let make = Make {
+        header_first: true,
+        big_endian: true,
+        description: "ImageJ=1.53t\nimages=3\nslices=3\n",
+        ..Default::default()
+    };
+    let mut bytes = make.file(&[make.values(0)]);
+    for p in 1..3 {
+        bytes.extend(make.predict(&make.values(p)));
+    }
+    let stack = open(&put(&dir, "x.tif", &bytes)).unwrap();
+    assert_eq!(stack.len(), 3);
+    for p in 0..3 {
+        let expected: Vec<f32> = make.values(p).iter().map(|&v| v as f32).collect();
+        assert_eq!(read(&stack, p).unwrap(), expected);
+    }
+    bytes.truncate(bytes.len() - 1);
+    input_error(&put(&dir, "x.tif", &bytes), &["x.tif", "truncated", "3 images"]);
+}
