@@ -6,8 +6,8 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use fbp::device::{FoundDevice, enumerate};
-use fbp::engine::{Engine, Setup, open, texel_works};
+use fbp::device::{FoundDevice, Session, enumerate};
+use fbp::engine::{Engine, Setup};
 use fbp::facts::DeviceFacts;
 use fbp::facts::ImageFormat;
 use fbp::fft::HostRows;
@@ -143,7 +143,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         sets: 1,
         cut: Cut::whole(&geometry),
     };
-    let mut engine = Engine::with_transform(open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
+    let mut engine = Engine::with_transform(Session::open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
     let values = scan.bins * PROJECTIONS;
     let sinograms = noise(count * values, 7 + number as u64);
     let mut slices = vec![f32::NAN; count * roi.pixels()];
@@ -193,8 +193,8 @@ fn shipped_kernels_touch_memory_correctly() {
         log.lines().take(12).for_each(|line| println!("    {line}"));
         found
     };
-    let session = open(found).unwrap();
-    let works = |format: &ImageFormat| texel_works(&session, Texel::Image(*format)).unwrap();
+    let session = Session::open(found).unwrap();
+    let works = |format: &ImageFormat| session.texel_works(Texel::Image(*format)).unwrap();
     let (formats, missing): (Vec<_>, Vec<_>) = ImageFormat::ALL.into_iter().partition(works);
     for format in missing {
         println!("without image format {format}");
@@ -228,7 +228,7 @@ fn shipped_kernels_touch_memory_correctly() {
 /// The watch is awake: a race, a read and a write out of bounds are all in the log.
 #[test]
 fn planted_mistakes_are_reported() {
-    let session = open(&enumerate().unwrap()[0]).unwrap();
+    let session = Session::open(&enumerate().unwrap()[0]).unwrap();
     let text = "__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void planted(__global float *values) {
         __local float shared[16];
         const int item = get_local_id(0);
