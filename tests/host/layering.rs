@@ -29,8 +29,9 @@ fn within(path: &Path, directories: &[&str]) -> bool {
 
 /// A file of the crate without comments and tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-    text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+    let (before, tests) = text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((text, ""));
+    let after = tests.split_once("\n}\n").map_or("", |(_, after)| after);
+    [before, after].concat().lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
 /// All of the program's own files, without comments and tests.
