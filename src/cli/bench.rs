@@ -1,7 +1,6 @@
 //! `fbp bench`.
 
-use super::{slice_mode, words};
-use crate::kernel::{Algorithm, Interpolation, Mode};
+use super::KernelSelectionArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -13,18 +12,8 @@ pub struct BenchArgs {
     /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub profile: Vec<String>,
-    /// Only these kernel families
-    #[arg(long, value_name = "NAME", value_parser = words::<Algorithm>(), value_delimiter = ',')]
-    pub algorithm: Vec<Algorithm>,
-    /// Only these interpolations
-    #[arg(long, value_name = "KIND", value_parser = words::<Interpolation>(), value_delimiter = ',')]
-    pub interpolation: Vec<Interpolation>,
-    /// Only these modes
-    #[arg(long, value_name = "MODE", value_parser = words::<Mode>(), value_delimiter = ',')]
-    pub mode: Vec<Mode>,
-    /// Only kernels with these numbers of slices per pass: 1, 2, 4, 8, 16, 32 or 64
-    #[arg(long, value_name = "N", value_parser = slice_mode, value_delimiter = ',')]
-    pub slices_per_pass: Vec<u32>,
+    #[command(flatten)]
+    pub kernels: KernelSelectionArgs,
     /// Side of a slice in pixels
     #[arg(long, value_name = "N", default_value_t = 2048)]
     pub size: usize,

@@ -14,6 +14,7 @@ mod preprocess;
 mod profiles;
 mod reconstruct;
 mod scan;
+mod selection;
 mod steps;
 mod tune;
 
@@ -31,6 +32,7 @@ pub use preprocess::PreprocessArgs;
 pub use profiles::ProfilesAction;
 pub use reconstruct::ReconstructArgs;
 pub use scan::ScanArgs;
+pub use selection::KernelSelectionArgs;
 pub use steps::StepArgs;
 pub use tune::TuneArgs;
 

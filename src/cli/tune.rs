@@ -1,7 +1,6 @@
 //! `fbp tune`.
 
-use super::{slice_mode, words};
-use crate::kernel::{Algorithm, Interpolation, Mode};
+use super::KernelSelectionArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -16,18 +15,8 @@ pub struct TuneArgs {
     /// File for the tuned profile [default: in the cache directory, where it is found for this device]
     #[arg(long, short, value_name = "FILE.toml")]
     pub output: Option<PathBuf>,
-    /// Only these kernel families
-    #[arg(long, value_name = "NAME", value_parser = words::<Algorithm>(), value_delimiter = ',')]
-    pub algorithm: Vec<Algorithm>,
-    /// Only these interpolations
-    #[arg(long, value_name = "KIND", value_parser = words::<Interpolation>(), value_delimiter = ',')]
-    pub interpolation: Vec<Interpolation>,
-    /// Only these modes
-    #[arg(long, value_name = "MODE", value_parser = words::<Mode>(), value_delimiter = ',')]
-    pub mode: Vec<Mode>,
-    /// Only kernels with these numbers of slices per pass: 1, 2, 4, 8, 16, 32 or 64
-    #[arg(long, value_name = "N", value_parser = slice_mode, value_delimiter = ',')]
-    pub slices_per_pass: Vec<u32>,
+    #[command(flatten)]
+    pub kernels: KernelSelectionArgs,
     /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less where device memory
     /// is too small]
     #[arg(long, value_name = "N")]

@@ -2,7 +2,7 @@
 
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
 use crate::check::{Bench, KernelTiming};
-use crate::cli::BenchArgs;
+use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
@@ -25,12 +25,7 @@ pub(super) struct ProfileOffer<'a> {
 /// The text for stdout, and an error if a kernel is incorrect.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
-    let wanted = OfferFilter {
-        algorithms: args.algorithm.clone(),
-        interpolations: args.interpolation.clone(),
-        modes: args.mode.clone(),
-        slices: args.slices_per_pass.clone(),
-    };
+    let wanted = offer_filter(&args.kernels);
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
@@ -84,6 +79,16 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         ))),
     };
     Ok((text, verdict))
+}
+
+/// The kernels that the flags select.
+pub(super) fn offer_filter(args: &KernelSelectionArgs) -> OfferFilter {
+    OfferFilter {
+        algorithms: args.algorithm.clone(),
+        interpolations: args.interpolation.clone(),
+        modes: args.mode.clone(),
+        slices: args.slices_per_pass.clone(),
+    }
 }
 
 /// The problem that the flags describe.

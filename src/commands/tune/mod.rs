@@ -3,8 +3,8 @@
 mod problem;
 mod tuner;
 
-use super::bench::protocol;
-use crate::bench::{OfferFilter, Protocol, Reference};
+use super::bench::{offer_filter, protocol};
+use crate::bench::{Protocol, Reference};
 use crate::cache;
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector};
@@ -28,12 +28,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The text for stdout, and an error if the run did not finish.
 pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<()>)> {
-    let wanted = OfferFilter {
-        algorithms: args.algorithm.clone(),
-        interpolations: args.interpolation.clone(),
-        modes: args.mode.clone(),
-        slices: args.slices_per_pass.clone(),
-    };
+    let wanted = offer_filter(&args.kernels);
     let passes = args.passes.unwrap_or(if args.quick { 3 } else { 5 });
     let requested = protocol(args.size.unwrap_or(SIZE), args.bins, args.projections, passes)?;
     let budget = budget(args)?;
