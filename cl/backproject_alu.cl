@@ -1,9 +1,9 @@
 /* backproject_alu.cl: back projection with the arithmetic units, from sinogram rows in local memory (paper, section 6).
  *
- * A work-group computes AREA x AREA pixels. For CACHED projections at a time it copies the 3/2 AREA bins that its
+ * A work-group computes BLOCK x BLOCK pixels. For CACHED projections at a time it copies the 3/2 BLOCK bins that its
  * pixels can reach into local memory, then every item adds its pixels' values from there (Algorithm 6, Figure 11).
  *
- *   AREA           side of the block in pixels: 32 or 64
+ *   BLOCK          side of the block in pixels: 32 or 64
  *   CACHED         projections copied at a time
  *   ROW_ITEMS      items that copy one row (Table 14)
  *   OVERSAMPLE     cells per bin: 1, or 4 with the nearest taken afterwards (7.2)
@@ -13,15 +13,15 @@
  *   HALF_CACHE     1 cells are kept as half (6.7)
  *   OFFSETS        0 every item computes where a row starts; 1 (h_m) one value a row is cached; 2 (h_x) one a row and
  *                  column of pixels is cached (6.8)
- *   TURN_CACHE     1 cosine and sine are cached, too (6.8)
+ *   ROTATION_CACHE 1 cosine and sine are cached, too (6.8)
  *   STAGE          0, or the projections whose row starts are computed at once in a third stage (6.8; slides)
  *   MAPPING        items to pixels: 0 along rows (Algorithm 6), 1 4 x 4 squares in Z-order along rows (Figure 13),
  *                  2 squares of 16 x 16 (6.8, needed for h_x)
  *   ROUNDING       see round.cl
  *   SHUFFLE        see exchange.cl: how an item gets its neighbour's first bin for ADVANCED
  */
-#ifndef AREA
-#define AREA 32
+#ifndef BLOCK
+#define BLOCK 32
 #endif
 #ifndef CACHED
 #define CACHED 16
@@ -47,8 +47,8 @@
 #ifndef OFFSETS
 #define OFFSETS 1
 #endif
-#ifndef TURN_CACHE
-#define TURN_CACHE 0
+#ifndef ROTATION_CACHE
+#define ROTATION_CACHE 0
 #endif
 #ifndef STAGE
 #define STAGE 0
@@ -58,14 +58,14 @@
 #endif
 
 #define ALU_ITEMS (WORK_X * WORK_Y)
-#define ROW_CELLS (AREA * 3 / 2 * OVERSAMPLE)
+#define ROW_CELLS (BLOCK * 3 / 2 * OVERSAMPLE)
 /* one more, so that the last bin has a neighbour */
 #define ROW_ROOM (ROW_CELLS + ADVANCED)
 #define ROWS_AT_ONCE (ALU_ITEMS / ROW_ITEMS)
 #define ROW_STEPS ((ROW_CELLS + ROW_ITEMS - 1) / ROW_ITEMS)
-#define PIXEL_COLUMNS (MAPPING == 2 ? AREA / 16 : 1)
-#define PIXEL_ROWS (AREA * AREA / ALU_ITEMS / PIXEL_COLUMNS)
-#define PIXEL_STEP (MAPPING == 2 ? ALU_ITEMS / 16 : ALU_ITEMS / AREA)
+#define PIXEL_COLUMNS (MAPPING == 2 ? BLOCK / 16 : 1)
+#define PIXEL_ROWS (BLOCK * BLOCK / ALU_ITEMS / PIXEL_COLUMNS)
+#define PIXEL_STEP (MAPPING == 2 ? ALU_ITEMS / 16 : ALU_ITEMS / BLOCK)
 #define STARTS (STAGE ? STAGE : 1)
 
 /* Keeps the lowest position of a block above 0 whatever the rounding; above 1/2 where 1/2 is taken off and 2^23 added,
@@ -122,19 +122,19 @@ typedef struct {
     __local cell_t *cells;   /* [array][row][ROW_ROOM] */
     __local float *starts;   /* [STARTS] first bin of a row, with STAGE */
     __local float *staged;   /* [STARTS] position of the block's first pixel from there, with STAGE */
-    __local float *offsets;  /* [CACHED] the same, or [CACHED][16][AREA / 16] with OFFSETS 2 */
-    __local float2 *turns;   /* [CACHED] */
+    __local float *offsets;  /* [CACHED] the same, or [CACHED][16][BLOCK / 16] with OFFSETS 2 */
+    __local float2 *rotations; /* [CACHED] */
 } cache_t;
 
 #define ARRAY_ROOM (CACHED * ROW_ROOM)
-#define OFFSET_ROOM (OFFSETS == 2 ? CACHED * AREA : CACHED)
+#define OFFSET_ROOM (OFFSETS == 2 ? CACHED * BLOCK : CACHED)
 #define CACHE_MEMORY \
     __local cell_t cache_cells[ARRAYS * ARRAY_ROOM] __attribute__((aligned(16))); \
     __local float cache_starts[STARTS]; \
     __local float cache_staged[STARTS]; \
     __local float cache_offsets[OFFSET_ROOM]; \
-    __local float2 cache_turns[TURN_CACHE ? CACHED : 1]; \
-    const cache_t cache = {cache_cells, cache_starts, cache_staged, cache_offsets, cache_turns};
+    __local float2 cache_rotations[ROTATION_CACHE ? CACHED : 1]; \
+    const cache_t cache = {cache_cells, cache_starts, cache_staged, cache_offsets, cache_rotations};
 
 /* First bin that a block needs of a row, and the position of the block's first pixel relative to it (6.1: h_m). */
 HELPER float row_start(float2 column, float2 row, float lowest, float *offset)
@@ -245,17 +245,17 @@ HELPER void finish_rows(cache_t cache, int item)
 HELPER int2 first_pixel(int item)
 {
 #if MAPPING == 0
-    return (int2)(item % AREA, item / AREA);
+    return (int2)(item % BLOCK, item / BLOCK);
 #elif MAPPING == 1
     const int square = item / 16;
-    return z_order(item % 16) + 4 * (int2)(square % (AREA / 4), square / (AREA / 4));
+    return z_order(item % 16) + 4 * (int2)(square % (BLOCK / 4), square / (BLOCK / 4));
 #else
     const int square = item / 16;
     return z_order(item % 16) + 4 * (int2)(square % 4, square / 4);
 #endif
 }
 
-/* One block of AREA x AREA pixels. `columns` and `rows` are those of the block. */
+/* One block of BLOCK x BLOCK pixels. `columns` and `rows` are those of the block. */
 HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __global const float2 *columns,
                               __global const float2 *rows, CONSTANTS constant_t *constants, int projections, int bins,
                               int2 block, int item)
@@ -294,13 +294,13 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
             if (place == 0)
                 cache.offsets[row] = offset;
 #elif OFFSETS == 2
-            const float cosine = TURN(constants, p, projections).x;
-            for (int x = place; x < AREA; x += ROW_ITEMS)
-                cache.offsets[row * AREA + x % 16 * (AREA / 16) + x / 16] = mad((float)x, cosine, offset);
+            const float cosine = ROTATION(constants, p, projections).x;
+            for (int x = place; x < BLOCK; x += ROW_ITEMS)
+                cache.offsets[row * BLOCK + x % 16 * (BLOCK / 16) + x / 16] = mad((float)x, cosine, offset);
 #endif
-#if TURN_CACHE
+#if ROTATION_CACHE
             if (place == 0)
-                cache.turns[row] = TURN(constants, p, projections);
+                cache.rotations[row] = ROTATION(constants, p, projections);
 #endif
             cache_row(cache, sinogram, bins, p, base + row < projections, start, row, place);
         }
@@ -313,19 +313,19 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
         /* add */
         UNROLL_LOOP
         for (int i = 0; i < CACHED; i++) {
-#if !TURN_CACHE || OFFSETS == 0
+#if !ROTATION_CACHE || OFFSETS == 0
             const int p = min(base + i, projections - 1);
 #endif
-#if TURN_CACHE
-            const float2 turn = cache.turns[i];
+#if ROTATION_CACHE
+            const float2 rotation = cache.rotations[i];
 #else
-            const float2 turn = TURN(constants, p, projections);
+            const float2 rotation = ROTATION(constants, p, projections);
 #endif
             __local const cell_t *cells = cache.cells + i * ROW_ROOM;
             UNROLL_ALL
             for (int c = 0; c < PIXEL_COLUMNS; c++) {
 #if OFFSETS == 2
-                const float at = cache.offsets[i * AREA + pixel.x % 16 * (AREA / 16) + pixel.x / 16 + c];
+                const float at = cache.offsets[i * BLOCK + pixel.x % 16 * (BLOCK / 16) + pixel.x / 16 + c];
 #else
 #if OFFSETS == 1
                 const float offset = cache.offsets[i];
@@ -333,11 +333,11 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
                 float offset;
                 row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);
 #endif
-                const float at = mad(f.x + 16 * c, turn.x, offset);
+                const float at = mad(f.x + 16 * c, rotation.x, offset);
 #endif
                 UNROLL_ALL
                 for (int q = 0; q < PIXEL_ROWS; q++) {
-                    const float h = mad(-(f.y + PIXEL_STEP * q), turn.y, at) * OVERSAMPLE;
+                    const float h = mad(-(f.y + PIXEL_STEP * q), rotation.y, at) * OVERSAMPLE;
                     float rest;
                     __local const cell_t *cell = CELL_AT(cells, h, rest);
 #define VALUE(array) cell_value(cell + array * ARRAY_ROOM, rest)
@@ -365,6 +365,6 @@ void backproject(KERNEL_ARGUMENTS)
     const int2 group = (int2)(get_group_id(0), get_group_id(1));
     const int item = get_local_id(1) * WORK_X + get_local_id(0);
     backproject_block(cache, out, sinogram, columns + (ulong)group.x * projections, rows + (ulong)group.y * projections,
-                      constants, projections, bins, origin + AREA * group, item);
+                      constants, projections, bins, origin + BLOCK * group, item);
 }
 #endif

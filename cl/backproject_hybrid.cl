@@ -17,25 +17,25 @@ HELPER void texture_block(output_t out, SINOGRAM sinogram, __global const float2
     const int square = item / 16;
     const int2 pixel = z_order(item % 16) + 4 * (int2)(square % 4, square / 4);
     const float2 f = convert_float2(pixel);
-    values_t sums[AREA * AREA / ALU_ITEMS];
+    values_t sums[BLOCK * BLOCK / ALU_ITEMS];
     UNROLL_ALL
-    for (int q = 0; q < AREA * AREA / ALU_ITEMS; q++)
+    for (int q = 0; q < BLOCK * BLOCK / ALU_ITEMS; q++)
         sums[q] = (values_t)(0.0f);
     UNROLL_LOOP
     for (int p = 0; p < projections; p++) {
-        const float2 turn = TURN(constants, p, projections);
-        const position_t first = position_in_block(columns[p], rows[p], turn, f);
+        const float2 rotation = ROTATION(constants, p, projections);
+        const position_t first = position_in_block(columns[p], rows[p], rotation, f);
         UNROLL_ALL
-        for (int q = 0; q < AREA * AREA / ALU_ITEMS; q++) {
+        for (int q = 0; q < BLOCK * BLOCK / ALU_ITEMS; q++) {
             position_t h = first;
-            h.rest += 16 * (q % (AREA / 16)) * turn.x - ALU_ITEMS / 16 * (q / (AREA / 16)) * turn.y;
+            h.rest += 16 * (q % (BLOCK / 16)) * rotation.x - ALU_ITEMS / 16 * (q / (BLOCK / 16)) * rotation.y;
             sums[q] += sample(sinogram, bins, p, h);
         }
     }
     UNROLL_ALL
-    for (int q = 0; q < AREA * AREA / ALU_ITEMS; q++)
-        store_pixel(out, sums[q], block.x + pixel.x + 16 * (q % (AREA / 16)),
-                    block.y + pixel.y + ALU_ITEMS / 16 * (q / (AREA / 16)));
+    for (int q = 0; q < BLOCK * BLOCK / ALU_ITEMS; q++)
+        store_pixel(out, sums[q], block.x + pixel.x + 16 * (q % (BLOCK / 16)),
+                    block.y + pixel.y + ALU_ITEMS / 16 * (q / (BLOCK / 16)));
 }
 
 KERNEL
@@ -44,7 +44,7 @@ void backproject(KERNEL_ARGUMENTS)
     const output_t out = OUTPUT;
     CACHE_MEMORY
     const int2 group = (int2)(get_group_id(0), get_group_id(1));
-    const int2 block = origin + AREA * group;
+    const int2 block = origin + BLOCK * group;
     const int item = get_local_id(1) * WORK_X + get_local_id(0);
 #if BALANCE == 1
     __local uint shared_number;
@@ -56,7 +56,7 @@ void backproject(KERNEL_ARGUMENTS)
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint number = shared_number;
 #else
-    const uint number = (uint)(block.x / AREA + block.y / AREA);
+    const uint number = (uint)(block.x / BLOCK + block.y / BLOCK);
 #endif
     columns += (ulong)group.x * projections;
     rows += (ulong)group.y * projections;

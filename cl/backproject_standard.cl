@@ -27,7 +27,7 @@ void backproject(KERNEL_ARGUMENTS)
     values_t sum = (values_t)(0.0f);
     UNROLL_LOOP
     for (int p = 0; p < projections; p++) {
-        const position_t h = position_in_block(columns[p], rows[p], TURN(constants, p, projections), f);
+        const position_t h = position_in_block(columns[p], rows[p], ROTATION(constants, p, projections), f);
         sum += sample(sinogram, bins, p, h);
     }
     store_pixel(out, sum, origin.x + (int)get_group_id(0) * WORK_X + pixel.x,

@@ -68,11 +68,11 @@ HELPER int2 block_of_group(void)
 /* What says where a block meets a projection. */
 typedef struct {
     float2 column, row; /* whole bins and rest of the block's first pixel */
-    float2 turn;
+    float2 rotation;
     float lowest;
 } ray_t;
 
-#define RAY(p) {columns[p], rows[p], TURN(constants, p, projections), LOWEST(constants, p, projections)}
+#define RAY(p) {columns[p], rows[p], ROTATION(constants, p, projections), LOWEST(constants, p, projections)}
 
 /* The first bin of a block's window. `rest` becomes the position of the block's first pixel from there. */
 HELPER int window_start(ray_t ray, float *rest)
@@ -84,9 +84,9 @@ HELPER int window_start(ray_t ray, float *rest)
 
 /* Bins that the block's squares read: 8 each, and the last square starts as far behind the first as their first pixels
  * are apart; one for the bin that the block starts in, one for rounding. */
-HELPER int window_bins(float2 turn)
+HELPER int window_bins(float2 rotation)
 {
-    return (int)((BLOCK_X - SIDE) * fabs(turn.x) + (BLOCK_Y - SIDE) * fabs(turn.y)) + 10;
+    return (int)((BLOCK_X - SIDE) * fabs(rotation.x) + (BLOCK_Y - SIDE) * fabs(rotation.y)) + 10;
 }
 
 /* A window's start as a row of the sinogram: a window beyond the detector holds only guard bins. */
@@ -106,7 +106,7 @@ void backproject(KERNEL_ARGUMENTS)
      * where that bin's row starts in `cells`, see CELLS_AT */
     __local uint2 squares[2][WARPS][ENTRIES] __attribute__((aligned(16)));
     /* [even or odd stage][warp][projection] cosine and sine */
-    __local float2 turns[2][WARPS][STAGE] __attribute__((aligned(16)));
+    __local float2 rotations[2][WARPS][STAGE] __attribute__((aligned(16)));
     COPY_STATE(signals);
 
     const output_t out = OUTPUT;
@@ -150,15 +150,15 @@ void backproject(KERNEL_ARGUMENTS)
             float rest; \
             window_start(rays[i], &rest); \
             const float2 f = corner + (float2)(s % SQUARES_X * SIDE, s / SQUARES_X * SIDE); \
-            const float2 turn = rays[i].turn; \
-            const float h = mad(f.x, turn.x, mad(-f.y, turn.y, rest)); \
-            const float below = min(0.0f, (SIDE - 1) * turn.x) + min(0.0f, (1 - SIDE) * turn.y); \
+            const float2 rotation = rays[i].rotation; \
+            const float h = mad(f.x, rotation.x, mad(-f.y, rotation.y, rest)); \
+            const float below = min(0.0f, (SIDE - 1) * rotation.x) + min(0.0f, (1 - SIDE) * rotation.y); \
             const float first = max(floor(h + below), 0.0f); \
             const float d = (stage) * STAGE + p < projections ? h - first + HALF_BIN : -64.0f; \
             const uint place = CELLS_AT(cells) + (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES + (int)first * ROW_BYTES; \
             squares[(stage) & 1][warp][(p / 2 * SQUARES + s) * 2 + p % 2] = (uint2)(as_uint(d), place); \
             if (s == 0) \
-                turns[(stage) & 1][warp][p] = turn; \
+                rotations[(stage) & 1][warp][p] = rotation; \
         } \
     }
 
@@ -173,7 +173,7 @@ void backproject(KERNEL_ARGUMENTS)
             const int from = window_row(window_start(ray, &rest), bins); \
             COPY_WINDOW(signals, stage, \
                         cells + (((stage) % BUFFERS) * STAGE + p) * WINDOW_BYTES, \
-                        sinogram + q * stride + (size_t)from * ROW_BYTES, window_bins(ray.turn) * ROW_BYTES) \
+                        sinogram + q * stride + (size_t)from * ROW_BYTES, window_bins(ray.rotation) * ROW_BYTES) \
         } \
         COPY_END(signals, stage) \
     }
@@ -191,10 +191,10 @@ void backproject(KERNEL_ARGUMENTS)
         LOAD_RAYS(stage + 2)
         COPY_WAIT(signals, stage)
         __local const uint4 *place = (__local const uint4 *)squares[stage & 1][warp];
-        __local const float4 *turn = (__local const float4 *)turns[stage & 1][warp];
+        __local const float4 *rotation = (__local const float4 *)rotations[stage & 1][warp];
         UNROLL_LOOP
         for (int pair = 0; pair < STAGE / 2; pair++) {
-            const pixels_t pixels = pixels_of_lane(turn[pair], lane);
+            const pixels_t pixels = pixels_of_lane(rotation[pair], lane);
             UNROLL_UNIT
             for (int s = 0; s < SQUARES; s++)
                 add_products(&sums[s], cells, place[pair * SQUARES + s], pixels, lane);

@@ -111,12 +111,12 @@ void backproject(KERNEL_ARGUMENTS)
     /* aligned for every vector that takes its turn in it */
     __local float16 shared[(PARTIAL_BYTES > CACHE_BYTES ? PARTIAL_BYTES : CACHE_BYTES) / 64 + 1];
     __local values_t *partial = (__local values_t *)shared;
-    __local float2 *turns = (__local float2 *)shared;
-    __local float *axes = (__local float *)(turns + CACHED);
+    __local float2 *rotations = (__local float2 *)shared;
+    __local float *axes = (__local float *)(rotations + CACHED);
 #else
     __local values_t partial[ITEMS];
 #if CACHED > 0
-    __local float2 turns[CACHED];
+    __local float2 rotations[CACHED];
     __local float axes[AXIS_ROOM];
 #endif
 #endif
@@ -134,34 +134,34 @@ void backproject(KERNEL_ARGUMENTS)
         const int count = min(CACHED, projections - base);
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int i = item; i < count; i += ITEMS) {
-            turns[i] = TURN(constants, base + i, projections);
+            rotations[i] = ROTATION(constants, base + i, projections);
             axes[AXIS_AT(i)] = AXIS(constants, base + i, projections);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-#define LOCAL_TURN(p) turns[p]
+#define LOCAL_ROTATION(p) rotations[p]
 #define LOCAL_AXIS(p) axes[AXIS_AT(p)]
 #else
     {
         const int base = 0, count = projections;
-#define LOCAL_TURN(p) TURN(constants, p, projections)
+#define LOCAL_ROTATION(p) ROTATION(constants, p, projections)
 #define LOCAL_AXIS(p) AXIS(constants, p, projections)
 #endif
         UNROLL_LOOP
         for (index_t p = group; p < count; p += GROUPS) {
-            const float2 turn = LOCAL_TURN((int)p);
+            const float2 rotation = LOCAL_ROTATION((int)p);
 #if SAME_CENTRE
             const float axis = AXIS(constants, 0, projections);
 #else
             const float axis = LOCAL_AXIS((int)p);
 #endif
-            const float at = axis + f.x * turn.x - f.y * turn.y;
+            const float at = axis + f.x * rotation.x - f.y * rotation.y;
             UNROLL_ALL
             for (int y = 0; y < STEPS_Y; y++) {
                 UNROLL_ALL
                 for (int x = 0; x < STEPS_X; x++) {
                     position_t h;
                     h.whole = 0.0f;
-                    h.rest = at + 4 * x * turn.x - 4 * y * turn.y;
+                    h.rest = at + 4 * x * rotation.x - 4 * y * rotation.y;
                     sums[y * STEPS_X + x] += sample(sinogram, bins, base + (int)p, h);
                 }
             }

@@ -2,15 +2,15 @@
  *
  * One work-item computes a tile of TILE x TILE pixels in SLICES slices: a bin of 16 slices is one vector, so a pixel costs
  * two fused multiply-adds a vector with the values in memory, and where and how to read is found once for all slices.
- * TOGETHER projections at a time are added to a strip of COLUMNS columns of pixels after the other, from top to bottom:
- * the bins of a few pixels of these projections stay in the nearest cache, and their sums in registers.
+ * PROJECTIONS_AT_ONCE projections are added to one strip of COLUMNS columns of pixels after the other, from top to
+ * bottom: their bins under a few pixels stay in the nearest cache, and the sums in registers.
  *
  * Defines
- *   SLICES    16, 32 or 64
- *   TILE      a multiple of 16
- *   COLUMNS   4 or 8: so many pixels' sums are in registers together
- *   TOGETHER  projections at a time
- *   WINDOW    bins that a tile can meet
+ *   SLICES               16, 32 or 64
+ *   TILE                 a multiple of 16
+ *   COLUMNS              4 or 8: so many pixels' sums are in registers together
+ *   PROJECTIONS_AT_ONCE  projections that are added to these pixels
+ *   WINDOW               bins that a tile can meet
  *
  * Layouts
  *   sinogram  [projection][GUARD + bin + GUARD][slice] float, GUARD = WINDOW
@@ -22,8 +22,8 @@
 #ifndef COLUMNS
 #define COLUMNS 4
 #endif
-#ifndef TOGETHER
-#define TOGETHER 8
+#ifndef PROJECTIONS_AT_ONCE
+#define PROJECTIONS_AT_ONCE 8
 #endif
 #ifndef WINDOW
 #define WINDOW 25
@@ -43,12 +43,12 @@ void backproject(KERNEL_ARGUMENTS)
 {
     vector_t sums[TILE * TILE * VECTORS];
     /* for the pixels of a strip: the first vector to read, from the window's start, and the weight of the next bin's */
-    int places[TOGETHER * STRIP];
+    int places[PROJECTIONS_AT_ONCE * STRIP];
 #if LINEAR
-    float weights[TOGETHER * STRIP];
+    float weights[PROJECTIONS_AT_ONCE * STRIP];
 #endif
-    __global const vector_t *windows[TOGETHER];
-    float rests[TOGETHER];
+    __global const vector_t *windows[PROJECTIONS_AT_ONCE];
+    float rests[PROJECTIONS_AT_ONCE];
 
     const output_t out = OUTPUT;
     /* sixteen pixels of a strip, row by row */
@@ -60,8 +60,8 @@ void backproject(KERNEL_ARGUMENTS)
 
     for (int i = 0; i < TILE * TILE * VECTORS; i++)
         sums[i] = (vector_t)(0.0f);
-    for (int first_p = 0; first_p < projections; first_p += TOGETHER) {
-        const int count = min(TOGETHER, projections - first_p);
+    for (int first_p = 0; first_p < projections; first_p += PROJECTIONS_AT_ONCE) {
+        const int count = min(PROJECTIONS_AT_ONCE, projections - first_p);
         for (int p = 0; p < count; p++) {
             const int q = first_p + p;
             const float start = floor(columns[q].y + rows[q].y + LOWEST(constants, q, projections));
@@ -71,11 +71,11 @@ void backproject(KERNEL_ARGUMENTS)
         }
         for (int strip = 0; strip < TILE / COLUMNS; strip++) {
             for (int p = 0; p < count; p++) {
-                const float2 turn = TURN(constants, first_p + p, projections);
-                const float16 h0 = fma(dx + (float)(strip * COLUMNS), (float16)(turn.x),
-                                       fma(-dy, (float16)(turn.y), (float16)(rests[p])));
+                const float2 rotation = ROTATION(constants, first_p + p, projections);
+                const float16 h0 = fma(dx + (float)(strip * COLUMNS), (float16)(rotation.x),
+                                       fma(-dy, (float16)(rotation.y), (float16)(rests[p])));
                 for (int i = 0; i < STRIP / 16; i++) {
-                    const float16 h = max(h0 - (float)(i * (16 / COLUMNS)) * turn.y, 0.0f);
+                    const float16 h = max(h0 - (float)(i * (16 / COLUMNS)) * rotation.y, 0.0f);
 #if LINEAR
                     const int16 bin = convert_int16(h);
                     vstore16(h - convert_float16(bin), i, weights + p * STRIP);

@@ -114,15 +114,15 @@ HELPER void add_sums(sums_t *to, const sums_t *sums)
 /* What an item needs to find d of all pixels: cosine and sine of two projections. */
 typedef float4 pixels_t;
 
-HELPER pixels_t pixels_of_lane(float4 turn, int lane)
+HELPER pixels_t pixels_of_lane(float4 rotation, int lane)
 {
-    return turn;
+    return rotation;
 }
 
 /* d of one pixel, from that of the square's first. */
-HELPER float d_of_pixel(float first, float2 turn, int pixel)
+HELPER float d_of_pixel(float first, float2 rotation, int pixel)
 {
-    return mad((float)(pixel % 4), turn.x, mad(-(float)(pixel / 4), turn.y, first));
+    return mad((float)(pixel % 4), rotation.x, mad(-(float)(pixel / 4), rotation.y, first));
 }
 
 #else
@@ -137,7 +137,7 @@ typedef struct {
     float2 a, b;
 } pixels_t;
 
-HELPER pixels_t pixels_of_lane(float4 turn, int lane)
+HELPER pixels_t pixels_of_lane(float4 rotation, int lane)
 {
 #if LANES == 64
     const float x = lane % 4, y = lane / 4 % 4;
@@ -146,10 +146,10 @@ HELPER pixels_t pixels_of_lane(float4 turn, int lane)
 #endif
     const float bin = MATRIX && LINEAR ? FIRST_BIN(lane) : 0;
     pixels_t pixels;
-    pixels.a.x = mad(x, turn.x, -mad(y, turn.y, bin));
-    pixels.a.y = mad(-2.0f, turn.y, pixels.a.x);
-    pixels.b.x = mad(x, turn.z, -mad(y, turn.w, bin));
-    pixels.b.y = mad(-2.0f, turn.w, pixels.b.x);
+    pixels.a.x = mad(x, rotation.x, -mad(y, rotation.y, bin));
+    pixels.a.y = mad(-2.0f, rotation.y, pixels.a.x);
+    pixels.b.x = mad(x, rotation.z, -mad(y, rotation.w, bin));
+    pixels.b.y = mad(-2.0f, rotation.w, pixels.b.x);
     return pixels;
 }
 
@@ -259,14 +259,14 @@ HELPER void add_products(sums_t *sums, __local const uchar *cells, uint4 place, 
 {
     const int bin = lane % 8;
     const float first = as_float(lane < 8 ? place.x : place.z);
-    const float2 turn = lane < 8 ? pixels.xy : pixels.zw;
+    const float2 rotation = lane < 8 ? pixels.xy : pixels.zw;
     short high[16];
 #if SPLIT && LINEAR
     short low[16];
 #endif
     UNROLL_ALL
     for (int pixel = 0; pixel < 16; pixel++) {
-        const float d = d_of_pixel(first, turn, pixel);
+        const float d = d_of_pixel(first, rotation, pixel);
 #if LINEAR
         const float weight = max(0.0f, 1.0f - fabs(d - bin));
         high[pixel] = half_bits(weight);

@@ -67,8 +67,8 @@ parameters! {
     pub struct Alu {
         table common: Common = Common::default();
         /// Side of a block in pixels.
-        area: u32 = 32, Domain::one_of(&[32, 64]).rank(1);
-        /// Work-items of a work-group; an item has `area * area / items` pixels.
+        block: u32 = 32, Domain::one_of(&[32, 64]).rank(1);
+        /// Work-items of a work-group; an item has `block * block / items` pixels.
         items: u32 = 256, Domain::one_of(&[128, 256]).rank(1);
         /// Projections that are copied at a time (s_d).
         cached_projections: u32 = 16, Domain::range(4, 32, 4).tries(&[4, 8, 12, 16, 24, 32]).rank(1);
@@ -87,7 +87,7 @@ parameters! {
         /// What is cached of the start of a row: nothing, one value per `row` (h_m) or per `column` of pixels (h_x) (6.8).
         offsets: Offsets = Offsets::Row, Domain::words::<Offsets>();
         /// Cosine and sine are also cached (c_s).
-        turn_cache: bool = false, Domain::switch();
+        rotation_cache: bool = false, Domain::switch();
         /// Projections whose row starts are computed at once (s_p), in a third stage, a multiple of `cached-projections`; 0
         /// for none.
         stage: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]);
@@ -114,12 +114,12 @@ impl Alu {
 
     /// Pixels per item (n_q).
     pub(super) fn pixels(&self) -> u32 {
-        self.area * self.area / self.items.max(1)
+        self.block * self.block / self.items.max(1)
     }
 
     /// Bins of a cached row.
     fn row_bins(&self) -> u32 {
-        self.area * 3 / 2
+        self.block * 3 / 2
     }
 
     fn check_for(&self, samples: u32, slices: &[u32], build: &Build) -> Result<(), String> {
@@ -158,7 +158,7 @@ impl Alu {
     }
 
     fn define_for(&self, samples: u32, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
-        defines.number("AREA", self.area)?;
+        defines.number("BLOCK", self.block)?;
         defines.number("CACHED", self.cached_projections)?;
         defines.number("ROW_ITEMS", self.row_items)?;
         defines.number("OVERSAMPLE", samples)?;
@@ -167,7 +167,7 @@ impl Alu {
         defines.switch("WRITE_PAIRS", self.write_pairs)?;
         defines.switch("HALF_CACHE", self.half_cache)?;
         defines.number("OFFSETS", self.offsets as u32)?;
-        defines.switch("TURN_CACHE", self.turn_cache)?;
+        defines.switch("ROTATION_CACHE", self.rotation_cache)?;
         defines.number("STAGE", self.stage)?;
         defines.number("MAPPING", self.mapping as u32)?;
         defines.number("ROUNDING", self.rounding as u32)?;
@@ -183,11 +183,11 @@ impl Alu {
         let linear = spec.interpolation == Interpolation::Linear && samples == 1;
 
         // an item's projection
-        let turn = if self.turn_cache { Load::local(1.0, 8.0) } else { Load::constant(1.0, 8.0) };
+        let turn = if self.rotation_cache { Load::local(1.0, 8.0) } else { Load::constant(1.0, 8.0) };
         let offset = match self.offsets {
             // four projections are loaded at once
             Offsets::Row => Load { fp: 2.0, ..Load::local(0.25, 4.0).staged() },
-            Offsets::Column => Load { fp: 1.0, ..Load::local(1.0, f64::from(self.area / 16) * 4.0).staged() },
+            Offsets::Column => Load { fp: 1.0, ..Load::local(1.0, f64::from(self.block / 16) * 4.0).staged() },
             Offsets::None => Load { fp: 7.0, conversions: 1.0, ..Load::constant(2.0, 8.0) },
         };
         let item = turn + offset + Load { shifts: 1.0, ..Load::default() };
@@ -265,8 +265,8 @@ impl Alu {
         let cell_bytes = if advanced { 8 * slices } else { slices * if self.half_cache { 2 } else { 4 } };
         let starts = u64::from(self.stage.max(1));
         let cached = u64::from(self.cached_projections);
-        let offsets = cached * if self.offsets == Offsets::Column { u64::from(self.area) } else { 1 };
-        cached * cells * cell_bytes + 8 * starts + 4 * offsets + 8 * if self.turn_cache { cached } else { 1 }
+        let offsets = cached * if self.offsets == Offsets::Column { u64::from(self.block) } else { 1 };
+        cached * cells * cell_bytes + 8 * starts + 4 * offsets + 8 * if self.rotation_cache { cached } else { 1 }
     }
 }
 
@@ -300,7 +300,7 @@ impl Family for Alu {
     }
 
     fn shape(&self, _: &KernelSpec) -> LaunchShape {
-        LaunchShape { work_group: [16, self.items / 16], block: [self.area; 2] }
+        LaunchShape { work_group: [16, self.items / 16], block: [self.block; 2] }
     }
 
     fn reads_between_bins(&self, _: Interpolation) -> bool {

@@ -20,7 +20,7 @@ parameters! {
         /// Pixels of a row whose sums are in registers at a time.
         columns: u32 = 4, Domain::one_of(&[4, 8]);
         /// Projections that are added to these pixels at a time; their bins should fit the first-level cache.
-        together: u32 = 8, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32, 64]);
+        projections_at_once: u32 = 8, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32, 64]);
     }
 }
 
@@ -78,7 +78,7 @@ impl Family for Vector {
     fn define(&self, _: &KernelSpec, defines: &mut Defines) -> Result<()> {
         defines.number("TILE", self.tile)?;
         defines.number("COLUMNS", self.columns)?;
-        defines.number("TOGETHER", self.together)?;
+        defines.number("PROJECTIONS_AT_ONCE", self.projections_at_once)?;
         defines.number("WINDOW", self.window())
     }
 
@@ -97,7 +97,7 @@ impl Family for Vector {
         let linear = spec.interpolation == Interpolation::Linear;
         let (reads, broadcasts, rounds) = if linear { (2.0, 2.0, 2.0) } else { (1.0, 1.0, 1.0) };
         // sums are loaded and stored once for the projections that are added together
-        let sums = Load::local(2.0 / f64::from(self.together), 4.0);
+        let sums = Load::local(2.0 / f64::from(self.projections_at_once), 4.0);
         let updates = Load { fp: reads, ..Load::local(reads, 4.0) } + sums;
         // positions are computed for sixteen pixels at once; then each is one load, and weights fill a vector
         let pixel = Load { fp: 3.0, conversions: rounds, shifts: 1.0, ..Load::local(broadcasts, 4.0 * (WIDTH + 1.0)) };

@@ -8,7 +8,10 @@ impl Profile {
     /// Checks everything that can be checked without a device.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.schema != SCHEMA {
-            return Err(format!("schema is {}, this version reads schema {SCHEMA}", self.schema));
+            return Err(format!(
+                "schema is {}, this version reads schema {SCHEMA}; run fbp tune again, or rename keys as in CHANGELOG.md",
+                self.schema
+            ));
         }
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.name.is_empty() || !self.name.chars().all(word) {

@@ -23,7 +23,7 @@ use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget
 use serde::{Deserialize, Serialize};
 
 /// The schema that this version reads.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A device profile, as in its TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -64,13 +64,13 @@ fn matching_prefers_the_special_rule_and_explains_itself() {
 #[test]
 fn malformed_profiles_say_what_is_wrong() {
     let cases = [
-        ("schema = 1", "schema = 9", "this version reads schema 1"),
+        ("schema = 2", "schema = 9", "this version reads schema 2"),
         (
             "mode = \"fast\"\nalgorithm = \"standard\"",
             "mode = \"fast\"\nalgorithm = \"oversample\"",
             "--algorithm oversample",
         ),
-        ("schema = 1", "schema = 1\ncolour = \"red\"", "unknown field `colour`"),
+        ("schema = 2", "schema = 2\ncolour = \"red\"", "unknown field `colour`"),
         ("name = \"default\"", "name = \"My Profile\"", "lower-case"),
         ("sampler = \"image\"", "sampler = \"film\"", "unknown variant `film`"),
         ("storage = \"half\" }", "storage = \"half\", unrol = 4 }", "unknown field `unrol`"),

@@ -183,7 +183,8 @@ mod tests {
     fn speed(point: &Point) -> f64 {
         match &point.parameters {
             Parameters::Vector(p) => {
-                let far = (f64::from(p.tile).log2() - 6.0).abs() + (f64::from(p.together).log2() - 2.0).abs();
+                let far =
+                    (f64::from(p.tile).log2() - 6.0).abs() + (f64::from(p.projections_at_once).log2() - 2.0).abs();
                 100.0 - 10.0 * far - f64::from(64 - point.slices) - f64::from(p.columns)
             }
             _ => 30.0 + f64::from(point.slices),
@@ -213,7 +214,7 @@ mod tests {
         // the first round is one step away
         assert!(points[1..8].iter().all(|p| changes(&shipped(), p).len() == 1));
         let best = search.best().unwrap().0.point.clone();
-        assert_eq!(describe(&changes(&shipped(), &best)), "tile = 64, together = 4");
+        assert_eq!(describe(&changes(&shipped(), &best)), "projections-at-once = 4, tile = 64");
         // nothing twice
         for (number, point) in points.iter().enumerate() {
             assert!(!points[..number].contains(point));
@@ -224,7 +225,7 @@ mod tests {
     fn a_quick_search_is_one_round_of_near_values() {
         let (points, search) = visits(search(Reach::Adjacent, &[shipped()]), &|_| None);
         let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
-        assert_eq!(words[..4], ["as shipped", "tile = 32", "columns = 8", "together = 4"]);
+        assert_eq!(words[..4], ["as shipped", "tile = 32", "columns = 8", "projections-at-once = 4"]);
         assert!(words.len() < 10, "{words:?}");
         assert_eq!(describe(&changes(&shipped(), &search.best().unwrap().0.point)), "tile = 32");
     }
@@ -232,13 +233,13 @@ mod tests {
     #[test]
     fn predictions_order_a_round() {
         let predict = |spec: &KernelSpec| match &spec.parameters {
-            Parameters::Vector(p) if p.together == 4 => Some(9.0),
+            Parameters::Vector(p) if p.projections_at_once == 4 => Some(9.0),
             Parameters::Vector(p) if p.tile == 64 => Some(7.0),
             _ => None,
         };
         let (points, _) = visits(search(Reach::Any, &[shipped()]), &predict);
         let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
-        assert_eq!(words[..4], ["as shipped", "together = 4", "tile = 64", "tile = 32"]);
+        assert_eq!(words[..4], ["as shipped", "projections-at-once = 4", "tile = 64", "tile = 32"]);
     }
 
     #[test]

@@ -225,8 +225,8 @@ mod tests {
             [
                 "tile = 32",
                 "columns = 8",
-                "together = 4",
-                "together = 16",
+                "projections-at-once = 4",
+                "projections-at-once = 16",
                 "common.occupancy = 25",
                 "common.packed-constants = false",
                 "common.constants = constant",
@@ -241,9 +241,9 @@ mod tests {
         let words: Vec<String> = few.neighbours(&start).iter().map(|p| describe(&changes(&start, p))).collect();
         assert!(!words.iter().any(|w| w.contains("slices") || w.contains("occupancy")), "{words:?}");
         // a value that no list has leads to all
-        let odd = point(Parameters::Vector(Vector { together: 5, ..Vector::default() }), 32, Mode::Precise);
+        let odd = point(Parameters::Vector(Vector { projections_at_once: 5, ..Vector::default() }), 32, Mode::Precise);
         let steps = space(Reach::Adjacent).neighbours(&odd);
-        assert_eq!(steps.iter().filter(|p| describe(&changes(&odd, p)).contains("together")).count(), 7);
+        assert_eq!(steps.iter().filter(|p| describe(&changes(&odd, p)).contains("projections-at-once")).count(), 7);
     }
 
     #[test]

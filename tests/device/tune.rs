@@ -99,7 +99,7 @@ fn what_is_found_is_used_on_this_device_and_driver() {
     for (changed, words) in [
         (profile.replace(driver, "driver = \"0.1 of yesterday\""), "tuned with driver 0.1 of yesterday"),
         (profile.replace(key, "0123456789abcdef"), "kernels have changed"),
-        (profile.replace("schema = 1", "schema = 7"), "schema"),
+        (profile.replace("schema = 2", "schema = 7"), "schema"),
     ] {
         fs::write(&file, changed).unwrap();
         for args in ["devices", &format!("{run} --dry-run")] {

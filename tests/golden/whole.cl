@@ -101,12 +101,12 @@ HELPER float half_range_factor(uint peak)
  * first pixel the block's lowest position is (<= 0 bins). PACKED 1: one float4 each (paper, 5.7); 0: four arrays. */
 #if PACKED
 typedef float4 constant_t;
-#define TURN(constants, p, count) ((constants)[p].xy)
+#define ROTATION(constants, p, count) ((constants)[p].xy)
 #define AXIS(constants, p, count) ((constants)[p].z)
 #define LOWEST(constants, p, count) ((constants)[p].w)
 #else
 typedef float constant_t;
-#define TURN(constants, p, count) ((float2)((constants)[p], (constants)[(count) + (p)]))
+#define ROTATION(constants, p, count) ((float2)((constants)[p], (constants)[(count) + (p)]))
 #define AXIS(constants, p, count) ((constants)[2 * (count) + (p)])
 #define LOWEST(constants, p, count) ((constants)[3 * (count) + (p)])
 #endif
@@ -119,11 +119,11 @@ typedef struct {
 
 /* Equation 1 of the paper for pixel `f` of a block, whose first pixel is at column.x + row.x whole bins plus
  * column.y + row.y. Only the pixels inside the block are multiplied, so the error does not grow with the detector. */
-HELPER position_t position_in_block(float2 column, float2 row, float2 turn, float2 f)
+HELPER position_t position_in_block(float2 column, float2 row, float2 rotation, float2 f)
 {
     position_t h;
     h.whole = column.x + row.x;
-    h.rest = mad(f.x, turn.x, mad(-f.y, turn.y, column.y + row.y));
+    h.rest = mad(f.x, rotation.x, mad(-f.y, rotation.y, column.y + row.y));
     return h;
 }
 
@@ -270,7 +270,7 @@ void backproject(KERNEL_ARGUMENTS)
     values_t sum = (values_t)(0.0f);
     UNROLL_LOOP
     for (int p = 0; p < projections; p++) {
-        const position_t h = position_in_block(columns[p], rows[p], TURN(constants, p, projections), f);
+        const position_t h = position_in_block(columns[p], rows[p], ROTATION(constants, p, projections), f);
         sum += sample(sinogram, bins, p, h);
     }
     store_pixel(out, sum, origin.x + (int)get_group_id(0) * WORK_X + pixel.x,

@@ -27,7 +27,7 @@ pub fn variants() -> Vec<Variant> {
         );
         let hybrid = |alu: Alu| Hybrid { texture_blocks: 1, alu_blocks: 1, balance: Balance::Multiprocessor, alu };
         list.push((Parameters::Hybrid(hybrid(alu.clone())), vec![1, 2], both()));
-        let large = Alu { area: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };
+        let large = Alu { block: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };
         list.push((Parameters::Hybrid(Hybrid { texture_blocks: 3, alu_blocks: 5, ..hybrid(large) }), vec![1], both()));
     }
     list.extend(of_many_slices().into_iter().map(|(parameters, slices)| (parameters, slices, both())));
@@ -65,7 +65,7 @@ fn alus(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
     vec![
         (alu.clone(), vec![1, 2, 4]),
         (Alu { common: split(&alu.common), mapping: Mapping::Rows, offsets: Offsets::None, ..alu.clone() }, vec![1, 4]),
-        (Alu { mapping: Mapping::Block, offsets: Offsets::Column, turn_cache: true, ..alu.clone() }, vec![1, 4]),
+        (Alu { mapping: Mapping::Block, offsets: Offsets::Column, rotation_cache: true, ..alu.clone() }, vec![1, 4]),
         (
             Alu {
                 mapping: Mapping::Squares,
@@ -76,11 +76,11 @@ fn alus(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
             },
             vec![2],
         ),
-        (Alu { mapping: Mapping::Block, area: 64, row_items: 32, cached_projections: 8, ..alu.clone() }, vec![1, 2]),
+        (Alu { mapping: Mapping::Block, block: 64, row_items: 32, cached_projections: 8, ..alu.clone() }, vec![1, 2]),
         (Alu { items: 128, cached_projections: 8, stage: 256, ..alu.clone() }, vec![1, 2]),
         (
             Alu {
-                area: 64,
+                block: 64,
                 row_items: 16,
                 cached_projections: 8,
                 write_pairs: true,
@@ -95,11 +95,11 @@ fn alus(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
         (Alu { half_cache: true, ..alu.clone() }, vec![1, 4]),
         (Alu { half_cache: true, arrays: 2, ..alu.clone() }, vec![4]),
         (Alu { cache: Cache::Advanced, offsets: Offsets::Column, mapping: Mapping::Block, ..alu.clone() }, vec![1]),
-        (Alu { cache: Cache::Advanced, exchange: Exchange::Shuffle, turn_cache: true, ..alu.clone() }, vec![1]),
+        (Alu { cache: Cache::Advanced, exchange: Exchange::Shuffle, rotation_cache: true, ..alu.clone() }, vec![1]),
         (
             Alu {
                 cache: Cache::Advanced,
-                area: 64,
+                block: 64,
                 row_items: 32,
                 cached_projections: 8,
                 rounding: Rounding::Float,
@@ -132,7 +132,7 @@ fn oversamples(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
             vec![4],
         ),
         (
-            Alu { area: 64, cached_projections: 4, write_pairs: true, rounding: Rounding::FloatIndex, ..oversample },
+            Alu { block: 64, cached_projections: 4, write_pairs: true, rounding: Rounding::FloatIndex, ..oversample },
             vec![1],
         ),
     ]
@@ -152,7 +152,7 @@ fn of_many_slices() -> Vec<(Parameters, Vec<u32>)> {
     let large = Vector {
         tile: 32,
         columns: 8,
-        together: 3,
+        projections_at_once: 3,
         common: Common { packed_constants: false, ..vector.common.clone() },
     };
     vec![
