@@ -19,7 +19,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
-use crate::sink::{AllowedContents, Encoding, SOFTWARE, SliceWriter, Target};
+use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use outputs::{check_files, check_slices};
@@ -55,7 +55,11 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
         ));
         return Ok(());
     }
-    let target = job.execution.output.as_ref().ok_or_else(|| Error::usage("--output: missing"))?;
+    let target = job
+        .execution
+        .output
+        .as_ref()
+        .ok_or_else(|| Error::usage(format!("--output: missing, expected: {OUTPUT_FORMS}")))?;
     let reconstruction =
         Reconstruction { job: &job, flags: &flags, source: &source, target, reporter: &reporter, cancelled };
     reconstruction.run(axis, start)
