@@ -4,20 +4,12 @@
 //! it only costs time.
 
 use crate::facts::DeviceFacts;
-use crate::files::write_atomically;
+use crate::files::{cache_directory, write_atomically};
 use crate::hash::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The cache directory: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
-pub fn directory() -> Option<PathBuf> {
-    let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    path("FBP_CACHE_DIR")
-        .or_else(|| Some(path("XDG_CACHE_HOME")?.join("fbp")))
-        .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
-}
 
 /// The verdict on a kernel on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +48,7 @@ pub struct Verdicts {
 impl Verdicts {
     /// The stored verdicts of a device; `None` if there is no cache directory.
     pub fn load(facts: &DeviceFacts) -> Option<Verdicts> {
-        Some(Verdicts::within(&directory()?, facts))
+        Some(Verdicts::within(&cache_directory()?, facts))
     }
 
     fn within(directory: &Path, facts: &DeviceFacts) -> Verdicts {

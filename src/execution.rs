@@ -140,6 +140,11 @@ impl Execution {
         Ok(execution)
     }
 
+    /// Whether values of slices are needed beside the samples that are written.
+    pub fn keeps_values(&self) -> bool {
+        self.preview.is_some() || self.histogram.is_some() || self.sections.is_some()
+    }
+
     fn check_output(&self) -> Result<()> {
         let Some(output) = &self.output else {
             return match self.dry_run {

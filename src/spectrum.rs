@@ -113,6 +113,41 @@ pub fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
     spectrum(filter, cutoff, length).iter().map(|v| (v * scale) as f32).collect()
 }
 
+/// Value of a Gaussian at which it is truncated.
+const NEGLIGIBLE: f64 = 1e-8;
+
+/// A Gaussian low-pass filter by direct sums: so few frequencies remain that these cost less than transforms.
+///
+/// Frequency `k`, in periods over all samples, is multiplied by `exp(-k^2 / (2 sigma^2))`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LowPass {
+    /// Cosine and sine at every sample of the wave with one period.
+    pub waves: Vec<[f32; 2]>,
+    /// Factors of frequencies 0, 1, ..., with the transform's `1 / samples`; each includes the negative frequency.
+    pub weights: Vec<f32>,
+}
+
+impl LowPass {
+    /// For `samples` samples; `sigma` is in periods over all of them.
+    pub fn new(samples: usize, sigma: f64) -> LowPass {
+        let last = LowPass::frequencies(samples, sigma) - 1;
+        let wave = |i: usize| {
+            let (sin, cos) = (2.0 * PI * i as f64 / samples as f64).sin_cos();
+            [cos as f32, sin as f32]
+        };
+        let weight = |k: usize| {
+            let both = if k == 0 || 2 * k == samples { 1.0 } else { 2.0 };
+            (both * (-0.5 * (k as f64 / sigma).powi(2)).exp() / samples as f64) as f32
+        };
+        LowPass { waves: (0..samples).map(wave).collect(), weights: (0..=last).map(weight).collect() }
+    }
+
+    /// Number of frequencies that are not negligible, with frequency 0.
+    pub fn frequencies(samples: usize, sigma: f64) -> usize {
+        ((sigma * (-2.0 * NEGLIGIBLE.ln()).sqrt()) as usize).min(samples / 2) + 1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

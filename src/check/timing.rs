@@ -2,7 +2,7 @@
 
 use super::{Checked, Checker, Loaded};
 use crate::bench::{Protocol, Reference, steady_median};
-use crate::device::{FoundDevice, Session};
+use crate::device::Session;
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filter};
 use opencl3::event::Event;
@@ -50,9 +50,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the device and puts the references' noise on it.
-    pub fn new(found: &FoundDevice, protocol: Protocol, references: &[Reference]) -> Result<Self> {
-        let session = Session::open(found)?;
+    /// Puts the references' noise on the device.
+    pub fn new(session: Session, protocol: Protocol, references: &[Reference]) -> Result<Self> {
         Ok(Bench {
             checkers: references.iter().map(|reference| Checker::new(&session, reference)).collect::<Result<_>>()?,
             texels: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
 use crate::check::{Bench, KernelTiming};
 use crate::cli::{BenchArgs, KernelSelectionArgs};
-use crate::device::{self, DeviceSelector, FoundDevice};
+use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use crate::kernel::{KernelSpec, Offer, Problem, RowFilter};
@@ -53,7 +53,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         reporter.note(&head);
     }
     let own = store.for_device(None, &found.facts)?.profile;
-    let rows = measure(found, Some(&own), &candidates, &[protocol], once, &reporter)?;
+    let rows = measure(found, Some(&own), None, &candidates, &[protocol], once, &reporter)?;
 
     if let Some(path) = &args.plot {
         write_atomically(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
@@ -181,10 +181,12 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
 }
 
 /// A line for every candidate; kernels that several profiles share are run once, and with `once` also listed once. They
-/// are checked on every problem and timed on the first. `own` is the profile with the rates of the device.
+/// are checked on every problem and timed on the first. `own` is the profile with the rates of the device; `programs` is
+/// where those that are built are kept.
 pub(super) fn measure(
     found: &FoundDevice,
     own: Option<&Profile>,
+    programs: Option<&ProgramStore>,
     candidates: &[ProfileOffer],
     protocols: &[Protocol],
     once: bool,
@@ -207,11 +209,14 @@ pub(super) fn measure(
         }
     }
     let mut references: Vec<_> = protocols.iter().map(|p| Reference::new(p.geometry(), most)).collect();
+    let open = |references: &[Reference]| {
+        Bench::new(Session::open(found)?.with_programs(programs.cloned()), *protocol, references)
+    };
     let mut bench = None;
     let mut rows: Vec<BenchRow> = Vec::new();
     for (number, ProfileOffer { profile, offer }) in candidates.iter().enumerate() {
         // after an error a driver may return nothing but errors: then it is opened again
-        let mut here = match bench.take().map_or_else(|| Bench::new(found, *protocol, &references), Ok) {
+        let mut here = match bench.take().map_or_else(|| open(&references), Ok) {
             Ok(here) => here,
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => {

@@ -5,7 +5,7 @@ use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::examine_rows;
 use crate::cli::DoctorArgs;
-use crate::device::{self, DeviceSelector, FoundDevice, Session};
+use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
@@ -36,13 +36,15 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     };
     let head = format!("{} [{}], driver {}; profile {profile} ({reason})", facts.name, facts.kind, facts.driver);
     reporter.note(&head);
-    let session = Session::open(found)?;
+    // verdicts are of the programs that runs will use
+    let programs = ProgramStore::in_cache();
+    let session = Session::open(found)?.with_programs(programs.clone());
     let formats = formats(&session);
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
-    let lengths = lengths(found, session, &choices, bins, &reporter)?;
+    let lengths = lengths(session, &choices, bins, &reporter)?;
     let candidates = candidates(&choices, &OfferFilter::default())?;
-    let rows = measure(found, None, &candidates, problems, true, &reporter)?;
+    let rows = measure(found, None, programs.as_ref(), &candidates, problems, true, &reporter)?;
     let cache = store_verdicts(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();
     let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, kernels], cache);
@@ -80,13 +82,7 @@ fn formats(session: &Session) -> Vec<Finding> {
 }
 
 /// How rows of a detector are filtered here, by every method in the profiles.
-fn lengths(
-    found: &FoundDevice,
-    mut session: Session,
-    choices: &[Choice],
-    bins: &[usize],
-    reporter: &Reporter,
-) -> Result<Vec<Finding>> {
+fn lengths(mut session: Session, choices: &[Choice], bins: &[usize], reporter: &Reporter) -> Result<Vec<Finding>> {
     let mut findings: Vec<Finding> = Vec::new();
     for (choice, &bins) in choices.iter().flat_map(|choice| bins.iter().map(move |bins| (choice, bins))) {
         let Some(spec) = first_kernel(&choice.profile, &session) else { continue };
@@ -99,7 +95,7 @@ fn lengths(
             Ok(None) => (Verdict::Correct, None),
             other => {
                 // after an error a driver may return nothing but errors
-                session = Session::open(found)?;
+                session = session.reopen()?;
                 match other {
                     Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
                     Ok(why) => (Verdict::Correct, why),

@@ -6,7 +6,7 @@ use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
-    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe,
+    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe, step_programs,
 };
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
@@ -69,6 +69,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
         ..DeviceFacts::default()
     };
     let bare = device(&[]);
+    let typical = DeviceFacts { local_memory: 16 << 10, max_work_group: 256, ..device(&[]) };
     let sub_groups = device(&[SUB_GROUP_SHUFFLES[0], SUB_GROUP_SHUFFLES[1], &profile.hardware.compiler_extension]);
 
     let mut programs = BTreeMap::new();
@@ -96,6 +97,11 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
         }
     }
     programs.insert("probe-image".into(), generate_probe());
+    for source in step_programs(&typical)? {
+        let forms = programs.keys().filter(|name| name.starts_with(&source.name)).count();
+        let suffix = if forms > 0 { format!("-form-{}", forms + 1) } else { String::new() };
+        programs.insert(source.name.clone() + &suffix, source);
+    }
 
     let mut names = String::new();
     for (name, source) in &programs {

@@ -167,7 +167,7 @@ impl<'a> SimulatedScan<'a> {
         let indices: Vec<usize> = (0..self.phantoms.len()).collect();
         let target = Target::single(path);
         let present = AllowedContents::new(self.args.overwrite, None);
-        let mut writer = SliceWriter::create(target, size, size, LINES, &indices, present, SOFTWARE)?;
+        let writer = SliceWriter::create(target, size, size, LINES, &indices, present, SOFTWARE)?;
         for (slice, phantom) in self.phantoms.iter().enumerate() {
             writer.write(slice, &phantom.rasterise(4))?;
         }
@@ -240,8 +240,7 @@ impl PageFiles<'_> {
         let target = Target::files(self.directory, &format!("{}_", self.prefix));
         let indices: Vec<usize> = (0..count).collect();
         let present = AllowedContents::new(self.overwrite, None);
-        let mut writer =
-            SliceWriter::create(target, self.width, self.height, self.encoding, &indices, present, SOFTWARE)?;
+        let writer = SliceWriter::create(target, self.width, self.height, self.encoding, &indices, present, SOFTWARE)?;
         for index in indices {
             writer.write(index, &page(index))?;
         }

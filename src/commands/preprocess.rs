@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, steps};
-use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target};
+use crate::sink::{AllowedContents, Dtype, Encoding, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
     let present = AllowedContents::new(args.overwrite, None);
-    let mut writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
+    let writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 
     let mut seconds = 0.0;
     let mut counts = Counts::default();
@@ -74,7 +74,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
             seconds += time;
             counts += replaced;
         }
-        let done: Vec<_> = values.chunks(rows * bins).enumerate().map(|(place, v)| (first + place, v)).collect();
+        let pages = values.chunks(rows * bins).map(Pixels::Values).enumerate();
+        let done: Vec<_> = pages.map(|(place, page)| (first + place, page)).collect();
         writer.write_all(&done)?;
     }
     writer.finish()?;

@@ -6,14 +6,23 @@
 mod fault;
 mod images;
 mod launch;
+mod programs;
 mod select;
 mod session;
+mod steps;
 
 pub(crate) use fault::{lost, planted};
 pub use launch::BackProjector;
+pub use programs::{BuiltProgram, ProgramStore};
 pub use select::{DeviceList, DeviceSelector};
 pub(crate) use session::sinogram_bytes;
 pub use session::{HostMemory, Resources, Session, SinogramStore};
+pub use steps::{
+    AddedProfiles, AirCorrection, ColumnCorrection, ColumnOrder, ColumnProducts, ColumnSums, DetectorRows,
+    DeviceValues, EncodedSlices, FieldImages, Gap, LowFrequencies, OutlierForm, OutlierRemover, ProjectionState,
+    RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleOrder, SinogramBatch, SinogramShape,
+    SliceEncoder, SmoothedFits, WaveletTransform,
+};
 
 use crate::error::{Error, Result};
 use crate::facts::architecture;

@@ -1,5 +1,6 @@
 //! A context and its queues on one device, and the operations on them.
 
+use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
@@ -17,6 +18,7 @@ use opencl3::types::{CL_BLOCKING, cl_map_flags, cl_mem_flags};
 use serde::Serialize;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Programs that a session keeps, so that a run reuses those of the check before it.
@@ -26,13 +28,17 @@ const KEPT_PROGRAMS: usize = 4;
 pub struct Session {
     pub facts: DeviceFacts,
     /// The last programs that were built, with text and options.
-    programs: Mutex<Vec<([String; 2], Arc<Program>)>>,
+    programs: Mutex<Vec<([String; 2], Arc<BuiltProgram>)>>,
+    /// Where programs are kept for later sessions.
+    store: Option<ProgramStore>,
+    /// Programs that were compiled from source.
+    compiled: AtomicUsize,
     /// Queue for kernels and commands that wait for them.
     pub(crate) queue: CommandQueue,
     uploads: CommandQueue,
     downloads: CommandQueue,
     pub(crate) context: Context,
-    #[allow(dead_code)] // a part of a device must outlive its context
+    /// A part of a device must outlive its context.
     device: FoundDevice,
 }
 
@@ -50,6 +56,8 @@ impl Session {
         Ok(Session {
             facts: found.facts.clone(),
             programs: Mutex::default(),
+            store: None,
+            compiled: AtomicUsize::new(0),
             queue: queue()?,
             uploads: queue()?,
             downloads: queue()?,
@@ -58,22 +66,37 @@ impl Session {
         })
     }
 
+    /// The same with programs that are kept for later sessions, and taken from earlier ones.
+    pub fn with_programs(self, store: Option<ProgramStore>) -> Self {
+        Session { store, ..self }
+    }
+
+    /// Opens the device again.
+    pub fn reopen(&self) -> Result<Self> {
+        Ok(Session::open(&self.device)?.with_programs(self.store.clone()))
+    }
+
+    /// How many programs were compiled from source.
+    pub fn compiled(&self) -> usize {
+        self.compiled.load(Relaxed)
+    }
+
     /// The device's name, for messages.
     pub fn device_name(&self) -> &str {
         &self.facts.name
     }
 
-    /// Builds a program, or returns one of the last few.
+    /// Builds a program, or returns one of the last few, or one that an earlier session built.
     ///
     /// # Errors
     /// [`Error::KernelBuild`] with the compiler's log.
-    pub fn build(&self, source: &KernelSource) -> Result<Arc<Program>> {
+    pub fn build(&self, source: &KernelSource) -> Result<Arc<BuiltProgram>> {
         let is = |[text, options]: &[String; 2]| *text == source.text && *options == source.options;
         let kept = || self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = kept().iter().find(|(what, _)| is(what)) {
             return Ok(program.clone());
         }
-        let program = Arc::new(self.compile(source)?);
+        let program = Arc::new(self.find_or_compile(source)?);
         let mut programs = kept();
         if programs.len() == KEPT_PROGRAMS {
             programs.remove(0);
@@ -82,13 +105,30 @@ impl Session {
         Ok(program)
     }
 
-    fn compile(&self, source: &KernelSource) -> Result<Program> {
-        let name = self.device_name();
+    fn find_or_compile(&self, source: &KernelSource) -> Result<BuiltProgram> {
         // with this option the log contains registers, see `resources`
         let verbose = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
+        let options = format!("{}{verbose}", source.options);
+        let Some(store) = &self.store else { return self.compile(source, &options) };
+        let request = ProgramRequest {
+            context: &self.context,
+            facts: &self.facts,
+            text: &source.text,
+            options: &options,
+            entry: source.entry,
+        };
+        match store.find(&request) {
+            Some(program) => Ok(program),
+            None => Ok(store.keep(&request, self.compile(source, &options)?)),
+        }
+    }
+
+    fn compile(&self, source: &KernelSource, options: &str) -> Result<BuiltProgram> {
+        let name = self.device_name();
+        self.compiled.fetch_add(1, Relaxed);
         let mut program = Program::create_from_source(&self.context, &source.text)
             .map_err(|e| cl_error("creating a program", name, e))?;
-        if let Err(error) = program.build(self.context.devices(), &format!("{}{verbose}", source.options)) {
+        if let Err(error) = program.build(self.context.devices(), options) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(Error::KernelBuild {
                 name: source.name.clone(),
@@ -97,22 +137,23 @@ impl Session {
                 log,
             });
         }
-        Ok(program)
+        let log = program.get_build_log(self.context.default_device()).unwrap_or_default();
+        Ok(BuiltProgram { program, log })
     }
 
     /// A kernel of a built program.
-    pub fn kernel(&self, program: &Program, entry: &str) -> Result<Kernel> {
-        Kernel::create(program, entry).map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
+    pub fn kernel(&self, program: &BuiltProgram, entry: &str) -> Result<Kernel> {
+        Kernel::create(&program.program, entry)
+            .map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
     }
 
     /// Resources that a kernel of a built program uses.
-    pub fn resources(&self, program: &Program, kernel: &Kernel) -> Resources {
+    pub fn resources(&self, program: &BuiltProgram, kernel: &Kernel) -> Resources {
         let device = self.context.default_device();
-        let log = program.get_build_log(device).unwrap_or_default();
         Resources {
             local_bytes: kernel.get_local_mem_size(device).ok(),
             private_bytes: kernel.get_private_mem_size(device).ok(),
-            registers: registers_in(&log),
+            registers: registers_in(&program.log),
         }
     }
 
@@ -241,24 +282,34 @@ impl Session {
     }
 
     /// Copies values into a buffer from value `first` on and waits; the queue for uploads is its own.
-    pub fn upload(&self, buffer: &mut Buffer<f32>, first: usize, data: &[f32], what: &str) -> Result<()> {
+    pub fn upload<T: Copy>(&self, buffer: &mut Buffer<T>, first: usize, data: &[T], what: &str) -> Result<()> {
+        let first = first * std::mem::size_of::<T>();
         // SAFETY: blocking, and the driver checks offset and size against the buffer's.
-        unsafe { self.uploads.enqueue_write_buffer(buffer, CL_BLOCKING, first * 4, data, &[]) }
+        unsafe { self.uploads.enqueue_write_buffer(buffer, CL_BLOCKING, first, data, &[]) }
             .map(drop)
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
+    /// Copies the start of a buffer to `data` after everything in the queue for uploads, and waits.
+    pub fn read_uploaded<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<()> {
+        // SAFETY: blocking, and the driver checks the size against the buffer's.
+        unsafe { self.uploads.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+            .map(drop)
+            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
+    }
+
     /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
-    pub fn download(&self, buffer: &Buffer<f32>, first: usize, data: &mut [f32], what: &str) -> Result<()> {
+    pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
+        let first = first * std::mem::size_of::<T>();
         // SAFETY: blocking, and the driver checks offset and size against the buffer's.
-        unsafe { self.downloads.enqueue_read_buffer(buffer, CL_BLOCKING, first * 4, data, &[]) }
+        unsafe { self.downloads.enqueue_read_buffer(buffer, CL_BLOCKING, first, data, &[]) }
             .map(drop)
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
     /// Starts a launch of a kernel.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
-        Launch { session: self, kernel, name, index: 0 }
+        Launch { session: self, queue: &self.queue, kernel, name, index: 0 }
     }
 
     /// Whether the image format of a kernel returns correct values on this device; buffers always do.
@@ -310,6 +361,18 @@ impl HostMemory {
         })?;
         values.resize(count, 0.0);
         Ok(HostMemory(HostValues::Plain(values)))
+    }
+}
+
+impl HostMemory {
+    /// The same memory as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+
+    /// The same memory as bytes.
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(self)
     }
 }
 
@@ -370,12 +433,18 @@ fn registers_in(log: &str) -> Option<u32> {
 /// Arguments and start of one kernel launch. Arguments are set in order.
 pub struct Launch<'a> {
     session: &'a Session,
+    queue: &'a CommandQueue,
     kernel: &'a Kernel,
     name: &'a str,
     index: u32,
 }
 
 impl Launch<'_> {
+    /// In the queue for uploads, after those before it.
+    pub fn among_uploads(self) -> Self {
+        Launch { queue: &self.session.uploads, ..self }
+    }
+
     /// A plain value: `i32`, `u64`, `f32`, `[i32; 4]` for `int4` ...
     pub fn value<T: Copy>(self, value: T) -> Result<Self> {
         self.set(&value)
@@ -404,7 +473,7 @@ impl Launch<'_> {
     pub unsafe fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
         // SAFETY: all pointers live through the call; the caller answers for what the kernel does.
         unsafe {
-            self.session.queue.enqueue_nd_range_kernel(
+            self.queue.enqueue_nd_range_kernel(
                 self.kernel.get(),
                 global.len() as u32,
                 ptr::null(),

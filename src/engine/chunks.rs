@@ -1,15 +1,22 @@
 //! One device at work: sinograms in, slices out.
 
-use crate::device::{BackProjector, Resources, Session, SinogramStore};
+use super::finish::Finish;
+use super::source::Source;
+use crate::device::{
+    BackProjector, EncodedSlices, Resources, RowCorrector, RowExtender, Session, SinogramBatch, SinogramStore,
+    SliceEncoder,
+};
 use crate::error::{Error, Result};
 use crate::fft::{FilterSetup, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
-use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter};
+use crate::kernel::{EncodedSample, KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
+use crate::sink::Dtype;
 use crate::spectrum::{Filter, scaled_spectrum};
+use crate::steps::DeviceSinogramStep;
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use serde::Serialize;
 use std::ops::Range;
 use std::time::Instant;
@@ -53,6 +60,8 @@ impl<'a> Setup<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceSeconds {
     pub upload: f64,
+    /// Steps before the filter.
+    pub steps: f64,
     pub filter: f64,
     pub back_projection: f64,
     pub download: f64,
@@ -64,6 +73,7 @@ impl std::ops::Add for DeviceSeconds {
     fn add(self, other: Self) -> Self {
         DeviceSeconds {
             upload: self.upload + other.upload,
+            steps: self.steps + other.steps,
             filter: self.filter + other.filter,
             back_projection: self.back_projection + other.back_projection,
             download: self.download + other.download,
@@ -78,6 +88,8 @@ pub struct Engine {
     /// What chunks are copied into and from: as many of each as there are to be chunks on the device.
     pub(super) sets: Vec<DeviceSet>,
     pub(super) shape: ChunkShape,
+    /// What corrects rows, if the device does.
+    pub(super) corrector: Option<RowCorrector>,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
@@ -100,11 +112,23 @@ pub(super) struct ChunkShape {
 /// Buffers for a chunk on the device, or for what of it is there at a time.
 pub(super) struct DeviceSet {
     pub rows: Buffer<f32>,
-    pub slices: Buffer<f32>,
+    pub slices: SliceBuffers,
+}
+
+/// Buffers for the slices of a chunk.
+pub(super) struct SliceBuffers {
+    pub values: Buffer<f32>,
+    /// The samples that are written, if the device encodes slices.
+    pub encoded: Option<EncodedSlices>,
 }
 
 /// What computes chunks.
 pub(super) struct ChunkKernels {
+    /// On sinograms, before the filter.
+    sinogram_steps: Vec<Box<dyn DeviceSinogramStep>>,
+    /// Extends rows after these steps.
+    extender: Option<RowExtender>,
+    encoder: Option<SliceEncoder>,
     filter: RowStage,
     /// All parts of the first band, then those of the next; one if everything is done at once.
     steps: Vec<BandPart>,
@@ -179,21 +203,70 @@ impl Engine {
         let set = || -> Result<DeviceSet> {
             let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
             Ok(DeviceSet {
-                rows: session.buffer(rows, CL_MEM_READ_ONLY, "sinograms")?,
-                slices: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?,
+                rows: session.buffer(rows, CL_MEM_READ_WRITE, "sinograms")?,
+                slices: SliceBuffers { values: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?, encoded: None },
             })
         };
         let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
         let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?;
         Ok(Engine {
             resources: steps.first().map(|step| step.projector.resources).unwrap_or_default(),
-            kernels: ChunkKernels { filter, steps, sinogram, group: spec.slices as usize },
+            kernels: ChunkKernels {
+                sinogram_steps: Vec::new(),
+                extender: None,
+                encoder: None,
+                filter,
+                steps,
+                sinogram,
+                group: spec.slices as usize,
+            },
             sets,
             shape,
+            corrector: None,
             source,
             note,
             session,
         })
+    }
+
+    /// Lets the device do the steps that a plan gives it, too.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn add_steps(&mut self, recipe: &Recipe, source: &Source, plan: &Plan) -> Result<()> {
+        let Engine { session, kernels, shape, sets, .. } = self;
+        let (preparation, used) = (&source.preparation, &source.scan.used);
+        if plan.steps.sinograms == StepBackend::Device {
+            kernels.sinogram_steps = preparation.sinograms_on_device(session, kernels.group, used.len())?;
+        }
+        if plan.steps.rows == StepBackend::Device {
+            let Some(correction) = source.correction() else {
+                return Err(Error::Device("a step on rows of projections has no kernel".into()));
+            };
+            let stored = source.stack.stored();
+            let corrector =
+                RowCorrector::new(session, &correction, stored, source.order(), plan.pieces.read, shape.chunk)?;
+            self.corrector = Some(corrector);
+            if let Some(field) = &source.scan.field {
+                kernels.extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
+            }
+        }
+        if let (StepBackend::Device, Some(sample)) = (plan.steps.slices, encoded_sample(recipe.values.dtype)) {
+            let finish = Finish::new(recipe, &source.scan);
+            let encoder = finish.encoder(session, sample, &source.scan)?;
+            for set in sets {
+                set.slices.encoded = Some(encoder.buffers(session, shape.chunk)?);
+            }
+            kernels.encoder = Some(encoder);
+        }
+        Ok(())
+    }
+
+    /// Sets the values that become 0 and the largest number, where the device encodes slices.
+    pub(super) fn set_range(&mut self, range: Option<(f32, f32)>) {
+        if let (Some(encoder), Some(range)) = (&mut self.kernels.encoder, range) {
+            encoder.set_range(range);
+        }
     }
 
     /// The session, for another engine on the same device: programs that both use are built once.
@@ -207,12 +280,17 @@ impl Engine {
     /// [`Error::Memory`] when it cannot.
     pub fn touch(&mut self) -> Result<()> {
         for DeviceSet { rows, slices } in &mut self.sets {
-            for buffer in [rows, slices] {
+            for buffer in [rows, &mut slices.values] {
                 let bytes = buffer.size().unwrap_or(4);
                 self.session.upload(buffer, bytes / 4 - 1, &[0.0], "zeros")?;
             }
         }
         Ok(())
+    }
+
+    /// Whether chunks are in the host's memory, which the device reads and writes.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.session.shares_memory() && self.corrector.is_none() && self.kernels.encoder.is_none()
     }
 
     /// Whether a chunk is on the device as a whole.
@@ -246,13 +324,11 @@ impl Engine {
                 seconds.upload += start.elapsed().as_secs_f64();
                 uploaded = rows;
             }
-            let (filter, back_projection) = self.kernels.step(session, number, &set.rows, &set.slices, count)?;
-            seconds.filter += filter;
-            seconds.back_projection += back_projection;
+            seconds = seconds + self.kernels.step(session, number, &set.rows, &set.slices.values, count)?;
             if last {
                 let start = Instant::now();
                 for (place, piece) in places(count, out_slice, band) {
-                    session.download(&set.slices, place, &mut slices[piece], "slices")?;
+                    session.download(&set.slices.values, place, &mut slices[piece], "slices")?;
                 }
                 seconds.download += start.elapsed().as_secs_f64();
             }
@@ -262,8 +338,22 @@ impl Engine {
 }
 
 impl ChunkKernels {
+    /// Bytes of an encoded slice, if slices are encoded.
+    pub fn encoded_bytes(&self) -> Option<usize> {
+        self.encoder.as_ref().map(SliceEncoder::slice_bytes)
+    }
+
+    /// Encodes `count` slices, if slices are encoded, and waits; the seconds that took.
+    pub fn encode(&self, session: &Session, slices: &mut SliceBuffers, count: usize) -> Result<f64> {
+        let (Some(encoder), Some(encoded)) = (&self.encoder, &mut slices.encoded) else { return Ok(0.0) };
+        let began = Instant::now();
+        encoder.run(session, &slices.values, encoded, count)?;
+        session.finish()?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
     /// Filters a part of the projections of `count` slices and back-projects it into a band of them, waits, and tells the
-    /// seconds of both. Chunks that are on the device as a whole have step 0 only.
+    /// seconds. Chunks that are on the device as a whole have step 0 only.
     pub fn step(
         &mut self,
         session: &Session,
@@ -271,14 +361,19 @@ impl ChunkKernels {
         rows: &Buffer<f32>,
         slices: &Buffer<f32>,
         count: usize,
-    ) -> Result<(f64, f64)> {
+    ) -> Result<DeviceSeconds> {
         let BandPart { projections, rows: part, band, projector, .. } = &self.steps[number];
         let began = Instant::now();
         let mut filter = Vec::new();
         let mut host = 0.0;
         let mut back_projection = Vec::new();
+        let mut steps = 0.0;
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
+            let (first, count) = (start * part.len(), projections.len());
+            let batch =
+                SinogramBatch { values: rows, first, slices: valid, projections: count, bins: part.len() / count };
+            steps += before_filter(session, &mut self.sinogram_steps, self.extender.as_mut(), &batch)?;
             let filtered =
                 self.filter.run(session, rows, start * part.len(), valid, projections.clone(), &mut self.sinogram)?;
             filter.extend(filtered.events);
@@ -288,13 +383,47 @@ impl ChunkKernels {
         }
         session.finish()?;
         let (filter, back_projection) = (seconds(&filter), seconds(&back_projection));
-        let wall = began.elapsed().as_secs_f64() - host;
+        let wall = began.elapsed().as_secs_f64() - host - steps;
         // there are drivers whose clock stands still
-        match filter + back_projection < wall * SLOWEST_CLOCK {
-            true => Ok((host, wall)),
-            false => Ok((filter + host, back_projection)),
-        }
+        let (filter, back_projection) = match filter + back_projection < wall * SLOWEST_CLOCK {
+            true => (host, wall),
+            false => (filter + host, back_projection),
+        };
+        Ok(DeviceSeconds { steps, filter, back_projection, ..DeviceSeconds::default() })
     }
+}
+
+/// What samples of this type are for a device; none for values as they are.
+fn encoded_sample(dtype: Dtype) -> Option<EncodedSample> {
+    match dtype {
+        Dtype::F32 => None,
+        Dtype::F16 => Some(EncodedSample::Half),
+        Dtype::U16 => Some(EncodedSample::Unsigned16),
+        Dtype::U8 => Some(EncodedSample::Unsigned8),
+    }
+}
+
+/// The steps on sinograms, and the extension of their rows; waits, and tells the seconds.
+fn before_filter(
+    session: &Session,
+    steps: &mut [Box<dyn DeviceSinogramStep>],
+    extender: Option<&mut RowExtender>,
+    sinograms: &SinogramBatch,
+) -> Result<f64> {
+    if steps.is_empty() && extender.is_none() {
+        return Ok(0.0);
+    }
+    let began = Instant::now();
+    let mut all = |sinograms: &SinogramBatch| steps.iter_mut().try_for_each(|step| step.apply(session, sinograms));
+    match extender {
+        Some(extender) => {
+            all(&extender.seen(session, sinograms)?)?;
+            extender.extend(session, sinograms)?;
+        }
+        None => all(sinograms)?,
+    }
+    session.finish()?;
+    Ok(began.elapsed().as_secs_f64())
 }
 
 /// A device's clock that shows less than this share of the wall's is not believed.

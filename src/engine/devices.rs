@@ -2,6 +2,7 @@
 
 use super::chunks::{Engine, Setup};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
+use super::source::Source;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
@@ -79,11 +80,11 @@ pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
 ///
 /// # Errors
 /// The first device's, if none can be used; a usage error always counts.
-pub fn ready_devices(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Vec<ReadyDevice>> {
-    let (devices, memory) = chosen(job, scan)?;
+pub fn ready_devices(job: &Job, source: &Source, reporter: &Reporter) -> Result<Vec<ReadyDevice>> {
+    let (devices, memory) = chosen(job, &source.scan)?;
     let results: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> =
-            devices.iter().map(|found| scope.spawn(move || make_ready(job, scan, found, memory, reporter))).collect();
+            devices.iter().map(|found| scope.spawn(move || make_ready(job, source, found, memory, reporter))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked("start")))).collect()
     });
     let mut ready = Vec::new();
@@ -107,11 +108,19 @@ pub fn ready_devices(job: &Job, scan: &Scan, reporter: &Reporter) -> Result<Vec<
 }
 
 /// Makes one device ready. Where its memory is not what its driver says, with smaller chunks.
-fn make_ready(job: &Job, scan: &Scan, found: &FoundDevice, memory: Memory, reporter: &Reporter) -> Result<ReadyDevice> {
+fn make_ready(
+    job: &Job,
+    source: &Source,
+    found: &FoundDevice,
+    memory: Memory,
+    reporter: &Reporter,
+) -> Result<ReadyDevice> {
+    let scan = &source.scan;
     let mut memory = memory;
     loop {
         let Prepared { session, plan, self_test } = open_device(job, scan, found, memory, reporter)?;
         let built = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan)).and_then(|mut engine| {
+            engine.add_steps(&job.recipe, source, &plan)?;
             engine.touch()?;
             Ok(engine)
         });

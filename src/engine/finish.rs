@@ -1,6 +1,9 @@
 //! What is done to slices before they are written.
 
+use crate::device::{Session, SliceEncoder};
+use crate::error::Result;
 use crate::geometry::slice_centre;
+use crate::kernel::EncodedSample;
 use crate::plan::Scan;
 use crate::recipe::Recipe;
 use std::ops::Range;
@@ -18,6 +21,17 @@ impl Finish {
             factor: recipe.slice.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
             radius2: recipe.values.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
         }
+    }
+
+    /// The same on a device, with the samples as they are written.
+    pub(super) fn encoder(&self, session: &Session, sample: EncodedSample, scan: &Scan) -> Result<SliceEncoder> {
+        let roi = scan.geometry.roi;
+        let span = |y: usize| {
+            let inside = self.inside(scan, y);
+            [inside.start as i32, inside.end as i32]
+        };
+        let inside: Vec<[i32; 2]> = (0..roi.height).map(span).collect();
+        SliceEncoder::new(session, sample, roi.width, &inside, self.factor)
     }
 
     pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {

@@ -2,7 +2,7 @@
 
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::self_test;
-use crate::device::{FoundDevice, Session};
+use crate::device::{FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
 use crate::job::Job;
 use crate::kernel::KernelSource;
@@ -72,7 +72,8 @@ fn request<'a>(
     avoid: Avoid<'a>,
 ) -> Request<'a> {
     let self_test = !job.execution.skip_self_test;
-    Request { recipe: &job.recipe, self_test, scan, choice, facts: &found.facts, memory, avoid }
+    let keeps_values = job.execution.keeps_values();
+    Request { recipe: &job.recipe, self_test, keeps_values, scan, choice, facts: &found.facts, memory, avoid }
 }
 
 /// Opens a device and plans: without image formats that do not work and kernels that are wrong.
@@ -95,7 +96,7 @@ pub fn open_device(
         Plan::new(&request(job, scan, &choice, found, memory, Avoid { known: &known, refused }))
     };
     let mut plan = plan_without(&found, &refused)?;
-    let mut session = Session::open(&found)?;
+    let mut session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
     let self_test = loop {
         if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
@@ -114,7 +115,7 @@ pub fn open_device(
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
                     // after an error a driver may hand out nothing else
-                    session = Session::open(&found)?;
+                    session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
                 }
             }
         }

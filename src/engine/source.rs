@@ -1,10 +1,13 @@
 //! Where sinograms come from.
 
+use super::stages::parts_of;
+use crate::device::{RowCorrection, SampleOrder};
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
-use crate::plan::{Scan, StackShape};
+use crate::kernel::{StepBackend, StepBackends};
+use crate::plan::{SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Watch, wait};
@@ -115,6 +118,12 @@ impl Source {
         let stripes = threads * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
         scan.cached = stacks.held;
+        scan.samples = SampleShape {
+            stored: stack.stored(),
+            height: stack.height(),
+            halo: preparation.halo(),
+            fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
+        };
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
@@ -129,7 +138,8 @@ impl Source {
 
     /// The same data with the axis of another job.
     pub fn with_axis_of(self, job: &Job) -> Result<Source> {
-        let scan = Scan { held: self.scan.held, cached: self.scan.cached, ..Scan::new(job, &self.shape)? };
+        let Scan { held, cached, samples, .. } = self.scan;
+        let scan = Scan { held, cached, samples, ..Scan::new(job, &self.shape)? };
         Ok(Source { scan, ..self })
     }
 
@@ -149,29 +159,33 @@ impl Source {
         out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
     }
 
-    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them.
-    pub fn read(&self, which: &[usize]) -> Result<Vec<f32>> {
+    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them, for
+    /// an engine with these steps: what it does with corrected rows is left to it.
+    pub fn read(&self, which: &[usize], steps: StepBackends) -> Result<Vec<f32>> {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
         self.read_lines(which, &mut out, false)?;
-        self.finish_sinograms(&mut out);
+        self.finish_sinograms(&mut out, steps);
         Ok(out)
     }
 
     /// The same into `out`, which has the size of exactly these; what was replaced in them is returned.
-    pub fn read_into(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
+    pub fn read_into(&self, which: &[usize], steps: StepBackends, out: &mut [f32]) -> Result<Counts> {
         let counts = self.read_lines(which, out, true)?;
-        Ok(counts + self.finish_sinograms(out))
+        Ok(counts + self.finish_sinograms(out, steps))
     }
 
-    /// The steps on sinograms, and rows of an extended field.
-    fn finish_sinograms(&self, out: &mut [f32]) -> Counts {
-        let sinograms = self.seen(out).map(|sinogram| {
-            let mut counts = Counts::default();
-            self.preparation.sinogram(sinogram, &mut counts);
-            counts
-        });
-        let counts = sinograms.reduce(Counts::default, Counts::add);
-        if let Some(field) = &self.scan.field {
+    /// The steps on sinograms, if the host does them, and rows of an extended field, if it corrects rows.
+    fn finish_sinograms(&self, out: &mut [f32], steps: StepBackends) -> Counts {
+        let mut counts = Counts::default();
+        if steps.sinograms == StepBackend::Host {
+            let sinograms = self.seen(out).map(|sinogram| {
+                let mut counts = Counts::default();
+                self.preparation.sinogram(sinogram, &mut counts);
+                counts
+            });
+            counts = sinograms.reduce(Counts::default, Counts::add);
+        }
+        if let (Some(field), StepBackend::Host) = (&self.scan.field, steps.rows) {
             out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
         }
         counts
@@ -191,6 +205,68 @@ impl Source {
             true => self.read_sinograms(which, out),
             false => self.read_projections(which, out, counted),
         }
+    }
+
+    /// Samples of some slices as they are stored, for a device that corrects them: `[projection][slice][bin]` from
+    /// projections, with the rows around each run of slices that it needs, else `[slice][projection][bin]`.
+    pub fn read_stored(&self, which: &[usize], out: &mut [u8]) -> Result<()> {
+        let (used, row) = (&self.scan.used, self.stack.width() * self.stack.stored().sample.bytes());
+        let halo = self.scan.samples.halo;
+        let around = |run: Range<usize>| widened(&run, halo, self.stack.height());
+        let (outer, runs): (_, Vec<Range<usize>>) = match self.sinograms {
+            true => (which, runs_of(used)),
+            false => (used.as_slice(), runs_of(which).into_iter().map(around).collect()),
+        };
+        let rows: usize = runs.iter().map(Range::len).sum();
+        out.par_chunks_mut(rows * row).zip(outer).try_for_each(|(out, &page)| {
+            let mut rest = out;
+            for run in &runs {
+                let (now, after) = std::mem::take(&mut rest).split_at_mut(run.len() * row);
+                self.stack.read_stored(page, run.clone(), now)?;
+                rest = after;
+            }
+            Ok(())
+        })
+    }
+
+    /// Bytes of these samples.
+    pub fn stored_bytes(&self, which: &[usize]) -> usize {
+        let rows: usize = match self.scan.samples.halo {
+            0 => which.len(),
+            halo => runs_of(which).iter().map(|run| widened(run, halo, self.stack.height()).len()).sum(),
+        };
+        rows * self.detector_len() * self.stack.stored().sample.bytes()
+    }
+
+    /// Positions in a list of slices as parts of at most `most`, which a device that corrects rows takes at once: next to
+    /// each other, if it needs the rows around them.
+    pub fn parts(&self, slices: &[usize], most: usize) -> Vec<Range<usize>> {
+        let parts = parts_of(slices.len(), most);
+        if self.scan.samples.halo == 0 {
+            return parts.collect();
+        }
+        let runs = |part: Range<usize>| {
+            let mut start = part.start;
+            slices[part]
+                .chunk_by(|a, b| a + 1 == *b)
+                .map(move |run| {
+                    start += run.len();
+                    start - run.len()..start
+                })
+                .collect::<Vec<_>>()
+        };
+        parts.flat_map(runs).collect()
+    }
+
+    /// What a device does to those samples, if it can do all steps.
+    pub fn correction(&self) -> Option<RowCorrection<'_>> {
+        let projections = if self.sinograms { self.stack.height() } else { self.stack.len() };
+        self.preparation.correction(&self.scan.used, projections)
+    }
+
+    /// How the samples of [`read_stored`](Self::read_stored) lie.
+    pub fn order(&self) -> SampleOrder {
+        if self.sinograms { SampleOrder::Sinograms } else { SampleOrder::Projections }
     }
 
     fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
@@ -250,11 +326,7 @@ impl Source {
                 rows.push(row);
             }
         }
-        // rows next to each other together, others one by one
-        let spans = match span_of(which) {
-            span if span.len() == which.len() => vec![span],
-            _ => which.iter().map(|&z| z..z + 1).collect(),
-        };
+        let spans = runs_of(which);
         let turn = |mut band: Vec<f32>, mut counts: Counts, (rows, &p): (Vec<&mut [f32]>, &usize)| {
             let mut rows = rows.into_iter();
             for span in &spans {
@@ -306,10 +378,7 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
     })
 }
 
-/// From the first to the last of ascending numbers.
-fn span_of(numbers: &[usize]) -> Range<usize> {
-    match (numbers.first(), numbers.last()) {
-        (Some(&first), Some(&last)) => first..last + 1,
-        _ => 0..0,
-    }
+/// Ascending numbers as runs of those next to each other.
+fn runs_of(numbers: &[usize]) -> Vec<Range<usize>> {
+    numbers.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[run.len() - 1] + 1).collect()
 }

@@ -12,16 +12,20 @@ use super::source::Source;
 use super::transfer::{ComputedSlices, DeviceChannels, LeaveOnDrop, Piece, transfer_of};
 use super::work::Work;
 use crate::device::HostMemory;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::kernel::{StepBackend, StepBackends};
+use crate::plan::WRITTEN_PIECES;
 use crate::recipe::Recipe;
 use crate::report::Reporter;
-use crate::sink::{SliceWriter, Target};
+use crate::sink::{Pixels, SliceWriter, Target};
 use crate::steps::Counts;
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, select, unbounded};
+use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{ScopedJoinHandle, scope};
 use std::time::Instant;
 
@@ -68,6 +72,8 @@ struct DeviceInput {
     free: Receiver<HostMemory>,
     /// Slices of a piece.
     piece: usize,
+    /// What the device does, and what the reader.
+    steps: StepBackends,
 }
 
 /// Runs all stages to the end, or to the first error that nobody can make good. What was replaced in what is read is added
@@ -83,23 +89,34 @@ pub fn run_stages(
     let scan = &run.source.scan;
     let paces: Vec<_> = devices.iter().map(|device| device.pace(run.recipe, scan)).collect();
     let work = &Work::new(run.slices.len(), &paces, run.window);
-    scope(|scope| {
+    let on_devices = &Mutex::new(Counts::default());
+    let done = scope(|scope| {
         let (out, computed) = unbounded();
         let (mut inputs, mut memory_back, mut threads) = (Vec::new(), Vec::new(), Vec::new());
         for (number, ready) in devices.iter_mut().enumerate() {
             let (to_device, pieces) = unbounded();
             let (free_sinograms, free) = unbounded();
             let free_slices = unbounded();
-            let piece = ready.plan.piece;
-            inputs.push(DeviceInput { pieces: to_device, free, piece });
+            let pieces_of = ready.plan.pieces;
+            ready.engine.set_range(writer.encoding().range);
+            inputs.push(DeviceInput { pieces: to_device, free, piece: pieces_of.read, steps: ready.plan.steps });
             memory_back.push(free_slices.0.clone());
             let computed = out.clone();
-            let channels =
-                DeviceChannels { device: number, work, piece, pieces, free_sinograms, computed, free_slices };
+            let channels = DeviceChannels {
+                device: number,
+                work,
+                run,
+                counts: on_devices,
+                pieces_of,
+                pieces,
+                free_sinograms,
+                computed,
+                free_slices,
+            };
             threads.push(scope.spawn(move || run_device(run, ready, channels)));
         }
         drop(out);
-        let reading = scope.spawn(move || read(run, work, inputs, counts));
+        let reading = scope.spawn(|| read(run, work, inputs, counts));
         let writing = scope.spawn(move || write(run, writer, computed, memory_back, advance));
         let read = joined(reading, "reader");
         let devices: Vec<_> = threads.into_iter().map(|thread| joined(thread, "device")).collect();
@@ -116,7 +133,9 @@ pub fn run_stages(
         let busy = devices.into_iter().map(Result::unwrap_or_default);
         done.devices = work.shares().into_iter().zip(busy).collect();
         Ok(done)
-    })
+    });
+    *counts += std::mem::take(&mut *on_devices.lock().unwrap_or_else(PoisonError::into_inner));
+    done
 }
 
 pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Result<T> {
@@ -125,19 +144,38 @@ pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Res
 
 /// Reads chunk after chunk for whichever device has a free buffer; the seconds that took.
 fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
+    // threads of its own: else reading and writing wait for each other's tasks
+    let pool = ThreadPoolBuilder::new().build().map_err(|e| Error::Memory(format!("threads that read: {e}")))?;
+    pool.install(|| read_chunks(run, work, inputs, counts))
+}
+
+fn read_chunks(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
     let Run { source, .. } = run;
     let mut busy = 0.0;
     while let Some((device, chunk)) = work.next() {
         let input = &inputs[device];
-        for part in parts_of(chunk.len(), input.piece) {
+        let parts = match input.steps.rows {
+            StepBackend::Device => source.parts(&run.slices[chunk.clone()], input.piece),
+            StepBackend::Host => parts_of(chunk.len(), input.piece).collect(),
+        };
+        for part in parts {
             if run.cancelled.load(Relaxed) {
                 return Err(run.target.interrupted());
             }
             let positions = chunk.start + part.start..chunk.start + part.end;
             let Ok(mut values) = input.free.recv() else { break };
             let start = Instant::now();
-            let into = &mut values[..positions.len() * source.sinogram_len()];
-            *counts += source.read_into(&run.slices[positions.clone()], into)?;
+            let which = &run.slices[positions.clone()];
+            match input.steps.rows {
+                StepBackend::Device => {
+                    let bytes = source.stored_bytes(which);
+                    source.read_stored(which, &mut values.as_bytes_mut()[..bytes])?;
+                }
+                StepBackend::Host => {
+                    let into = &mut values[..which.len() * source.sinogram_len()];
+                    *counts += source.read_into(which, input.steps, into)?;
+                }
+            }
             busy += start.elapsed().as_secs_f64();
             if input.pieces.send(Piece { chunk: chunk.clone(), positions, values }).is_err() {
                 break;
@@ -167,61 +205,153 @@ pub(super) fn parts_of(count: usize, most: usize) -> impl Iterator<Item = Range<
     (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
 }
 
+/// Threads that write pieces of separate files at the same time, so that none waits for the last slice of a piece.
+const WRITERS: usize = WRITTEN_PIECES - 1;
+
 /// Finishes and writes slices as they come, or in order where they go into one file.
 fn write(
     run: Run,
-    mut writer: SliceWriter,
+    writer: SliceWriter,
     computed: Receiver<ComputedSlices>,
     memory_back: Vec<Sender<HostMemory>>,
     advance: &mut (dyn FnMut(usize) + Send),
 ) -> Result<Done> {
-    let scan = &run.source.scan;
-    let pixels = scan.geometry.roi.pixels();
-    let mut kept = Vec::new();
-    let mut busy = 0.0;
-    let mut written = 0;
-    let mut put = |positions: Range<usize>, values: &[f32]| -> Result<()> {
-        let slices: Vec<_> = positions.clone().map(|at| run.slices[at]).zip(values.chunks(pixels)).collect();
-        writer.write_all(&slices)?;
-        if let Some((_, values)) = slices.iter().find(|(slice, _)| Some(*slice) == run.keep) {
-            kept = values.to_vec();
-        }
-        written += positions.len();
-        advance(positions.len());
-        Ok(())
-    };
-    // slices that came before their turn
-    let mut held: BTreeMap<usize, Vec<f32>> = BTreeMap::new();
-    let mut next = 0;
-    for ComputedSlices { device, positions, mut values } in computed {
-        let start = Instant::now();
-        let slices = &mut values[..positions.len() * pixels];
-        slices.par_chunks_mut(pixels).zip(&run.slices[positions.clone()]).for_each(|(values, &slice)| {
-            run.finish.apply(scan, values);
-            if let Some(observe) = run.observer {
-                observe(slice, values);
-            }
-        });
-        if run.window.is_none() {
-            put(positions, slices)?;
-        } else if positions.start == next {
-            next = positions.end;
-            put(positions, slices)?;
-            while let Some(slices) = held.remove(&next) {
-                let positions = next..next + slices.len() / pixels;
-                next = positions.end;
-                put(positions, &slices)?;
-            }
-        } else {
-            held.insert(positions.start, slices.to_vec());
-        }
-        busy += start.elapsed().as_secs_f64();
-        // its device may have ended
-        let _ = memory_back[device].send(values);
-    }
+    let (encoding, pixels) = (writer.encoding(), run.source.scan.geometry.roi.pixels());
+    let (going_on, stopped) = unbounded();
+    let progress = Mutex::new(WriteProgress { kept: Vec::new(), written: 0, advance, going_on: Some(going_on) });
+    let delivered = Delivered { run, writer: &writer, pixels, slice_bytes: pixels * encoding.dtype.bytes(), progress };
+    let writers = if run.window.is_none() { WRITERS } else { 1 };
+    let busy: Result<Vec<f64>> = scope(|scope| {
+        let one = || {
+            let _stop = StopOnDrop(&delivered);
+            delivered.write_all(&computed, &stopped, &memory_back)
+        };
+        let threads: Vec<_> = (0..writers).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| joined(thread, "writer")).collect()
+    });
+    let busy = busy?.into_iter().fold(0.0, f64::max);
+    let WriteProgress { kept, written, .. } = delivered.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
     let clipped = writer.clamped();
     if written == run.slices.len() {
         writer.finish()?;
     }
     Ok(Done { seconds: 0.0, read: 0.0, write: busy, clipped, kept, devices: Vec::new() })
+}
+
+/// Slices that devices have computed, on their way to files.
+struct Delivered<'a> {
+    run: Run<'a>,
+    writer: &'a SliceWriter,
+    /// Of a slice.
+    pixels: usize,
+    /// Of a slice as it is written.
+    slice_bytes: usize,
+    progress: Mutex<WriteProgress<'a>>,
+}
+
+/// Slices that wait for those before them.
+struct HeldSlices {
+    count: usize,
+    values: Vec<f32>,
+    clamped: Option<Vec<u32>>,
+}
+
+/// What was written.
+struct WriteProgress<'a> {
+    /// The slice that is handed back.
+    kept: Vec<f32>,
+    written: usize,
+    advance: &'a mut (dyn FnMut(usize) + Send),
+    /// Until a thread ends: the others stop after it, as there is nothing left to write or something failed.
+    going_on: Option<Sender<()>>,
+}
+
+/// Stops all threads that write when one ends, whatever the reason.
+struct StopOnDrop<'a, 'b>(&'b Delivered<'a>);
+
+impl Drop for StopOnDrop<'_, '_> {
+    fn drop(&mut self) {
+        self.0.progress().going_on = None;
+    }
+}
+
+impl<'a> Delivered<'a> {
+    fn progress(&self) -> MutexGuard<'_, WriteProgress<'a>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes slices until no more come, or another thread failed; the seconds that took.
+    fn write_all(
+        &self,
+        computed: &Receiver<ComputedSlices>,
+        stopped: &Receiver<()>,
+        memory_back: &[Sender<HostMemory>],
+    ) -> Result<f64> {
+        let mut busy = 0.0;
+        // slices that came before their turn
+        let mut held: BTreeMap<usize, HeldSlices> = BTreeMap::new();
+        let mut next = 0;
+        let more = || select! { recv(computed) -> slices => slices.ok(), recv(stopped) -> _ => None };
+        while let Some(ComputedSlices { device, positions, mut values, clamped }) = more() {
+            let start = Instant::now();
+            let slices = &mut values[..self.length(positions.len(), clamped.is_some())];
+            if clamped.is_none() {
+                self.finish(&positions, slices);
+            }
+            if self.run.window.is_none() {
+                self.write(positions, slices, clamped.as_deref())?;
+            } else if positions.start == next {
+                next = positions.end;
+                self.write(positions, slices, clamped.as_deref())?;
+                while let Some(HeldSlices { count, values, clamped }) = held.remove(&next) {
+                    let positions = next..next + count;
+                    next = positions.end;
+                    self.write(positions, &values, clamped.as_deref())?;
+                }
+            } else {
+                held.insert(positions.start, HeldSlices { count: positions.len(), values: slices.to_vec(), clamped });
+            }
+            busy += start.elapsed().as_secs_f64();
+            // its device may have ended
+            let _ = memory_back[device].send(values);
+        }
+        Ok(busy)
+    }
+
+    /// Values of the host's memory that some slices fill, as values or as samples.
+    fn length(&self, slices: usize, encoded: bool) -> usize {
+        if encoded { (slices * self.slice_bytes).div_ceil(4) } else { slices * self.pixels }
+    }
+
+    /// Finishes values, and shows them to whoever observes them.
+    fn finish(&self, positions: &Range<usize>, values: &mut [f32]) {
+        let Run { source, finish, observer, slices, .. } = self.run;
+        values.par_chunks_mut(self.pixels).zip(&slices[positions.clone()]).for_each(|(values, &slice)| {
+            finish.apply(&source.scan, values);
+            if let Some(observe) = observer {
+                observe(slice, values);
+            }
+        });
+    }
+
+    /// Writes slices: finished values, or samples of which some were clamped.
+    fn write(&self, positions: Range<usize>, values: &[f32], clamped: Option<&[u32]>) -> Result<()> {
+        let numbers = &self.run.slices[positions.clone()];
+        let slices: Vec<_> = match clamped {
+            None => numbers.iter().copied().zip(values.chunks(self.pixels).map(Pixels::Values)).collect(),
+            Some(clamped) => {
+                let samples = bytemuck::cast_slice(values).chunks(self.slice_bytes).zip(clamped);
+                let samples = samples.map(|(samples, &clamped)| Pixels::Samples(samples, clamped.into()));
+                numbers.iter().copied().zip(samples).collect()
+            }
+        };
+        self.writer.write_all(&slices)?;
+        let mut progress = self.progress();
+        if let Some(place) = numbers.iter().position(|slice| Some(*slice) == self.run.keep) {
+            progress.kept = values[place * self.pixels..(place + 1) * self.pixels].to_vec();
+        }
+        progress.written += positions.len();
+        (progress.advance)(positions.len());
+        Ok(())
+    }
 }

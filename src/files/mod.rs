@@ -1,9 +1,11 @@
-//! Files in general: locks, text files of bounded length, and files that appear complete or not at all.
+//! Files in general: the cache directory, locks, text files of bounded length, and files that appear complete or not at all.
 
 mod atomic;
+mod cache;
 mod lock;
 mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, write_atomically};
+pub use cache::cache_directory;
 pub use lock::{Lock, LockMode};
 pub use text::read_text;

@@ -66,6 +66,11 @@ impl ExtendedField {
         Ok(ExtendedField { detector, bins, before, overlap: 2.0 * shorter, weights })
     }
 
+    /// Weights `[bin of the detector]` of each projection, or once if all have the same.
+    pub fn weights(&self) -> &[Vec<f32>] {
+        &self.weights
+    }
+
     /// Extends a sinogram in place: `values` is large enough for rows of `bins` and starts with rows of the detector.
     pub fn extend(&self, values: &mut [f32]) {
         for p in (0..values.len() / self.bins).rev() {

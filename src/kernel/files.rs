@@ -22,7 +22,22 @@ pub(super) const ROUND: ClFile = cl_file!("round.cl");
 pub(super) const HALVES: ClFile = cl_file!("halves.cl");
 pub(super) const FILTER: ClFile = cl_file!("filter.cl");
 pub(super) const FILTER_ROWS: ClFile = cl_file!("filter_rows.cl");
+pub(super) const SAMPLES: ClFile = cl_file!("samples.cl");
+pub(super) const CORRECT_ROWS: ClFile = cl_file!("correct_rows.cl");
+pub(super) const REMOVE_OUTLIERS: ClFile = cl_file!("remove_outliers.cl");
+pub(super) const EXTEND_ROWS: ClFile = cl_file!("extend_rows.cl");
+pub(super) const ENCODE_SLICES: ClFile = cl_file!("encode_slices.cl");
+pub(super) const LOW_FREQUENCIES: ClFile = cl_file!("low_frequencies.cl");
+pub(super) const FLOAT_ORDER: ClFile = cl_file!("float_order.cl");
+pub(super) const COLUMNS: ClFile = cl_file!("columns.cl");
+pub(super) const COLUMN_SUMS: ClFile = cl_file!("column_sums.cl");
+pub(super) const TRANSPOSED_MEDIANS: ClFile = cl_file!("transposed_medians.cl");
 pub(super) const PROBE_IMAGE: ClFile = cl_file!("probe_image.cl");
+pub(super) const SINOGRAMS: ClFile = cl_file!("sinograms.cl");
+pub(super) const POLYNOMIALS: ClFile = cl_file!("polynomials.cl");
+pub(super) const MEDIAN: ClFile = cl_file!("median.cl");
+pub(super) const FITS: ClFile = cl_file!("fits.cl");
+pub(super) const WAVELET: ClFile = cl_file!("wavelet.cl");
 
 /// Files that several families or none include, with the files that must precede each.
 const SHARED: &[(ClFile, &[ClFile])] = &[
@@ -35,7 +50,22 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (HALVES, &[COMMON]),
     (FILTER, &[COMMON, HALVES]),
     (FILTER_ROWS, &[COMMON, HALVES, FILTER]),
+    (SAMPLES, &[]),
+    (CORRECT_ROWS, &[SAMPLES]),
+    (REMOVE_OUTLIERS, &[COMMON, FLOAT_ORDER, SAMPLES]),
+    (EXTEND_ROWS, &[]),
+    (ENCODE_SLICES, &[]),
+    (LOW_FREQUENCIES, &[COMMON]),
     (PROBE_IMAGE, &[]),
+    (SINOGRAMS, &[COMMON]),
+    (POLYNOMIALS, &[COMMON, SINOGRAMS]),
+    (MEDIAN, &[COMMON, FLOAT_ORDER]),
+    (FITS, &[COMMON, SINOGRAMS, FLOAT_ORDER, MEDIAN]),
+    (WAVELET, &[COMMON, SINOGRAMS]),
+    (FLOAT_ORDER, &[COMMON]),
+    (COLUMNS, &[COMMON, SINOGRAMS, FLOAT_ORDER]),
+    (COLUMN_SUMS, &[COMMON, SINOGRAMS]),
+    (TRANSPOSED_MEDIANS, &[COMMON, SINOGRAMS, FLOAT_ORDER]),
 ];
 
 /// Every file of `cl/` with the files that must precede it.

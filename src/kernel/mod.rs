@@ -15,6 +15,7 @@ mod parameter;
 mod registry;
 mod source;
 mod spec;
+mod steps;
 mod target;
 mod texel;
 mod words;
@@ -35,6 +36,12 @@ pub use load::Load;
 pub use parameter::{LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
+pub use steps::{
+    AirKind, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup, OutlierKernel,
+    OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends, generate_column_sums, generate_columns,
+    generate_correction, generate_encoding, generate_extension, generate_fits, generate_low_frequencies,
+    generate_outliers, generate_polynomials, generate_transposed_medians, generate_wavelet, row_group, step_programs,
+};
 pub use target::{Build, Hardware, KernelTarget};
 pub use texel::{GUARD, Texel};
 pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};

@@ -35,12 +35,13 @@ impl Plan {
             (
                 "chunks",
                 format!(
-                    "{} of {} slices, {} on the device at a time; {} slices a pass, {} read and written at once",
+                    "{} of {} slices, {} on the device at a time; {} slices a pass, {} read and {} written at once",
                     scan.slices.len().div_ceil(self.chunk),
                     self.chunk,
                     self.sets,
                     self.spec.slices,
-                    self.piece
+                    self.pieces.read,
+                    self.pieces.written
                 ),
             ),
         ];

@@ -5,14 +5,16 @@ mod kernel_choice;
 mod scan;
 
 pub use kernel_choice::{Avoid, Refused};
-pub use scan::{Scan, StackShape, binned};
+pub use scan::{SampleShape, Scan, StackShape, binned};
 
+use crate::device::RowCorrector;
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::Cut;
-use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES};
+use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES, StepBackend, StepBackends};
 use crate::profile::{Choice, Profile};
 use crate::recipe::Recipe;
+use crate::sink::Dtype;
 use crate::units::human;
 use kernel_choice::{Chosen, choose};
 
@@ -29,6 +31,8 @@ pub struct Request<'a> {
     pub recipe: &'a Recipe,
     /// Kernels are checked before the run.
     pub self_test: bool,
+    /// Values of slices are needed beside the samples that are written.
+    pub keeps_values: bool,
     pub scan: &'a Scan,
     pub choice: &'a Choice,
     /// Of the device; its image formats are trusted.
@@ -54,14 +58,16 @@ pub struct Plan {
     pub spec: KernelSpec,
     /// How rows are filtered.
     pub rows: RowFilter,
+    /// What does the steps before the filter; the host where there are none.
+    pub steps: StepBackends,
     /// Slices that are on the device together; a multiple of the slices per pass.
     pub chunk: usize,
     /// Chunks that the device holds, 2 where copies and kernels are to overlap.
     pub sets: usize,
     /// What of a chunk is on the device at a time.
     pub cut: Cut,
-    /// Slices that are copied to and from the device at once; the whole chunk where nothing is copied.
-    pub piece: usize,
+    /// What is copied to and from the device at once; the whole chunk where nothing is copied.
+    pub pieces: Pieces,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
     /// Host memory of the pieces in flight, besides the device's.
@@ -70,14 +76,26 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// Pieces on the host at one time in each direction: one being filled, one being emptied.
+/// Numbers of slices that are copied at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// To the device.
+    pub read: usize,
+    /// From the device.
+    pub written: usize,
+}
+
+/// Pieces on the host on their way to a device: one being filled, one being emptied.
 pub const PIECES: usize = 2;
 
-/// A piece is not made larger than this many bytes of sinograms or slices.
+/// Pieces on the host on their way from a device: one being filled, the others being written.
+pub const WRITTEN_PIECES: usize = 4;
+
+/// A piece is not made larger than this many bytes.
 const PIECE_TARGET: u64 = 128 << 20;
 
 /// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
-const CHUNK_TARGET: u64 = 256 << 20;
+const CHUNK_TARGET: u64 = 512 << 20;
 
 /// A run has at least so many chunks, if they are whole passes, so that reading, computing and writing overlap.
 const CHUNKS: u64 = 8;
@@ -86,7 +104,7 @@ impl Plan {
     /// Plans a run on one device.
     ///
     /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds. If it does not hold the
-    /// smallest, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
+    /// smallest with what the steps need there, the host does them; if it does not hold that either, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
     /// kernel to avoid comes the same over a buffer, then, unless the recipe asks for an algorithm, another family of the
     /// profile.
     ///
@@ -94,40 +112,43 @@ impl Plan {
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
     /// a pass, [`Error::NoCorrectKernel`] when no kernel is left.
     pub fn new(request: &Request) -> Result<Plan> {
-        let mut run_slices = request.scan.run_slices.len();
-        loop {
-            let plan = Plan::with_slices(request, run_slices, false);
-            // as if the run had fewer slices
-            let fewer = run_slices.min(SLICE_MODES[SLICE_MODES.len() - 1] as usize) / 2;
-            match plan {
-                Err(Error::Device(_)) if request.recipe.kernel.slices_per_pass.is_some() || fewer == 0 => {
-                    return Plan::with_slices(request, run_slices, true);
+        let asked = request.recipe.kernel.slices_per_pass.is_some();
+        let largest = SLICE_MODES[SLICE_MODES.len() - 1] as usize;
+        let all = request.scan.run_slices.len();
+        // as if the run had fewer slices
+        let fewer = |&slices: &usize| Some(slices.min(largest) / 2).filter(|&fewer| fewer > 0 && !asked);
+        for steps in [request.choice.profile.steps, StepBackends::HOST] {
+            for run_slices in std::iter::successors(Some(all), fewer) {
+                match Plan::with_slices(request, steps, run_slices, false) {
+                    Err(Error::Device(_)) => {}
+                    plan => return plan,
                 }
-                Err(Error::Device(_)) => run_slices = fewer,
-                plan => return plan,
             }
         }
+        let least = std::iter::successors(Some(all), fewer).last().unwrap_or(all);
+        Plan::with_slices(request, StepBackends::HOST, least, true)
     }
 
-    /// With the kernel for a run of so many slices; a pass may be cut if `may_cut`.
-    fn with_slices(request: &Request, run_slices: usize, may_cut: bool) -> Result<Plan> {
+    /// With the kernel for a run of so many slices, and at most these steps on the device; a pass may be cut if `may_cut`.
+    fn with_slices(request: &Request, steps: StepBackends, run_slices: usize, may_cut: bool) -> Result<Plan> {
         let Request { scan, choice, facts, .. } = *request;
         let chosen = choose(request, run_slices)?;
         let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
-        let sizes = Sizes::new(request, &chosen, rows)?;
+        let sizes = Sizes::new(request, &chosen, rows, steps)?;
         let cut = sizes.cut(may_cut)?;
-        let Chunks { chunk, sets, piece, host_pieces } = sizes.chunks(cut);
+        let Chunks { chunk, sets, pieces, host_bytes } = sizes.chunks(cut);
         let notes = chosen.notes.iter().cloned().chain(sizes.note(cut)).collect();
         Ok(Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
             rows,
+            steps: sizes.steps(cut),
             chunk: chunk as usize,
             sets: sets as usize,
             cut,
-            piece: piece as usize,
+            pieces,
             device_bytes: sizes.buffers(cut, sets * chunk),
-            host_bytes: host_pieces * piece * sizes.of_slice(),
+            host_bytes,
             spec: chosen.spec.clone(),
             notes,
         })
@@ -151,6 +172,8 @@ struct Sizes<'a> {
     request: &'a Request<'a>,
     chosen: &'a Chosen,
     rows: RowFilter,
+    /// What may do the steps.
+    backends: StepBackends,
     /// Slices of a pass, of the whole run: all shards have the same kernel.
     pass: u64,
     /// The same where a pass is cut.
@@ -164,10 +187,9 @@ struct Chunks {
     /// On the device together.
     chunk: u64,
     sets: u64,
-    /// Copied at once.
-    piece: u64,
-    /// Pieces in the host's memory.
-    host_pieces: u64,
+    pieces: Pieces,
+    /// Of the pieces in the host's memory.
+    host_bytes: u64,
 }
 
 fn sum(buffers: &[Bytes]) -> u64 {
@@ -179,16 +201,17 @@ fn largest(buffers: &[Bytes]) -> u64 {
 }
 
 impl<'a> Sizes<'a> {
-    fn new(request: &'a Request, chosen: &'a Chosen, rows: RowFilter) -> Result<Sizes<'a>> {
+    fn new(request: &'a Request, chosen: &'a Chosen, rows: RowFilter, backends: StepBackends) -> Result<Sizes<'a>> {
         let host = request.memory.host;
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
-        let mut sizes = Sizes { request, chosen, rows, pass, cut_pass: pass, of_host: 0 };
-        sizes.of_host = host / (PIECES as u64 * sizes.of_slice()).max(1);
+        let mut sizes = Sizes { request, chosen, rows, backends, pass, cut_pass: pass, of_host: 0 };
+        let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
+        sizes.of_host = host / least.max(1);
         if sizes.of_host < 1 {
             return Err(Error::usage(format!(
-                "--memory: {} do not hold {PIECES} sinograms and {PIECES} slices in flight, {} together",
+                "--memory: {} do not hold {PIECES} sinograms and {WRITTEN_PIECES} slices in flight, {} together",
                 human(host),
-                human(PIECES as u64 * sizes.of_slice())
+                human(least)
             )));
         }
         sizes.cut_pass = pass.min(sizes.of_host);
@@ -197,6 +220,84 @@ impl<'a> Sizes<'a> {
 
     fn uncut(&self) -> Cut {
         Cut::whole(&self.request.scan.geometry)
+    }
+
+    /// What does the steps: the device if it may, if it has sinograms as a whole, and can do all of them. The
+    /// host does not get back what a device has corrected.
+    fn steps(&self, cut: Cut) -> StepBackends {
+        let Request { recipe, scan, facts, keeps_values, .. } = *self.request;
+        let StepBackends { rows, sinograms, slices } = self.backends;
+        let whole = cut == self.uncut();
+        let stripes = !recipe.steps.stripes.is_empty();
+        let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
+        let rest_on_device = !stripes || sinograms == StepBackend::Device;
+        let rows = on_device(rows, whole && rest_on_device && recipe.steps.rows_run_on_device());
+        // the host extends the rows that it corrects, and stripes go before
+        let seen = scan.field.is_none() || rows == StepBackend::Device;
+        let sinograms = on_device(sinograms, whole && stripes && seen);
+        // whole numbers are scaled in f64 everywhere, so that they are the same everywhere
+        let dtype = recipe.values.dtype;
+        let encodes = dtype != Dtype::F32 && (!dtype.is_integer() || facts.has("cl_khr_fp64"));
+        let slices = on_device(slices, cut == self.uncut() && encodes && !keeps_values);
+        StepBackends { rows, sinograms, slices }
+    }
+
+    /// Bytes of a slice that are copied to the device, and from it.
+    fn copied_bytes(&self, cut: Cut) -> [u64; 2] {
+        let Request { scan, recipe, .. } = *self.request;
+        let StepBackends { rows, slices, .. } = self.steps(cut);
+        let (sinogram, slice) = (self.in_part(self.uncut()), self.out_band(self.uncut()));
+        [
+            if rows == StepBackend::Device {
+                sinogram / 4 * scan.samples.stored.sample.bytes() as u64
+            } else {
+                sinogram
+            },
+            if slices == StepBackend::Device { slice / 4 * recipe.values.dtype.bytes() as u64 } else { slice },
+        ]
+    }
+
+    /// Most slices that are copied at once, to the device and from it.
+    fn most_pieces(&self, cut: Cut) -> [u64; 2] {
+        let all = self.request.scan.slices.len() as u64;
+        // samples are on the device beside all else
+        let target = PIECE_TARGET.min(self.device_budget() / 16);
+        self.copied_bytes(cut).map(|bytes| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
+    }
+
+    /// Memory of the host for so many slices at a time.
+    fn pieces_bytes(&self, cut: Cut, slices: [u64; 2]) -> u64 {
+        let halo = match self.steps(cut).rows {
+            StepBackend::Device => 2 * self.request.scan.samples.halo as u64,
+            StepBackend::Host => 0,
+        };
+        let slices = [slices[0] + halo, slices[1]];
+        let pieces = [PIECES, if cut == self.uncut() { WRITTEN_PIECES } else { PIECES }];
+        let bytes = self.copied_bytes(cut).into_iter().zip(slices).map(|(bytes, slices)| slices * bytes);
+        bytes.zip(pieces).map(|(bytes, pieces)| bytes * pieces as u64).sum()
+    }
+
+    /// What the steps before the filter need on the device.
+    fn of_steps(&self, cut: Cut) -> [Bytes; 3] {
+        let Request { recipe, scan, .. } = *self.request;
+        let StepBackends { rows, sinograms, .. } = self.steps(cut);
+        let bins = scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector);
+        let (projections, slices) = (scan.geometry.projections(), u64::from(self.chosen.spec.slices));
+        let of_rows = || {
+            let SampleShape { stored, height, fields, halo } = scan.samples;
+            let piece = self.most_pieces(cut)[0] as usize;
+            RowCorrector::bytes(stored, [bins, height, projections], piece, halo, fields)
+        };
+        let of_sinograms = || slices * recipe.steps.sinogram_scratch(projections, bins) as u64;
+        let extended = rows == StepBackend::Device && scan.field.is_some();
+        [
+            Bytes { what: "samples and fields", bytes: if rows == StepBackend::Device { of_rows() } else { 0 } },
+            Bytes {
+                what: "sinograms as seen",
+                bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
+            },
+            Bytes { what: "stripes", bytes: if sinograms == StepBackend::Device { of_sinograms() } else { 0 } },
+        ]
     }
 
     /// Part of a sinogram.
@@ -222,30 +323,46 @@ impl<'a> Sizes<'a> {
         let pairs = cut.projections.div_ceil(2) as u64;
         let pair_bytes = self.rows.pair_bytes(geometry.bins) as u64;
         let sinogram = row_bytes * cut.projections as u64;
+        let encoded = match self.steps(cut).slices {
+            StepBackend::Host => 0,
+            StepBackend::Device => slices_there * self.copied_bytes(cut)[1],
+        };
         let tables = cut.bands(geometry.roi).map(|band| geometry.block_offsets_bytes(band, source.block)).sum();
-        vec![
+        let kernels = [
             Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
             Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
+            Bytes { what: "encoded slices", bytes: encoded },
             Bytes { what: "padded rows", bytes: u64::from(spec.slices) * pairs * pair_bytes },
             Bytes { what: "compound sinogram", bytes: sinogram },
             Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
             Bytes { what: "geometry tables", bytes: tables },
-        ]
+        ];
+        kernels.into_iter().chain(self.of_steps(cut)).collect()
     }
 
-    /// A processor computes in the host's memory, where nothing needs to be copied unless a pass is cut.
+    /// A processor computes in the host's memory.
     fn shared(&self) -> bool {
         self.request.facts.kind == DeviceKind::Cpu
     }
 
+    /// Whether nothing needs to be copied: in the host's memory, of sinograms as a whole that the host corrects.
+    fn mapped(&self, cut: Cut) -> bool {
+        let StepBackends { rows, slices, .. } = self.steps(cut);
+        self.shared() && cut == self.uncut() && (rows, slices) == (StepBackend::Host, StepBackend::Host)
+    }
+
+    fn device_budget(&self) -> u64 {
+        self.request.memory.device.unwrap_or(self.request.facts.global_memory / 5 * 4)
+    }
+
     /// Bytes that may be on the device.
     fn budget(&self, cut: Cut) -> u64 {
-        let Memory { host, device } = self.request.memory;
-        let budget = device.unwrap_or(self.request.facts.global_memory / 5 * 4);
-        match (self.shared(), cut == self.uncut()) {
+        let (host, budget) = (self.request.memory.host, self.device_budget());
+        let pieces = if cut == self.uncut() { self.most_pieces(cut) } else { [self.cut_pass; 2] };
+        match (self.shared(), self.mapped(cut)) {
             (false, _) => budget,
             (true, true) => budget.min(host),
-            (true, false) => budget.min(host.saturating_sub(PIECES as u64 * self.cut_pass * self.of_slice())),
+            (true, false) => budget.min(host.saturating_sub(self.pieces_bytes(cut, pieces))),
         }
     }
 
@@ -308,13 +425,14 @@ impl<'a> Sizes<'a> {
             _ => (chunk_of(1).unwrap_or(self.pass).min(run).max(1), 1),
         };
         // the first is copied while the second is read
-        let copied = self.of_host.min((PIECE_TARGET / larger).max(1)).min(chunk.div_ceil(2));
-        let (piece, host_pieces) = match (cut == uncut, self.shared()) {
-            (false, _) => (chunk, PIECES as u64),
-            (true, true) => (chunk, 0),
-            (true, false) => (copied, PIECES as u64),
+        let most = self.most_pieces(cut).map(|most| most.min(chunk.div_ceil(2)));
+        let (pieces, host_bytes) = match (cut == uncut, self.mapped(cut)) {
+            (false, _) => ([chunk; 2], self.pieces_bytes(cut, [chunk; 2])),
+            (true, true) => ([chunk; 2], 0),
+            (true, false) => (most, self.pieces_bytes(cut, most)),
         };
-        Chunks { chunk, sets, piece, host_pieces }
+        let [read, written] = pieces.map(|slices| slices as usize);
+        Chunks { chunk, sets, pieces: Pieces { read, written }, host_bytes }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
 use crate::job::Job;
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
+use crate::source::StoredSamples;
 
 /// What the headers of the input say, and the text files that were read beside it.
 #[derive(Clone, Debug)]
@@ -22,6 +23,18 @@ pub struct StackShape {
     pub shifts: Option<Vec<f64>>,
 }
 
+/// The samples that a device may get as they are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleShape {
+    pub stored: StoredSamples,
+    /// Rows of the detector.
+    pub height: usize,
+    /// Number of flat and dark fields.
+    pub fields: usize,
+    /// Rows around those of a slice that a device needs, too.
+    pub halo: usize,
+}
+
 /// The scan's geometry, the slices to compute and the projections that are used.
 #[derive(Clone, Debug)]
 pub struct Scan {
@@ -35,6 +48,8 @@ pub struct Scan {
     pub held: u64,
     /// Bytes that the library of the input holds beside that.
     pub cached: u64,
+    /// Of the input; values until there is a reader.
+    pub samples: SampleShape,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
     /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
@@ -89,7 +104,8 @@ impl Scan {
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        Ok(Scan { geometry, center, field, held: 0, cached: 0, slices, run_slices, used, notes })
+        let samples = SampleShape { stored: StoredSamples::F32, height: 0, fields: 0, halo: 0 };
+        Ok(Scan { geometry, center, field, held: 0, cached: 0, samples, slices, run_slices, used, notes })
     }
 
     /// Updates of all slices: pixels times projections.

@@ -31,7 +31,7 @@ fn nothing(known: &KnownFailures) -> Avoid<'_> {
 fn planned(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host: u64, avoid: Avoid) -> Result<Plan> {
     let memory = Memory { host, device: job.execution.device_memory };
     let self_test = !job.execution.skip_self_test;
-    Plan::new(&Request { recipe: &job.recipe, self_test, scan, choice, facts, memory, avoid })
+    Plan::new(&Request { recipe: &job.recipe, self_test, keeps_values: false, scan, choice, facts, memory, avoid })
 }
 
 fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {

@@ -19,7 +19,7 @@ pub use throughput::{Residency, Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer};
+use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer, StepBackends};
 use serde::{Deserialize, Serialize};
 
 /// The schema that this version reads.
@@ -52,6 +52,9 @@ pub struct Profile {
     /// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
     #[serde(default)]
     pub fft: Fft,
+    /// What does the steps around the filter.
+    #[serde(default)]
+    pub steps: StepBackends,
     /// What `--algorithm auto` and `--slices-per-pass auto` mean.
     pub auto: Vec<Auto>,
     /// Kernels and their parameters.

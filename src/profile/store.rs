@@ -1,9 +1,9 @@
 //! Sources of profiles: files given by path, the user's directories, and those embedded in the program.
 
 use super::{Choice, Profile, auto_keys, choose};
-use crate::cache;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
+use crate::files::cache_directory;
 use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).
@@ -151,7 +151,7 @@ fn profile_files(directory: &Path) -> Vec<PathBuf> {
 
 /// Where `fbp tune` writes profiles; `None` if there is no cache directory.
 pub fn tuned_directory() -> Option<PathBuf> {
-    Some(cache::directory()?.join("tuned"))
+    Some(cache_directory()?.join("tuned"))
 }
 
 /// Reads one profile file.

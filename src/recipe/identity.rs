@@ -1,6 +1,7 @@
 //! What a run is known by: the hash of everything that decides the bytes of its slices.
 
 use super::Recipe;
+use crate::kernel::StepBackend;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -36,6 +37,9 @@ pub struct DeviceIdentity {
     /// Who filters rows.
     #[serde(rename = "filter-rows")]
     pub rows: String,
+    /// What does the steps before the filter.
+    pub row_steps: StepBackend,
+    pub sinogram_steps: StepBackend,
     /// Projections whose sum is computed at a time.
     #[serde(rename = "parts")]
     pub part: usize,
@@ -186,6 +190,8 @@ mod tests {
             driver: "1".into(),
             kernel: "k".into(),
             rows: "r".into(),
+            row_steps: StepBackend::Device,
+            sinogram_steps: StepBackend::Device,
             part: 7,
         };
         Identity {
@@ -310,6 +316,8 @@ mod tests {
             of(DeviceIdentity { driver: "2".into(), ..device() }),
             of(DeviceIdentity { kernel: "l".into(), ..device() }),
             of(DeviceIdentity { rows: "s".into(), ..device() }),
+            of(DeviceIdentity { row_steps: StepBackend::Host, ..device() }),
+            of(DeviceIdentity { sinogram_steps: StepBackend::Host, ..device() }),
             of(DeviceIdentity { part: 8, ..device() }),
         ];
         let keys: BTreeSet<String> = others.iter().chain([&same]).map(Identity::key).collect();

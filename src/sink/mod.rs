@@ -14,7 +14,7 @@ mod writer;
 
 pub use encoding::{Dtype, Encoding};
 pub use file::write_text;
-pub use page::{SliceForm, write_image};
+pub use page::{Pixels, SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, described};
 pub use target::{OutputFormat, Target};
 pub use writer::{AllowedContents, SliceWriter};
@@ -35,14 +35,14 @@ type Parse = fn(&str) -> Result<Option<Target>>;
 /// The formats of `--output`; the first that matches is used.
 const FORMATS: [Parse; 3] = [separate::parse_pattern, multipage::parse_single, separate::parse_directory];
 
-/// Writes the slices of a run.
-pub trait Sink: Send {
-    /// Writes slices, given as numbers with values `[row][pixel]`; returns how many values were clamped. Every number is one
+/// Writes the slices of a run; several threads may write at the same time.
+pub trait Sink: Send + Sync {
+    /// Writes slices, given as numbers with pixels; returns how many values were clamped. Every number is one
     /// of those announced, is written once, and in ascending order if the format requires it.
     ///
     /// # Errors
     /// [`Error::Output`](crate::error::Error::Output) when a slice cannot be written; then there is no file of its name.
-    fn write(&mut self, slices: &[(usize, &[f32])], form: &SliceForm) -> Result<u64>;
+    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64>;
 
     /// Completes the output after all slices are written; returns its files in order.
     ///

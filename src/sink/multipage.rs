@@ -3,11 +3,12 @@
 use super::file::{create, failed, finish};
 use super::page::OutputPage;
 use super::target::{OutputFormat, Target, is_tiff};
-use super::{Sink, SliceForm};
+use super::{Pixels, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tiff::TiffError;
 use tiff::encoder::{TiffEncoder, TiffKindBig, TiffKindStandard};
 
@@ -91,8 +92,8 @@ impl OutputFormat for MultiPage {
         } else {
             Encoder::Classic(TiffEncoder::new(own).map_err(cannot)?)
         };
-        let pages = slices.len();
-        Ok(Box::new(MultiPageSink { path: path.clone(), open: Some((encoder, file)), next: 0, pages, overwrite }))
+        let pages = Mutex::new(Pages { open: Some((encoder, file)), next: 0, count: slices.len() });
+        Ok(Box::new(MultiPageSink { path: path.clone(), pages, overwrite }))
     }
 }
 
@@ -104,23 +105,27 @@ enum Encoder {
 /// Writes page after page to the file under its temporary name.
 struct MultiPageSink {
     path: PathBuf,
+    pages: Mutex<Pages>,
+    overwrite: bool,
+}
+
+struct Pages {
     /// `None` after an error, which removes the file.
     open: Option<(Encoder, AtomicFile)>,
     /// Number of the next page, and total number.
     next: usize,
-    pages: usize,
-    overwrite: bool,
+    count: usize,
 }
 
-impl MultiPageSink {
-    fn write_slice(&mut self, index: usize, data: &[f32], form: &SliceForm) -> Result<u64> {
+impl Pages {
+    fn write(&mut self, path: &Path, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
         let Some((mut encoder, file)) = self.open.take() else {
-            return Err(Error::output(&self.path, format!("slice {index} came after this file failed")));
+            return Err(Error::output(path, format!("slice {index} came after this file failed")));
         };
-        let page = OutputPage { form, data, slice: Some(index), number: Some((self.next, self.pages)) };
+        let page = OutputPage { form, pixels, slice: Some(index), number: Some((self.next, self.count)) };
         let clamped = match &mut encoder {
-            Encoder::Classic(encoder) => page.write(encoder, &self.path)?,
-            Encoder::Big(encoder) => page.write(encoder, &self.path)?,
+            Encoder::Classic(encoder) => page.write(encoder, path)?,
+            Encoder::Big(encoder) => page.write(encoder, path)?,
         };
         self.next += 1;
         self.open = Some((encoder, file));
@@ -129,12 +134,13 @@ impl MultiPageSink {
 }
 
 impl Sink for MultiPageSink {
-    fn write(&mut self, slices: &[(usize, &[f32])], form: &SliceForm) -> Result<u64> {
-        slices.iter().map(|(index, data)| self.write_slice(*index, data, form)).sum()
+    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        slices.iter().map(|(index, pixels)| pages.write(&self.path, *index, *pixels, form)).sum()
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<PathBuf>> {
-        let Some((encoder, file)) = self.open else {
+        let Some((encoder, file)) = self.pages.into_inner().unwrap_or_else(PoisonError::into_inner).open else {
             return Err(Error::output(&self.path, "failed before it was complete"));
         };
         drop(encoder); // writes go straight to the file, so nothing is left to flush

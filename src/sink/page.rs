@@ -4,9 +4,11 @@ use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
 use crate::error::{Error, Result};
+use bytemuck::Pod;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
@@ -57,15 +59,26 @@ pub fn write_image(
     software: &str,
 ) -> Result<()> {
     let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
-    OutputPage { form: &form, data, slice: None, number: None }.write_file(path)?;
+    OutputPage { form: &form, pixels: Pixels::Values(data), slice: None, number: None }.write_file(path)?;
     Ok(())
 }
+
+/// The pixels of an image, `[row][pixel]`.
+#[derive(Clone, Copy, Debug)]
+pub enum Pixels<'a> {
+    /// Values, to be encoded.
+    Values(&'a [f32]),
+    /// Samples as they are stored, and how many of them were clamped.
+    Samples(&'a [u8], u64),
+}
+
+/// Samples of a strip, and how many of them were clamped.
+type EncodedStrip<'a, T> = (Cow<'a, [T]>, u64);
 
 /// One page to write.
 pub(super) struct OutputPage<'a> {
     pub form: &'a SliceForm,
-    /// `[row][pixel]`
-    pub data: &'a [f32],
+    pub pixels: Pixels<'a>,
     /// Number of the slice.
     pub slice: Option<usize>,
     /// Number of the page, and total number of pages.
@@ -90,53 +103,60 @@ impl OutputPage<'_> {
 
     /// Adds the page to a file; returns how many values were clamped.
     pub fn write<W: Write + Seek, K: TiffKind>(&self, encoder: &mut TiffEncoder<W, K>, path: &Path) -> Result<u64> {
-        let SliceForm { width, height, .. } = *self.form;
-        if width == 0 || width.checked_mul(height) != Some(self.data.len()) {
-            let n = self.data.len();
+        let SliceForm { width, height, encoding, .. } = *self.form;
+        let n = match self.pixels {
+            Pixels::Values(values) => values.len(),
+            Pixels::Samples(bytes, _) => bytes.len() / encoding.dtype.bytes(),
+        };
+        if width == 0 || width.checked_mul(height) != Some(n) {
             return Err(Error::output(path, format!("{n} values do not make an image of {width}x{height}")));
         }
-        let range = self.form.encoding.checked_range()?;
-        let mut clamped = 0;
-        match self.form.encoding.dtype {
-            Dtype::F32 => self.put::<Gray32Float, W, K>(encoder, |v| Cow::Borrowed(v)),
+        let range = encoding.checked_range()?;
+        match encoding.dtype {
+            Dtype::F32 => self.put::<Gray32Float, W, K>(encoder, |v| (Cow::Borrowed(v), 0)),
             Dtype::F16 => self.put::<Gray16Float, W, K>(encoder, |v| {
                 let mut half = vec![f16::ZERO; v.len()];
                 half.convert_from_f32_slice(v);
-                clamped += half.iter().zip(v).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite())).sum::<u64>();
-                Cow::Owned(half.reinterpret_into())
+                let clamped = half.iter().zip(v).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite())).sum();
+                (Cow::Owned(half.reinterpret_into()), clamped)
             }),
             Dtype::U16 => self.put::<Gray16, W, K>(encoder, |v| {
-                clamped += outside(v, range);
-                Cow::Owned(v.iter().map(|&v| nearest(v, range, 65535.0) as u16).collect())
+                (Cow::Owned(v.iter().map(|&v| nearest(v, range, 65535.0) as u16).collect()), outside(v, range))
             }),
             Dtype::U8 => self.put::<Gray8, W, K>(encoder, |v| {
-                clamped += outside(v, range);
-                Cow::Owned(v.iter().map(|&v| nearest(v, range, 255.0) as u8).collect())
+                (Cow::Owned(v.iter().map(|&v| nearest(v, range, 255.0) as u8).collect()), outside(v, range))
             }),
         }
-        .map_err(|e| failed(path, &e))?;
-        Ok(clamped)
+        .map_err(|e| failed(path, &e))
     }
 
-    /// Writes the strips, then the tags, so that the data is contiguous.
+    /// Writes the strips, which are encoded side by side, then the tags, so that the data is contiguous. Returns how many
+    /// values were clamped.
     fn put<C: ColorType, W: Write + Seek, K: TiffKind>(
         &self,
         encoder: &mut TiffEncoder<W, K>,
-        mut convert: impl FnMut(&[f32]) -> Cow<[C::Inner]>,
-    ) -> TiffResult<()>
+        encode: impl Fn(&[f32]) -> EncodedStrip<C::Inner> + Send + Sync,
+    ) -> TiffResult<u64>
     where
-        C::Inner: Clone,
+        C::Inner: Pod + Send + Sync,
         [C::Inner]: TiffValue,
     {
         let form = self.form;
         let mut image = encoder.new_image::<C>(u32::try_from(form.width)?, u32::try_from(form.height)?)?;
         let rows = (STRIP / (form.width * form.encoding.dtype.bytes())).clamp(1, form.height);
         image.rows_per_strip(u32::try_from(rows)?)?;
+        let (encoded, mut clamped): (Vec<EncodedStrip<C::Inner>>, u64) = match self.pixels {
+            Pixels::Values(values) => (values.par_chunks(rows * form.width).map(encode).collect(), 0),
+            Pixels::Samples(bytes, clamped) => {
+                let strips = bytes.chunks(rows * form.width * form.encoding.dtype.bytes());
+                (strips.map(|strip| (samples_of(strip), 0)).collect(), clamped)
+            }
+        };
         let mut crc = crc32fast::Hasher::new();
-        for strip in self.data.chunks(rows * form.width) {
-            let samples = convert(strip);
+        for (samples, more) in encoded {
             crc.update(&samples.data());
             image.write_strip(&samples)?;
+            clamped += more;
         }
         let ascii: String = form.software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         image.encoder().write_tag(Tag::Software, ascii.as_str())?;
@@ -155,7 +175,16 @@ impl OutputPage<'_> {
                 image.encoder().write_tag(Tag::Unknown(297), &[page, pages][..])?;
             }
         }
-        image.finish()
+        image.finish()?;
+        Ok(clamped)
+    }
+}
+
+/// Bytes as the samples that they are.
+fn samples_of<T: Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(samples) => Cow::Borrowed(samples),
+        Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::file::create;
 use super::page::OutputPage;
 use super::target::{OutputFormat, Target, is_tiff};
-use super::{Sink, SliceForm};
+use super::{Pixels, Sink, SliceForm};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ struct SeparateSink {
 }
 
 impl SeparateSink {
-    fn write_slice(&self, index: usize, data: &[f32], form: &SliceForm) -> Result<u64> {
+    fn write_slice(&self, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
         let Ok(place) = self.files.binary_search_by_key(&index, |(index, _)| *index) else { return Ok(0) };
         let path = &self.files[place].1;
         if !self.overwrite && path.exists() {
@@ -159,14 +159,14 @@ impl SeparateSink {
                 format!("slice {index} was created in the meantime; is another run writing to the same --output?");
             return Err(Error::output(path, why));
         }
-        OutputPage { form, data, slice: Some(index), number: None }.write_file(path)
+        OutputPage { form, pixels, slice: Some(index), number: None }.write_file(path)
     }
 }
 
 impl Sink for SeparateSink {
-    fn write(&mut self, slices: &[(usize, &[f32])], form: &SliceForm) -> Result<u64> {
-        let sink = &*self;
-        let clamped = slices.par_iter().map(|(index, data)| sink.write_slice(*index, data, form)).collect::<Vec<_>>();
+    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+        let clamped =
+            slices.par_iter().map(|(index, pixels)| self.write_slice(*index, *pixels, form)).collect::<Vec<_>>();
         clamped.into_iter().sum()
     }
 

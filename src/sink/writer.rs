@@ -1,11 +1,13 @@
 //! Writing the slices of a run: each once, without overwriting other files.
 
 use super::target::Target;
-use super::{Encoding, Sink, SliceForm, SliceStamp};
+use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What an output may contain before slices are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +38,8 @@ pub struct SliceWriter {
     target: Target,
     form: SliceForm,
     indices: Vec<usize>,
-    written: Vec<bool>,
-    clamped: u64,
+    written: Mutex<Vec<bool>>,
+    clamped: AtomicU64,
     sink: Box<dyn Sink>,
 }
 
@@ -73,8 +75,8 @@ impl SliceWriter {
         }
         let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
         let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
-        let (indices, written) = (indices.to_vec(), vec![false; indices.len()]);
-        Ok(SliceWriter { target, form, indices, written, clamped: 0, sink })
+        let (indices, written) = (indices.to_vec(), Mutex::new(vec![false; indices.len()]));
+        Ok(SliceWriter { target, form, indices, written, clamped: AtomicU64::new(0), sink })
     }
 
     /// The same output with other values that map to 0 and the largest integer.
@@ -100,7 +102,8 @@ impl SliceWriter {
 
     /// Marks slices that already have files as written; the sink does not get them.
     pub fn keep(&mut self, kept: &[usize]) {
-        for (index, written) in self.indices.iter().zip(&mut self.written) {
+        let written = self.written.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (index, written) in self.indices.iter().zip(written) {
             *written |= kept.binary_search(index).is_ok();
         }
     }
@@ -110,33 +113,40 @@ impl SliceWriter {
     ///
     /// # Errors
     /// As [`write_all`](Self::write_all).
-    pub fn write(&mut self, index: usize, data: &[f32]) -> Result<()> {
-        self.write_all(&[(index, data)])
+    pub fn write(&self, index: usize, data: &[f32]) -> Result<()> {
+        self.write_all(&[(index, Pixels::Values(data))])
     }
 
-    /// Writes slices, given as numbers with values; separate files in parallel and in any order.
+    /// Writes slices, given as numbers with pixels; separate files in parallel and in any order. Several threads may call
+    /// this with other slices.
     ///
     /// # Errors
     /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already, is
     /// not one of the indices, is out of order or has another size. Other slices may be complete.
-    pub fn write_all(&mut self, slices: &[(usize, &[f32])]) -> Result<()> {
+    pub fn write_all(&self, slices: &[(usize, Pixels)]) -> Result<()> {
         let together = if self.target.in_order() { 1 } else { slices.len().max(1) };
         for slices in slices.chunks(together) {
             let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
-            self.clamped += self.sink.write(slices, &self.form)?;
-            places.into_iter().for_each(|place| self.written[place] = true);
+            self.clamped.fetch_add(self.sink.write(slices, &self.form)?, Relaxed);
+            let mut written = self.written();
+            places.into_iter().for_each(|place| written[place] = true);
         }
         Ok(())
+    }
+
+    fn written(&self) -> MutexGuard<'_, Vec<bool>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Position in the list of a slice that may be written now: announced, not written yet, and in order.
     fn free_place(&self, index: usize) -> Result<usize> {
         let wrong = |why: String| Error::output(&self.path_of(index), format!("slice {index} {why}"));
         let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced".into()))?;
-        if self.written[place] {
+        let written = self.written();
+        if written[place] {
             return Err(wrong("was written already".into()));
         }
-        let missing = if self.target.in_order() { self.written[..place].iter().position(|done| !done) } else { None };
+        let missing = if self.target.in_order() { written[..place].iter().position(|done| !done) } else { None };
         match missing {
             None => Ok(place),
             Some(before) => {
@@ -154,7 +164,7 @@ impl SliceWriter {
     /// Values clamped so far: outside the range (or NaN) for integers, finite values that became
     /// infinite for f16.
     pub fn clamped(&self) -> u64 {
-        self.clamped
+        self.clamped.load(Relaxed)
     }
 
     /// Completes the output and returns its files in order; a single file gets its name here.
@@ -162,13 +172,15 @@ impl SliceWriter {
     /// # Errors
     /// [`Error::Output`] when slices are missing or the file cannot be renamed.
     pub fn finish(self) -> Result<Vec<PathBuf>> {
-        let missing = self.written.iter().filter(|done| !**done).count();
-        if let Some(first) = self.written.iter().position(|done| !done) {
+        let written = self.written();
+        let missing = written.iter().filter(|done| !**done).count();
+        if let Some(first) = written.iter().position(|done| !done) {
             return Err(Error::output(
                 &self.path_of(self.indices[first]),
                 format!("{missing} of {} slices were not written", self.indices.len()),
             ));
         }
+        drop(written);
         self.sink.finish()
     }
 }

@@ -82,6 +82,19 @@ impl SampleType {
     }
 }
 
+/// How samples lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredSamples {
+    pub sample: SampleType,
+    /// Whether their bytes are in the other order than this machine's.
+    pub swapped: bool,
+}
+
+impl StoredSamples {
+    /// What other samples are converted to.
+    pub const F32: StoredSamples = StoredSamples { sample: SampleType::F32, swapped: false };
+}
+
 impl fmt::Display for SampleType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.format_tag() {

@@ -1,6 +1,6 @@
 //! Interface of an input format.
 
-use super::SampleType;
+use super::{SampleType, StoredSamples};
 use crate::error::Result;
 use std::fmt::Debug;
 use std::ops::Range;
@@ -37,4 +37,28 @@ pub(super) trait Frames: Debug + Send + Sync {
     /// [`Error::Input`](crate::error::Error::Input) when the file cannot be read, is damaged, or was written to since it
     /// was opened.
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()>;
+
+    /// How [`read_stored`](Self::read_stored) hands out samples of every frame: as they are stored, or as f32.
+    fn stored(&self) -> StoredSamples {
+        StoredSamples::F32
+    }
+
+    /// Reads rows of one frame as [`stored`](Self::stored) says, `[row][pixel]`.
+    ///
+    /// # Errors
+    /// Those of [`read_rows`](Self::read_rows).
+    fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        as_f32(out, |out| self.read_rows(frame, rows, out))
+    }
+}
+
+/// Lets `read` fill `out`, which has room for whole values, with f32.
+pub(super) fn as_f32(out: &mut [u8], read: impl FnOnce(&mut [f32]) -> Result<()>) -> Result<()> {
+    if let Ok(values) = bytemuck::try_cast_slice_mut(out) {
+        return read(values);
+    }
+    let mut values = vec![0f32; out.len() / 4];
+    read(&mut values)?;
+    out.copy_from_slice(bytemuck::cast_slice(&values));
+    Ok(())
 }

@@ -15,7 +15,7 @@ mod tiff;
 mod watch;
 
 pub use binning::Binning;
-pub use convert::SampleType;
+pub use convert::{SampleType, StoredSamples};
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;

@@ -1,9 +1,9 @@
 //! A sequence of frames of one size, binned.
 
-use super::SampleType;
 use super::binning::{Binning, Means};
-use super::frames::Frames;
+use super::frames::{Frames, as_f32};
 use super::tiff::TiffPages;
+use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -143,6 +143,28 @@ impl Stack {
         Ok(())
     }
 
+    /// How [`read_stored`](Self::read_stored) hands out samples: as they are stored, or as f32 where they are binned or have
+    /// 64 bits.
+    pub fn stored(&self) -> StoredSamples {
+        match self.frames.stored() {
+            stored if self.binning.by == 1 && stored.sample != SampleType::F64 => stored,
+            _ => StoredSamples::F32,
+        }
+    }
+
+    /// Reads rows of one page in the form that [`stored`](Self::stored) says, row-major, into `out`.
+    ///
+    /// # Errors
+    /// Those of [`read_rows`](Self::read_rows).
+    pub fn read_stored(&self, page: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        if self.binning.by > 1 || self.stored() != self.frames.stored() {
+            return as_f32(out, |out| self.read_rows(page, rows, out));
+        }
+        let count = out.len() / self.stored().sample.bytes();
+        self.check_unbinned(page, &rows, count)?;
+        self.frames.read_stored(page, rows, out)
+    }
+
     fn check_size(&self, rows: &Range<usize>, count: usize, width: usize, height: usize) -> Result<()> {
         if rows.start > rows.end || rows.end > height || count != rows.len() * width {
             return Err(Error::Input(format!(
@@ -154,11 +176,15 @@ impl Stack {
     }
 
     fn read_unbinned(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        self.check_unbinned(page, &rows, out.len())?;
+        self.frames.read_rows(page, rows, out)
+    }
+
+    fn check_unbinned(&self, page: usize, rows: &Range<usize>, values: usize) -> Result<()> {
         let (count, (width, height)) = (self.frames.count(), self.frames.size());
         if page >= count {
             return Err(Error::Input(format!("{}: no page {page}, there are {count}", self.flag)));
         }
-        self.check_size(&rows, out.len(), width, height)?;
-        self.frames.read_rows(page, rows, out)
+        self.check_size(rows, values, width, height)
     }
 }

@@ -1,6 +1,7 @@
 //! Correction of beam intensity changes between projections: transmissions are divided by those of an air region.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
+use crate::device::{AirCorrection, RowCorrection};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use rayon::prelude::*;
@@ -85,6 +86,10 @@ impl Step for Option<Air> {
         self.map(|air| air.to_string())
     }
 
+    fn runs_on_device(&self) -> bool {
+        true
+    }
+
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         let Some(air) = *self else { return Ok(None) };
         let projections = &data.stacks.data;
@@ -131,6 +136,11 @@ impl RowStep for AirSides {
     fn apply(&self, band: &mut Band, _: &mut Counts) {
         band.lines().for_each(|(_, line)| normalize_sides(line, self.left, self.right));
     }
+
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        correction.air = AirCorrection::Sides(self.left, self.right);
+        true
+    }
 }
 
 /// [`Air::Region`], prepared: the level of every projection.
@@ -138,8 +148,20 @@ struct AirLevels(Vec<f64>);
 
 impl RowStep for AirLevels {
     fn apply(&self, band: &mut Band, _: &mut Counts) {
-        let level = self.0.get(band.projection).copied().unwrap_or(1.0) as f32;
+        let level = self.level(band.projection);
         band.lines().for_each(|(_, line)| line.iter_mut().for_each(|value| *value /= level));
+    }
+
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        correction.air = AirCorrection::Levels;
+        correction.projections.iter_mut().for_each(|state| state.level = self.level(state.number));
+        true
+    }
+}
+
+impl AirLevels {
+    fn level(&self, projection: usize) -> f32 {
+        self.0.get(projection).copied().unwrap_or(1.0) as f32
     }
 }
 

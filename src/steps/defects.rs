@@ -32,6 +32,12 @@ impl DefectCounts {
             *count += u32::from(replaced(bin));
         }
     }
+
+    /// Adds how often each bin of a row was replaced.
+    pub fn add_row(&mut self, row: usize, counts: &[u32]) {
+        let sums = self.bins.entry(row).or_insert_with(|| vec![0; counts.len()]);
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
 }
 
 impl AddAssign for DefectCounts {
@@ -40,8 +46,7 @@ impl AddAssign for DefectCounts {
             self.add(row, count);
         }
         for (row, counts) in other.bins {
-            let sums = self.bins.entry(row).or_insert_with(|| vec![0; counts.len()]);
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            self.add_row(row, &counts);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Flat and dark field correction: from detector counts to transmissions.
 
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
+use crate::device::{FieldImages, RowCorrection};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::source::{Stack, Stacks};
@@ -41,6 +42,10 @@ impl Step for FieldCorrection {
     fn describe(&self, data: &Data) -> Option<String> {
         let scaled = self.dark_scale.map(|scale| format!(" (darks times {scale})")).unwrap_or_default();
         data.stacks.flats.as_ref().map(|_| format!("flat and dark fields{scaled}"))
+    }
+
+    fn runs_on_device(&self) -> bool {
+        true
     }
 
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
@@ -91,6 +96,12 @@ impl RowStep for Transmission {
         }
     }
 
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        correction.fields = self.fields.as_ref().map(Fields::images);
+        correction.saturation = self.saturation.filter(|_| self.fields.is_some());
+        true
+    }
+
     fn found(&self, repairs: &mut Repairs) {
         if let (Some(fields), Some(largest)) = (&self.fields, self.saturation) {
             repairs.saturated_flats = fields.saturated(largest);
@@ -127,6 +138,10 @@ struct Fields {
 const BAND: usize = 16;
 
 impl Fields {
+    fn images(&self) -> FieldImages<'_> {
+        FieldImages { flat: &self.flat, flat2: self.flat2.as_deref(), dark: &self.dark }
+    }
+
     /// Number of pixels of the flat fields with at least this many counts.
     fn saturated(&self, counts: f32) -> u64 {
         let all = self.flat.iter().chain(self.flat2.iter().flatten());
@@ -263,7 +278,7 @@ fn median_of(values: &mut [f32]) -> f32 {
 }
 
 /// Position of a projection between the flats before and after the scan, 0 to 1.
-fn progress(projection: usize, projections: usize) -> f32 {
+pub(super) fn progress(projection: usize, projections: usize) -> f32 {
     projection as f32 / projections.saturating_sub(1).max(1) as f32
 }
 

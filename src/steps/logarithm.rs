@@ -1,6 +1,7 @@
 //! -log: from transmissions to line integrals.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags};
+use crate::device::RowCorrection;
 use crate::error::Result;
 use crate::numbers::ln;
 use multiversion::multiversion;
@@ -62,6 +63,11 @@ impl Step for Logarithm {
 pub(super) struct MinusLog;
 
 impl RowStep for MinusLog {
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        correction.minus_log = true;
+        true
+    }
+
     fn apply(&self, band: &mut Band, counts: &mut Counts) {
         let wanted = band.wanted.clone();
         for (row, line) in band.lines() {

@@ -21,13 +21,15 @@ pub use fields::FieldCorrection;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
 pub use outliers::Outliers;
 pub use phase::{Paganin, Unsharp};
-pub use step::{Band, Data, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
+pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
+use crate::device::{AirCorrection, ProjectionState, RowCorrection, RowCounts, Session};
 use crate::error::Result;
 use crate::source::Stacks;
 use defects::Defects;
+use fields::progress;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use step::check_projections;
@@ -85,6 +87,16 @@ impl Steps {
     /// Flags, without dashes, and values of the requested steps, in the order in which they are applied.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
+    }
+
+    /// Whether all steps on rows can be done on a device.
+    pub fn rows_run_on_device(&self) -> bool {
+        self.all().into_iter().all(Step::runs_on_device)
+    }
+
+    /// Memory in bytes that the steps on sinograms need on a device for each of the sinograms that are processed at a time.
+    pub fn sinogram_scratch(&self, projections: usize, bins: usize) -> usize {
+        self.stripes.iter().map(|method| method.device_memory(projections, bins)).sum()
     }
 
     /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.
@@ -226,6 +238,59 @@ impl Preparation {
     /// Approximate memory in bytes that [`sinogram`](Self::sinogram) needs besides a sinogram of this many projections.
     pub fn memory(&self, projections: usize) -> usize {
         self.sinograms.iter().map(|step| step.memory(projections, self.bins)).max().unwrap_or(0)
+    }
+
+    /// What a device does to rows, if it can do all steps, of the projections `used` of `projections`.
+    pub fn correction(&self, used: &[usize], projections: usize) -> Option<RowCorrection<'_>> {
+        let state = |&number: &usize| ProjectionState {
+            number,
+            progress: progress(number, projections),
+            level: 1.0,
+            watched: self.defects.watches(number),
+        };
+        let mut correction = RowCorrection {
+            bins: self.bins,
+            height: self.height,
+            outliers: None,
+            fields: None,
+            saturation: None,
+            air: AirCorrection::Without,
+            minus_log: false,
+            projections: used.iter().map(state).collect(),
+        };
+        self.rows.on_device(&mut correction).then_some(correction)
+    }
+
+    /// What a device replaced in some rows of the projections `used`.
+    pub fn counts(&self, rows: &[usize], used: &[usize], found: &RowCounts) -> Counts {
+        let mut counts = Counts { values: (rows.len() * used.len() * self.bins) as u64, ..Counts::default() };
+        for (place, (&row, found_in)) in rows.iter().zip(&found.rows).enumerate() {
+            let [dead, non_finite, non_positive, saturated] = found_in.map(u64::from);
+            counts.clamped += ClampedCounts { non_positive, dead, non_finite };
+            counts.saturated += saturated;
+            counts.defects.add(row, dead + non_finite + non_positive);
+            if let Some(bins) = found.bins.chunks(self.bins).nth(place)
+                && bins.iter().any(|&count| count > 0)
+            {
+                counts.defects.add_row(row, bins);
+            }
+        }
+        counts.outliers = found.outliers.iter().map(|&count| u64::from(count)).sum();
+        counts.unlit = used.iter().zip(&found.unlit).filter(|(_, unlit)| **unlit > 0).map(|(&p, _)| p).collect();
+        counts
+    }
+
+    /// The steps on sinograms on a device, for at most `slices` sinograms of this many projections at a time.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn sinograms_on_device(
+        &self,
+        session: &Session,
+        slices: usize,
+        projections: usize,
+    ) -> Result<Vec<Box<dyn DeviceSinogramStep>>> {
+        self.sinograms.iter().map(|step| step.on_device(session, slices, projections, self.bins)).collect()
     }
 
     /// Description of the fields, -log, and all steps in the order in which they are applied.

@@ -1,6 +1,7 @@
 //! Removal of zingers and hot pixels: pixels that differ from the median of their neighbourhood are replaced by it.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
+use crate::device::{OutlierForm, RowCorrection};
 use crate::error::{Error, Result};
 use multiversion::multiversion;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -78,6 +79,10 @@ impl Step for Option<Outliers> {
         self.as_ref().map(Outliers::to_string)
     }
 
+    fn runs_on_device(&self) -> bool {
+        true
+    }
+
     fn halo(&self, _: usize, _: usize) -> usize {
         self.as_ref().map_or(0, |outliers| outliers.size / 2)
     }
@@ -100,6 +105,12 @@ impl RowStep for OutlierFilter {
     fn apply(&self, band: &mut Band, counts: &mut Counts) {
         let (keep, counted) = (band.within(&band.rows), band.within(&band.wanted));
         counts.outliers += self.replace(band.values, band.bins, keep, &counted);
+    }
+
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        let OutlierFilter { size, threshold, both, .. } = *self;
+        correction.outliers = Some(OutlierForm { size, threshold, both });
+        true
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Counts, Repairs, widened};
 use crate::cli::{InputArgs, StepArgs};
+use crate::device::{RowCorrection, Session, SinogramBatch};
 use crate::error::{Error, Result};
 use crate::source::Stacks;
 use crate::units::Length;
@@ -49,6 +50,11 @@ pub trait Step {
         false
     }
 
+    /// Whether a step on rows can be done on a device, see [`RowStep::on_device`].
+    fn runs_on_device(&self) -> bool {
+        self.value().is_none()
+    }
+
     /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
     ///
     /// # Errors
@@ -81,6 +87,11 @@ pub trait RowStep: Send + Sync {
     /// parallel.
     fn apply(&self, band: &mut Band, counts: &mut Counts);
 
+    /// Adds the step to what a device does to rows; false if only the host can do it.
+    fn on_device<'a>(&'a self, _: &mut RowCorrection<'a>) -> bool {
+        false
+    }
+
     /// Adds findings from preparing the step.
     fn found(&self, _: &mut Repairs) {}
 }
@@ -92,6 +103,28 @@ pub trait SinogramStep: Send + Sync {
 
     /// Approximate memory in bytes that [`apply`](Self::apply) needs besides the sinogram.
     fn memory(&self, projections: usize, bins: usize) -> usize;
+
+    /// The same on a device, for sinograms `[projection][bin]`, at most `slices` at a time.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    fn on_device(
+        &self,
+        session: &Session,
+        slices: usize,
+        projections: usize,
+        bins: usize,
+    ) -> Result<Box<dyn DeviceSinogramStep>>;
+}
+
+/// A step on complete sinograms, on a device.
+pub trait DeviceSinogramStep: Send {
+    /// Processes sinograms in place, as [`SinogramStep::apply`] does within rounding. A result depends on its sinogram
+    /// alone.
+    ///
+    /// # Errors
+    /// The device's.
+    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()>;
 }
 
 /// Rows of a projection.
@@ -175,6 +208,11 @@ impl RowSteps {
             step.apply(&mut band.part(around, after), counts);
             around = after;
         }
+    }
+
+    /// Adds all steps to what a device does to rows; false if only the host can do one of them.
+    pub fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        self.0.iter().all(|(step, _)| step.on_device(correction))
     }
 
     /// Adds findings from preparing the steps.

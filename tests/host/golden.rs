@@ -3,9 +3,10 @@
 //!
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test host golden` and look at the difference in git.
 
+use fbp::facts::DeviceFacts;
 use fbp::kernel::{
     Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowFilterMethod,
-    Texel, files, generate_filter, generate_probe,
+    Texel, files, generate_filter, generate_probe, step_programs,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,12 @@ fn generated() -> BTreeMap<String, String> {
     let spec = KernelSpec::new(&profile.offers()[0], &profile, Texel::Buffer, PROBLEM, None);
     texts.insert("whole.cl".into(), spec.generate().unwrap().text);
     texts.insert("probe-image.cl".into(), generate_probe().text);
+    for (name, local_memory, max_work_group) in [("small", 16 << 10, 64), ("large", 48 << 10, 1024)] {
+        let extensions = vec!["cl_khr_fp64".to_owned()];
+        let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
+        let heads: Vec<String> = step_programs(&facts).unwrap().iter().map(head).collect();
+        texts.insert(format!("steps-{name}.txt"), heads.join("\n"));
+    }
     texts
 }
 

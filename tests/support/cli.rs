@@ -98,6 +98,15 @@ impl Lab {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// A profile as that of processors, with these lines in `[steps]`; without any the device does all steps.
+    pub fn profile_with_steps(&self, file: &str, lines: &str) {
+        let text = include_str!("../../configs/cpu.toml");
+        let (before, after) = text.split_once("[steps]\n").unwrap();
+        let (_, after) = after.split_once("\n\n").unwrap();
+        let text = format!("{before}[steps]\n{lines}\n{after}").replace("name = \"cpu\"", "name = \"steps\"");
+        self.text(file, &text);
+    }
+
     pub fn read_text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
@@ -129,7 +138,7 @@ impl Lab {
         let indices: Vec<usize> = (0..stack.pages.len()).collect();
         let height = stack.pages[0].len() / stack.width;
         let target = Target::single(self.path(file));
-        let mut writer =
+        let writer =
             SliceWriter::create(target, stack.width, height, F32, &indices, AllowedContents::Nothing, "test").unwrap();
         for (index, page) in stack.pages.iter().enumerate() {
             writer.write(index, page).unwrap();

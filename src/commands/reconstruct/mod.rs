@@ -8,13 +8,12 @@ mod summary;
 
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
-use crate::engine::{
-    Done, Engine, Finish, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages,
-};
+use crate::engine::{Done, Finish, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
 use crate::files::write_atomically;
 use crate::job::Job;
+use crate::kernel::StepBackends;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
@@ -112,10 +111,10 @@ impl Reconstruction<'_> {
         let writer = create_writer(job, scan, target)?;
         // their directories may be the one just made
         check_files(job, source, target)?;
-        let mut devices = ready_devices(job, scan, reporter)?;
+        let mut devices = ready_devices(job, source, reporter)?;
         let finish = Finish::new(&job.recipe, scan);
         let identity = identity(job, source, &devices);
-        let (writer, identity) = self.with_range(writer, identity, &mut devices[0].engine, &finish)?;
+        let (writer, identity) = self.with_range(writer, identity, &mut devices[0], &finish)?;
         let key = identity.key();
         let mut writer = writer.stamped(stamp(job, source, &key));
         let record = Record::begin(self, &devices, &mut lock, &identity)?;
@@ -165,7 +164,7 @@ impl Reconstruction<'_> {
         self,
         writer: SliceWriter,
         identity: Identity,
-        engine: &mut Engine,
+        device: &mut ReadyDevice,
         finish: &Finish,
     ) -> Result<(SliceWriter, Identity)> {
         let Some(Scaling::Percentile(Interval { low, high })) = self.job.recipe.values.scaling else {
@@ -173,7 +172,7 @@ impl Reconstruction<'_> {
         };
         let range = match known_range(self.target, &identity) {
             Some(range) => range,
-            None => percentile_range(self.source, engine, finish, low, high)?,
+            None => percentile_range(self.source, device, finish, low, high)?,
         };
         self.reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
         Ok((writer.with_range(range)?, identity.with_range(range)))
@@ -240,14 +239,21 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
 const SAMPLED_SLICES: usize = 5;
 
 /// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks or shards.
-fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: f64, high: f64) -> Result<(f32, f32)> {
+fn percentile_range(
+    source: &Source,
+    device: &mut ReadyDevice,
+    finish: &Finish,
+    low: f64,
+    high: f64,
+) -> Result<(f32, f32)> {
     let slices = &source.scan.run_slices;
     let count = SAMPLED_SLICES.min(slices.len());
     let mut values = Vec::new();
     for sample in 0..count {
         let at = (2 * sample + 1) * slices.len() / (2 * count);
         let mut slice = vec![0f32; source.scan.geometry.roi.pixels()];
-        engine.reconstruct(&source.read(&slices[at..=at])?, &mut slice)?;
+        let sinogram = source.read(&slices[at..=at], device.plan.steps)?;
+        device.engine.reconstruct(&sinogram, &mut slice)?;
         finish.apply(&source.scan, &mut slice);
         values.append(&mut slice);
     }
@@ -263,7 +269,7 @@ fn percentile_range(source: &Source, engine: &mut Engine, finish: &Finish, low: 
 fn preview(path: &Path, job: &Job, source: &Source, done: &Done) -> Result<()> {
     let scan = &source.scan;
     let middle = middle(&scan.slices);
-    let sinogram = source.read(&[middle])?;
+    let sinogram = source.read(&[middle], StepBackends::HOST)?;
     let roi = scan.geometry.roi;
     write_preview(
         path,

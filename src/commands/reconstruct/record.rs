@@ -26,6 +26,9 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         driver: device.facts().driver.clone(),
         kernel: device.engine.source.key.clone(),
         rows: device.plan.rows.method.to_string(),
+        // samples of slices are the same, whoever encodes them
+        row_steps: device.plan.steps.rows,
+        sinogram_steps: device.plan.steps.sinograms,
         part: device.plan.cut.projections,
     };
     let sampled = match job.recipe.values.scaling {

@@ -46,7 +46,7 @@ impl<'a> Summary<'a> {
         [
             ("reading", self.done.read),
             ("uploading", most(|d| d.upload)),
-            ("computing", most(|d| d.filter + d.back_projection)),
+            ("computing", most(|d| d.steps + d.filter + d.back_projection)),
             ("downloading", most(|d| d.download)),
             ("writing", self.done.write),
         ]
@@ -114,8 +114,8 @@ impl<'a> Summary<'a> {
         }
         let d = self.device();
         reporter.detail(&format!(
-            "seconds: start {:.2}, read {:.2}, upload {:.2}, filter {:.2}, back projection {:.2}, download {:.2}, write {:.2}",
-            self.start, self.done.read, d.upload, d.filter, d.back_projection, d.download, self.done.write
+            "seconds: start {:.2}, read {:.2}, upload {:.2}, steps {:.2}, filter {:.2}, back projection {:.2}, download {:.2}, write {:.2}",
+            self.start, self.done.read, d.upload, d.steps, d.filter, d.back_projection, d.download, self.done.write
         ));
         let busy: Vec<String> =
             self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
@@ -211,6 +211,7 @@ impl<'a> Summary<'a> {
                 "start": self.start,
                 "read": self.done.read,
                 "upload": d.upload,
+                "steps": d.steps,
                 "filter": d.filter,
                 "back_projection": d.back_projection,
                 "download": d.download,

@@ -5,12 +5,11 @@ mod tuner;
 
 use super::bench::{offer_filter, protocol};
 use crate::bench::{Protocol, Reference};
-use crate::cache;
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::files::write_atomically;
+use crate::files::{cache_directory, write_atomically};
 use crate::kernel::KernelSpec;
 use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
@@ -103,7 +102,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
 
 /// The directories of the log and of tuned profiles; the one of `--output` must exist.
 fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
-    let directories = cache::directory().zip(tuned_directory()).ok_or_else(|| {
+    let directories = cache_directory().zip(tuned_directory()).ok_or_else(|| {
         Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
     })?;
     if let Some(path) = &args.output

@@ -3,7 +3,7 @@
 use super::problem::{problem, rows_of, slice_modes};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
 use crate::check::{Bench, TimingOptions};
-use crate::device::{self, FoundDevice};
+use crate::device::{self, FoundDevice, Session};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::kernel::{Algorithm, Offer};
@@ -206,7 +206,9 @@ impl Tuner<'_> {
         let bench = match self.bench.take() {
             Some(bench) => bench,
             None => {
-                Bench::new(self.found, self.protocol, &self.references).map_err(|error| match self.spent.len() {
+                let opened = Session::open(self.found);
+                let bench = opened.and_then(|session| Bench::new(session, self.protocol, &self.references));
+                bench.map_err(|error| match self.spent.len() {
                     0 => error,
                     _ => Error::Device(format!(
                         "{error}; all measurements so far are in the log; continue with --resume"

@@ -1,13 +1,16 @@
 //! Pieces are copied to a device that has memory of its own, and slices from it.
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
-use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine};
-use crate::engine::stages::parts_of;
+use crate::device::{HostMemory, RowCorrector, Session};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
+use crate::engine::stages::{Run, parts_of};
 use crate::error::Result;
-use crate::plan::PIECES;
+use crate::plan::{PIECES, WRITTEN_PIECES};
+use crate::steps::Counts;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use opencl3::memory::Buffer;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Chunks are copied piece by piece through memory of the host that the device copies from and to.
@@ -15,10 +18,14 @@ pub(super) struct Copied;
 
 impl Transfer for Copied {
     fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
-        let DeviceChannels { device, work, piece, pieces, free_sinograms, computed, free_slices } = channels;
+        let DeviceChannels { device, work, run, counts, pieces_of, pieces, free_sinograms, computed, free_slices } =
+            channels;
         let (slices_back, free_slices) = free_slices;
-        let Engine { session, kernels, sets, shape, .. } = engine;
+        let Engine { session, kernels, sets, shape, corrector, .. } = engine;
         let (session, shape) = (&*session, *shape);
+        let in_bytes = corrector.as_ref().map_or(4 * pieces_of.read * shape.in_slice, RowCorrector::most_bytes);
+        let encoded = kernels.encoded_bytes();
+        let out_bytes = encoded.unwrap_or(4 * shape.out_slice);
         let (sinograms_done, free_buffers) = unbounded();
         let (slices_done, free) = unbounded();
         for DeviceSet { rows, slices } in sets.drain(..) {
@@ -28,16 +35,18 @@ impl Transfer for Copied {
         }
         let upload = move |out| {
             for _ in 0..PIECES {
-                let _ = free_sinograms.send(session.host_memory(piece * shape.in_slice)?);
+                let _ = free_sinograms.send(session.host_memory(in_bytes.div_ceil(4))?);
             }
-            upload(session, shape, (pieces, free_buffers), free_sinograms, out)
+            let rows = Rows { session, shape, corrector: corrector.take(), run, counts };
+            rows.upload((pieces, free_buffers), free_sinograms, out)
         };
         let download = move |chunks, delivery: &Delivery| {
-            for _ in 0..PIECES {
-                let _ = slices_back.send(session.host_memory(piece * shape.out_slice)?);
+            for _ in 0..WRITTEN_PIECES {
+                let _ = slices_back.send(session.host_memory((pieces_of.written * out_bytes).div_ceil(4))?);
             }
             drop(slices_back);
-            download(session, (shape, piece), chunks, free_slices, slices_done, delivery)
+            let way = SlicesToHost { session, shape, piece: pieces_of.written, encoded };
+            way.download(chunks, free_slices, slices_done, delivery)
         };
         let buffers = DeviceBuffers { sinograms_done, free };
         stream(session, kernels, Delivery { device, work, computed }, upload, buffers, download)
@@ -47,11 +56,11 @@ impl Transfer for Copied {
 /// Buffers that go round on the device.
 struct DeviceBuffers {
     sinograms_done: Sender<Buffer<f32>>,
-    free: Receiver<Buffer<f32>>,
+    free: Receiver<SliceBuffers>,
 }
 
 impl Buffers for DeviceBuffers {
-    fn free_slices(&self) -> Result<Option<Buffer<f32>>> {
+    fn free_slices(&self) -> Result<Option<SliceBuffers>> {
         Ok(self.free.recv().ok())
     }
 
@@ -62,62 +71,133 @@ impl Buffers for DeviceBuffers {
     }
 }
 
-/// Pieces from the host into chunks on the device; the seconds that took.
-fn upload(
-    session: &Session,
+/// The way of rows to the device.
+struct Rows<'a> {
+    session: &'a Session,
     shape: ChunkShape,
-    (pieces, free): (Receiver<Piece>, Receiver<Buffer<f32>>),
-    done: Sender<HostMemory>,
-    out: Sender<Chunk>,
-) -> Result<f64> {
-    let mut busy = 0.0;
-    let mut filling: Option<Buffer<f32>> = None;
-    for Piece { chunk, positions, values } in pieces {
-        let mut rows = match filling.take() {
-            Some(rows) => rows,
-            None => match free.recv() {
-                Ok(rows) => rows,
-                Err(_) => break,
-            },
-        };
-        let start = Instant::now();
-        let sinograms = &values[..positions.len() * shape.in_slice];
-        session.upload(&mut rows, (positions.start - chunk.start) * shape.in_slice, sinograms, "sinograms")?;
-        busy += start.elapsed().as_secs_f64();
-        // the reader may have read all
-        let _ = done.send(values);
-        if positions.end < chunk.end {
-            filling = Some(rows);
-        } else if out.send((chunk, rows)).is_err() {
-            break;
-        }
-    }
-    Ok(busy)
+    /// What corrects rows there, unless the host did.
+    corrector: Option<RowCorrector>,
+    run: Run<'a>,
+    counts: &'a Mutex<Counts>,
 }
 
-/// Chunks on the device into pieces on the host; the seconds that took.
-fn download(
-    session: &Session,
-    (shape, piece): (ChunkShape, usize),
-    chunks: Receiver<Chunk>,
-    free: Receiver<HostMemory>,
-    done: Sender<Buffer<f32>>,
-    delivery: &Delivery,
-) -> Result<f64> {
-    let mut busy = 0.0;
-    for (chunk, slices) in chunks {
-        for part in parts_of(chunk.len(), piece) {
-            let Ok(mut values) = free.recv() else { return Ok(busy) };
+impl Rows<'_> {
+    /// Pieces from the host into chunks on the device; the seconds that took.
+    fn upload(
+        mut self,
+        (pieces, free): (Receiver<Piece>, Receiver<Buffer<f32>>),
+        done: Sender<HostMemory>,
+        out: Sender<Chunk<Buffer<f32>>>,
+    ) -> Result<f64> {
+        let mut busy = 0.0;
+        let mut filling: Option<Buffer<f32>> = None;
+        for Piece { chunk, positions, values } in pieces {
+            let mut rows = match filling.take() {
+                Some(rows) => rows,
+                None => match free.recv() {
+                    Ok(rows) => rows,
+                    Err(_) => break,
+                },
+            };
             let start = Instant::now();
-            let into = &mut values[..part.len() * shape.out_slice];
-            session.download(&slices, part.start * shape.out_slice, into, "slices")?;
+            let complete = positions.end == chunk.end;
+            self.copy(&chunk, positions, &values, &mut rows)?;
+            if complete {
+                self.count(&chunk)?;
+            }
             busy += start.elapsed().as_secs_f64();
-            if !delivery.deliver(chunk.start + part.start..chunk.start + part.end, values) {
-                return Ok(busy);
+            // the reader may have read all
+            let _ = done.send(values);
+            if !complete {
+                filling = Some(rows);
+            } else if out.send((chunk, rows)).is_err() {
+                break;
             }
         }
-        // there may be nothing more to compute
-        let _ = done.send(slices);
+        Ok(busy)
     }
-    Ok(busy)
+
+    /// Copies sinograms, or samples that become sinograms on the device.
+    fn copy(
+        &mut self,
+        chunk: &Range<usize>,
+        positions: Range<usize>,
+        values: &HostMemory,
+        rows: &mut Buffer<f32>,
+    ) -> Result<()> {
+        let (place, length) = (positions.start - chunk.start, self.shape.in_slice);
+        let Some(corrector) = &mut self.corrector else {
+            let sinograms = &values[..positions.len() * length];
+            return self.session.upload(rows, place * length, sinograms, "sinograms");
+        };
+        let which = &self.run.slices[positions];
+        let samples = &values.as_bytes()[..corrector.sample_bytes(which)];
+        corrector.run(self.session, samples, which, place, (rows, length))
+    }
+
+    /// Waits for a chunk that is corrected on the device, and counts what was replaced in it.
+    fn count(&mut self, chunk: &Range<usize>) -> Result<()> {
+        let Some(corrector) = &mut self.corrector else { return Ok(()) };
+        let found = corrector.take_counts(self.session, chunk.len())?;
+        let source = self.run.source;
+        let counts = source.preparation.counts(&self.run.slices[chunk.clone()], &source.scan.used, &found);
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) += counts;
+        Ok(())
+    }
+}
+
+/// The way of slices to the host.
+struct SlicesToHost<'a> {
+    session: &'a Session,
+    shape: ChunkShape,
+    /// Slices of a piece.
+    piece: usize,
+    /// Bytes of an encoded slice, if slices are encoded.
+    encoded: Option<usize>,
+}
+
+impl SlicesToHost<'_> {
+    /// Chunks on the device into pieces on the host; the seconds that took.
+    fn download(
+        &self,
+        chunks: Receiver<Chunk<SliceBuffers>>,
+        free: Receiver<HostMemory>,
+        done: Sender<SliceBuffers>,
+        delivery: &Delivery,
+    ) -> Result<f64> {
+        let mut busy = 0.0;
+        for (chunk, slices) in chunks {
+            let clamped = match &slices.encoded {
+                Some(encoded) => Some(encoded.clamped(self.session, chunk.len())?),
+                None => None,
+            };
+            for part in parts_of(chunk.len(), self.piece) {
+                let Ok(mut values) = free.recv() else { return Ok(busy) };
+                let start = Instant::now();
+                self.copy(&slices, part.clone(), &mut values)?;
+                busy += start.elapsed().as_secs_f64();
+                let clamped = clamped.as_ref().map(|clamped| clamped[part.clone()].to_vec());
+                if !delivery.deliver(chunk.start + part.start..chunk.start + part.end, values, clamped) {
+                    return Ok(busy);
+                }
+            }
+            // there may be nothing more to compute
+            let _ = done.send(slices);
+        }
+        Ok(busy)
+    }
+
+    fn copy(&self, slices: &SliceBuffers, part: Range<usize>, values: &mut HostMemory) -> Result<()> {
+        match (&slices.encoded, self.encoded) {
+            (Some(encoded), Some(bytes)) => {
+                let into = &mut values.as_bytes_mut()[..part.len() * bytes];
+                self.session.download(&encoded.samples, part.start * bytes, into, "encoded slices")
+            }
+            _ => {
+                let length = self.shape.out_slice;
+                let into = &mut values[..part.len() * length];
+                self.session.download(&slices.values, part.start * length, into, "slices")
+            }
+        }
+    }
 }

@@ -29,7 +29,7 @@ impl Transfer for InParts {
             // the reader may have read all
             let _ = free_sinograms.send(values);
             work.ready(device);
-            if !delivery.deliver(positions, slices) {
+            if !delivery.deliver(positions, slices, None) {
                 break;
             }
         }

@@ -3,7 +3,7 @@
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
 use crate::error::Result;
 use crossbeam_channel::{Receiver, Sender};
 use opencl3::memory::Buffer;
@@ -21,7 +21,7 @@ impl Transfer for Mapped {
         for DeviceSet { rows, slices } in sets.drain(..) {
             // the receivers are here
             let _ = free_sinograms.send(session.map(rows, shape.chunk * shape.in_slice, "sinograms")?);
-            let _ = slices_back.send(session.map(slices, shape.chunk * shape.out_slice, "slices")?);
+            let _ = slices_back.send(session.map(slices.values, shape.chunk * shape.out_slice, "slices")?);
         }
         // else the computing would wait for slices after the writer has failed
         drop(slices_back);
@@ -41,8 +41,9 @@ struct HostBuffers<'a> {
 }
 
 impl Buffers for HostBuffers<'_> {
-    fn free_slices(&self) -> Result<Option<Buffer<f32>>> {
-        self.free_slices.recv().ok().map(|slices| self.session.unmap(slices, "slices")).transpose()
+    fn free_slices(&self) -> Result<Option<SliceBuffers>> {
+        let Ok(slices) = self.free_slices.recv() else { return Ok(None) };
+        Ok(Some(SliceBuffers { values: self.session.unmap(slices, "slices")?, encoded: None }))
     }
 
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()> {
@@ -53,7 +54,7 @@ impl Buffers for HostBuffers<'_> {
     }
 }
 
-fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk>) -> Result<f64> {
+fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk<Buffer<f32>>>) -> Result<f64> {
     let mut busy = 0.0;
     for Piece { chunk, values, .. } in pieces {
         let start = Instant::now();
@@ -66,13 +67,18 @@ fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk
     Ok(busy)
 }
 
-fn map_slices(session: &Session, shape: ChunkShape, chunks: Receiver<Chunk>, delivery: &Delivery) -> Result<f64> {
+fn map_slices(
+    session: &Session,
+    shape: ChunkShape,
+    chunks: Receiver<Chunk<SliceBuffers>>,
+    delivery: &Delivery,
+) -> Result<f64> {
     let mut busy = 0.0;
     for (chunk, slices) in chunks {
         let start = Instant::now();
-        let values = session.map(slices, shape.chunk * shape.out_slice, "slices")?;
+        let values = session.map(slices.values, shape.chunk * shape.out_slice, "slices")?;
         busy += start.elapsed().as_secs_f64();
-        if !delivery.deliver(chunk, values) {
+        if !delivery.deliver(chunk, values, None) {
             break;
         }
     }

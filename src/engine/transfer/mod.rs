@@ -4,20 +4,23 @@ mod copied;
 mod in_parts;
 mod mapped;
 
-use super::chunks::{ChunkKernels, DeviceSeconds, Engine};
-use super::stages::joined;
+use super::chunks::{ChunkKernels, DeviceSeconds, Engine, SliceBuffers};
+use super::stages::{Run, joined};
 use super::work::Work;
 use crate::device::{HostMemory, Session, lost};
 use crate::error::{Error, Result};
+use crate::plan::Pieces;
+use crate::steps::Counts;
 use copied::Copied;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use in_parts::InParts;
 use mapped::Mapped;
 use opencl3::memory::Buffer;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::thread::scope;
 
-/// Part of a chunk: positions in the list of slices, and sinograms.
+/// Part of a chunk: positions in the list of slices, and sinograms, or samples as they are stored.
 pub(super) struct Piece {
     pub chunk: Range<usize>,
     pub positions: Range<usize>,
@@ -29,18 +32,22 @@ pub(super) struct ComputedSlices {
     pub device: usize,
     pub positions: Range<usize>,
     pub values: HostMemory,
+    /// Of each slice, if they are samples as they are written: how many of them were clamped.
+    pub clamped: Option<Vec<u32>>,
 }
 
 /// A chunk on the device: positions in the list of slices, and sinograms or slices.
-type Chunk = (Range<usize>, Buffer<f32>);
+type Chunk<T> = (Range<usize>, T);
 
 /// What a device shares with the reader and the writer.
 pub(super) struct DeviceChannels<'a> {
     /// Number of the device.
     pub device: usize,
     pub work: &'a Work,
-    /// Slices of a piece.
-    pub piece: usize,
+    pub run: Run<'a>,
+    /// What was replaced in the data that the device corrects.
+    pub counts: &'a Mutex<Counts>,
+    pub pieces_of: Pieces,
     /// From the reader, and memory back to it.
     pub pieces: Receiver<Piece>,
     pub free_sinograms: Sender<HostMemory>,
@@ -60,7 +67,7 @@ pub(super) trait Transfer {
 
 /// The way that suits a device and its plan.
 pub(super) fn transfer_of(engine: &Engine) -> &'static dyn Transfer {
-    match (engine.is_whole(), engine.session.shares_memory()) {
+    match (engine.is_whole(), engine.is_mapped()) {
         (false, _) => &InParts,
         (true, true) => &Mapped,
         (true, false) => &Copied,
@@ -85,8 +92,8 @@ struct Delivery<'a> {
 
 impl Delivery<'_> {
     /// Hands slices on; false if there is no writer any more.
-    fn deliver(&self, positions: Range<usize>, values: HostMemory) -> bool {
-        let slices = ComputedSlices { device: self.device, positions: positions.clone(), values };
+    fn deliver(&self, positions: Range<usize>, values: HostMemory, clamped: Option<Vec<u32>>) -> bool {
+        let slices = ComputedSlices { device: self.device, positions: positions.clone(), values, clamped };
         let sent = self.computed.send(slices).is_ok();
         match sent {
             true => self.work.done(self.device, positions),
@@ -99,8 +106,8 @@ impl Delivery<'_> {
 
 /// The device's buffers between uploading, computing and downloading.
 trait Buffers {
-    /// The next buffer for slices that is free; `None` if none will be.
-    fn free_slices(&self) -> Result<Option<Buffer<f32>>>;
+    /// The next buffers for slices that are free; `None` if none will be.
+    fn free_slices(&self) -> Result<Option<SliceBuffers>>;
 
     /// Gives back sinograms that are done.
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()>;
@@ -111,9 +118,9 @@ fn stream(
     session: &Session,
     kernels: &mut ChunkKernels,
     delivery: Delivery,
-    upload: impl FnOnce(Sender<Chunk>) -> Result<f64> + Send,
+    upload: impl FnOnce(Sender<Chunk<Buffer<f32>>>) -> Result<f64> + Send,
     buffers: impl Buffers,
-    download: impl FnOnce(Receiver<Chunk>, &Delivery) -> Result<f64> + Send,
+    download: impl FnOnce(Receiver<Chunk<SliceBuffers>>, &Delivery) -> Result<f64> + Send,
 ) -> Result<DeviceSeconds> {
     let Delivery { device, work, .. } = delivery;
     let (to_compute, uploaded) = unbounded();
@@ -128,34 +135,32 @@ fn stream(
         let computed = compute(session, kernels, (work, device), uploaded, &buffers, to_download);
         drop(buffers);
         let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
-        let (filter, back_projection) = computed?;
-        Ok(DeviceSeconds { upload: upload?, filter, back_projection, download: download? })
+        Ok(DeviceSeconds { upload: upload?, download: download?, ..computed? })
     })
 }
 
-/// Chunk after chunk, each into the next free buffer; the seconds of filtering and of back projection.
+/// Chunk after chunk, each into the next free buffer; the seconds of computing.
 fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
     (work, device): (&Work, usize),
-    uploaded: Receiver<Chunk>,
+    uploaded: Receiver<Chunk<Buffer<f32>>>,
     buffers: &impl Buffers,
-    out: Sender<Chunk>,
-) -> Result<(f64, f64)> {
-    let (mut filter, mut back_projection) = (0.0, 0.0);
+    out: Sender<Chunk<SliceBuffers>>,
+) -> Result<DeviceSeconds> {
+    let mut seconds = DeviceSeconds::default();
     for (number, (chunk, sinograms)) in uploaded.into_iter().enumerate() {
         fail_on_purpose(device, number)?;
-        let Some(slices) = buffers.free_slices()? else { break };
-        let seconds = kernels.step(session, 0, &sinograms, &slices, chunk.len())?;
-        filter += seconds.0;
-        back_projection += seconds.1;
+        let Some(mut slices) = buffers.free_slices()? else { break };
+        seconds = seconds + kernels.step(session, 0, &sinograms, &slices.values, chunk.len())?;
+        seconds.steps += kernels.encode(session, &mut slices, chunk.len())?;
         buffers.sinograms_done(sinograms)?;
         work.ready(device);
         if out.send((chunk, slices)).is_err() {
             break;
         }
     }
-    Ok((filter, back_projection))
+    Ok(seconds)
 }
 
 /// An error where a test wants the device to fail.

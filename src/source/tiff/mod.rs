@@ -6,9 +6,9 @@ mod page;
 
 pub(super) use find::find;
 
-use super::SampleType;
 use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
-use super::frames::Frames;
+use super::frames::{Frames, as_f32};
+use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
 use header::read_pages;
 use page::Page;
@@ -33,6 +33,7 @@ pub(super) struct TiffPages {
     pages: Vec<(usize, usize, Page)>,
     size: (usize, usize),
     sample: SampleType,
+    stored: StoredSamples,
     notes: Vec<String>,
 }
 
@@ -56,9 +57,21 @@ impl TiffPages {
             return Err(bad(flag, Path::new(spec), "holds no pages"));
         };
         let (size, sample) = ((first.width, first.height), first.sample);
-        let mut stack = TiffPages { files: InputFiles::new(flag, paths, states), pages, size, sample, notes };
+        let files = InputFiles::new(flag, paths, states);
+        let mut stack = TiffPages { files, pages, size, sample, stored: StoredSamples::F32, notes };
         stack.agree(flag)?;
+        stack.stored = stack.stored_alike();
         Ok(stack)
+    }
+
+    /// The samples of every page as they are stored; f32 if pages differ in the order of bytes.
+    fn stored_alike(&self) -> StoredSamples {
+        let mut pages = self.pages.iter().map(|(_, _, page)| page.swapped());
+        let swapped = pages.next().unwrap_or(false);
+        match pages.all(|other| other == swapped) {
+            true => StoredSamples { sample: self.sample, swapped },
+            false => StoredSamples::F32,
+        }
     }
 
     /// Checks that all pages agree in size and sample type; the majority decides which page is wrong.
@@ -126,6 +139,18 @@ impl Frames for TiffPages {
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let (file, number, page) = &self.pages[frame];
         self.files.read(*file, |file| page.read_rows(file, rows, out).map_err(|e| format!("page {number}: {e}")))
+    }
+
+    fn stored(&self) -> StoredSamples {
+        self.stored
+    }
+
+    fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        let (file, number, page) = &self.pages[frame];
+        if self.stored != (StoredSamples { sample: page.sample, swapped: page.swapped() }) {
+            return as_f32(out, |out| self.read_rows(frame, rows, out));
+        }
+        self.files.read(*file, |file| page.read_stored(file, rows, out).map_err(|e| format!("page {number}: {e}")))
     }
 }
 

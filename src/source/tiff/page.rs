@@ -32,29 +32,97 @@ pub(super) struct Page {
 impl Page {
     /// Reads `rows` (row-major, `rows.len() * width` values) into `out`.
     pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> FileResult<()> {
-        let across = self.width.div_ceil(self.tile_width);
+        let across = self.across();
         let mut buffer = Vec::new();
-        let mut row = rows.start;
-        while row < rows.end {
-            // the requested rows of this band of tiles, from the top of the band
-            let band = row / self.tile_height;
-            let first = row % self.tile_height;
-            let last = self.tile_height.min(rows.end - band * self.tile_height);
-            let top = row - rows.start;
+        for Part { band, within, top } in self.parts(rows) {
+            let out = &mut out[top * self.width..(top + within.len()) * self.width];
             for column in 0..across {
                 let tile = self.tiles[band * across + column];
-                let out = &mut out[top * self.width..(top + last - first) * self.width];
                 if self.compression == 1 {
-                    self.read_plain(file, tile, first..last, column, &mut buffer, out)?;
+                    self.read_plain(file, tile, within.clone(), column, &mut buffer, out)?;
                 } else {
-                    let bytes = self.decompress(file, tile, last)?;
-                    let start = first * self.row_bytes();
+                    let bytes = self.decompress(file, tile, within.end)?;
+                    let start = within.start * self.row_bytes();
                     self.place(&bytes[start..], cfg!(target_endian = "big"), column, out);
                 }
             }
-            row += last - first;
         }
         Ok(())
+    }
+
+    /// Whether samples come out of [`read_stored`](Self::read_stored) in the other order of bytes than this machine's.
+    pub fn swapped(&self) -> bool {
+        self.compression == 1 && self.big_endian != cfg!(target_endian = "big")
+    }
+
+    /// Reads `rows` as they are stored, uncompressed, into `out`.
+    pub fn read_stored(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
+        if self.compression == 1 && self.tile_width == self.width {
+            return self.read_strips(file, rows, out);
+        }
+        let (across, sample) = (self.across(), self.sample.bytes());
+        let mut tile_rows = Vec::new();
+        for Part { band, within, top } in self.parts(rows) {
+            let out = &mut out[top * self.width * sample..(top + within.len()) * self.width * sample];
+            for column in 0..across {
+                let tile = self.tiles[band * across + column];
+                let start = within.start * self.row_bytes();
+                let bytes = if self.compression == 1 {
+                    tile_rows.resize(within.len() * self.row_bytes(), 0);
+                    read_at(file, tile.0 + start as u64, &mut tile_rows)?;
+                    &tile_rows
+                } else {
+                    tile_rows = self.decompress(file, tile, within.end)?;
+                    &tile_rows[start..]
+                };
+                let left = column * self.tile_width * sample;
+                let used = self.row_bytes().min(self.width * sample - left);
+                for (out, row) in out.chunks_exact_mut(self.width * sample).zip(bytes.chunks_exact(self.row_bytes())) {
+                    out[left..left + used].copy_from_slice(&row[..used]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads rows of uncompressed strips: those next to each other in the file at once.
+    fn read_strips(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
+        let mut from = 0;
+        let mut run: Option<Range<u64>> = None;
+        for Part { band, within, .. } in self.parts(rows) {
+            let first = self.tiles[band].0;
+            let bytes = within.start * self.row_bytes()..within.end * self.row_bytes();
+            let next = first + bytes.start as u64..first + bytes.end as u64;
+            run = match run {
+                Some(run) if run.end == next.start => Some(run.start..next.end),
+                Some(run) => {
+                    from += read_run(file, run, &mut out[from..])?;
+                    Some(next)
+                }
+                None => Some(next),
+            };
+        }
+        run.map_or(Ok(()), |run| read_run(file, run, &mut out[from..]).map(drop))
+    }
+
+    /// Tiles side by side.
+    fn across(&self) -> usize {
+        self.width.div_ceil(self.tile_width)
+    }
+
+    /// What of every band of tiles is in `rows`.
+    fn parts(&self, rows: Range<usize>) -> impl Iterator<Item = Part> + use<> {
+        let (height, start) = (self.tile_height, rows.start);
+        let mut row = rows.start;
+        std::iter::from_fn(move || {
+            (row < rows.end).then(|| {
+                let (band, first) = (row / height, row % height);
+                let within = first..height.min(rows.end - band * height);
+                let top = row - start;
+                row += within.len();
+                Part { band, within, top }
+            })
+        })
     }
 
     /// Bytes of one row of a tile.
@@ -77,10 +145,7 @@ impl Page {
         for (i, out) in out.chunks_mut(step * self.width).enumerate() {
             let offset = tile.0 + ((rows.start + i * step) * row_bytes) as u64;
             buffer.resize(out.len() / self.width * row_bytes, 0);
-            file.read_exact_at(buffer, offset).map_err(|e| match e.kind() {
-                std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
-                _ => format!("cannot be read: {e}"),
-            })?;
+            read_at(file, offset, buffer)?;
             self.place(buffer, self.big_endian, column, out);
         }
         Ok(())
@@ -170,6 +235,31 @@ impl Page {
         bytes.extend(tables);
         Some(bytes)
     }
+}
+
+/// What of a band of tiles is wanted.
+struct Part {
+    /// Number of the band.
+    band: usize,
+    /// Rows, from the top of the band.
+    within: Range<usize>,
+    /// The first of them, from the first row that is wanted.
+    top: usize,
+}
+
+/// Fills `out` from an offset of the file on.
+fn read_at(file: &File, offset: u64, out: &mut [u8]) -> FileResult<()> {
+    file.read_exact_at(out, offset).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
+        _ => format!("cannot be read: {e}"),
+    })
+}
+
+/// Reads these bytes of the file to the start of `out`; tells how many.
+fn read_run(file: &File, run: Range<u64>, out: &mut [u8]) -> FileResult<usize> {
+    let count = (run.end - run.start) as usize;
+    read_at(file, run.start, &mut out[..count])?;
+    Ok(count)
 }
 
 /// Width, height and channels that the frame header of a JPEG stream gives.

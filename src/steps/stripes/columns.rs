@@ -1,14 +1,12 @@
 //! Shared functions: medians and Gaussians along rows, low frequencies and sorting along columns.
 
+use crate::spectrum::LowPass;
 use crate::steps::outliers::mirrored;
-use std::f64::consts::PI;
 
 /// Side of tiles for transposing.
 const TILE: usize = 32;
 /// Number of columns whose frequencies are summed together.
 const STRIP: usize = 128;
-/// Value of a Gaussian at which it is truncated.
-const NEGLIGIBLE: f64 = 1e-8;
 
 /// Transposes `[row][column]`, with rows of `columns`, to `[column][row]`.
 pub fn transpose(values: &[f32], columns: usize, out: &mut [f32]) {
@@ -49,10 +47,16 @@ pub fn running_median(values: &[f32], size: usize, window: &mut Vec<f32>, out: &
     }
 }
 
-/// A profile smoothed with a Gaussian of standard deviation `sigma`, truncated at 4 sigma; mirrored at the ends.
-pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
+/// A Gaussian of standard deviation `sigma`, truncated at 4 sigma, 1 in the middle.
+pub fn gaussian_weights(sigma: f64) -> Vec<f64> {
     let reach = (4.0 * sigma + 0.5) as isize;
-    let weights: Vec<f64> = (-reach..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect();
+    (-reach..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect()
+}
+
+/// A profile smoothed with the Gaussian of [`gaussian_weights`]; mirrored at the ends.
+pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
+    let weights = gaussian_weights(sigma);
+    let reach = (weights.len() / 2) as isize;
     let total: f64 = weights.iter().sum();
     let wide: Vec<f64> =
         (-reach..profile.len() as isize + reach).map(|i| profile[mirrored(i, profile.len())]).collect();
@@ -71,20 +75,9 @@ pub fn low_frequencies(
     sigma: f64,
 ) -> Vec<f32> {
     let n = lines.len();
-    let last = ((sigma * (-2.0 * NEGLIGIBLE.ln()).sqrt()) as usize).min(n / 2);
-    let waves: Vec<[f32; 2]> = (0..n)
-        .map(|i| {
-            let (sin, cos) = (2.0 * PI * i as f64 / n as f64).sin_cos();
-            [cos as f32, sin as f32]
-        })
-        .collect();
-    let weight = |k: usize| {
-        // every frequency includes its negative
-        let both = if k == 0 || 2 * k == n { 1.0 } else { 2.0 };
-        (both * (-0.5 * (k as f64 / sigma).powi(2)).exp() / n as f64) as f32
-    };
+    let LowPass { waves, weights } = LowPass::new(n, sigma);
     let mut out = vec![0f32; wanted.len() * columns];
-    let mut sums = vec![[[0f32; STRIP]; 2]; last + 1];
+    let mut sums = vec![[[0f32; STRIP]; 2]; weights.len()];
     for left in (0..columns).step_by(STRIP) {
         let width = STRIP.min(columns - left);
         sums.fill([[0.0; STRIP]; 2]);
@@ -99,8 +92,8 @@ pub fn low_frequencies(
                 }
             }
         }
-        for (k, parts) in sums.iter_mut().enumerate() {
-            parts.iter_mut().flatten().for_each(|v| *v *= weight(k));
+        for (parts, weight) in sums.iter_mut().zip(&weights) {
+            parts.iter_mut().flatten().for_each(|v| *v *= weight);
         }
         for (i, row) in wanted.clone().zip(out.chunks_mut(columns)) {
             let mut samples = [0f32; STRIP];

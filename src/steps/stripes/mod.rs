@@ -4,15 +4,19 @@
 //! processes sinograms in parallel. The result depends only on the sinogram.
 
 mod columns;
+mod on_device;
 mod profile;
 mod vo;
+mod vo_on_device;
 mod wavelet;
 
 #[cfg(test)]
 mod tests;
 
-use super::{Counts, Data, Ready, RowSteps, SinogramStep, Step, StepFlags};
+use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Step, StepFlags};
+use crate::device::Session;
 use crate::error::{Error, Result};
+use on_device::InOrder;
 use profile::Smooth;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
@@ -151,6 +155,10 @@ impl Step for Vec<Stripes> {
         (!methods.is_empty()).then(|| methods.join(","))
     }
 
+    fn runs_on_device(&self) -> bool {
+        true
+    }
+
     fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
         Ok((!self.is_empty()).then(|| Ready::Sinogram(Box::new(self.clone()))))
     }
@@ -163,6 +171,17 @@ impl SinogramStep for Vec<Stripes> {
 
     fn memory(&self, projections: usize, bins: usize) -> usize {
         self.iter().map(|method| method.memory(projections, bins)).max().unwrap_or(0)
+    }
+
+    fn on_device(
+        &self,
+        session: &Session,
+        slices: usize,
+        projections: usize,
+        bins: usize,
+    ) -> Result<Box<dyn DeviceSinogramStep>> {
+        let methods = self.iter().map(|method| method.on_device(session, slices, projections, bins));
+        Ok(Box::new(InOrder(methods.collect::<Result<_>>()?)))
     }
 }
 

@@ -1,6 +1,10 @@
 //! Removal of stripes that form a profile over the bins, constant or slowly varying over the projections of a block.
 
-use super::columns::{gaussian, running_median};
+use super::columns::{gaussian, gaussian_weights, running_median};
+use crate::device::{AddedProfiles, ColumnProducts, Session, SinogramBatch, SinogramShape, SmoothedFits};
+use crate::error::Result;
+use crate::steps::DeviceSinogramStep;
+use rayon::prelude::*;
 
 /// How stripes in a profile are separated from the object: by smoothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,12 +24,17 @@ impl Smooth {
         }
     }
 
+    /// Size of the running median for profiles of `bins`.
+    fn median_size(self, bins: usize) -> usize {
+        2 * (self.reach().ceil() as usize).min(bins) + 1
+    }
+
     /// The correction to be added to a profile.
     ///
     /// A running median that suppresses stripes is subtracted first. It preserves the edges of the sample, which would
     /// otherwise be smoothed like stripes.
     fn correction(self, profile: &[f64]) -> Vec<f64> {
-        let size = 2 * (self.reach().ceil() as usize).min(profile.len()) + 1;
+        let size = self.median_size(profile.len());
         let values: Vec<f32> = profile.iter().map(|value| *value as f32).collect();
         let mut object = vec![0f32; values.len()];
         running_median(&values, size, &mut Vec::new(), &mut object);
@@ -40,11 +49,9 @@ impl Smooth {
 /// Fits polynomials of degree `order` to the columns of `sinogram`, `[projection][bin]`, over the projections of each of
 /// `blocks` blocks, and makes them smooth across bins.
 pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, smooth: Smooth) {
-    let projections = sinogram.len() / bins;
-    let blocks = blocks.clamp(1, projections.max(1));
     let mut rest = sinogram;
-    for block in 0..blocks {
-        let count = (block + 1) * projections / blocks - block * projections / blocks;
+    for block in starts(rest.len() / bins, blocks).windows(2) {
+        let count = block[1] - block[0];
         let (rows, after) = rest.split_at_mut(count * bins);
         rest = after;
         let fits: Vec<(Vec<f64>, Vec<f64>)> = polynomials(count, order)
@@ -70,6 +77,109 @@ pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, sm
             }
             row.iter_mut().zip(&correction).for_each(|(value, change)| *value = (f64::from(*value) + change) as f32);
         }
+    }
+}
+
+/// First projection of each of at most `blocks` blocks, and the number of projections.
+fn starts(projections: usize, blocks: usize) -> Vec<usize> {
+    let blocks = blocks.clamp(1, projections.max(1));
+    (0..=blocks).map(|block| block * projections / blocks).collect()
+}
+
+/// Block of each projection.
+fn block_of(starts: &[usize]) -> Vec<usize> {
+    starts.windows(2).enumerate().flat_map(|(block, ends)| std::iter::repeat_n(block, ends[1] - ends[0])).collect()
+}
+
+/// [`remove`] with polynomials of degree 0 on a device: the sums are the device's, corrections are found on the host.
+pub struct MeansOnDevice {
+    shape: SinogramShape,
+    products: ColumnProducts,
+    added: AddedProfiles,
+    /// The polynomial of each block.
+    constants: Vec<f64>,
+    smooth: Smooth,
+}
+
+impl MeansOnDevice {
+    /// For sinograms of this size and number.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn new(session: &Session, shape: SinogramShape, blocks: usize, smooth: Smooth) -> Result<Self> {
+        let starts = starts(shape.projections, blocks);
+        let blocks = block_of(&starts);
+        let constants: Vec<f64> = starts.windows(2).map(|ends| ((ends[1] - ends[0]) as f64).sqrt().recip()).collect();
+        let factors: Vec<f32> = blocks.iter().map(|block| constants[*block] as f32).collect();
+        Ok(MeansOnDevice {
+            shape,
+            products: ColumnProducts::new(session, shape, &starts, &factors)?,
+            added: AddedProfiles::new(session, shape, &blocks)?,
+            constants,
+            smooth,
+        })
+    }
+
+    /// Memory in bytes for a sinogram.
+    pub fn device_memory(projections: usize, bins: usize, blocks: usize) -> usize {
+        2 * 4 * bins * blocks.min(projections)
+    }
+}
+
+impl DeviceSinogramStep for MeansOnDevice {
+    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.products.run(session, sinograms)?;
+        let mut profiles = self.products.download(session, sinograms.slices)?;
+        profiles.par_chunks_mut(self.shape.bins).enumerate().for_each(|(i, profile)| {
+            let constant = self.constants[i % self.constants.len()];
+            let fit: Vec<f64> = profile.iter().map(|product| constant * f64::from(*product)).collect();
+            profile.iter_mut().zip(self.smooth.correction(&fit)).for_each(|(value, change)| *value = change as f32);
+        });
+        self.added.run(session, sinograms, &profiles)
+    }
+}
+
+/// [`remove`] with polynomials of a higher degree and a Gaussian on a device.
+pub struct FitsOnDevice {
+    products: ColumnProducts,
+    smoothed: SmoothedFits,
+}
+
+impl FitsOnDevice {
+    /// For sinograms of this size and number.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn new(session: &Session, shape: SinogramShape, order: usize, blocks: usize, sigma: f64) -> Result<Self> {
+        let starts = starts(shape.projections, blocks);
+        let mut factors = vec![0f32; (order + 1) * shape.projections];
+        for block in starts.windows(2) {
+            let of_block = &mut factors[(order + 1) * block[0]..(order + 1) * block[1]];
+            for (degree, polynomial) in polynomials(block[1] - block[0], order).iter().enumerate() {
+                let places = of_block.iter_mut().skip(degree).step_by(order + 1);
+                places.zip(polynomial).for_each(|(factor, value)| *factor = *value as f32);
+            }
+        }
+        let weights = gaussian_weights(sigma);
+        let total: f64 = weights.iter().sum();
+        let weights: Vec<f32> = weights.iter().map(|weight| (weight / total) as f32).collect();
+        let size = Smooth::Gaussian(sigma).median_size(shape.bins);
+        Ok(FitsOnDevice {
+            products: ColumnProducts::new(session, shape, &starts, &factors)?,
+            smoothed: SmoothedFits::new(session, shape, order + 1, &block_of(&starts), size, &weights)?,
+        })
+    }
+
+    /// Memory in bytes for a sinogram.
+    pub fn device_memory(projections: usize, bins: usize, order: usize, blocks: usize) -> usize {
+        4 * bins * (projections + (order + 1) * blocks.min(projections))
+    }
+}
+
+impl DeviceSinogramStep for FitsOnDevice {
+    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.products.run(session, sinograms)?;
+        self.smoothed.run(session, sinograms, &self.products)
     }
 }
 

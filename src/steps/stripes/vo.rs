@@ -2,6 +2,7 @@
 //! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
 
 use super::columns::{low_frequencies, running_median, sorted};
+use std::ops::Range;
 
 /// Smallest noise of a factor that is distinguished from none.
 const SMALLEST_NOISE: f64 = 1e-5;
@@ -10,7 +11,7 @@ const AIR: f64 = 0.1;
 /// Smallest factor that a column is divided by.
 const SMALLEST_FACTOR: f64 = 0.01;
 /// Number of projections over which a column is smoothed to test whether it responds.
-const ALIVE: usize = 10;
+pub(super) const ALIVE: usize = 10;
 
 /// Smooths every row with a running median of `size` bins.
 fn smooth_rows(values: &mut [f32], bins: usize, size: usize) {
@@ -30,14 +31,32 @@ pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
 /// mirrored at its ends by a tenth, at most [`super::PAD`] projections.
 pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
     let projections = sinogram.len() / bins;
-    let pad = super::PAD.min(projections / 10);
-    // mirrored without repeating the outermost projection
-    let lines: Vec<usize> =
-        (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
-    let mut smooth = low_frequencies(sinogram, bins, &lines, pad..pad + projections, sigma);
+    let (lines, wanted) = padded_lines(projections);
+    let mut smooth = low_frequencies(sinogram, bins, &lines, wanted, sigma);
     sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value -= low);
     sorting(&mut smooth, bins, size);
     sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value += low);
+}
+
+/// Projections of a column that [`filtering`] pads: mirrored without repeating the outermost; and the range of those
+/// that are not padding.
+pub(super) fn padded_lines(projections: usize) -> (Vec<usize>, Range<usize>) {
+    let pad = super::PAD.min(projections / 10);
+    let lines = (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
+    (lines, pad..pad + projections)
+}
+
+/// How [`large`] changes a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ColumnChange {
+    /// By the result of sorting.
+    Replace,
+    Divide(f64),
+    /// From its own mean to that of the smoothed column.
+    Shift {
+        near: f64,
+        own: f64,
+    },
 }
 
 /// Algorithm 5: columns are divided by their factor relative to their neighbours over all projections, and those that
@@ -49,8 +68,8 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 /// only scaled if a third of the sample's would be replaced.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
-    let dropped = (0.5 * drop * projections as f64) as usize;
-    let counted = dropped * bins..(projections - dropped) * bins;
+    let ranks = counted(projections, drop);
+    let counted = ranks.start * bins..ranks.end * bins;
     let (mut own, mut near) = (Vec::new(), Vec::new());
     let mut smooth = sinogram.to_vec();
     sorted(&mut smooth, bins, |ranks| {
@@ -58,19 +77,36 @@ pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64
         smooth_rows(ranks, bins, size);
         near = column_means(&ranks[counted], bins);
     });
-    let faint = AIR * sample_level(&near);
-    let factors: Vec<Option<f64>> =
-        own.iter().zip(&near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
-    let odd = unless_many(dilated(&outstanding(&factors, snr, snr)), factors.iter().flatten().count());
+    let changes = column_changes(&own, &near, snr);
     for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
-        for (bin, value) in row.iter_mut().enumerate() {
-            *value = match factors[bin] {
-                _ if odd[bin] => smooth[bin],
-                Some(factor) if factor >= SMALLEST_FACTOR => (f64::from(*value) / factor) as f32,
-                _ => (f64::from(*value) + near[bin] - own[bin]) as f32,
+        for ((value, smooth), change) in row.iter_mut().zip(smooth).zip(&changes) {
+            *value = match change {
+                ColumnChange::Replace => *smooth,
+                ColumnChange::Divide(factor) => (f64::from(*value) / factor) as f32,
+                ColumnChange::Shift { near, own } => (f64::from(*value) + near - own) as f32,
             };
         }
     }
+}
+
+/// The ranks of a column whose values [`large`] averages.
+pub(super) fn counted(projections: usize, drop: f64) -> Range<usize> {
+    let dropped = (0.5 * drop * projections as f64) as usize;
+    dropped..projections - dropped
+}
+
+/// How columns with these means, their `own` and that of the smoothed column, change.
+pub(super) fn column_changes(own: &[f64], near: &[f64], snr: f64) -> Vec<ColumnChange> {
+    let faint = AIR * sample_level(near);
+    let factors: Vec<Option<f64>> =
+        own.iter().zip(near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
+    let odd = unless_many(dilated(&outstanding(&factors, snr, snr)), factors.iter().flatten().count());
+    let change = |bin: usize| match factors[bin] {
+        _ if odd[bin] => ColumnChange::Replace,
+        Some(factor) if factor >= SMALLEST_FACTOR => ColumnChange::Divide(factor),
+        _ => ColumnChange::Shift { near: near[bin], own: own[bin] },
+    };
+    (0..factors.len()).map(change).collect()
 }
 
 /// Typical mean of the columns of the sample: the mean of those above the mean of all, which air lowers.
@@ -85,7 +121,21 @@ fn sample_level(means: &[f64]) -> f64 {
 /// Algorithm 6: columns that hardly change between projections, or that change much more than their neighbours, are
 /// interpolated linearly from the columns on both sides. If this applies to a third of them, nothing is changed.
 pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
-    let changes: Vec<f32> = changes(sinogram, bins).into_iter().map(|v| v as f32).collect();
+    for gap in gaps(&changes(sinogram, bins), snr, size) {
+        for row in sinogram.chunks_mut(bins) {
+            let (left, right) = (row[gap.start - 1], row[gap.end]);
+            for (step, value) in row[gap.clone()].iter_mut().enumerate() {
+                let share = (step + 1) as f32 / (gap.len() + 1) as f32;
+                *value = left + share * (right - left);
+            }
+        }
+    }
+}
+
+/// The ranges of columns to be interpolated, with a column on both sides, from the changes of all columns.
+pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> {
+    let bins = changes.len();
+    let changes: Vec<f32> = changes.iter().map(|v| *v as f32).collect();
     let mut usual = vec![0f32; bins];
     running_median(&changes, size, &mut Vec::new(), &mut usual);
     let mean = usual.iter().map(|v| f64::from(*v)).sum::<f64>() / bins as f64;
@@ -100,17 +150,13 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     odd[..edge].fill(false);
     odd[bins - edge..].fill(false);
     let odd = unless_many(odd, bins);
+    let mut gaps = Vec::new();
     let mut end = 0;
     while let Some(start) = (end..bins).find(|bin| odd[*bin]) {
         end = (start..bins).find(|bin| !odd[*bin]).unwrap_or(bins);
-        for row in sinogram.chunks_mut(bins) {
-            let (left, right) = (row[start - 1], row[end]);
-            for (step, value) in row[start..end].iter_mut().enumerate() {
-                let share = (step + 1) as f32 / (end - start + 1) as f32;
-                *value = left + share * (right - left);
-            }
-        }
+        gaps.push(start..end);
     }
+    gaps
 }
 
 /// The mean of each column.
@@ -143,9 +189,9 @@ fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
     changes
 }
 
-/// Algorithm 4: which factors are outliers. A line is fitted to the middle half of the sorted factors; factors beyond its
-/// ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns without a factor
-/// are not outliers.
+/// Algorithm 4: which factors are outliers. A line is fitted to the middle half of the sorted factors; factors beyond
+/// its ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns without a
+/// factor are not outliers.
 fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
     let mut sorted: Vec<f64> = factors.iter().flatten().copied().collect();
     let count = sorted.len();

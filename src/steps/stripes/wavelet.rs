@@ -8,6 +8,10 @@
 //! the complementary factor, `exp(-k^2 / (2 sigma^2))`, and transformed back; they are subtracted.
 
 use super::columns::low_frequencies;
+use crate::device::{ColumnProducts, DeviceValues, LowFrequencies, Session, SinogramBatch};
+use crate::device::{SinogramShape, WaveletTransform};
+use crate::error::Result;
+use crate::steps::DeviceSinogramStep;
 use crate::steps::outliers::mirrored;
 use std::f64::consts::FRAC_1_SQRT_2;
 
@@ -148,10 +152,8 @@ const COARSEST: usize = 16;
 /// a tenth of the shorter side, at most [`super::PAD`].
 pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<usize>, sigma: f64) {
     let projections = sinogram.len() / bins;
-    let pad = super::PAD.min(projections.min(bins) / 10);
-    let (rows, columns) = (projections + 2 * pad, bins + 2 * pad);
-    let most = (rows.min(columns) / COARSEST).checked_ilog2().unwrap_or(0) as usize;
-    let levels = level.unwrap_or(most).min(most);
+    let (pad, levels) = padding_and_levels(projections, bins, level);
+    let columns = bins + 2 * pad;
     let filters = Filters::new(DAUBECHIES[moments - 1]);
 
     let mut image = padded(sinogram, bins, pad);
@@ -180,6 +182,14 @@ pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<u
             row.iter_mut().zip(&stripes[pad..]).for_each(|(value, stripe)| *value -= stripe);
         }
     }
+}
+
+/// By how many values a sinogram is padded on each side, and the number of levels, of which `level` are wanted.
+fn padding_and_levels(projections: usize, bins: usize, level: Option<usize>) -> (usize, usize) {
+    let shorter = projections.min(bins);
+    let pad = super::PAD.min(shorter / 10);
+    let most = ((shorter + 2 * pad) / COARSEST).checked_ilog2().unwrap_or(0) as usize;
+    (pad, level.unwrap_or(most).min(most))
 }
 
 /// The sinogram padded with `pad` values on each side.
@@ -294,6 +304,143 @@ impl Filters {
             }
         }
         out
+    }
+}
+
+/// [`remove`] on a device.
+pub struct WaveletOnDevice {
+    shape: SinogramShape,
+    pad: usize,
+    means: ColumnProducts,
+    transform: WaveletTransform,
+    /// From fine to coarse.
+    levels: Vec<DeviceLevel>,
+    /// Coefficients of columns of one level at a time.
+    coarse: DeviceValues,
+    /// Low-pass coefficients of one level at a time, on the way back the stripes of these.
+    low: DeviceValues,
+}
+
+/// A level of the transform.
+struct DeviceLevel {
+    size: LevelSize,
+    high: DeviceValues,
+    filter: LowFrequencies,
+}
+
+/// Sizes at a level: an image of `columns` columns has `coarse_rows` x `columns` coefficients of columns, and
+/// `coarse_rows` x `width` coefficients of both kinds.
+#[derive(Clone, Copy)]
+struct LevelSize {
+    columns: usize,
+    coarse_rows: usize,
+    width: usize,
+}
+
+impl LevelSize {
+    /// All levels, from fine to coarse.
+    fn all(shape: SinogramShape, pad: usize, levels: usize, filters: &Filters) -> Vec<LevelSize> {
+        let size = |rows: usize, columns: usize| {
+            let (coarse_rows, width) = (filters.halved(rows), filters.halved(columns));
+            LevelSize { columns, coarse_rows, width }
+        };
+        let first = size(shape.projections + 2 * pad, shape.bins + 2 * pad);
+        std::iter::successors(Some(first), |above| Some(size(above.coarse_rows, above.width))).take(levels).collect()
+    }
+
+    /// Coefficients of columns of `slices` images.
+    fn coarse<'a>(&self, values: &'a DeviceValues, slices: usize) -> SinogramBatch<'a> {
+        SinogramBatch { values, first: 0, slices, projections: self.coarse_rows, bins: self.columns }
+    }
+
+    /// Coefficients of one kind of `slices` images.
+    fn coefficients<'a>(&self, values: &'a DeviceValues, slices: usize) -> SinogramBatch<'a> {
+        SinogramBatch { values, first: 0, slices, projections: self.coarse_rows, bins: self.width }
+    }
+}
+
+impl WaveletOnDevice {
+    /// For sinograms of this size and number; the other arguments are those of [`remove`].
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn new(
+        session: &Session,
+        shape: SinogramShape,
+        moments: usize,
+        level: Option<usize>,
+        sigma: f64,
+    ) -> Result<Self> {
+        let SinogramShape { slices, projections, bins } = shape;
+        let filters = Filters::new(DAUBECHIES[moments - 1]);
+        let (pad, levels) = padding_and_levels(projections, bins, level);
+        let sizes = LevelSize::all(shape, pad, levels, &filters);
+        let [coarse, low] = sizes.first().map_or([0, 0], |s| [s.coarse_rows * s.columns, s.coarse_rows * s.width]);
+        let on_device = |size: &LevelSize| {
+            let lines: Vec<usize> = (0..size.coarse_rows).collect();
+            Ok(DeviceLevel {
+                size: *size,
+                high: session.scratch(slices * size.coarse_rows * size.width, "high-pass coefficients")?,
+                filter: LowFrequencies::new(session, slices, size.width, &lines, 0..lines.len(), sigma)?,
+            })
+        };
+        let share = (1.0 / projections.max(1) as f64) as f32;
+        Ok(WaveletOnDevice {
+            shape,
+            pad,
+            means: ColumnProducts::new(session, shape, &[0, projections], &vec![share; projections])?,
+            transform: WaveletTransform::new(session, &filters.low, &filters.high)?,
+            levels: sizes.iter().map(on_device).collect::<Result<_>>()?,
+            coarse: session.scratch(slices * coarse, "coefficients of columns")?,
+            low: session.scratch(slices * low, "low-pass coefficients")?,
+        })
+    }
+
+    /// Memory in bytes for a sinogram.
+    pub fn device_memory(projections: usize, bins: usize, moments: usize, level: Option<usize>, sigma: f64) -> usize {
+        let filters = Filters::new(DAUBECHIES[moments - 1]);
+        let (pad, levels) = padding_and_levels(projections, bins, level);
+        let sizes = LevelSize::all(SinogramShape { slices: 1, projections, bins }, pad, levels, &filters);
+        let shared = sizes.first().map_or(0, |s| s.coarse_rows * (s.columns + s.width));
+        let high =
+            |s: &LevelSize| 4 * s.coarse_rows * s.width + LowFrequencies::device_memory(s.coarse_rows, s.width, sigma);
+        4 * (bins + shared) + sizes.iter().map(high).sum::<usize>()
+    }
+}
+
+impl DeviceSinogramStep for WaveletOnDevice {
+    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.shape.expect(session, sinograms)?;
+        let (slices, means) = (sinograms.slices, self.means.products());
+        if self.levels.is_empty() {
+            return self.transform.make_finite(session, sinograms);
+        }
+        // the image of a level is the low-pass coefficients of the one before
+        let finer = |i: usize| self.levels[i - 1].size.coefficients(&self.low, slices);
+        if self.pad > 0 {
+            self.means.run(session, sinograms)?;
+        }
+        for (i, DeviceLevel { size, high, filter }) in self.levels.iter().enumerate() {
+            let coarse = size.coarse(&self.coarse, slices);
+            if i == 0 {
+                self.transform.down_columns(session, sinograms, means, self.pad, &self.coarse)?;
+            } else {
+                self.transform.down_columns(session, &finer(i), means, 0, &self.coarse)?;
+            }
+            self.transform.down_rows(session, &coarse, &self.low, high)?;
+            // in place: the frequencies are known before the first value is written
+            filter.run(session, &size.coefficients(high, slices), high)?;
+        }
+        for (i, DeviceLevel { size, high, .. }) in self.levels.iter().enumerate().rev() {
+            let low = (i + 1 < self.levels.len()).then_some(&self.low);
+            self.transform.up_rows(session, low, high, &size.coarse(&self.coarse, slices))?;
+            if i == 0 {
+                self.transform.up_columns(session, &self.coarse, sinograms, self.pad, true)?;
+            } else {
+                self.transform.up_columns(session, &self.coarse, &finer(i), 0, false)?;
+            }
+        }
+        Ok(())
     }
 }
 

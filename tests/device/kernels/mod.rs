@@ -3,7 +3,7 @@
 //! `FBP_TEST_DEVICE` selects another device, as `--device` does.
 
 mod filters;
-mod setup;
+pub mod setup;
 mod slices;
 mod variants;
 

@@ -59,7 +59,7 @@ fn directory_pattern_and_single_read_back() {
     for name in ["a/b", "c/r-%02i.tif", "d/all.tif"] {
         let spec = dir.path().join(name);
         let indices = [3, 4, 11];
-        let mut w = writer(&spec, &indices, F32, false).unwrap();
+        let w = writer(&spec, &indices, F32, false).unwrap();
         let single = name == "d/all.tif";
         let order = if single { [3, 4, 11] } else { [11, 3, 4] };
         for i in order {
@@ -85,7 +85,7 @@ fn directory_pattern_and_single_read_back() {
 #[test]
 fn tags_of_a_slice() {
     let dir = TempDir::new().unwrap();
-    let mut w = writer(&dir.path().join("x.tif"), &[5, 6], F32, false).unwrap();
+    let w = writer(&dir.path().join("x.tif"), &[5, 6], F32, false).unwrap();
     w.write(5, &slice(5)).unwrap();
     w.write(6, &slice(6)).unwrap();
     let files = w.finish().unwrap();
@@ -106,7 +106,7 @@ fn encodings() {
     let path = dir.path().join("x.tif");
     let data = [-1.0, 0.0, 0.5, 1.0, 2.0, f32::NAN];
     let encode = |dtype, range, data: &[f32]| {
-        let mut w = writer(&dir.path().join("d"), &[0], Encoding { dtype, range }, true).unwrap();
+        let w = writer(&dir.path().join("d"), &[0], Encoding { dtype, range }, true).unwrap();
         w.write(0, data).unwrap();
         let clamped = w.clamped();
         let stack = open(&w.finish().unwrap()[0]).unwrap();
@@ -173,14 +173,14 @@ fn what_exists_is_kept() {
     let dir = TempDir::new().unwrap();
     put(&dir, "keep.txt", b"mine");
     output_error(writer(dir.path(), &[0], F32, false), &["keep.txt", "--overwrite"]);
-    let mut w = writer(dir.path(), &[0], F32, true).unwrap();
+    let w = writer(dir.path(), &[0], F32, true).unwrap();
     w.write(0, &slice(0)).unwrap();
     w.finish().unwrap();
     assert_eq!(listing(dir.path()), ["keep.txt", "slice_00000.tif"]);
 
     let pattern = dir.path().join("slice_%05i.tif");
     output_error(writer(&pattern, &[0, 1], F32, false), &["slice_00000.tif", "--overwrite"]);
-    let mut w = writer(&pattern, &[1, 2], F32, false).unwrap();
+    let w = writer(&pattern, &[1, 2], F32, false).unwrap();
     w.write(1, &slice(1)).unwrap();
     put(&dir, "slice_00002.tif", b"another run's");
     output_error(w.write(2, &slice(2)), &["slice_00002.tif", "another run"]);
@@ -190,7 +190,7 @@ fn what_exists_is_kept() {
     let w = writer(&single, &[0], F32, true).unwrap();
     drop(w);
     assert_eq!(fs::read(&single).unwrap(), b"old");
-    let mut w = writer(&single, &[0], F32, true).unwrap();
+    let w = writer(&single, &[0], F32, true).unwrap();
     w.write(0, &slice(0)).unwrap();
     w.finish().unwrap();
     assert_eq!(read(&open(&single).unwrap(), 0).unwrap(), slice(0));
@@ -215,7 +215,7 @@ fn places_that_cannot_be_written() {
 fn failures_leave_nothing() {
     let dir = TempDir::new().unwrap();
     let out = dir.path().join("out");
-    let mut w = writer(&out, &[0, 1], F32, false).unwrap();
+    let w = writer(&out, &[0, 1], F32, false).unwrap();
     w.write(0, &slice(0)).unwrap();
     fs::remove_dir_all(&out).unwrap();
     output_error(w.write(1, &slice(1)), &["out", "cannot write here"]);
@@ -223,13 +223,13 @@ fn failures_leave_nothing() {
     assert!(!out.exists());
 
     // the final name cannot be taken: the temporary goes
-    let mut w = writer(&out, &[0], F32, true).unwrap();
+    let w = writer(&out, &[0], F32, true).unwrap();
     fs::create_dir(out.join("slice_00000.tif")).unwrap();
     output_error(w.write(0, &slice(0)), &["slice_00000.tif", "cannot be renamed to its final name"]);
     assert_eq!(listing(&out), ["slice_00000.tif"]);
 
     let single = dir.path().join("one.tif");
-    let mut w = writer(&single, &[0, 1], F32, false).unwrap();
+    let w = writer(&single, &[0, 1], F32, false).unwrap();
     w.write(0, &slice(0)).unwrap();
     assert!(!single.exists());
     assert_eq!(listing(dir.path()).iter().filter(|n| n.starts_with(".one.tif.part-")).count(), 1);
@@ -240,7 +240,7 @@ fn failures_leave_nothing() {
 #[test]
 fn slices_out_of_place() {
     let dir = TempDir::new().unwrap();
-    let mut w = writer(&dir.path().join("one.tif"), &[2, 5, 7], F32, false).unwrap();
+    let w = writer(&dir.path().join("one.tif"), &[2, 5, 7], F32, false).unwrap();
     output_error(w.write(3, &slice(3)), &["slice 3 was not announced"]);
     output_error(w.write(5, &slice(5)), &["slice 5", "before slice 2", "ascending"]);
     w.write(2, &slice(2)).unwrap();
@@ -280,12 +280,12 @@ fn a_full_disk_is_an_error() {
     let mounted = Mounted(dir.path().to_owned());
     let (image, out) = (vec![1.0; 200 * 200], dir.path().join("out"));
     let make = |target| SliceWriter::create(target, 200, 200, F32, &[0, 1], AllowedContents::Nothing, "").unwrap();
-    let mut w = make(Target::directory_of_slices(&out));
+    let w = make(Target::directory_of_slices(&out));
     w.write(0, &image).unwrap();
     let many = w.write(1, &image);
     let names = listing(&out);
     let _ = fs::remove_dir_all(&out);
-    let mut w = make(Target::single(dir.path().join("one.tif")));
+    let w = make(Target::single(dir.path().join("one.tif")));
     w.write(0, &image).unwrap();
     let one = w.write(1, &image);
     drop(w);

@@ -1,0 +1,171 @@
+/* correct_rows.cl: rows of projections from samples as they are stored to line integrals, moved to their sinograms.
+ *
+ * A work-group corrects a row of a projection. The steps are those of the host in its order: transmission by flat and
+ * dark fields, what is not finite, normalisation by air, -log. Nothing is contracted, so that the same values are replaced
+ * everywhere.
+ *
+ * Defines, beside those of samples.cl
+ *   FIELDS        0 none, 1 flat and dark fields, 2 flats before and after the scan
+ *   AIR           0 none, 1 the line through the means of the outermost bins, 2 a level for each projection
+ *   MINUS_LOG     1 -log is taken
+ *   GROUP         work-group, a power of two
+ *
+ * Layouts
+ *   samples      [row][projection][bin] or [projection][row][bin], by strides in rows of bins
+ *   fields       [row of the detector][bin]
+ *   projections  {place between the flats, 0 to 1; air level; 1 if replaced bins are counted; 0}
+ *   sinograms    [row][projection][bin], `sinogram_stride` values from one to the next
+ *   counts       [row] {without light in the flat field, not finite, without logarithm, saturated}
+ *   unlit        [projection] 1 if a row has no light at all
+ *   replaced     [row][bin] how often a bin was replaced, in the projections where that is counted
+ */
+#ifndef FIELDS
+#define FIELDS 1
+#endif
+#ifndef AIR
+#define AIR 0
+#endif
+#ifndef MINUS_LOG
+#define MINUS_LOG 1
+#endif
+#ifndef GROUP
+#define GROUP 64
+#endif
+
+#pragma OPENCL FP_CONTRACT OFF
+
+/* The natural logarithm of a positive, normal number, to about one unit in the last place: x = 2^e m with m around 1, and
+ * ln(m) = 2 atanh(s), s = (m - 1) / (m + 1), as a power series. Library functions differ from device to device. */
+inline __attribute__((always_inline)) float natural_log(float x)
+{
+    const int bits = as_int(x);
+    const int exponent = (bits - 0x3f3504f3) >> 23;
+    const float m = as_float(bits - (exponent << 23)), e = (float)exponent;
+    const float s = (m - 1.0f) / (m + 1.0f), z = s * s;
+    const float series = z * (0.6666667f + z * (0.4f + z * (0.2857143f + z * (0.22222222f + z * 0.18181819f))));
+    /* ln(2) in two parts, the first with so few bits that the product is exact */
+    return e * 0.693359375f + (2.0f * s + (s * series + e * -0.00021219444f));
+}
+
+/* Where a value of a row is, and what a row needs. */
+typedef struct {
+    __global const stored_t *samples;
+    __global const float *flat, *flat2, *dark;
+    float progress;
+    float saturation;
+} row_t;
+
+/* Transmission of a bin; what is replaced is counted in `replaced`, by the order of the counts. */
+inline __attribute__((always_inline)) float transmission(row_t row, int bin, uint4 *replaced)
+{
+    const float count = sample_value(row.samples[bin]);
+    float value = count;
+#if FIELDS
+#if FIELDS == 2
+    const float beam = row.flat[bin] + row.progress * (row.flat2[bin] - row.flat[bin]) - row.dark[bin];
+#else
+    const float beam = row.flat[bin] - row.dark[bin];
+#endif
+    const int lit = beam > 0.0f;
+    value = lit ? (count - row.dark[bin]) / beam : 1.0f;
+    *replaced += (uint4)(!lit, 0, 0, count >= row.saturation);
+#endif
+    /* an infinite quotient of a finite count is not finite, either */
+    const int finite = isfinite(value);
+    value = finite ? value : (MINUS_LOG ? 1.0f : 0.0f);
+    *replaced += (uint4)(0, !finite, MINUS_LOG && value <= 0.0f, 0);
+    return value;
+}
+
+#if AIR == 1
+/* Mean transmission of some bins, not above 0 if there is no light, or no bins. */
+inline __attribute__((always_inline)) float air_level(row_t row, int first, int count, __local float *sums)
+{
+    const int item = get_local_id(0);
+    uint4 unused = 0;
+    float sum = 0.0f;
+    for (int bin = first + item; bin < first + count; bin += GROUP)
+        sum += transmission(row, bin, &unused);
+    sums[item] = sum;
+    for (int half_of = GROUP / 2; half_of > 0; half_of /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item < half_of)
+            sums[item] += sums[item + half_of];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const float mean = sums[0] / (float)count;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return isfinite(mean) ? mean : 0.0f;
+}
+#endif
+
+/* Global size: GROUP, projections, rows; work-group GROUP. Row r of the detector is rows[r]; the rows go to sinograms from
+ * value `first` on, and to counts from row `first_row` on. `air` are the numbers of bins at both ends. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void correct_rows(__global const stored_t *restrict samples, __global const float *restrict flat,
+                  __global const float *restrict flat2, __global const float *restrict dark,
+                  __global const int *restrict rows, __global const float4 *restrict projections,
+                  __global float *restrict sinograms, __global uint *restrict counts, __global uint *restrict unlit,
+                  __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
+                  int projection_stride, int bins, int first_row, float saturation, int2 air)
+{
+    __local uint all[4];
+    const int item = get_local_id(0), p = get_global_id(1), r = get_global_id(2);
+    const ulong fields = (ulong)rows[r] * bins;
+    const float4 projection = projections[p];
+    const row_t row = {samples + ((ulong)r * row_stride + (ulong)p * projection_stride) * bins,
+                       flat + fields, flat2 + fields, dark + fields, projection.x, saturation};
+    __global float *out = sinograms + first + r * sinogram_stride + (ulong)p * bins;
+    __global uint *failing = replaced + (ulong)(first_row + r) * bins;
+    if (item < 4)
+        all[item] = 0;
+#if AIR == 1
+    __local float sums[GROUP];
+    float left = 0.0f, right = 0.0f;
+    if (air.x > 0)
+        left = air_level(row, 0, air.x, sums);
+    if (air.y > 0)
+        right = air_level(row, bins - air.y, air.y, sums);
+    if (air.x == 0)
+        left = right;
+    if (air.y == 0)
+        right = left;
+    const int lit = left > 0.0f && right > 0.0f;
+    /* between the middles of the bins on both sides; one level if one side has no bins */
+    const float from = 0.5f * (float)(air.x - 1);
+    const float span = fmax((float)(bins - 1) - 0.5f * (float)(air.y - 1) - from, 1.0f);
+    const float change = right - left;
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint4 found = 0;
+    for (int bin = item; bin < bins; bin += GROUP) {
+        uint4 now = 0;
+        float value = transmission(row, bin, &now);
+        found += now;
+        if (projection.z > 0.0f && (now.x | now.y | now.z))
+            atomic_inc(failing + bin);
+#if AIR == 1
+        if (lit)
+            value /= left + clamp(((float)bin - from) / span, 0.0f, 1.0f) * change;
+#elif AIR == 2
+        value /= projection.y;
+#endif
+#if MINUS_LOG
+        value = -natural_log(fmax(value, 1e-6f));
+#endif
+        out[bin] = value;
+    }
+    if (found.x)
+        atomic_add(all, found.x);
+    if (found.y)
+        atomic_add(all + 1, found.y);
+    if (found.z)
+        atomic_add(all + 2, found.z);
+    if (found.w)
+        atomic_add(all + 3, found.w);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item < 4 && all[item] > 0)
+        atomic_add(counts + 4 * (first_row + r) + item, all[item]);
+    if (item == 0 && all[2] == (uint)bins)
+        unlit[p] = 1;
+}

@@ -1,0 +1,335 @@
+//! Built programs, and the folder of the cache directory that keeps them from one run to the next.
+//!
+//! A file holds a program's binary and the log of its build. Its name is a hash of everything that the build depends on.
+//! A file that is damaged, or that the driver refuses, is written again; losing one only costs the time of a build.
+
+use crate::facts::DeviceFacts;
+use crate::files::{cache_directory, name_of_temporary, write_atomically};
+use opencl3::context::Context;
+use opencl3::program::Program;
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder, File};
+use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A program for one device, and what the compiler said of it.
+pub struct BuiltProgram {
+    pub(super) program: Program,
+    pub(super) log: String,
+}
+
+impl BuiltProgram {
+    /// The program's binary with the log; `None` if the driver gives none.
+    fn stored(&self) -> Option<StoredProgram> {
+        let binary = self.program.get_binaries().ok()?.into_iter().next().filter(|binary| !binary.is_empty())?;
+        Some(StoredProgram { log: self.log.clone(), binary })
+    }
+
+    /// The program of a binary; `None` if the driver refuses it, or finds no kernel `entry` in it.
+    fn from_binary(context: &Context, options: &str, entry: &str, stored: StoredProgram) -> Option<BuiltProgram> {
+        let program = Program::create_and_build_from_binary(context, &[&stored.binary], options).ok()?;
+        let found = program.kernel_names().split(';').any(|name| name == entry);
+        found.then_some(BuiltProgram { program, log: stored.log })
+    }
+}
+
+/// A program to build.
+pub(super) struct ProgramRequest<'a> {
+    pub context: &'a Context,
+    pub facts: &'a DeviceFacts,
+    pub text: &'a str,
+    pub options: &'a str,
+    /// A kernel of the program.
+    pub entry: &'a str,
+}
+
+impl ProgramRequest<'_> {
+    fn key(&self) -> ProgramKey {
+        ProgramKey::new(self.facts, self.text, self.options)
+    }
+}
+
+/// A hash of everything that a binary depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ProgramKey([u8; 32]);
+
+impl ProgramKey {
+    fn new(facts: &DeviceFacts, text: &str, options: &str) -> ProgramKey {
+        let version = env!("CARGO_PKG_VERSION");
+        let device = [&facts.platform, &facts.name, &facts.architecture, &facts.driver, &facts.version];
+        let mut hash = Sha256::new();
+        for part in device.map(String::as_str).into_iter().chain([version, options, text]) {
+            // lengths keep the parts apart
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        ProgramKey(hash.finalize().into())
+    }
+
+    /// The name of the file.
+    fn file_name(&self) -> String {
+        let digits: String = self.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        digits + SUFFIX
+    }
+}
+
+const SUFFIX: &str = ".program";
+
+/// First bytes of a file, with the version of its layout. Then follow the checksum of the rest, the length of the log,
+/// the log and the binary.
+const MAGIC: &[u8; 8] = b"fbp-prg1";
+const CHECKSUM: usize = 32;
+const LENGTH: usize = 8;
+
+/// Content of a file.
+#[derive(Clone, Debug, PartialEq)]
+struct StoredProgram {
+    log: String,
+    binary: Vec<u8>,
+}
+
+impl StoredProgram {
+    fn encode(&self, key: &ProgramKey) -> Vec<u8> {
+        let mut bytes = vec![0; MAGIC.len() + CHECKSUM];
+        bytes.extend((self.log.len() as u64).to_le_bytes());
+        bytes.extend(self.log.as_bytes());
+        bytes.extend(&self.binary);
+        let (head, rest) = bytes.split_at_mut(MAGIC.len() + CHECKSUM);
+        head[..MAGIC.len()].copy_from_slice(MAGIC);
+        head[MAGIC.len()..].copy_from_slice(&checksum(key, rest));
+        bytes
+    }
+
+    /// `None` unless the bytes are what [`StoredProgram::encode`] returned for the same key.
+    fn decode(bytes: &[u8], key: &ProgramKey) -> Option<StoredProgram> {
+        let (sum, rest) = bytes.strip_prefix(MAGIC)?.split_at_checked(CHECKSUM)?;
+        if sum != checksum(key, rest) {
+            return None;
+        }
+        let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
+        let (log, binary) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        Some(StoredProgram { log: String::from_utf8(log.to_vec()).ok()?, binary: binary.to_vec() })
+    }
+}
+
+/// Of the key, too, so that a file under the name of another is not valid.
+fn checksum(key: &ProgramKey, content: &[u8]) -> [u8; CHECKSUM] {
+    Sha256::new().chain_update(key.0).chain_update(content).finalize().into()
+}
+
+/// The folder with programs. Several processes may use it at once: files appear complete or not at all, and a file that
+/// another process removes is a program that is built.
+#[derive(Clone, Debug)]
+pub struct ProgramStore {
+    directory: PathBuf,
+    most_files: usize,
+    most_bytes: u64,
+}
+
+impl ProgramStore {
+    /// `programs` in the cache directory; `None` if there is no cache directory.
+    pub fn in_cache() -> Option<ProgramStore> {
+        Some(ProgramStore::within(cache_directory()?.join("programs")))
+    }
+
+    /// A folder, which is made when it is needed.
+    pub fn within(directory: PathBuf) -> ProgramStore {
+        ProgramStore { directory, most_files: 256, most_bytes: 64 << 20 }
+    }
+
+    /// The folder.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// A stored program that the driver accepts.
+    pub(super) fn find(&self, request: &ProgramRequest) -> Option<BuiltProgram> {
+        let stored = self.load(&request.key())?;
+        BuiltProgram::from_binary(request.context, request.options, request.entry, stored)
+    }
+
+    /// Stores a program and returns what [`ProgramStore::find`] will, so that what is checked now is what later runs use.
+    /// A program whose binary the driver does not give, or does not accept, is returned as it is.
+    pub(super) fn keep(&self, request: &ProgramRequest, built: BuiltProgram) -> BuiltProgram {
+        let Some(stored) = built.stored() else { return built };
+        let key = request.key();
+        let bytes = stored.encode(&key);
+        match BuiltProgram::from_binary(request.context, request.options, request.entry, stored) {
+            Some(kept) => {
+                self.write(&key, &bytes);
+                kept
+            }
+            None => built,
+        }
+    }
+
+    /// The content of a file. The file counts as used now, so that it is not among the first to be removed.
+    fn load(&self, key: &ProgramKey) -> Option<StoredProgram> {
+        let file = File::open(self.directory.join(key.file_name())).ok()?;
+        let mut bytes = Vec::new();
+        (&file).take(self.most_bytes + 1).read_to_end(&mut bytes).ok()?;
+        let stored = StoredProgram::decode(&bytes, key)?;
+        let _ = file.set_modified(SystemTime::now()); // without it the file is only removed sooner
+        Some(stored)
+    }
+
+    /// Writes a file, if that is possible, and removes the oldest where there are too many.
+    fn write(&self, key: &ProgramKey, bytes: &[u8]) {
+        if bytes.len() as u64 > self.most_bytes {
+            return;
+        }
+        if self.make().and_then(|()| write_atomically(&self.directory.join(key.file_name()), bytes)).is_ok() {
+            self.prune();
+        }
+    }
+
+    /// Makes the folder, if it is not there.
+    fn make(&self) -> std::io::Result<()> {
+        if let Some(parent) = self.directory.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        // others must not replace programs, which may be code for the processor
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)
+    }
+
+    /// Removes the files that were not used for longest until the rest is within the limits. Files of killed processes
+    /// count, files of other kinds do not.
+    fn prune(&self) {
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let name = entry.file_name().into_string().ok()?;
+                name_of_temporary(&name).unwrap_or(&name).strip_suffix(SUFFIX)?;
+                let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+                Some((meta.modified().ok()?, meta.len(), entry.path()))
+            })
+            .collect();
+        files.sort();
+        let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
+        let mut count = files.len();
+        for (_, length, path) in files {
+            if count <= self.most_files && bytes <= self.most_bytes {
+                return;
+            }
+            let _ = fs::remove_file(path); // another process may have done it
+            count -= 1;
+            bytes -= length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::example;
+    use std::time::Duration;
+
+    fn key(text: &str) -> ProgramKey {
+        ProgramKey::new(&example(), text, "")
+    }
+
+    fn program(bytes: usize) -> StoredProgram {
+        StoredProgram { log: "Used 40 registers".into(), binary: vec![7; bytes] }
+    }
+
+    #[test]
+    fn everything_that_a_build_depends_on_changes_the_key() {
+        let facts = example();
+        let other = |change: &dyn Fn(&mut DeviceFacts)| {
+            let mut facts = facts.clone();
+            change(&mut facts);
+            ProgramKey::new(&facts, "text", "options")
+        };
+        let keys = [
+            other(&|_| ()),
+            other(&|facts| facts.platform += "x"),
+            other(&|facts| facts.name += "x"),
+            other(&|facts| facts.architecture += "x"),
+            other(&|facts| facts.driver += "x"),
+            other(&|facts| facts.version += "x"),
+            ProgramKey::new(&facts, "text ", "options"),
+            ProgramKey::new(&facts, "text", "options "),
+            ProgramKey::new(&facts, "stext", "option"),
+        ];
+        for (index, key) in keys.iter().enumerate() {
+            assert!(!keys[..index].contains(key), "{index}");
+            assert_eq!(name_of_temporary(&format!(".{}.part-1-2", key.file_name())), Some(&*key.file_name()));
+        }
+        assert_eq!(keys[0], ProgramKey::new(&facts, "text", "options"));
+    }
+
+    #[test]
+    fn only_a_whole_file_of_the_same_key_is_believed() {
+        let bytes = program(100).encode(&key("a"));
+        assert_eq!(StoredProgram::decode(&bytes, &key("a")), Some(program(100)));
+        assert_eq!(StoredProgram::decode(&bytes, &key("b")), None);
+        for length in 0..bytes.len() {
+            assert_eq!(StoredProgram::decode(&bytes[..length], &key("a")), None, "{length} bytes");
+        }
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1;
+            assert_eq!(StoredProgram::decode(&bytes, &key("a")), None, "byte {at}");
+        }
+        // a length beyond the end, with the right checksum
+        let mut bytes = bytes;
+        let at = MAGIC.len() + CHECKSUM;
+        bytes[at..at + LENGTH].fill(0xff);
+        let sum = checksum(&key("a"), &bytes[at..]);
+        bytes[MAGIC.len()..at].copy_from_slice(&sum);
+        assert_eq!(StoredProgram::decode(&bytes, &key("a")), None);
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join("programs").join(name);
+        let mut store = ProgramStore { most_files: 3, ..ProgramStore::within(path("")) };
+        let age = |file: &str, seconds: u64| {
+            let file = File::options().write(true).open(path(file)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        };
+        let add = |store: &ProgramStore, text: &str, bytes: usize| {
+            store.write(&key(text), &program(bytes).encode(&key(text)));
+        };
+        for (seconds, text) in [(40, "a"), (30, "b")] {
+            add(&store, text, 10);
+            age(&key(text).file_name(), seconds);
+        }
+        let left = format!(".{}.part-1-2", key("x").file_name());
+        fs::write(path(&left), "of a killed process").unwrap();
+        age(&left, 50);
+        fs::write(path("other"), "of another kind").unwrap();
+        age("other", 60);
+        // the file of the killed process is the oldest
+        add(&store, "c", 10);
+        assert!(!path(&left).exists());
+        assert_eq!(store.load(&key("a")), Some(program(10)));
+        // now `b` is
+        add(&store, "d", 10);
+        let kept = |store: &ProgramStore| ["a", "b", "c", "d", "e"].map(|text| store.load(&key(text)).is_some());
+        assert_eq!(kept(&store), [true, false, true, true, false]);
+        age(&key("d").file_name(), 20);
+        age(&key("c").file_name(), 10);
+        store.most_bytes = 2 * program(10).encode(&key("a")).len() as u64;
+        add(&store, "e", 10);
+        assert_eq!(kept(&store), [true, false, false, false, true]);
+        // larger than all may be together
+        add(&store, "b", 1000);
+        assert_eq!(kept(&store), [true, false, false, false, true]);
+        assert!(path("other").exists());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_holds_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), "").unwrap();
+        let store = ProgramStore::within(directory.path().join("file/programs"));
+        store.write(&key("a"), &program(1).encode(&key("a")));
+        assert_eq!(store.load(&key("a")), None);
+    }
+}

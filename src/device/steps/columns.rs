@@ -1,0 +1,253 @@
+//! The columns of sinograms in ascending order, and back.
+
+use super::{Session, SinogramBatch, SinogramShape};
+use crate::error::{Error, Result};
+use crate::kernel::{ColumnSort, generate_columns};
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// Most work-items along bins where a kernel goes through the bins in steps.
+const BIN_ITEMS: usize = 1 << 15;
+
+/// How a column is corrected: by a positive factor and a summand, each as two floats, or by values in ascending order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnCorrection {
+    factor: [f32; 2],
+    summand: [f32; 2],
+}
+
+impl ColumnCorrection {
+    /// The smooth values that have the same ranks.
+    pub const REPLACED: ColumnCorrection = ColumnCorrection { factor: [-1.0, 0.0], summand: [0.0; 2] };
+
+    /// Times `factor`, which is positive, plus `summand`.
+    pub fn new(factor: f64, summand: f64) -> Self {
+        let parts = |value: f64| [value as f32, (value - f64::from(value as f32)) as f32];
+        ColumnCorrection { factor: parts(factor), summand: parts(summand) }
+    }
+}
+
+/// Sorts the columns of sinograms of one size. Columns are `[slice][bin][projection]`, and ranked `[slice][bin][rank]`,
+/// in batches that say the sinograms' size.
+pub struct ColumnOrder {
+    transpose: Kernel,
+    sort: Kernel,
+    merge: Kernel,
+    restore: Kernel,
+    correct: Kernel,
+    plan: ColumnSort,
+    /// Ranks of the columns' values, and memory for merging.
+    ranks: Buffer<u8>,
+    spare: Buffer<u8>,
+    corrections: Buffer<ColumnCorrection>,
+    shape: SinogramShape,
+}
+
+impl ColumnOrder {
+    /// For sinograms of this size.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
+        let SinogramShape { slices, projections, bins } = shape;
+        let plan = ColumnSort::new(&session.facts, projections);
+        let program = session.build(&generate_columns(plan)?)?;
+        let bytes = slices * projections * bins * plan.index_bytes;
+        let spare = if projections > plan.points { bytes } else { 0 };
+        Ok(ColumnOrder {
+            transpose: session.kernel(&program, "transpose")?,
+            sort: session.kernel(&program, "sort_columns")?,
+            merge: session.kernel(&program, "merge_runs")?,
+            restore: session.kernel(&program, "restore")?,
+            correct: session.kernel(&program, "correct")?,
+            plan,
+            ranks: session.buffer(bytes, CL_MEM_READ_WRITE, "ranks in columns")?,
+            spare: session.buffer(spare, CL_MEM_READ_WRITE, "ranks in columns")?,
+            corrections: session.buffer(slices * bins, CL_MEM_READ_WRITE, "corrections of columns")?,
+            shape,
+        })
+    }
+
+    /// Most memory in bytes that is needed on a device for each sinogram.
+    pub fn device_memory(projections: usize, bins: usize) -> usize {
+        // the second time for columns that do not fit local memory
+        2 * ColumnSort::index_bytes(projections) * projections * bins + 16 * bins
+    }
+
+    /// Transposes sinograms to columns. Values that are not finite become 0.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn to_columns(&self, session: &Session, sinograms: &SinogramBatch, columns: &SinogramBatch) -> Result<()> {
+        self.transpose(session, sinograms, columns, [self.shape.projections, self.shape.bins])
+    }
+
+    /// Transposes columns to sinograms. Values that are not finite become 0.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn to_sinograms(&self, session: &Session, columns: &SinogramBatch, sinograms: &SinogramBatch) -> Result<()> {
+        self.transpose(session, columns, sinograms, [self.shape.bins, self.shape.projections])
+    }
+
+    fn transpose(&self, session: &Session, from: &SinogramBatch, to: &SinogramBatch, side: [usize; 2]) -> Result<()> {
+        self.expect(session, from, to)?;
+        let launch = session
+            .launch(&self.transpose, "transpose")
+            .handle(from.values)?
+            .handle(to.values)?
+            .value(from.first as u64)?
+            .value(to.first as u64)?
+            .value(side[0] as i32)?
+            .value(side[1] as i32)?;
+        let (global, local) = self.tiles(side[1], side[0], from.slices);
+        // SAFETY: both batches were checked, and rows and columns beyond them are neither read nor written.
+        unsafe { launch.run(&global, Some(&local)) }?;
+        Ok(())
+    }
+
+    /// Sorts `columns` in ascending order to `ranked`, which may be the same; equal values keep their order. `spare` is
+    /// overwritten where columns do not fit the device's local memory.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn sort(
+        &mut self,
+        session: &Session,
+        columns: &SinogramBatch,
+        ranked: &SinogramBatch,
+        spare: &SinogramBatch,
+    ) -> Result<()> {
+        self.expect(session, columns, ranked)?;
+        self.expect(session, columns, spare)?;
+        let tiles = self.shape.projections.div_ceil(self.plan.points);
+        let merges = tiles.next_power_of_two().ilog2();
+        // from one to the other with every merge, so that the last ends in `ranked`
+        let mut ends = [(ranked, &self.ranks), (spare, &self.spare)];
+        if merges % 2 == 1 {
+            ends.swap(0, 1);
+        }
+        self.expect_ranks(session, ends[0].1, columns.slices)?;
+        let launch = session
+            .launch(&self.sort, "sort_columns")
+            .handle(columns.values)?
+            .handle(ends[0].0.values)?
+            .handle(ends[0].1)?
+            .value(columns.first as u64)?
+            .value(ends[0].0.first as u64)?
+            .value(self.shape.bins as i32)?
+            .value(self.shape.projections as i32)?;
+        let items = self.plan.items();
+        let global = [self.shape.bins.div_ceil(self.plan.columns) * items, tiles, columns.slices];
+        // SAFETY: the batches and the ranks were checked; a work-group reads all of its values before it writes them.
+        unsafe { launch.run(&global, Some(&[items, 1, 1])) }?;
+        for merge in 0..merges {
+            let [from, to] = ends;
+            self.expect_ranks(session, to.1, columns.slices)?;
+            let launch = session
+                .launch(&self.merge, "merge_runs")
+                .handle(from.0.values)?
+                .handle(to.0.values)?
+                .handle(from.1)?
+                .handle(to.1)?
+                .value(from.0.first as u64)?
+                .value(to.0.first as u64)?
+                .value(self.shape.bins as i32)?
+                .value(self.shape.projections as i32)?
+                .value((self.plan.points << merge) as i32)?;
+            // SAFETY: the batches and the ranks were checked; places are within columns, as the runs are sorted.
+            unsafe { launch.run(&self.values(columns.slices), Some(&[self.plan.group, 1, 1])) }?;
+            ends = [to, from];
+        }
+        Ok(())
+    }
+
+    /// Puts values in the order of the columns that were sorted last back to sinograms, or adds them to those. Values
+    /// that are not finite become 0.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn restore(
+        &self,
+        session: &Session,
+        ranked: &SinogramBatch,
+        sinograms: &SinogramBatch,
+        add: bool,
+    ) -> Result<()> {
+        self.expect(session, ranked, sinograms)?;
+        self.expect_ranks(session, &self.ranks, ranked.slices)?;
+        let launch = session
+            .launch(&self.restore, "restore")
+            .handle(ranked.values)?
+            .handle(&self.ranks)?
+            .handle(sinograms.values)?
+            .value(ranked.first as u64)?
+            .value(sinograms.first as u64)?
+            .value(self.shape.bins as i32)?
+            .value(self.shape.projections as i32)?
+            .value(i32::from(add))?;
+        let (global, local) = self.tiles(self.shape.bins, self.shape.projections, ranked.slices);
+        // SAFETY: batches and ranks were checked, and ranks are less than the length of a column.
+        unsafe { launch.run(&global, Some(&local)) }?;
+        Ok(())
+    }
+
+    /// Corrects columns, of which ranks are known, `[slice][bin]`; `smooth` is ranked.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn correct(
+        &mut self,
+        session: &Session,
+        columns: &SinogramBatch,
+        smooth: &SinogramBatch,
+        corrections: &[ColumnCorrection],
+    ) -> Result<()> {
+        self.expect(session, columns, smooth)?;
+        self.expect_ranks(session, &self.ranks, columns.slices)?;
+        if corrections.len() != columns.slices * self.shape.bins {
+            return Err(Error::Device(format!("{} corrections are not one a column", corrections.len())));
+        }
+        session.write(&mut self.corrections, corrections, "corrections of columns")?;
+        let launch = session
+            .launch(&self.correct, "correct")
+            .handle(columns.values)?
+            .handle(smooth.values)?
+            .handle(&self.ranks)?
+            .handle(&self.corrections)?
+            .value(columns.first as u64)?
+            .value(smooth.first as u64)?
+            .value(self.shape.bins as i32)?
+            .value(self.shape.projections as i32)?;
+        // SAFETY: batches, ranks and corrections were checked, and ranks are less than the length of a column.
+        unsafe { launch.run(&self.values(columns.slices), Some(&[self.plan.group, 1, 1])) }?;
+        Ok(())
+    }
+
+    /// Checks that both batches are complete and of this size.
+    fn expect(&self, session: &Session, one: &SinogramBatch, other: &SinogramBatch) -> Result<()> {
+        self.shape.expect(session, one)?;
+        self.shape.expect(session, other)?;
+        match one.slices == other.slices {
+            true => Ok(()),
+            false => Err(Error::Device(format!("{} sinograms are not {}", one.slices, other.slices))),
+        }
+    }
+
+    fn expect_ranks(&self, session: &Session, ranks: &Buffer<u8>, slices: usize) -> Result<()> {
+        let bytes = slices * self.shape.projections * self.shape.bins * self.plan.index_bytes;
+        session.expect_length(ranks, bytes, "ranks in columns")
+    }
+
+    /// Work-items for an image in tiles.
+    fn tiles(&self, width: usize, height: usize, slices: usize) -> ([usize; 3], [usize; 3]) {
+        let [side, rows] = self.plan.tile;
+        ([width.next_multiple_of(side), height.div_ceil(side) * rows, slices], [side, rows, 1])
+    }
+
+    /// Work-items for the values of columns.
+    fn values(&self, slices: usize) -> [usize; 3] {
+        [self.shape.projections.next_multiple_of(self.plan.group), self.shape.bins.min(BIN_ITEMS), slices]
+    }
+}

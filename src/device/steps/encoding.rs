@@ -1,0 +1,133 @@
+//! Encoding of slices on a device as the samples that are written.
+
+use super::Session;
+use crate::error::{Error, Result};
+use crate::kernel::{EncodedSample, generate_encoding};
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// Largest work-group of the kernel.
+const GROUP: usize = 128;
+
+/// The kernel with the mask on the device.
+pub struct SliceEncoder {
+    kernel: Kernel,
+    sample: EncodedSample,
+    width: usize,
+    height: usize,
+    group: usize,
+    factor: f32,
+    inside: Buffer<[i32; 2]>,
+    /// Values that become 0 and the largest number.
+    range: (f32, f32),
+}
+
+/// Samples of slices, and how many of each slice were clamped.
+pub struct EncodedSlices {
+    pub samples: Buffer<u8>,
+    clamped: Buffer<u32>,
+    slices: usize,
+}
+
+impl EncodedSample {
+    fn bytes(self) -> usize {
+        match self {
+            EncodedSample::Half | EncodedSample::Unsigned16 => 2,
+            EncodedSample::Unsigned8 => 1,
+        }
+    }
+}
+
+impl SliceEncoder {
+    /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn new(
+        session: &Session,
+        sample: EncodedSample,
+        width: usize,
+        inside: &[[i32; 2]],
+        factor: f32,
+    ) -> Result<Self> {
+        let group = 1 << GROUP.min(session.facts.max_work_group.max(1)).ilog2();
+        let source = generate_encoding(sample, group)?;
+        let program = session.build(&source)?;
+        Ok(SliceEncoder {
+            kernel: session.kernel(&program, source.entry)?,
+            sample,
+            width,
+            height: inside.len(),
+            group,
+            factor,
+            inside: session.constant_buffer(inside, "the mask")?,
+            range: (0.0, 1.0),
+        })
+    }
+
+    /// Sets the values that become 0 and the largest number.
+    pub fn set_range(&mut self, range: (f32, f32)) {
+        self.range = range;
+    }
+
+    /// Bytes of a slice.
+    pub fn slice_bytes(&self) -> usize {
+        self.width * self.height * self.sample.bytes()
+    }
+
+    /// Memory for this many encoded slices.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn buffers(&self, session: &Session, slices: usize) -> Result<EncodedSlices> {
+        Ok(EncodedSlices {
+            samples: session.buffer(slices * self.slice_bytes(), CL_MEM_READ_WRITE, "encoded slices")?,
+            clamped: session.buffer(slices, CL_MEM_READ_WRITE, "counts of clamped values")?,
+            slices,
+        })
+    }
+
+    /// Encodes the first `count` slices.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn run(
+        &self,
+        session: &Session,
+        slices: &Buffer<f32>,
+        encoded: &mut EncodedSlices,
+        count: usize,
+    ) -> Result<Event> {
+        if count > encoded.slices {
+            return Err(Error::Device(format!("{count} slices are more than {}", encoded.slices)));
+        }
+        session.expect_length(slices, count * self.width * self.height, "slices")?;
+        session.expect_length(&encoded.samples, count * self.slice_bytes(), "encoded slices")?;
+        session.write(&mut encoded.clamped, &vec![0; encoded.slices], "counts of clamped values")?;
+        let launch = session
+            .launch(&self.kernel, "encode_slices")
+            .handle(slices)?
+            .handle(&encoded.samples)?
+            .handle(&self.inside)?
+            .handle(&encoded.clamped)?
+            .value(self.factor)?
+            .value(self.width as i32)?
+            .value(self.range.0)?
+            .value(self.range.1)?;
+        // SAFETY: slices and samples were checked, the mask has a value for each row, and counts one for each slice.
+        unsafe { launch.run(&[self.group, self.height, count], Some(&[self.group, 1, 1])) }
+    }
+}
+
+impl EncodedSlices {
+    /// How many values of each of the first `count` slices were clamped.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn clamped(&self, session: &Session, count: usize) -> Result<Vec<u32>> {
+        let mut clamped = vec![0; count.min(self.slices)];
+        session.download(&self.clamped, 0, &mut clamped, "counts of clamped values")?;
+        Ok(clamped)
+    }
+}

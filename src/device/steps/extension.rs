@@ -1,0 +1,103 @@
+//! Extension of rows of a whole turn on a device.
+
+use super::{Session, SinogramBatch, cl_error};
+use crate::error::{Error, Result};
+use crate::geometry::ExtendedField;
+use crate::kernel::generate_extension;
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// The kernel with the weights, and memory for sinograms as the detector saw them.
+pub struct RowExtender {
+    kernel: Kernel,
+    weights: Buffer<f32>,
+    /// Whether every projection has weights of its own.
+    by_projection: bool,
+    detector: usize,
+    bins: usize,
+    before: usize,
+    projections: usize,
+    slices: usize,
+    seen: Buffer<f32>,
+}
+
+impl RowExtender {
+    /// For at most `slices` sinograms of so many projections at a time.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn new(session: &Session, field: &ExtendedField, slices: usize, projections: usize) -> Result<Self> {
+        let source = generate_extension();
+        let program = session.build(&source)?;
+        let weights = field.weights().concat();
+        if weights.len() != field.detector && weights.len() != projections * field.detector {
+            return Err(Error::Device(format!("{} weights for {projections} projections", weights.len())));
+        }
+        Ok(RowExtender {
+            kernel: session.kernel(&program, source.entry)?,
+            by_projection: weights.len() > field.detector,
+            weights: session.constant_buffer(&weights, "weights of extended rows")?,
+            detector: field.detector,
+            bins: field.bins,
+            before: field.before,
+            projections,
+            slices,
+            seen: session.buffer(slices * projections * field.detector, CL_MEM_READ_WRITE, "sinograms as seen")?,
+        })
+    }
+
+    /// Takes what the detector saw, at the beginning of each sinogram of extended rows, out of `sinograms`, so that steps
+    /// may be done to it; [`extend`](Self::extend) puts it back.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn seen(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<SinogramBatch<'_>> {
+        self.check(session, sinograms)?;
+        let length = self.projections * self.detector;
+        for slice in 0..sinograms.slices {
+            let from = sinograms.first + slice * sinograms.sinogram_len();
+            // SAFETY: both buffers were checked, or made, for sinograms of these sizes.
+            unsafe {
+                session.queue.enqueue_copy_buffer(
+                    sinograms.values,
+                    &mut self.seen,
+                    4 * from,
+                    4 * slice * length,
+                    4 * length,
+                    &[],
+                )
+            }
+            .map_err(|e| cl_error("copying sinograms", session.device_name(), e))?;
+        }
+        let SinogramBatch { slices, projections, .. } = *sinograms;
+        Ok(SinogramBatch { values: &self.seen, first: 0, slices, projections, bins: self.detector })
+    }
+
+    /// Extends the rows that were taken out into `sinograms`.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn extend(&self, session: &Session, sinograms: &SinogramBatch) -> Result<Event> {
+        self.check(session, sinograms)?;
+        let launch = session
+            .launch(&self.kernel, "extend_rows")
+            .handle(&self.seen)?
+            .handle(&self.weights)?
+            .handle(sinograms.values)?
+            .value(sinograms.first as u64)?
+            .value(self.detector as i32)?
+            .value(self.before as i32)?
+            .value(if self.by_projection { self.detector as i32 } else { 0 })?;
+        // SAFETY: the sinograms were checked; those as seen and the weights were made for these projections.
+        unsafe { launch.run(&[self.bins, self.projections, sinograms.slices], None) }
+    }
+
+    fn check(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        let same = (sinograms.projections, sinograms.bins) == (self.projections, self.bins);
+        if !same || sinograms.slices > self.slices {
+            return Err(Error::Device("these sinograms are not those of the extended field".into()));
+        }
+        sinograms.check(session)
+    }
+}

@@ -1,0 +1,93 @@
+//! Polynomials that were fitted to the columns of sinograms are made smooth across bins.
+
+use super::{ColumnProducts, DeviceValues, Session, SinogramBatch, SinogramShape};
+use crate::error::{Error, Result};
+use crate::kernel::{FitGroups, generate_fits};
+use opencl3::kernel::Kernel;
+use opencl3::memory::Buffer;
+
+/// Adds to sinograms what makes a polynomial fit of their columns smooth.
+pub struct SmoothedFits {
+    rough_fits: Kernel,
+    smooth_fits: Kernel,
+    groups: FitGroups,
+    degrees: usize,
+    shape: SinogramShape,
+    reach: usize,
+    blocks: usize,
+    block_of: Buffer<i32>,
+    weights: Buffer<f32>,
+    /// What is rough in the fits: `[slice][projection][bin]`.
+    rough: DeviceValues,
+}
+
+impl SmoothedFits {
+    /// For fits of `degrees` polynomials over blocks of projections; `block_of` is the block of each. What a running median
+    /// of `size` bins, an odd number, leaves of the fit is smoothed with `weights`, also an odd number.
+    ///
+    /// # Errors
+    /// The device's, of building the program and allocating memory.
+    pub fn new(
+        session: &Session,
+        shape: SinogramShape,
+        degrees: usize,
+        block_of: &[usize],
+        size: usize,
+        weights: &[f32],
+    ) -> Result<Self> {
+        if block_of.len() != shape.projections || size % 2 == 0 || weights.len() % 2 == 0 {
+            return Err(Error::Device(format!("blocks, medians of {size} or {} weights do not fit", weights.len())));
+        }
+        let groups = FitGroups::new(&session.facts, shape.bins, size);
+        let program = session.build(&generate_fits(groups, degrees, size)?)?;
+        let indices: Vec<i32> = block_of.iter().map(|block| *block as i32).collect();
+        let padded = [weights, &vec![0.0; groups.span - 1]].concat();
+        Ok(SmoothedFits {
+            rough_fits: session.kernel(&program, "rough_fits")?,
+            smooth_fits: session.kernel(&program, "smooth_fits")?,
+            groups,
+            degrees,
+            shape,
+            reach: weights.len() / 2,
+            blocks: block_of.iter().max().map_or(0, |last| last + 1),
+            block_of: session.constant_buffer(&indices, "blocks of projections")?,
+            weights: session.constant_buffer(&padded, "weights of a Gaussian")?,
+            rough: session.scratch(shape.slices * shape.projections * shape.bins, "fits of columns")?,
+        })
+    }
+
+    /// Smooths sinograms, whose `products` with the polynomials are known.
+    ///
+    /// # Errors
+    /// [`Error::Device`] for sinograms of another size or other products, and the device's.
+    pub fn run(&self, session: &Session, sinograms: &SinogramBatch, products: &ColumnProducts) -> Result<()> {
+        self.shape.expect(session, sinograms)?;
+        let SinogramShape { projections, bins, .. } = self.shape;
+        let slices = sinograms.slices;
+        session.expect_length(products.factors(), projections * self.degrees, "polynomials")?;
+        let needed = slices * self.blocks * self.degrees * bins;
+        session.expect_length(products.products(), needed, "products with polynomials")?;
+        let local = [self.groups.group, 1, 1];
+        let groups = |bins_of_item: usize| bins.div_ceil(self.groups.group * bins_of_item) * self.groups.group;
+        let launch = session
+            .launch(&self.rough_fits, "rough_fits")
+            .handle(products.products())?
+            .handle(products.factors())?
+            .handle(&self.block_of)?
+            .handle(&self.rough)?
+            .value(bins as i32)?
+            .value(self.blocks as i32)?;
+        // SAFETY: products and polynomials were checked, the other buffers were made for as many sinograms of this size.
+        unsafe { launch.run(&[groups(self.groups.run), projections, slices], Some(&local)) }?;
+        let launch = session
+            .launch(&self.smooth_fits, "smooth_fits")
+            .handle(sinograms.values)?
+            .value(sinograms.first as u64)?
+            .handle(&self.rough)?
+            .handle(&self.weights)?
+            .value(bins as i32)?
+            .value(self.reach as i32)?;
+        // SAFETY: the sinograms were checked, and there are as many weights as `reach` says, with zeros after them.
+        unsafe { launch.run(&[groups(self.groups.span), projections, slices], Some(&local)) }.map(drop)
+    }
+}

@@ -1,0 +1,124 @@
+//! The low frequencies of the columns of images, such as sinograms.
+
+use super::{DeviceValues, Session, SinogramBatch};
+use crate::error::{Error, Result};
+use crate::kernel::{FrequencyGroup, generate_low_frequencies};
+use crate::spectrum::LowPass;
+use opencl3::kernel::Kernel;
+use opencl3::memory::Buffer;
+use std::ops::Range;
+
+/// A Gaussian low-pass filter along the columns of images of one size, see [`LowPass`].
+pub struct LowFrequencies {
+    find: Kernel,
+    sum: Kernel,
+    group: FrequencyGroup,
+    waves: Buffer<[f32; 2]>,
+    weights: Buffer<f32>,
+    lines: Buffer<u32>,
+    coefficients: Buffer<f32>,
+    rows: usize,
+    columns: usize,
+    /// Images at a time.
+    slices: usize,
+    /// Samples of a column.
+    samples: usize,
+    /// Frequencies.
+    count: usize,
+    wanted: Range<usize>,
+}
+
+impl LowFrequencies {
+    /// For at most `slices` images with rows of `columns` values at a time. Sample `i` of a column is in row
+    /// `lines[i]`; samples `wanted` come out. `sigma` is in periods over all samples.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn new(
+        session: &Session,
+        slices: usize,
+        columns: usize,
+        lines: &[usize],
+        wanted: Range<usize>,
+        sigma: f64,
+    ) -> Result<Self> {
+        let samples = lines.len();
+        let LowPass { waves, weights } = LowPass::new(samples, sigma);
+        let count = weights.len();
+        if (samples as u64 + 64) * (count as u64 + 64) > u64::from(u32::MAX) {
+            let name = session.device_name();
+            return Err(Error::Device(format!("{name}: {count} frequencies of {samples} samples are too many")));
+        }
+        let group = FrequencyGroup::new(&session.facts, count);
+        let program = session.build(&generate_low_frequencies(group)?)?;
+        let numbers: Vec<u32> = lines.iter().map(|line| *line as u32).collect();
+        Ok(LowFrequencies {
+            find: session.kernel(&program, "find_frequencies")?,
+            sum: session.kernel(&program, "sum_frequencies")?,
+            group,
+            waves: session.constant_buffer(&waves, "waves")?,
+            weights: session.constant_buffer(&weights, "weights of frequencies")?,
+            lines: session.constant_buffer(&numbers, "rows of samples")?,
+            coefficients: session.scratch(slices * 2 * count * columns, "frequencies of columns")?,
+            rows: lines.iter().max().map_or(0, |last| last + 1),
+            columns,
+            slices,
+            samples,
+            count,
+            wanted,
+        })
+    }
+
+    /// Memory in bytes that is needed on a device for each image.
+    pub fn device_memory(samples: usize, columns: usize, sigma: f64) -> usize {
+        8 * LowPass::frequencies(samples, sigma) * columns
+    }
+
+    /// The wanted samples of `images`, `[slice][row][column]`, at the start of `out`, `[slice][wanted sample][column]`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn run(&self, session: &Session, images: &SinogramBatch, out: &DeviceValues) -> Result<()> {
+        images.check(session)?;
+        let SinogramBatch { values, first, slices, projections: rows, bins: columns } = *images;
+        if columns != self.columns || rows < self.rows || slices > self.slices {
+            return Err(Error::Device(format!("{slices} images of {columns} x {rows} are not of the expected size")));
+        }
+        if self.wanted.is_empty() || slices == 0 {
+            return Ok(());
+        }
+        session.expect_length(out, slices * self.wanted.len() * columns, "low frequencies")?;
+        session.expect_length(&self.coefficients, slices * 2 * self.count * columns, "frequencies of columns")?;
+        let group = self.group;
+        let (width, local) = (columns.next_multiple_of(group.columns), [group.columns, group.parts, 1]);
+        let launch = session
+            .launch(&self.find, "find_frequencies")
+            .handle(values)?
+            .handle(&self.lines)?
+            .handle(&self.waves)?
+            .handle(&self.weights)?
+            .handle(&self.coefficients)?
+            .value(first as u64)?
+            .value(rows as i32)?
+            .value(columns as i32)?
+            .value(self.samples as i32)?
+            .value(self.count as i32)?;
+        let tiles = self.count.div_ceil(group.frequencies);
+        // SAFETY: images and frequencies were checked, lines are rows of the images, tables have the lengths given.
+        unsafe { launch.run(&[width, tiles * group.parts, slices], Some(&local)) }?;
+        let launch = session
+            .launch(&self.sum, "sum_frequencies")
+            .handle(&self.coefficients)?
+            .handle(&self.waves)?
+            .handle(out)?
+            .value(columns as i32)?
+            .value(self.samples as i32)?
+            .value(self.count as i32)?
+            .value(self.wanted.start as i32)?
+            .value(self.wanted.len() as i32)?;
+        let tiles = self.wanted.len().div_ceil(group.samples);
+        // SAFETY: frequencies and output were checked; samples and columns beyond them are not written.
+        unsafe { launch.run(&[width, tiles * group.parts, slices], Some(&local)) }?;
+        Ok(())
+    }
+}

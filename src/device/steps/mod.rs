@@ -1,0 +1,31 @@
+//! Operations of the steps around the filter, one module a group of them: kernels with their memory, and checked starts.
+
+mod column_sums;
+mod columns;
+mod correction;
+mod encoding;
+mod extension;
+mod fits;
+mod low_frequencies;
+mod outliers;
+mod polynomials;
+mod sinograms;
+mod transposed_medians;
+mod wavelet;
+
+pub use column_sums::{ColumnSums, Gap};
+pub use columns::{ColumnCorrection, ColumnOrder};
+pub use correction::{
+    AirCorrection, FieldImages, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
+};
+pub use encoding::{EncodedSlices, SliceEncoder};
+pub use extension::RowExtender;
+pub use fits::SmoothedFits;
+pub use low_frequencies::LowFrequencies;
+pub use outliers::{DetectorRows, OutlierForm, OutlierRemover};
+pub use polynomials::{AddedProfiles, ColumnProducts, SinogramShape};
+pub use sinograms::{DeviceValues, SinogramBatch};
+pub use transposed_medians::RunningMedians;
+pub use wavelet::WaveletTransform;
+
+use super::{Session, cl_error};

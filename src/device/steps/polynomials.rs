@@ -1,0 +1,173 @@
+//! Products of the columns of sinograms with polynomials, and profiles added to their rows.
+
+use super::{Session, SinogramBatch};
+use crate::error::{Error, Result};
+use crate::kernel::{generate_polynomials, row_group};
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY};
+
+/// Size of sinograms, and how many of them are processed at a time at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SinogramShape {
+    pub slices: usize,
+    pub projections: usize,
+    pub bins: usize,
+}
+
+impl SinogramShape {
+    /// Checks that a batch has sinograms of this size, not too many, and all of them in its buffer.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when it does not.
+    pub fn expect(&self, session: &Session, batch: &SinogramBatch) -> Result<()> {
+        let same = (batch.projections, batch.bins) == (self.projections, self.bins);
+        if !same || batch.slices > self.slices {
+            let SinogramBatch { slices, projections, bins, .. } = batch;
+            let found = format!("{slices} sinograms of {projections} projections and {bins} bins");
+            return Err(Error::Device(format!("{found} are not what {self:?} was made for")));
+        }
+        batch.check(session)
+    }
+}
+
+/// Sums over the projections of blocks, of values times the factor of their projection, for several sets of factors.
+pub struct ColumnProducts {
+    kernel: Kernel,
+    work_group: [usize; 2],
+    shape: SinogramShape,
+    blocks: usize,
+    degrees: usize,
+    factors: Buffer<f32>,
+    starts: Buffer<i32>,
+    /// `[slice][block][degree][bin]`.
+    products: Buffer<f32>,
+}
+
+impl ColumnProducts {
+    /// `starts` are the first projection of each block, and the number of projections; `factors` are
+    /// `[projection][degree]`.
+    ///
+    /// # Errors
+    /// The device's, of building the program and allocating memory.
+    pub fn new(session: &Session, shape: SinogramShape, starts: &[usize], factors: &[f32]) -> Result<Self> {
+        let degrees = factors.len() / shape.projections.max(1);
+        let blocks = starts.len().saturating_sub(1);
+        let ascending = starts.windows(2).all(|pair| pair[0] < pair[1]);
+        if starts.last() != Some(&shape.projections) || !ascending || factors.len() != degrees * shape.projections {
+            return Err(Error::Device("these blocks or factors are not those of the projections".into()));
+        }
+        let source = generate_polynomials(degrees, &session.facts)?;
+        let program = session.build(&source)?;
+        let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
+        let count = shape.slices * blocks * degrees * shape.bins;
+        Ok(ColumnProducts {
+            kernel: session.kernel(&program, "column_products")?,
+            work_group: source.work_group,
+            shape,
+            blocks,
+            degrees,
+            factors: session.constant_buffer(factors, "polynomials")?,
+            starts: session.constant_buffer(&starts, "blocks of projections")?,
+            products: session.scratch(count, "products with polynomials")?,
+        })
+    }
+
+    /// Computes the products of sinograms.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for sinograms of another size.
+    pub fn run(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.shape.expect(session, sinograms)?;
+        let [width, parts] = self.work_group;
+        let global = [self.shape.bins.next_multiple_of(width), parts * self.blocks, sinograms.slices];
+        let launch = session
+            .launch(&self.kernel, "column_products")
+            .handle(sinograms.values)?
+            .value(sinograms.first as u64)?
+            .handle(&self.factors)?
+            .handle(&self.starts)?
+            .handle(&self.products)?
+            .value(self.shape.bins as i32)?
+            .value(self.shape.projections as i32)?;
+        // SAFETY: the sinograms were checked; the other buffers were made for as many sinograms of this size.
+        unsafe { launch.run(&global, Some(&[width, parts, 1])) }.map(drop)
+    }
+
+    /// The products, `[slice][block][degree][bin]`, on the device.
+    pub fn products(&self) -> &Buffer<f32> {
+        &self.products
+    }
+
+    /// The factors, `[projection][degree]`, on the device.
+    pub(super) fn factors(&self) -> &Buffer<f32> {
+        &self.factors
+    }
+
+    /// Copies the products of the first `slices` sinograms to the host.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn download(&self, session: &Session, slices: usize) -> Result<Vec<f32>> {
+        let mut products = vec![0f32; slices * self.blocks * self.degrees * self.shape.bins];
+        session.read(&self.products, &mut products, "products with polynomials")?;
+        Ok(products)
+    }
+}
+
+/// Adds profiles over the bins to the rows of blocks of projections.
+pub struct AddedProfiles {
+    kernel: Kernel,
+    group: usize,
+    shape: SinogramShape,
+    blocks: usize,
+    block_of: Buffer<i32>,
+    /// `[slice][block][bin]`.
+    profiles: Buffer<f32>,
+}
+
+impl AddedProfiles {
+    /// `block_of` is the block of each projection.
+    ///
+    /// # Errors
+    /// The device's, of building the program and allocating memory.
+    pub fn new(session: &Session, shape: SinogramShape, block_of: &[usize]) -> Result<Self> {
+        if block_of.len() != shape.projections {
+            return Err(Error::Device(format!("{} of {} projections have a block", block_of.len(), shape.projections)));
+        }
+        let program = session.build(&generate_polynomials(1, &session.facts)?)?;
+        let blocks = block_of.iter().max().map_or(0, |last| last + 1);
+        let block_of: Vec<i32> = block_of.iter().map(|block| *block as i32).collect();
+        Ok(AddedProfiles {
+            kernel: session.kernel(&program, "add_profiles")?,
+            group: row_group(&session.facts),
+            shape,
+            blocks,
+            block_of: session.constant_buffer(&block_of, "blocks of projections")?,
+            profiles: session.buffer(shape.slices * blocks * shape.bins, CL_MEM_READ_ONLY, "profiles")?,
+        })
+    }
+
+    /// Adds `profiles`, `[slice][block][bin]`, to sinograms. Values that are not finite become 0, before and after.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for sinograms of another size or other profiles.
+    pub fn run(&mut self, session: &Session, sinograms: &SinogramBatch, profiles: &[f32]) -> Result<()> {
+        self.shape.expect(session, sinograms)?;
+        let needed = sinograms.slices * self.blocks * self.shape.bins;
+        if profiles.len() != needed {
+            return Err(Error::Device(format!("{} values of profiles, {needed} are needed", profiles.len())));
+        }
+        session.write(&mut self.profiles, profiles, "profiles")?;
+        let global = [self.shape.bins.next_multiple_of(self.group), self.shape.projections, sinograms.slices];
+        let launch = session
+            .launch(&self.kernel, "add_profiles")
+            .handle(sinograms.values)?
+            .value(sinograms.first as u64)?
+            .handle(&self.profiles)?
+            .handle(&self.block_of)?
+            .value(self.shape.bins as i32)?
+            .value(self.blocks as i32)?;
+        // SAFETY: the sinograms were checked, the profiles have their number, and no block is beyond the last.
+        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+    }
+}

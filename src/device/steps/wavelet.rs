@@ -1,0 +1,207 @@
+//! Levels of the wavelet transform of images on a device.
+
+use super::{DeviceValues, Session, SinogramBatch};
+use crate::error::{Error, Result};
+use crate::kernel::generate_wavelet;
+use opencl3::kernel::Kernel;
+use opencl3::memory::Buffer;
+
+/// Values of a column that a work-item computes at most, and items that there should be before it takes more than a few.
+const MOST_PLACES: usize = 32;
+const FEW_PLACES: usize = 4;
+const ENOUGH_ITEMS: usize = 1 << 17;
+
+/// The wavelet transform with a pair of filters, with values mirrored at both ends. Images are `[slice][row][column]`.
+pub struct WaveletTransform {
+    down_columns: Kernel,
+    down_rows: Kernel,
+    up_rows: Kernel,
+    up_columns: Kernel,
+    make_finite: Kernel,
+    filters: Buffer<f32>,
+    taps: usize,
+    group: usize,
+}
+
+impl WaveletTransform {
+    /// With the filters of the inverse transform.
+    ///
+    /// # Errors
+    /// The device's, of building the program.
+    pub fn new(session: &Session, low: &[f32], high: &[f32]) -> Result<Self> {
+        let taps = low.len();
+        if taps != high.len() || taps == 0 || taps % 2 == 1 {
+            return Err(Error::Device(format!("filters of {taps} and {} taps are no pair", high.len())));
+        }
+        let source = generate_wavelet(taps, &session.facts)?;
+        let program = session.build(&source)?;
+        Ok(WaveletTransform {
+            down_columns: session.kernel(&program, "down_columns")?,
+            down_rows: session.kernel(&program, "down_rows")?,
+            up_rows: session.kernel(&program, "up_rows")?,
+            up_columns: session.kernel(&program, "up_columns")?,
+            make_finite: session.kernel(&program, "make_finite")?,
+            filters: session.constant_buffer(&[low, high].concat(), "wavelets")?,
+            taps,
+            group: source.work_group[0],
+        })
+    }
+
+    /// Number of coefficients for `count` values.
+    fn halved(&self, count: usize) -> usize {
+        (count + self.taps - 1) / 2
+    }
+
+    /// How many of the `places` of each of `columns` columns a work-item computes.
+    fn places(places: usize, columns: usize) -> usize {
+        (places * columns / ENOUGH_ITEMS).clamp(FEW_PLACES, MOST_PLACES)
+    }
+
+    /// Low-pass coefficients of columns, `[slice][coefficient][column]`, of images that are padded by `pad` values on each
+    /// side: rows by their outermost values, columns by their `means`, `[slice][column]`. Values that are not finite count
+    /// as 0.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn down_columns(
+        &self,
+        session: &Session,
+        images: &SinogramBatch,
+        means: &DeviceValues,
+        pad: usize,
+        coarse: &DeviceValues,
+    ) -> Result<()> {
+        images.check(session)?;
+        let SinogramBatch { slices, projections: rows, bins: columns, .. } = *images;
+        let (width, count) = (columns + 2 * pad, self.halved(rows + 2 * pad));
+        session.expect_length(coarse, slices * count * width, "coefficients of columns")?;
+        if pad > 0 {
+            session.expect_length(means, slices * columns, "means of columns")?;
+        }
+        let places = WaveletTransform::places(count, width * slices);
+        let global = [width.next_multiple_of(self.group), count.div_ceil(places), slices];
+        let launch = session
+            .launch(&self.down_columns, "down_columns")
+            .handle(images.values)?
+            .value(images.first as u64)?
+            .handle(means)?
+            .handle(coarse)?
+            .handle(&self.filters)?
+            .value(rows as i32)?
+            .value(columns as i32)?
+            .value(pad as i32)?
+            .value(places as i32)?;
+        // SAFETY: images, means and coefficients were checked; without padding no means are read.
+        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+    }
+
+    /// Coefficients of rows of `coarse`, low-pass and high-pass, `[slice][row][coefficient]`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn down_rows(
+        &self,
+        session: &Session,
+        coarse: &SinogramBatch,
+        low: &DeviceValues,
+        high: &DeviceValues,
+    ) -> Result<()> {
+        coarse.check(session)?;
+        let SinogramBatch { slices, projections: rows, bins: columns, .. } = *coarse;
+        if coarse.first != 0 {
+            return Err(Error::Device("coefficients of columns are not at the start of their buffer".into()));
+        }
+        let width = self.halved(columns);
+        session.expect_length(low, slices * rows * width, "low-pass coefficients")?;
+        session.expect_length(high, slices * rows * width, "high-pass coefficients")?;
+        let launch = session
+            .launch(&self.down_rows, "down_rows")
+            .handle(coarse.values)?
+            .handle(low)?
+            .handle(high)?
+            .handle(&self.filters)?
+            .value(columns as i32)?;
+        // SAFETY: all buffers were checked; coefficients beyond them are not written.
+        unsafe { launch.run(&[width.next_multiple_of(self.group), rows, slices], Some(&[self.group, 1, 1])) }.map(drop)
+    }
+
+    /// The inverse of [`down_rows`](Self::down_rows) into `coarse`; without low-pass coefficients for these being 0.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn up_rows(
+        &self,
+        session: &Session,
+        low: Option<&DeviceValues>,
+        high: &DeviceValues,
+        coarse: &SinogramBatch,
+    ) -> Result<()> {
+        coarse.check(session)?;
+        let SinogramBatch { slices, projections: rows, bins: columns, .. } = *coarse;
+        if coarse.first != 0 {
+            return Err(Error::Device("coefficients of columns are not at the start of their buffer".into()));
+        }
+        let needed = slices * rows * self.halved(columns);
+        for coefficients in low.into_iter().chain([high]) {
+            session.expect_length(coefficients, needed, "coefficients of rows")?;
+        }
+        let launch = session
+            .launch(&self.up_rows, "up_rows")
+            .handle(low.unwrap_or(high))?
+            .handle(high)?
+            .handle(coarse.values)?
+            .handle(&self.filters)?
+            .value(columns as i32)?
+            .value(i32::from(low.is_some()))?;
+        let pairs = columns.div_ceil(2).next_multiple_of(self.group);
+        // SAFETY: all buffers were checked; columns beyond them are not written.
+        unsafe { launch.run(&[pairs, rows, slices], Some(&[self.group, 1, 1])) }.map(drop)
+    }
+
+    /// The inverse of [`down_columns`](Self::down_columns) without the padding: put into `images`, or `subtracted` from
+    /// them, of which values that are not finite become 0, before and after.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small, and the device's.
+    pub fn up_columns(
+        &self,
+        session: &Session,
+        coarse: &DeviceValues,
+        images: &SinogramBatch,
+        pad: usize,
+        subtracted: bool,
+    ) -> Result<()> {
+        images.check(session)?;
+        let SinogramBatch { slices, projections: rows, bins: columns, .. } = *images;
+        let needed = slices * self.halved(rows + 2 * pad) * (columns + 2 * pad);
+        session.expect_length(coarse, needed, "coefficients of columns")?;
+        let count = (pad + rows).div_ceil(2) - pad / 2;
+        let pairs = WaveletTransform::places(count, columns * slices);
+        let global = [columns.next_multiple_of(self.group), count.div_ceil(pairs), slices];
+        let launch = session
+            .launch(&self.up_columns, "up_columns")
+            .handle(coarse)?
+            .handle(images.values)?
+            .value(images.first as u64)?
+            .handle(&self.filters)?
+            .value(rows as i32)?
+            .value(columns as i32)?
+            .value(pad as i32)?
+            .value(pairs as i32)?
+            .value(i32::from(subtracted))?;
+        // SAFETY: images and coefficients were checked; rows and columns beyond the images are not written.
+        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+    }
+
+    /// Replaces values of images that are not finite by 0: all that is left to do without any level.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the buffer is too small, and the device's.
+    pub fn make_finite(&self, session: &Session, images: &SinogramBatch) -> Result<()> {
+        images.check(session)?;
+        let launch =
+            session.launch(&self.make_finite, "make_finite").handle(images.values)?.value(images.first as u64)?;
+        // SAFETY: the images were checked, and there is an item for each value.
+        unsafe { launch.run(&[images.slices * images.sinogram_len()], None) }.map(drop)
+    }
+}

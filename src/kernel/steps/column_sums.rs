@@ -1,0 +1,38 @@
+//! The source of the kernels for sums over columns and corrections of single values.
+
+use super::super::files::{COLUMN_SUMS, COMMON, SINOGRAMS};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+/// Work-groups of the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnSumGroup {
+    /// Items in one row.
+    pub items: usize,
+    /// Columns, and items for each.
+    pub tile: [usize; 2],
+}
+
+impl ColumnSumGroup {
+    /// For this device.
+    pub fn new(facts: &DeviceFacts) -> Self {
+        let power = |count: usize| 1 << count.max(1).ilog2();
+        let items = facts.max_work_group.max(1);
+        let columns = power(items.min(32));
+        ColumnSumGroup { items: power(items.min(128)), tile: [columns, power((items / columns).min(8))] }
+    }
+}
+
+/// Source of the kernels; `alive` is the number of projections over which changes are measured.
+pub fn generate_column_sums(group: ColumnSumGroup, alive: usize) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("GROUP", group.items as u32)?;
+    defines.number("COLUMNS", group.tile[0] as u32)?;
+    defines.number("PARTS", group.tile[1] as u32)?;
+    defines.number("ALIVE", alive as u32)?;
+    let (name, options) = ("column-sums".to_owned(), vec!["-cl-std=CL1.1".to_owned()]);
+    let files = [COMMON, SINOGRAMS, COLUMN_SUMS];
+    Ok(assemble(name, &defines, &files, options, "sum_columns", LaunchShape::NONE))
+}

@@ -1,0 +1,82 @@
+//! The source of the kernels that sort the columns of sinograms.
+
+use super::super::files::{COLUMNS, COMMON, FLOAT_ORDER, SINOGRAMS};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, row_group};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+/// Values that an item sorts.
+const POINTS_OF_AN_ITEM: usize = 8;
+/// Smallest number of work-items in a work-group, for short columns.
+const LEAST_ITEMS: usize = 128;
+/// Largest number of values of a column that are sorted in local memory.
+const MOST_POINTS: usize = 8192;
+
+/// How columns of some length are sorted on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnSort {
+    /// Values that are sorted in local memory: a complete column, or a tile of it.
+    pub points: usize,
+    /// Columns of a work-group.
+    pub columns: usize,
+    /// Work-group of the kernels that transpose; the first is the side of a tile.
+    pub tile: [usize; 2],
+    /// Work-group of the others.
+    pub group: usize,
+    /// Bytes of the number of a projection.
+    pub index_bytes: usize,
+}
+
+impl ColumnSort {
+    /// For columns of `length` values on this device.
+    pub fn new(facts: &DeviceFacts, length: usize) -> Self {
+        let items = facts.max_work_group.max(1);
+        let power = |count: usize| 1 << count.max(1).ilog2();
+        let whole = length.next_power_of_two().clamp(POINTS_OF_AN_ITEM, MOST_POINTS);
+        let most = POINTS_OF_AN_ITEM * power(items);
+        let mut points = whole.min(most);
+        while points > POINTS_OF_AN_ITEM && Self::bytes(points) > facts.local_memory as usize {
+            points /= 2;
+        }
+        let columns = power(LEAST_ITEMS.min(items) * POINTS_OF_AN_ITEM / points)
+            .min(power(facts.local_memory as usize / Self::bytes(points)));
+        let side = power(items.min(32));
+        ColumnSort {
+            points,
+            columns,
+            tile: [side, power((items / side).min(8))],
+            group: row_group(facts),
+            index_bytes: Self::index_bytes(length),
+        }
+    }
+
+    /// Bytes of the number of a projection of `length`.
+    pub fn index_bytes(length: usize) -> usize {
+        if length <= 1 << 16 { 2 } else { 4 }
+    }
+
+    /// Work-items of a work-group that sorts.
+    pub fn items(&self) -> usize {
+        self.points / POINTS_OF_AN_ITEM * self.columns
+    }
+
+    /// Bytes of local memory for `points` values, with a gap after every sixteen.
+    fn bytes(points: usize) -> usize {
+        8 * (points + points / 16)
+    }
+}
+
+/// Source of the kernels that sort columns.
+pub fn generate_columns(sort: ColumnSort) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("POINTS", sort.points as u32)?;
+    defines.number("COLUMNS", sort.columns as u32)?;
+    defines.word("INDEX", if sort.index_bytes == 2 { "ushort" } else { "uint" })?;
+    defines.number("TILE", sort.tile[0] as u32)?;
+    defines.number("TILE_ROWS", sort.tile[1] as u32)?;
+    defines.number("GROUP", sort.group as u32)?;
+    let (name, options) = (format!("columns-{}", sort.points), vec!["-cl-std=CL1.1".to_owned()]);
+    let files = [COMMON, SINOGRAMS, FLOAT_ORDER, COLUMNS];
+    Ok(assemble(name, &defines, &files, options, "sort_columns", LaunchShape::NONE))
+}

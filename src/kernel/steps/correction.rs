@@ -1,0 +1,73 @@
+//! Source of the kernel that corrects rows of projections.
+
+use super::super::files::{CORRECT_ROWS, SAMPLES};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource};
+use crate::error::Result;
+
+/// What the kernel does to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorrectionForm {
+    pub samples: SampleForm,
+    /// Number of flat fields: 0 without correction, 2 before and after the scan.
+    pub flats: u32,
+    pub air: AirKind,
+    pub minus_log: bool,
+    /// Work-items of a work-group.
+    pub group: u32,
+}
+
+/// How samples are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleForm {
+    /// Bytes of a sample: 1, 2 or 4.
+    pub bytes: u32,
+    pub kind: SampleKind,
+    /// Whether bytes are in the other order than the device's.
+    pub swapped: bool,
+}
+
+impl SampleForm {
+    pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
+        defines.number("SAMPLE_BYTES", self.bytes)?;
+        defines.number("SAMPLE_KIND", self.kind as u32)?;
+        defines.switch("SWAP", self.swapped)
+    }
+}
+
+/// How samples are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleKind {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+/// How transmissions are divided by those of air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AirKind {
+    Without,
+    /// By the line through the means of the outermost bins.
+    Sides,
+    /// By a level for each projection.
+    Levels,
+}
+
+/// Source of the kernel that corrects rows.
+pub fn generate_correction(form: CorrectionForm) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    form.samples.define(&mut defines)?;
+    defines.number("FIELDS", form.flats)?;
+    defines.number("AIR", form.air as u32)?;
+    defines.switch("MINUS_LOG", form.minus_log)?;
+    defines.number("GROUP", form.group)?;
+    let options = vec!["-cl-std=CL1.1".to_owned()];
+    Ok(assemble(
+        "correct-rows".to_owned(),
+        &defines,
+        &[SAMPLES, CORRECT_ROWS],
+        options,
+        "correct_rows",
+        LaunchShape::NONE,
+    ))
+}

@@ -1,0 +1,89 @@
+//! Source of the kernels that make polynomial fits smooth across bins.
+
+use super::super::files::{COMMON, FITS, FLOAT_ORDER, MEDIAN, SINOGRAMS};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, row_group};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+/// Largest window of a running median that an item keeps in registers.
+const MOST_SORTED: usize = 63;
+/// Largest number of bins of an item that finds medians.
+const MOST_RUN: usize = 15;
+/// Bins of an item that smooths.
+const SPAN: usize = 5;
+/// Weights at a time.
+const TILE: usize = 256;
+/// Bytes of local memory that some devices need for a kernel's arguments.
+const RESERVED: usize = 512;
+
+/// How the rows of a fit are divided among work-items on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FitGroups {
+    pub group: usize,
+    /// Bins of an item that finds medians.
+    pub run: usize,
+    /// Bins of an item that smooths.
+    pub span: usize,
+}
+
+impl FitGroups {
+    /// For rows of `bins` and a running median of `size`. Numbers of bins are odd.
+    pub fn new(facts: &DeviceFacts, bins: usize, size: usize) -> Self {
+        let group = row_group(facts);
+        let odd = |count: usize| count.saturating_sub(1) / 2 * 2 + 1;
+        // the fit with its halo, and what is left of it
+        let room = (facts.local_memory as usize / 4).saturating_sub(RESERVED / 4 + size) / 2;
+        let most = odd((room / group).min(MOST_RUN));
+        // segments of about the same length
+        let segments = bins.div_ceil(group * most).max(1);
+        let run = odd(bins.div_ceil(segments * group) + 1).min(most);
+        FitGroups { group, run, span: SPAN }
+    }
+}
+
+/// Source for `degrees` polynomials and a running median of `size` bins, an odd number.
+pub fn generate_fits(groups: FitGroups, degrees: usize, size: usize) -> Result<KernelSource> {
+    let group = groups.group as u32;
+    let mut defines = Defines::default();
+    defines.number("DEGREES", degrees as u32)?;
+    defines.number("GROUP", group)?;
+    defines.number("RUN", groups.run as u32)?;
+    defines.number("SPAN", groups.span as u32)?;
+    defines.number("TILE", TILE as u32)?;
+    // the weights come back to the registers that they started from
+    defines.number("UNROLL", groups.span as u32)?;
+    defines.number("SIZE", size as u32)?;
+    defines.switch("SORTED", size <= MOST_SORTED)?;
+    Ok(assemble(
+        format!("fits-{degrees}-{size}"),
+        &defines,
+        &[COMMON, SINOGRAMS, FLOAT_ORDER, MEDIAN, FITS],
+        vec!["-cl-std=CL1.1".to_owned()],
+        "rough_fits",
+        LaunchShape { work_group: [group, 1], block: [group * groups.run as u32, 1] },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::example;
+
+    #[test]
+    fn segments_fit_the_local_memory() {
+        for (local_memory, max_work_group) in [(16 << 10, 64), (16 << 10, 1), (48 << 10, 1024)] {
+            let facts = DeviceFacts { local_memory, max_work_group, ..example() };
+            for bins in [1, 40, 960, 961, 2048, 100_000] {
+                for size in [3, 21, 63, 2001] {
+                    let groups = FitGroups::new(&facts, bins, size);
+                    let bytes = 4 * (2 * groups.group * groups.run + size - 1);
+                    assert!(bytes as u64 <= local_memory, "{groups:?}: {bytes} bytes for medians of {size}");
+                    assert!(groups.group <= max_work_group && groups.run % 2 == 1, "{groups:?}");
+                }
+            }
+        }
+        let groups = FitGroups::new(&example(), 2048, 11);
+        assert_eq!(groups, FitGroups { group: 64, run: 11, span: 5 });
+    }
+}

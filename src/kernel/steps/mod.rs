@@ -1,0 +1,112 @@
+//! Steps around the filter: the sources of their kernels, one module a group of operations, and where they are done.
+
+mod column_sums;
+mod columns;
+mod correction;
+mod encoding;
+mod extension;
+mod fits;
+mod low_frequencies;
+mod outliers;
+mod polynomials;
+mod transposed_medians;
+mod wavelet;
+
+pub use column_sums::{ColumnSumGroup, generate_column_sums};
+pub use columns::{ColumnSort, generate_columns};
+pub use correction::{AirKind, CorrectionForm, SampleForm, SampleKind, generate_correction};
+pub use encoding::{EncodedSample, generate_encoding};
+pub use extension::generate_extension;
+pub use fits::{FitGroups, generate_fits};
+pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
+pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
+pub use polynomials::{generate_polynomials, row_group};
+pub use transposed_medians::generate_transposed_medians;
+pub use wavelet::generate_wavelet;
+
+use super::{Defines, KernelSource, ROW_GROUP};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+use serde::{Deserialize, Serialize};
+
+/// What does a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepBackend {
+    /// Kernels on the device.
+    #[default]
+    Device,
+    /// The host's processors.
+    Host,
+}
+
+/// What does the steps around the filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct StepBackends {
+    /// Steps on rows of projections: from counts to line integrals.
+    pub rows: StepBackend,
+    /// Steps on sinograms: stripes.
+    pub sinograms: StepBackend,
+    /// Samples of slices as they are written.
+    pub slices: StepBackend,
+}
+
+impl StepBackends {
+    /// The host does all of them.
+    pub const HOST: StepBackends =
+        StepBackends { rows: StepBackend::Host, sinograms: StepBackend::Host, slices: StepBackend::Host };
+}
+
+/// Programs of all steps for a device, each in the forms that differ most: sinograms of 2048 bins, and of 300.
+///
+/// # Errors
+/// None: every form is legal.
+pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
+    let samples = |bytes, kind, swapped| SampleForm { bytes, kind, swapped };
+    let counts = samples(2, SampleKind::Unsigned, true);
+    let correction = |samples, flats, air, minus_log| {
+        generate_correction(CorrectionForm {
+            samples,
+            flats,
+            air,
+            minus_log,
+            group: 1 << facts.max_work_group.min(128).ilog2(),
+        })
+    };
+    let group = row_group(facts);
+    let mut programs = vec![
+        correction(counts, 2, AirKind::Sides, true)?,
+        correction(samples(1, SampleKind::Signed, false), 0, AirKind::Without, true)?,
+        correction(samples(2, SampleKind::Float, false), 1, AirKind::Levels, true)?,
+        correction(samples(4, SampleKind::Float, true), 0, AirKind::Without, false)?,
+        generate_encoding(EncodedSample::Half, group)?,
+        generate_extension(),
+        generate_column_sums(ColumnSumGroup::new(facts), 10)?,
+    ];
+    if facts.has("cl_khr_fp64") {
+        programs.push(generate_encoding(EncodedSample::Unsigned16, group)?);
+        programs.push(generate_encoding(EncodedSample::Unsigned8, group)?);
+    }
+    for (size, both) in [(3, false), (5, true), (15, true)] {
+        let tile = OutlierTile::new(facts, size, 16);
+        programs.push(generate_outliers(OutlierKernel { samples: counts, size, both, saturation: true, tile })?);
+    }
+    for length in [300, 2048, 70_000] {
+        programs.push(generate_columns(ColumnSort::new(facts, length))?);
+    }
+    for window in [5, 21] {
+        programs.push(generate_transposed_medians(window, facts)?);
+    }
+    for frequencies in [13, 90] {
+        programs.push(generate_low_frequencies(FrequencyGroup::new(facts, frequencies))?);
+    }
+    for (degrees, size) in [(1, 31), (3, 11), (11, 2001)] {
+        programs.push(generate_polynomials(degrees, facts)?);
+        programs.push(generate_fits(FitGroups::new(facts, 2048, size), degrees, size)?);
+    }
+    for taps in [2, 10] {
+        programs.push(generate_wavelet(taps, facts)?);
+    }
+    Ok(programs)
+}

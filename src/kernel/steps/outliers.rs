@@ -1,0 +1,103 @@
+//! Source of the kernel that replaces outliers among the samples of projections.
+
+use super::super::files::{COMMON, FLOAT_ORDER, REMOVE_OUTLIERS, SAMPLES};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, SampleForm};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+/// Largest work-group.
+const GROUP: usize = 128;
+/// Most rows of a work-group: the rows above and below them are read twice.
+const MOST_ROWS: usize = 32;
+/// Half of the local memory is for another work-group, as far as this is left.
+const LEAST_MEMORY: usize = 16 << 10;
+/// Bytes of local memory that some devices need for a kernel's arguments.
+const RESERVED: usize = 512;
+
+/// What the kernel does to a projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutlierKernel {
+    pub samples: SampleForm,
+    /// Rows and bins of a neighbourhood, an odd number.
+    pub size: usize,
+    /// Whether dark pixels are replaced, too.
+    pub both: bool,
+    /// Whether saturated samples are counted.
+    pub saturation: bool,
+    pub tile: OutlierTile,
+}
+
+/// Pixels of a work-group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutlierTile {
+    /// Bins, and work-items.
+    pub group: usize,
+    pub rows: usize,
+}
+
+impl OutlierTile {
+    /// For neighbourhoods of `size` x `size` pixels and up to `piece` rows at once.
+    pub fn new(facts: &DeviceFacts, size: usize, piece: usize) -> Self {
+        let memory = facts.local_memory as usize;
+        let room = (memory / 2).max(memory.min(LEAST_MEMORY)).saturating_sub(RESERVED) / 4;
+        // pixels with what is around them, and two counts a row
+        let rows_of = |group: usize| {
+            let width = group + size - 1;
+            room.saturating_sub(width * (size - 1)) / (width + 2)
+        };
+        let mut group = GROUP.min(facts.max_work_group.max(1));
+        while group > 1 && rows_of(group) == 0 {
+            group /= 2;
+        }
+        let most = rows_of(group).clamp(1, MOST_ROWS);
+        // parts of about the same height
+        OutlierTile { group, rows: piece.max(1).div_ceil(piece.max(1).div_ceil(most)) }
+    }
+}
+
+/// Source of the kernel that replaces outliers.
+pub fn generate_outliers(kernel: OutlierKernel) -> Result<KernelSource> {
+    let OutlierKernel { samples, size, both, saturation, tile } = kernel;
+    let mut defines = Defines::default();
+    samples.define(&mut defines)?;
+    defines.number("SIZE", size as u32)?;
+    defines.switch("BOTH", both)?;
+    defines.switch("SATURATION", saturation)?;
+    defines.number("GROUP", tile.group as u32)?;
+    defines.number("ROWS", tile.rows as u32)?;
+    let sides = [tile.group as u32, 1];
+    Ok(assemble(
+        format!("remove-outliers-{size}"),
+        &defines,
+        &[COMMON, FLOAT_ORDER, SAMPLES, REMOVE_OUTLIERS],
+        vec!["-cl-std=CL1.1".to_owned()],
+        "remove_outliers",
+        LaunchShape { work_group: sides, block: [sides[0], tile.rows as u32] },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::example;
+
+    #[test]
+    fn tiles_fit_the_local_memory() {
+        for (local_memory, max_work_group) in [(16 << 10, 64), (16 << 10, 1), (32 << 10, 256), (48 << 10, 1024)] {
+            let facts = DeviceFacts { local_memory, max_work_group, ..example() };
+            for size in (3..=15).step_by(2) {
+                for piece in [0, 1, 7, 33, 2048] {
+                    let tile = OutlierTile::new(&facts, size, piece);
+                    let bytes = 4 * ((tile.group + size - 1) * (tile.rows + size - 1) + 2 * tile.rows);
+                    assert!(bytes as u64 <= local_memory, "{tile:?}: {bytes} bytes for {size}");
+                    assert!(tile.group <= max_work_group && tile.rows <= piece.max(1), "{tile:?}");
+                }
+            }
+        }
+        let tile = |size, piece| OutlierTile::new(&DeviceFacts { local_memory: 48 << 10, ..example() }, size, piece);
+        assert_eq!(tile(3, 64), OutlierTile { group: 128, rows: 32 });
+        assert_eq!(tile(3, 33), OutlierTile { group: 128, rows: 17 });
+        assert_eq!(tile(15, 2048), OutlierTile { group: 128, rows: 27 });
+    }
+}

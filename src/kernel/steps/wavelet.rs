@@ -1,0 +1,23 @@
+//! Source of the kernels of the wavelet transform.
+
+use super::super::files::{COMMON, SINOGRAMS, WAVELET};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, row_group};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+/// Source for filters with `taps` taps on a device.
+pub fn generate_wavelet(taps: usize, facts: &DeviceFacts) -> Result<KernelSource> {
+    let group = row_group(facts) as u32;
+    let mut defines = Defines::default();
+    defines.number("TAPS", taps as u32)?;
+    defines.number("GROUP", group)?;
+    Ok(assemble(
+        format!("wavelet-{taps}"),
+        &defines,
+        &[COMMON, SINOGRAMS, WAVELET],
+        vec!["-cl-std=CL1.1".to_owned()],
+        "down_columns",
+        LaunchShape { work_group: [group, 1], block: [group, 1] },
+    ))
+}

@@ -1,0 +1,72 @@
+//! The methods on a device.
+
+use super::Stripes;
+use super::profile::{FitsOnDevice, MeansOnDevice, Smooth};
+use super::vo_on_device::{AllOnDevice, DeadOnDevice, FilteringOnDevice, LargeOnDevice, SortingOnDevice};
+use super::wavelet::WaveletOnDevice;
+use crate::device::{Session, SinogramBatch, SinogramShape};
+use crate::error::Result;
+use crate::steps::DeviceSinogramStep;
+
+impl Stripes {
+    /// The method for sinograms of this size on a device, at most `slices` at a time.
+    ///
+    /// # Errors
+    /// The device's, of building programs and allocating memory.
+    pub fn on_device(
+        &self,
+        session: &Session,
+        slices: usize,
+        projections: usize,
+        bins: usize,
+    ) -> Result<Box<dyn DeviceSinogramStep>> {
+        let shape = SinogramShape { slices, projections, bins };
+        let means = |blocks: usize, smooth: Smooth| MeansOnDevice::new(session, shape, blocks, smooth);
+        Ok(match *self {
+            Stripes::Titarenko { alpha, blocks } => Box::new(means(blocks, Smooth::Regularised(alpha))?),
+            Stripes::Mean { sigma, blocks } | Stripes::Fitting { order: 0, sigma, blocks } => {
+                Box::new(means(blocks, Smooth::Gaussian(sigma))?)
+            }
+            Stripes::Fitting { order, sigma, blocks } => {
+                Box::new(FitsOnDevice::new(session, shape, order, blocks, sigma)?)
+            }
+            Stripes::Wavelet { moments, level, sigma } => {
+                Box::new(WaveletOnDevice::new(session, shape, moments, level, sigma)?)
+            }
+            Stripes::Sorting { size } => Box::new(SortingOnDevice::new(session, shape, size)?),
+            Stripes::Filtering { sigma, size } => Box::new(FilteringOnDevice::new(session, shape, sigma, size)?),
+            Stripes::Large { snr, size, drop } => Box::new(LargeOnDevice::new(session, shape, snr, size, drop)?),
+            Stripes::Dead { snr, size } => Box::new(DeadOnDevice::new(session, shape, snr, size)?),
+            Stripes::All { snr, large, small, drop } => {
+                Box::new(AllOnDevice::new(session, shape, snr, [large, small], drop)?)
+            }
+        })
+    }
+
+    /// Memory in bytes that the method needs on a device for each sinogram that is processed at a time.
+    pub fn device_memory(&self, projections: usize, bins: usize) -> usize {
+        match *self {
+            Stripes::Titarenko { blocks, .. }
+            | Stripes::Mean { blocks, .. }
+            | Stripes::Fitting { order: 0, blocks, .. } => MeansOnDevice::device_memory(projections, bins, blocks),
+            Stripes::Fitting { order, blocks, .. } => FitsOnDevice::device_memory(projections, bins, order, blocks),
+            Stripes::Wavelet { moments, level, sigma } => {
+                WaveletOnDevice::device_memory(projections, bins, moments, level, sigma)
+            }
+            Stripes::Sorting { .. } => SortingOnDevice::device_memory(projections, bins),
+            Stripes::Filtering { sigma, .. } => FilteringOnDevice::device_memory(projections, bins, sigma),
+            Stripes::Large { .. } => LargeOnDevice::device_memory(projections, bins),
+            Stripes::Dead { .. } => DeadOnDevice::device_memory(bins),
+            Stripes::All { .. } => AllOnDevice::device_memory(projections, bins),
+        }
+    }
+}
+
+/// Methods in order.
+pub(super) struct InOrder(pub Vec<Box<dyn DeviceSinogramStep>>);
+
+impl DeviceSinogramStep for InOrder {
+    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.0.iter_mut().try_for_each(|method| method.apply(session, sinograms))
+    }
+}

@@ -1,0 +1,348 @@
+//! Rows that a device corrects from samples as they are stored: what comes out, and what is counted, in every sample type.
+
+use crate::support::cli::Lab;
+use fbp::device::{
+    AirCorrection, FieldImages, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder, Session,
+    enumerate,
+};
+use fbp::source::{SampleType, StoredSamples};
+use half::f16;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+const BINS: usize = 77;
+const HEIGHT: usize = 9;
+const PROJECTIONS: usize = 13;
+/// Rows of the detector, in chunks that do not begin at 0.
+const ROWS: [usize; 5] = [2, 3, 4, 6, 8];
+const LARGEST: f64 = 250.0;
+/// Signed samples are counts without it.
+pub const OFFSET: f64 = 125.0;
+
+/// Counts `[projection][row of the detector][bin]`, fields `[row][bin]`: a beam, bins without light, counts below the dark
+/// level, saturated ones.
+struct Scan {
+    counts: Vec<f64>,
+    flat: Vec<f32>,
+    flat2: Vec<f32>,
+    dark: Vec<f32>,
+}
+
+fn scan() -> Scan {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut field =
+        |low: f32, high: f32| -> Vec<f32> { (0..HEIGHT * BINS).map(|_| rng.random_range(low..high)).collect() };
+    let (mut flat, mut flat2, dark) = (field(150.0, 220.0), field(140.0, 210.0), field(8.0, 12.0));
+    // dead in row 3, and at one end of the scan only in row 4
+    for image in [&mut flat, &mut flat2] {
+        image[3 * BINS + 20] = 5.0;
+    }
+    flat[4 * BINS + 30] = 1.0;
+    let mut counts: Vec<f64> =
+        (0..PROJECTIONS * HEIGHT * BINS).map(|_| f64::from(rng.random_range(20..200u8))).collect();
+    let at = |p: usize, row: usize, bin: usize| (p * HEIGHT + row) * BINS + bin;
+    for p in 0..PROJECTIONS {
+        counts[at(p, 6, 11)] = LARGEST;
+        counts[at(p, 8, 40)] = 3.0;
+    }
+    counts[at(7, 2, 0)..at(7, 3, 0)].fill(1.0);
+    Scan { counts, flat, flat2, dark }
+}
+
+/// Counts as samples of a type, as its files hold them.
+pub fn stored(counts: &[f64], samples: StoredSamples) -> Vec<u8> {
+    let bytes = |count: f64| -> Vec<u8> {
+        let mut bytes = match samples.sample {
+            SampleType::U8 => vec![count as u8],
+            SampleType::U16 => (count as u16).to_ne_bytes().to_vec(),
+            SampleType::U32 => (count as u32).to_ne_bytes().to_vec(),
+            // negative ones, too
+            SampleType::I8 => ((count - OFFSET) as i8).to_ne_bytes().to_vec(),
+            SampleType::I16 => ((count - OFFSET) as i16).to_ne_bytes().to_vec(),
+            SampleType::I32 => ((count - OFFSET) as i32).to_ne_bytes().to_vec(),
+            SampleType::F16 => f16::from_f64(count).to_ne_bytes().to_vec(),
+            SampleType::F32 => (count as f32).to_ne_bytes().to_vec(),
+            SampleType::F64 => unreachable!("converted before"),
+        };
+        if samples.swapped {
+            bytes.reverse();
+        }
+        bytes
+    };
+    counts.iter().flat_map(|&count| bytes(count)).collect()
+}
+
+/// What should come out of a row: line integrals, and {dead, not finite, without logarithm, saturated} with the bins.
+struct Wanted {
+    line: Vec<f64>,
+    counts: [u32; 4],
+    replaced: Vec<usize>,
+}
+
+/// From the definition, in f64.
+fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, minus_log: bool) -> Wanted {
+    let share = p as f64 / (PROJECTIONS - 1) as f64;
+    let mut found = Wanted { line: Vec::new(), counts: [0; 4], replaced: Vec::new() };
+    for bin in 0..BINS {
+        let field = row * BINS + bin;
+        let count = scan.counts[(p * HEIGHT + row) * BINS + bin] - offset;
+        let (first, last) = (f64::from(scan.flat[field]), f64::from(scan.flat2[field]));
+        let beam = first + share * (last - first) - f64::from(scan.dark[field]);
+        let value = if beam > 0.0 { (count - f64::from(scan.dark[field])) / beam } else { 1.0 };
+        let counts = [beam <= 0.0, false, minus_log && value <= 0.0, count >= LARGEST - offset];
+        found.counts.iter_mut().zip(counts).for_each(|(sum, now)| *sum += u32::from(now));
+        if counts[..3].contains(&true) {
+            found.replaced.push(bin);
+        }
+        found.line.push(value);
+    }
+    if let AirCorrection::Sides(left, right) = air {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (start, end) = (mean(&found.line[..left]), mean(&found.line[BINS - right..]));
+        let (from, to) = ((left as f64 - 1.0) / 2.0, BINS as f64 - 1.0 - (right as f64 - 1.0) / 2.0);
+        if start > 0.0 && end > 0.0 {
+            for (bin, value) in found.line.iter_mut().enumerate() {
+                *value /= start + ((bin as f64 - from) / (to - from)).clamp(0.0, 1.0) * (end - start);
+            }
+        }
+    }
+    if minus_log {
+        found.line.iter_mut().for_each(|value| *value = -value.max(1e-6).ln());
+    }
+    found
+}
+
+/// Corrects all rows, in pieces of 2, into sinograms with a gap between them.
+fn correct(
+    session: &Session,
+    scan: &Scan,
+    (samples, order): (StoredSamples, SampleOrder),
+    air: AirCorrection,
+    minus_log: bool,
+) -> (Vec<Vec<f32>>, RowCounts) {
+    let state = |number| ProjectionState {
+        number,
+        progress: number as f32 / (PROJECTIONS - 1) as f32,
+        level: 1.0,
+        watched: number % 2 == 0,
+    };
+    let correction = RowCorrection {
+        bins: BINS,
+        height: HEIGHT,
+        outliers: None,
+        fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
+        saturation: Some(if negative(samples.sample) { (LARGEST - OFFSET) as f32 } else { LARGEST as f32 }),
+        air,
+        minus_log,
+        projections: (0..PROJECTIONS).map(state).collect(),
+    };
+    let mut corrector = RowCorrector::new(session, &correction, samples, order, 2, ROWS.len()).unwrap();
+    let length = PROJECTIONS * BINS + 5;
+    let sinograms: Buffer<f32> = session.buffer(ROWS.len() * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
+    for (number, rows) in ROWS.chunks(2).enumerate() {
+        let row = |p: usize, row: usize| &scan.counts[(p * HEIGHT + row) * BINS..][..BINS];
+        let counts: Vec<f64> = match order {
+            SampleOrder::Projections => {
+                (0..PROJECTIONS).flat_map(|p| rows.iter().flat_map(move |&r| row(p, r))).copied().collect()
+            }
+            SampleOrder::Sinograms => {
+                rows.iter().flat_map(|&r| (0..PROJECTIONS).flat_map(move |p| row(p, r))).copied().collect()
+            }
+        };
+        corrector.run(session, &stored(&counts, samples), rows, 2 * number, (&sinograms, length)).unwrap();
+    }
+    let counts = corrector.take_counts(session, ROWS.len()).unwrap();
+    // what was handed out is forgotten
+    let again = corrector.take_counts(session, ROWS.len()).unwrap();
+    assert!(again.rows.iter().flatten().chain(&again.unlit).chain(&again.bins).all(|&count| count == 0));
+    let mut values = vec![0f32; ROWS.len() * length];
+    session.read(&sinograms, &mut values, "sinograms").unwrap();
+    (values.chunks(length).map(|sinogram| sinogram[..PROJECTIONS * BINS].to_vec()).collect(), counts)
+}
+
+pub fn negative(sample: SampleType) -> bool {
+    matches!(sample, SampleType::I8 | SampleType::I16 | SampleType::I32)
+}
+
+fn session() -> Session {
+    Session::open(&enumerate().unwrap()[0]).unwrap()
+}
+
+fn check(scan: &Scan, samples: StoredSamples, air: AirCorrection, minus_log: bool, got: &(Vec<Vec<f32>>, RowCounts)) {
+    let what = format!("{samples:?} {air:?}, -log {minus_log}");
+    let offset = if negative(samples.sample) { OFFSET } else { 0.0 };
+    let (sinograms, counts) = got;
+    let mut unlit = [0; PROJECTIONS];
+    for (place, &row) in ROWS.iter().enumerate() {
+        let (mut sum, mut bins) = ([0; 4], vec![0; BINS]);
+        for p in 0..PROJECTIONS {
+            let want = wanted(scan, p, row, offset, air, minus_log);
+            for (bin, (got, want)) in sinograms[place][p * BINS..].iter().zip(&want.line).enumerate() {
+                assert!(
+                    (f64::from(*got) - want).abs() < 2e-6 * want.abs().max(1.0),
+                    "{what}: {row}, {p}, {bin}: {got}, {want}"
+                );
+            }
+            sum.iter_mut().zip(want.counts).for_each(|(sum, count)| *sum += count);
+            unlit[p] |= u32::from(want.counts[2] == BINS as u32);
+            want.replaced.iter().filter(|_| p % 2 == 0).for_each(|&bin| bins[bin] += 1);
+        }
+        assert_eq!(counts.rows[place], sum, "{what}: row {row}");
+        assert_eq!(counts.bins[place * BINS..][..BINS], bins, "{what}: row {row}");
+    }
+    assert_eq!(counts.unlit, unlit, "{what}");
+}
+
+#[test]
+fn every_sample_type_becomes_line_integrals() {
+    let (session, scan) = (session(), scan());
+    use SampleType::{F16, F32, I8, I16, I32, U8, U16, U32};
+    for sample in [U8, U16, U32, I8, I16, I32, F16, F32] {
+        for swapped in [false, true] {
+            for order in [SampleOrder::Projections, SampleOrder::Sinograms] {
+                let samples = StoredSamples { sample, swapped };
+                let got = correct(&session, &scan, (samples, order), AirCorrection::Without, true);
+                check(&scan, samples, AirCorrection::Without, true, &got);
+            }
+        }
+    }
+}
+
+#[test]
+fn air_and_transmissions() {
+    let (session, scan) = (session(), scan());
+    let form = (StoredSamples { sample: SampleType::U16, swapped: false }, SampleOrder::Projections);
+    for (air, minus_log) in
+        [(AirCorrection::Sides(9, 5), true), (AirCorrection::Sides(9, 5), false), (AirCorrection::Without, false)]
+    {
+        let got = correct(&session, &scan, form, air, minus_log);
+        check(&scan, form.0, air, minus_log, &got);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (session, scan) = (session(), scan());
+    let correction = RowCorrection {
+        bins: BINS,
+        height: HEIGHT,
+        outliers: None,
+        fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark }),
+        saturation: None,
+        air: AirCorrection::Without,
+        minus_log: true,
+        projections: vec![ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false }],
+    };
+    let samples = StoredSamples { sample: SampleType::U8, swapped: false };
+    let new = |correction: &RowCorrection, samples| {
+        RowCorrector::new(&session, correction, samples, SampleOrder::Projections, 2, 3)
+    };
+    let mut corrector = new(&correction, samples).unwrap();
+    let sinograms: Buffer<f32> = session.buffer(3 * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
+    let mut run = |bytes: usize, rows: &[usize], place: usize, length: usize| {
+        corrector.run(&session, &vec![9; bytes], rows, place, (&sinograms, length)).is_ok()
+    };
+    assert!(run(2 * BINS, &[0, 8], 1, BINS));
+    assert!(!run(2 * BINS - 1, &[0, 1], 0, BINS), "too few samples");
+    assert!(!run(BINS, &[HEIGHT], 0, BINS), "a row without fields");
+    assert!(!run(2 * BINS, &[0, 1], 2, BINS), "past the chunk");
+    assert!(!run(2 * BINS, &[0, 1], 0, BINS - 1), "sinograms that overlap");
+    assert!(!run(2 * BINS, &[0, 1], 1, 2 * BINS), "past the buffer");
+    assert!(!run(3 * BINS, &[0, 1, 2], 0, BINS), "more than a piece");
+    assert!(new(&correction, StoredSamples { sample: SampleType::F64, swapped: false }).is_err());
+    let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..] });
+    assert!(new(&RowCorrection { fields, ..correction }, samples).is_err(), "fields of two sizes");
+}
+
+/// Whole runs, whose rows the host or the device corrects: the same slices within rounding, the same counts.
+#[test]
+fn runs_do_not_depend_on_who_corrects() {
+    let lab = Lab::new();
+    lab.profile_with_steps("device.toml", "");
+    lab.ok("phantom --size 90 --projections 70 --slices 11 --as projections --photons 3000 --scale 0.03 \
+            --flats fl --darks da --output pr");
+    // projections without light, bins that fail
+    let mut projections = lab.read("pr");
+    for (p, page) in projections.pages.iter_mut().enumerate() {
+        page[3 * 90 + 17] = 0.0;
+        if p % 20 == 4 {
+            page[5 * 90..6 * 90].fill(0.0);
+        }
+    }
+    lab.write("planted", "proj", &projections);
+    let fields = "--projections planted --flats fl --darks da";
+    for (number, flags) in [
+        format!("{fields} --no-minus-log"),
+        format!("{fields} --normalize-air 6,4 --slices-per-pass 2"),
+        format!("{fields} --normalize-air 2,1,20,3 --binning 2"),
+        format!("{fields} --projection-range 4..60 --overall-angle 144 --rows 2..9"),
+        "--projections planted --minus-log --exclude 7,9".to_owned(),
+        format!("{fields} --stripes sorting:size=5,titarenko --slices-per-pass 4"),
+        format!("{fields} --remove-outliers 3,150,both --slices-per-pass 4"),
+        format!("{fields} --remove-outliers 5,400 --rows 1..10:3 --normalize-air 6,4"),
+        format!("{fields} --overall-angle 360 --center 20 --extended-field --stripes mean --dtype f16"),
+        format!("{fields} --overall-angle 360 --center 70 --extended-field --dtype u16 --percentile 1,99"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut both = Vec::new();
+        for profile in ["cpu", "device.toml"] {
+            let output = format!("{profile}-{number}");
+            let slices = lab.slices(&format!("{flags} --profile {profile} --report r.json"), &output);
+            let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+            both.push((slices, report));
+        }
+        let [(host, on_host), (device, on_device)] = &both[..] else { unreachable!() };
+        let range = host.pages.iter().flatten().fold(0f32, |most, v| most.max(v.abs()));
+        for (host, device) in host.pages.iter().zip(&device.pages) {
+            // the filter amplifies what the steps on sinograms are off by
+            let margin = match () {
+                // next to each other among samples
+                () if flags.contains("--dtype") => 1e-3,
+                () if flags.contains("--stripes") => 1e-5,
+                () => 2e-6,
+            };
+            assert!(host.iter().zip(device).all(|(a, b)| (a - b).abs() <= margin * range), "{flags}");
+        }
+        for key in ["clamped", "clamped_by_reason", "replaced_rows", "replaced_bins", "outliers", "saturated"] {
+            assert_eq!(on_host.get(key), on_device.get(key), "{flags}: {key}");
+        }
+    }
+}
+
+/// Samples that a device encodes are those of the host, bit for bit, with the same number of clamped values.
+#[test]
+fn encoded_slices_are_those_of_the_host() {
+    let lab = Lab::new();
+    lab.profile_with_steps("device.toml", "rows = \"host\"\nsinograms = \"host\"\n");
+    lab.ok("phantom --size 61 --projections 40 --slices 7 --noise 0.3 --scale 0.5 --output sin");
+    let outside = "--range 0.1,0.3";
+    for flags in [
+        format!("--dtype u16 {outside}"),
+        format!("--dtype u8 {outside} --mask 0.8 --roi 3,5,50,41"),
+        "--dtype u16 --percentile 1,99 --slices-per-pass 2".to_owned(),
+        "--dtype f16 --mask 1 --pixel-size 0.7um".to_owned(),
+        // values above the largest half
+        "--dtype f16 --pixel-size 0.000001um".to_owned(),
+    ] {
+        for output in ["out", "out.tif"] {
+            let mut both = Vec::new();
+            for profile in ["cpu", "device.toml"] {
+                let args = format!("--sinograms sin {flags} --profile {profile} --overwrite --report r.json");
+                let pages = lab.slices(&args, output);
+                let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+                both.push((pages, report["clipped"].clone()));
+            }
+            assert!(both[0] == both[1], "{flags} {output}");
+            assert!(both[0].1.is_u64(), "{flags}: {}", both[0].1);
+        }
+    }
+    assert_ne!(
+        lab.ok("reconstruct --sinograms sin --dtype f16 --pixel-size 0.000001um --profile device.toml --overwrite --output out").1,
+        "",
+        "values that became infinite are told"
+    );
+}

@@ -1,0 +1,168 @@
+//! Removal of stripes on the device: methods that sort columns, as on the host.
+
+use crate::kernels::setup::device;
+use crate::stripes_linear::{TINY, batch, on_device};
+use fbp::device::{LowFrequencies, Session, SinogramBatch};
+use fbp::steps::Stripes;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::TAU;
+
+fn noise(seed: u64, count: usize) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..count).map(|_| rng.random_range(-1.0f32..3.0)).collect()
+}
+
+/// Low frequencies of a column by sums in `f64`.
+fn low_pass(column: &[f64], sigma: f64) -> Vec<f64> {
+    let n = column.len();
+    let angle = |k: usize, i: usize| TAU * (k * i % n) as f64 / n as f64;
+    let mut out = vec![0f64; n];
+    for k in 0..n {
+        // frequencies from the middle on are the negative ones
+        let weight = (-0.5 * (k.min(n - k) as f64 / sigma).powi(2)).exp() / n as f64;
+        let re: f64 = column.iter().enumerate().map(|(i, v)| v * angle(k, i).cos()).sum();
+        let im: f64 = column.iter().enumerate().map(|(i, v)| v * angle(k, i).sin()).sum();
+        let sum = |(i, out): (usize, &mut f64)| *out += weight * (angle(k, i).cos() * re + angle(k, i).sin() * im);
+        out.iter_mut().enumerate().for_each(sum);
+    }
+    out
+}
+
+#[test]
+fn low_frequencies_of_columns() {
+    let session = Session::open(&device()).unwrap();
+    for (rows, columns, sigma) in [(1, 1, 3.0), (2, 3, 0.4), (37, 65, 3.0), (100, 20, 1000.0), (130, 64, 5.5)] {
+        let (slices, pad, first) = (3, rows / 10, 5);
+        let lines: Vec<usize> = (1..=pad).rev().chain(0..rows).chain((0..pad).map(|i| rows - 2 - i)).collect();
+        let values = noise(3, first + slices * rows * columns);
+        let input = session.constant_buffer(&values, "values").unwrap();
+        let out = session.scratch(slices * rows * columns, "low frequencies").unwrap();
+        let low = LowFrequencies::new(&session, slices, columns, &lines, pad..pad + rows, sigma).unwrap();
+        low.run(&session, &SinogramBatch { values: &input, first, slices, projections: rows, bins: columns }, &out)
+            .unwrap();
+        let mut found = vec![0f32; slices * rows * columns];
+        session.read(&out, &mut found, "low frequencies").unwrap();
+        for (image, found) in values[first..].chunks(rows * columns).zip(found.chunks(rows * columns)) {
+            for column in 0..columns {
+                let samples: Vec<f64> = lines.iter().map(|line| f64::from(image[line * columns + column])).collect();
+                let want = low_pass(&samples, sigma);
+                for (row, want) in want[pad..pad + rows].iter().enumerate() {
+                    let found = f64::from(found[row * columns + column]);
+                    assert!((found - want).abs() < 1e-5, "{rows} x {columns}, {sigma}: {found}, not {want}");
+                }
+            }
+        }
+    }
+}
+
+/// Largest difference to the host's result, as a share of the sinogram's range.
+const MARGIN: f32 = 2e-6;
+
+/// Compares a method on the device with the host's results for the same sinograms, one by one, and the results for
+/// other numbers of sinograms at a time, and another place in the buffer, bit by bit.
+///
+/// A share of values, `traded`, may differ by 1 % of the range: sorting puts values that are equal within rounding
+/// in either order, and neighbouring columns decide by how much the smoothed values differ.
+fn compare(session: &Session, text: &str, sizes: &[[usize; 2]], traded: f32) {
+    let method: Stripes = text.parse().unwrap();
+    let mut changed = false;
+    for &[projections, bins] in sizes {
+        let len = projections * bins;
+        let all = batch(projections, bins);
+        let found = on_device(session, &method, &all, [projections, bins], 4, 0);
+        for (i, (found, before)) in found.chunks(len).zip(all.chunks(len)).enumerate() {
+            let mut expected = before.to_vec();
+            method.remove(&mut expected, projections, bins);
+            let finite = || before.iter().copied().filter(|v| v.is_finite());
+            let range = finite().fold(0.0, f32::max) - finite().fold(0.0, f32::min);
+            let differences: Vec<f32> = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).collect();
+            let worst = differences.iter().copied().fold(0.0, f32::max);
+            let many = differences.iter().filter(|difference| **difference > MARGIN * range).count();
+            let what = format!("{text}, {projections} x {bins}, sinogram {i}: {worst} of {range}, {many} values");
+            assert!(found.iter().all(|v| v.is_finite()), "{what}");
+            assert!(many as f32 <= traded * len as f32 && worst <= 0.01 * range, "{what}");
+            changed |= found.iter().zip(before).any(|(a, b)| (a - b).abs() > 0.01 * range);
+        }
+        for (at_a_time, first) in [(1, 3), (3, 0)] {
+            let again = on_device(session, &method, &all, [projections, bins], at_a_time, first);
+            let same = found.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "{text}, {projections} x {bins}: {at_a_time} at a time give other values");
+        }
+    }
+    assert!(changed, "{text} did nothing");
+}
+
+/// A session that keeps to this much local memory and to work-groups of this size, as on a smaller device.
+fn small(local_memory: u64, max_work_group: usize) -> Session {
+    let mut session = Session::open(&device()).unwrap();
+    session.facts.local_memory = session.facts.local_memory.min(local_memory);
+    session.facts.max_work_group = session.facts.max_work_group.min(max_work_group);
+    session
+}
+
+/// Odd sizes, and columns longer than a tile in local memory on some of the devices.
+const SIZES: [[usize; 2]; 4] = [[61, 151], [180, 257], [129, 31], [1100, 40]];
+
+#[test]
+fn sorting() {
+    let session = small(u64::MAX, usize::MAX);
+    for text in ["sorting", "sorting:size=3", "sorting:size=63", "sorting:size=65"] {
+        compare(&session, text, &[&SIZES[..2], &TINY].concat(), 0.0);
+    }
+    compare(&session, "sorting:size=1001", &[[7, 50], [20, 1300]], 0.0);
+    compare(&session, "sorting:size=11", &[[2048, 33], [4097, 5]], 0.0);
+}
+
+/// Work-groups of few items.
+#[test]
+fn small_groups() {
+    for (local_memory, max_work_group) in [(16 << 10, 48), (1 << 10, 1)] {
+        let session = small(local_memory, max_work_group);
+        compare(&session, "all", &[[33, 151]], 0.0);
+        compare(&session, "filtering:size=5", &[[33, 151]], 0.002);
+    }
+}
+
+/// Sums of such values overflow, which they do not in the host's double precision.
+#[test]
+fn huge_values_leave_nothing_but_numbers() {
+    let session = small(u64::MAX, usize::MAX);
+    let values: Vec<f32> = (0..60 * 83).map(|i| if i % 5 == 1 { f32::MAX } else { -f32::MAX }).collect();
+    for text in ["sorting", "filtering", "large", "dead", "all"] {
+        let found = on_device(&session, &text.parse().unwrap(), &values, [60, 83], 1, 0);
+        assert!(found.iter().all(|v| v.is_finite()), "{text}");
+    }
+}
+
+/// Columns that are sorted in tiles and merged.
+#[test]
+fn long_columns() {
+    compare(&small(8 << 10, 64), "sorting", &SIZES, 0.0);
+    compare(&small(2 << 10, 256), "sorting", &SIZES, 0.0);
+    compare(&small(2 << 10, 64), "large", &SIZES, 0.0);
+    compare(&small(4 << 10, 128), "all", &SIZES, 0.0);
+    compare(&small(u64::MAX, usize::MAX), "sorting:size=3", &[[70000, 3]], 0.0);
+}
+
+#[test]
+fn filtering() {
+    let session = small(u64::MAX, usize::MAX);
+    compare(&session, "filtering", &[&SIZES[..3], &TINY].concat(), 0.002);
+    compare(&session, "filtering:sigma=1000,size=5", &SIZES[..2], 0.002);
+}
+
+#[test]
+fn large_and_dead() {
+    let session = small(u64::MAX, usize::MAX);
+    for text in ["large", "large:snr=0.5,size=11,drop=0.8", "dead", "dead:snr=0.7,size=5"] {
+        compare(&session, text, &[&SIZES[..3], &TINY].concat(), 0.0);
+    }
+}
+
+#[test]
+fn all() {
+    let session = small(u64::MAX, usize::MAX);
+    compare(&session, "all", &[&SIZES[..], &TINY].concat(), 0.0);
+    compare(&session, "all:snr=1,large=71,small=9,drop=0", &SIZES[..3], 0.0);
+}
