@@ -1,7 +1,9 @@
 //! Known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
 
+mod steps;
 mod timing;
 
+pub use steps::{DeviceSteps, StepError};
 pub use timing::{Bench, KernelTiming, TimingOptions};
 
 use crate::bench::{Protocol, Reference};

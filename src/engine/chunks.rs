@@ -394,7 +394,7 @@ impl ChunkKernels {
 }
 
 /// What samples of this type are for a device; none for values as they are.
-fn encoded_sample(dtype: Dtype) -> Option<EncodedSample> {
+pub(super) fn encoded_sample(dtype: Dtype) -> Option<EncodedSample> {
     match dtype {
         Dtype::F32 => None,
         Dtype::F16 => Some(EncodedSample::Half),

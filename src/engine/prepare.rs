@@ -1,11 +1,12 @@
 //! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
 
+use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::self_test;
+use crate::check::{DeviceSteps, StepError, self_test};
 use crate::device::{FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
 use crate::job::Job;
-use crate::kernel::KernelSource;
+use crate::kernel::{KernelSource, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
@@ -88,14 +89,14 @@ pub fn open_device(
     reporter: &Reporter,
 ) -> Result<Prepared> {
     let mut found = found.clone();
-    let choice = profile_for(job, &found, reporter)?;
+    let mut choice = profile_for(job, &found, reporter)?;
     let known = KnownFailures::built_in()?;
     let mut cache = Verdicts::load(&found.facts);
     let mut refused = Vec::new();
-    let plan_without = |found: &FoundDevice, refused: &[Refused]| {
-        Plan::new(&request(job, scan, &choice, found, memory, Avoid { known: &known, refused }))
+    let plan_without = |choice: &Choice, found: &FoundDevice, refused: &[Refused]| {
+        Plan::new(&request(job, scan, choice, found, memory, Avoid { known: &known, refused }))
     };
-    let mut plan = plan_without(&found, &refused)?;
+    let mut plan = plan_without(&choice, &found, &refused)?;
     let mut session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
     let self_test = loop {
         if !session.texel_works(plan.spec.texel)? {
@@ -111,7 +112,14 @@ pub fn open_device(
         } else {
             let source = plan.spec.generate()?;
             match check(&session, &plan, &source, job, cache.as_mut(), reporter)? {
-                Ok(right) => break right,
+                Ok(right) => match check_steps(&session, &plan, job, cache.as_mut(), reporter)? {
+                    None => break right,
+                    Some(why) => {
+                        reporter.note(&format!("note: {why}; the host does the steps before and after the kernels"));
+                        choice.profile.steps = StepBackends::HOST;
+                        session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
+                    }
+                },
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
                     // after an error a driver may hand out nothing else
@@ -119,7 +127,7 @@ pub fn open_device(
                 }
             }
         }
-        plan = plan_without(&found, &refused)?;
+        plan = plan_without(&choice, &found, &refused)?;
     };
     for note in &plan.notes {
         reporter.note(&format!("note: {note}"));
@@ -169,6 +177,43 @@ fn check(
         }
     }
     Ok(outcome)
+}
+
+/// What the device computes incorrectly of the steps that the plan gives it, unless they are known to be right.
+///
+/// # Errors
+/// [`Error::Memory`], which says nothing of the kernels.
+fn check_steps(
+    session: &Session,
+    plan: &Plan,
+    job: &Job,
+    cache: Option<&mut Verdicts>,
+    reporter: &Reporter,
+) -> Result<Option<String>> {
+    let sample = encoded_sample(job.recipe.values.dtype);
+    let steps = DeviceSteps { steps: &job.recipe.steps, backends: plan.steps, sample };
+    let Some(key) = steps.key() else { return Ok(None) };
+    if cache.as_ref().is_some_and(|cache| cache.correct_error(&key, 1.0).is_some()) {
+        return Ok(None);
+    }
+    let wrong = match steps.check(session) {
+        Ok(found) => found
+            .into_iter()
+            .find(|found| found.error > found.margin)
+            .map(|StepError { step, error, .. }| format!("{step}: wrong on this device, off by {error:.1e}")),
+        Err(error @ Error::Memory(_)) => return Err(error),
+        Err(error) => Some(format!("steps on this device: {}", brief(&error))),
+    };
+    let verdict = if wrong.is_some() { "wrong" } else { "right" };
+    if let Some(cache) = cache {
+        let error = wrong.is_none().then_some(0.0);
+        let remembered = StoredVerdict { name: "steps".into(), verdict: verdict.into(), error, margin: 1.0 };
+        if let Err(error) = cache.store([(key, remembered)]) {
+            reporter.note(&cache.unwritable(&error));
+        }
+    }
+    reporter.detail(&format!("steps on the device: {verdict}"));
+    Ok(wrong)
 }
 
 /// An error in one line.

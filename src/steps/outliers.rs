@@ -33,6 +33,12 @@ impl fmt::Display for Outliers {
 }
 
 impl Outliers {
+    /// The same for a device.
+    pub fn form(&self) -> OutlierForm {
+        let Outliers { size, threshold, both } = *self;
+        OutlierForm { size, threshold, both }
+    }
+
     /// `size` is odd, 3 to 15 pixels; `threshold` is in counts.
     pub fn new(size: usize, threshold: f32, both: bool) -> Self {
         Outliers { size, threshold, both }

@@ -346,3 +346,22 @@ fn encoded_slices_are_those_of_the_host() {
         "values that became infinite are told"
     );
 }
+
+/// A step that a device computes incorrectly is found before the run, told, and done by the host.
+#[test]
+fn wrong_steps_are_left_to_the_host() {
+    let lab = Lab::new();
+    lab.profile_with_steps("device.toml", "");
+    lab.ok("phantom --size 40 --projections 30 --slices 3 --output sin");
+    let args = "--sinograms sin --dtype f16 --stripes mean";
+    let host = lab.slices(&format!("{args} --profile cpu"), "host");
+    let run = format!("reconstruct {args} --profile device.toml --output device");
+    let output = lab.command(&run).env("FBP_TEST_FAULT", "encode").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && told.contains("samples of slices: wrong on this device"), "{told}");
+    assert!(told.contains("the host does the steps"), "{told}");
+    assert_eq!(lab.read("device"), host);
+    // without the fault nothing is told, and the verdict is not that of the faulty driver
+    let told = lab.ok(&format!("{run} --overwrite")).1;
+    assert!(!told.contains("wrong"), "{told}");
+}

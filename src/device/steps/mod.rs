@@ -28,4 +28,4 @@ pub use sinograms::{DeviceValues, SinogramBatch};
 pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 
-use super::{Session, cl_error};
+use super::{Session, cl_error, fault};

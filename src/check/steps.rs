@@ -1,0 +1,195 @@
+//! Known answers of the steps that a device does before a run: small data, compared with the host's form and with
+//! definitions in `f64`.
+
+use crate::device::{
+    AirCorrection, FieldImages, OutlierForm, ProjectionState, RowCorrection, RowCorrector, SampleOrder, Session,
+    SinogramBatch, SliceEncoder,
+};
+use crate::error::Result;
+use crate::hash::fnv1a;
+use crate::kernel::{EncodedSample, StepBackend, StepBackends, files};
+use crate::source::{SampleType, StoredSamples};
+use crate::steps::stripes::Stripes;
+use crate::steps::{SMALLEST_TRANSMISSION, Steps};
+use half::f16;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// Odd, and more than a work-group has items.
+const BINS: usize = 141;
+const PROJECTIONS: usize = 83;
+/// Rows of a detector.
+const ROWS: usize = 9;
+
+/// The steps that a device is to do.
+pub struct DeviceSteps<'a> {
+    pub steps: &'a Steps,
+    pub backends: StepBackends,
+    pub sample: Option<EncodedSample>,
+}
+
+/// What is tried: a step, and its largest error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepError {
+    pub step: String,
+    /// Relative to the range of values.
+    pub error: f64,
+    pub margin: f64,
+}
+
+impl DeviceSteps<'_> {
+    /// Identifies the steps and the text of all kernels; `None` if the device does no step.
+    pub fn key(&self) -> Option<String> {
+        let names = self.names();
+        let texts = files().iter().map(|((_, text), _)| *text).collect::<Vec<_>>().concat();
+        (!names.is_empty()).then(|| format!("steps-{:016x}", fnv1a(&[names.join(" ").as_bytes(), texts.as_bytes()])))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let on_device = |backend| backend == StepBackend::Device;
+        let rows = on_device(self.backends.rows).then(|| "rows".to_owned());
+        let outliers = self.steps.outliers.as_ref().filter(|_| rows.is_some()).map(|o| format!("outliers {o}"));
+        let stripes = self.steps.stripes.iter().filter(|_| on_device(self.backends.sinograms));
+        let sample = self.sample.filter(|_| on_device(self.backends.slices)).map(|sample| format!("{sample:?}"));
+        rows.into_iter().chain(outliers).chain(stripes.map(Stripes::to_string)).chain(sample).collect()
+    }
+
+    /// Tries all of them.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn check(&self, session: &Session) -> Result<Vec<StepError>> {
+        let mut found = Vec::new();
+        if self.backends.rows == StepBackend::Device {
+            let outliers = self.steps.outliers.as_ref().map(|outliers| outliers.form());
+            found.push(StepError { step: "rows".into(), error: rows(session, outliers)?, margin: 1e-5 });
+        }
+        if self.backends.sinograms == StepBackend::Device {
+            for method in &self.steps.stripes {
+                // values that are equal within rounding may be sorted in another order
+                let margin = if matches!(method, Stripes::Filtering { .. }) { 1e-2 } else { 1e-5 };
+                found.push(StepError { step: format!("stripes {method}"), error: stripes(session, method)?, margin });
+            }
+        }
+        if let (StepBackend::Device, Some(sample)) = (self.backends.slices, self.sample) {
+            found.push(StepError { step: "samples of slices".into(), error: samples(session, sample)?, margin: 0.0 });
+        }
+        Ok(found)
+    }
+}
+
+/// A value from 0 to 1 for a number: noise that is the same everywhere.
+fn noise(number: usize) -> f64 {
+    (number as f64 * 0.754_877_666_246_7).fract()
+}
+
+fn farthest(got: &[f32], want: &[f64]) -> f64 {
+    let range = want.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
+    got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range).fold(0.0, |most, error| {
+        // a value that is not a number is as wrong as can be
+        if error >= most || error.is_nan() { if error.is_nan() { f64::INFINITY } else { error } } else { most }
+    })
+}
+
+/// A sample with stripes and noise, by the method on the host and on the device.
+fn stripes(session: &Session, method: &Stripes) -> Result<f64> {
+    let value = |i: usize| {
+        let (p, bin) = ((i / BINS) as f64 / PROJECTIONS as f64, (i % BINS) as f64 / BINS as f64);
+        let stripe = if i % BINS % 17 == 3 { 0.2 } else { 0.0 };
+        ((3.0 * (1.0 - (2.0 * bin - 1.0).powi(2)) * (1.3 + (6.0 * p).sin())) + stripe + 0.05 * noise(i)) as f32
+    };
+    let sinogram: Vec<f32> = (0..PROJECTIONS * BINS).map(value).collect();
+    let mut values: Buffer<f32> = session.buffer(sinogram.len(), CL_MEM_READ_WRITE, "a sinogram")?;
+    session.write(&mut values, &sinogram, "a sinogram")?;
+    let batch = SinogramBatch { values: &values, first: 0, slices: 1, projections: PROJECTIONS, bins: BINS };
+    method.on_device(session, 1, PROJECTIONS, BINS)?.apply(session, &batch)?;
+    session.finish()?;
+    let (mut got, mut want) = (vec![0f32; sinogram.len()], sinogram);
+    session.read(&values, &mut got, "a sinogram")?;
+    method.remove(&mut want, PROJECTIONS, BINS);
+    Ok(farthest(&got, &want.into_iter().map(f64::from).collect::<Vec<_>>()))
+}
+
+/// Counts, some of them outliers, through fields and -log.
+fn rows(session: &Session, outliers: Option<OutlierForm>) -> Result<f64> {
+    let projections = 3;
+    let bright = |i: usize| if i % 211 == 7 { 60_000 } else { 300 + (900.0 * noise(i)) as u16 };
+    let counts: Vec<u16> = (0..projections * ROWS * BINS).map(bright).collect();
+    let flat: Vec<f32> = (0..ROWS * BINS).map(|i| 1500.0 + 200.0 * noise(i + 5) as f32).collect();
+    let dark: Vec<f32> = (0..ROWS * BINS).map(|i| 90.0 + 9.0 * noise(i + 9) as f32).collect();
+    let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
+    let correction = RowCorrection {
+        bins: BINS,
+        height: ROWS,
+        outliers,
+        fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
+        saturation: None,
+        air: AirCorrection::Without,
+        minus_log: true,
+        projections: (0..projections).map(state).collect(),
+    };
+    let stored = StoredSamples { sample: SampleType::U16, swapped: false };
+    let mut corrector = RowCorrector::new(session, &correction, stored, SampleOrder::Projections, ROWS, ROWS)?;
+    let length = projections * BINS;
+    let sinograms: Buffer<f32> = session.buffer(ROWS * length, CL_MEM_READ_WRITE, "sinograms")?;
+    let all: Vec<usize> = (0..ROWS).collect();
+    corrector.run(session, bytemuck::cast_slice(&counts), &all, 0, (&sinograms, length))?;
+    corrector.take_counts(session, ROWS)?;
+    let mut got = vec![0f32; ROWS * length];
+    session.read(&sinograms, &mut got, "sinograms")?;
+    let want = |i: usize| {
+        let (row, p, bin) = (i / length, i % length / BINS, i % BINS);
+        let frame = &counts[p * ROWS * BINS..][..ROWS * BINS];
+        let (count, at) = (cleaned(frame, row, bin, outliers), row * BINS + bin);
+        let transmission = (count - f64::from(dark[at])) / (f64::from(flat[at]) - f64::from(dark[at]));
+        -transmission.max(f64::from(SMALLEST_TRANSMISSION)).ln()
+    };
+    Ok(farthest(&got, &(0..got.len()).map(want).collect::<Vec<_>>()))
+}
+
+/// A pixel of a frame, or the median around it if it is an outlier.
+fn cleaned(frame: &[u16], row: usize, bin: usize, outliers: Option<OutlierForm>) -> f64 {
+    let count = f64::from(frame[row * BINS + bin]);
+    let Some(OutlierForm { size, threshold, both }) = outliers else { return count };
+    // mirrored with the outermost value repeated
+    let at = |place: usize, step: usize, length: usize| {
+        let folded = (place as isize + step as isize - (size / 2) as isize).rem_euclid(2 * length as isize) as usize;
+        folded.min(2 * length - 1 - folded)
+    };
+    let places = (0..size * size).map(|i| at(row, i / size, ROWS) * BINS + at(bin, i % size, BINS));
+    let mut around: Vec<u16> = places.map(|place| frame[place]).collect();
+    around.sort_unstable();
+    let median = f64::from(around[size * size / 2]);
+    let excess = count - median;
+    if excess > f64::from(threshold) || both && -excess > f64::from(threshold) { median } else { count }
+}
+
+/// Values in and beyond a range, as the samples that are written; how far the farthest sample is off.
+fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
+    let (width, height, range) = (37, 5, (-0.2f32, 0.7f32));
+    let values: Vec<f32> = (0..width * height).map(|i| (1.4 * noise(i) - 0.4) as f32).collect();
+    let inside = vec![[1, width as i32 - 2]; height];
+    let mut encoder = SliceEncoder::new(session, sample, width, &inside, 2.0)?;
+    encoder.set_range(range);
+    let mut slices: Buffer<f32> = session.buffer(values.len(), CL_MEM_READ_WRITE, "a slice")?;
+    session.write(&mut slices, &values, "a slice")?;
+    let mut encoded = encoder.buffers(session, 1)?;
+    encoder.run(session, &slices, &mut encoded, 1)?;
+    session.finish()?;
+    let mut got = vec![0u8; encoder.slice_bytes()];
+    session.read(&encoded.samples, &mut got, "samples")?;
+    let top = if sample == EncodedSample::Unsigned8 { 255.0 } else { 65535.0 };
+    let want = |i: usize| {
+        let value = if (1..width - 2).contains(&(i % width)) { values[i] * 2.0 } else { 0.0 };
+        let place = (f64::from(value) - f64::from(range.0)) * (top / (f64::from(range.1) - f64::from(range.0)));
+        match sample {
+            EncodedSample::Half => f16::from_f32(value).to_f64(),
+            _ => place.clamp(0.0, top).round_ties_even(),
+        }
+    };
+    let got = |i: usize| match sample {
+        EncodedSample::Half => f16::from_ne_bytes([got[2 * i], got[2 * i + 1]]).to_f64(),
+        EncodedSample::Unsigned16 => u16::from_ne_bytes([got[2 * i], got[2 * i + 1]]).into(),
+        EncodedSample::Unsigned8 => got[i].into(),
+    };
+    Ok((0..values.len()).map(|i| (got(i) - want(i)).abs()).fold(0.0, f64::max))
+}
