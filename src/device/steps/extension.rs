@@ -3,7 +3,7 @@
 use super::{Session, SinogramBatch, cl_error};
 use crate::error::{Error, Result};
 use crate::geometry::ExtendedField;
-use crate::kernel::generate_extension;
+use crate::kernel::{generate_extension, row_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -19,6 +19,7 @@ pub struct RowExtender {
     before: usize,
     projections: usize,
     slices: usize,
+    group: usize,
     seen: Buffer<f32>,
 }
 
@@ -28,7 +29,8 @@ impl RowExtender {
     /// # Errors
     /// The device's.
     pub fn new(session: &Session, field: &ExtendedField, slices: usize, projections: usize) -> Result<Self> {
-        let source = generate_extension();
+        let group = row_group(&session.facts);
+        let source = generate_extension(group)?;
         let program = session.build(&source)?;
         let weights = field.weights().concat();
         if weights.len() != field.detector && weights.len() != projections * field.detector {
@@ -43,6 +45,7 @@ impl RowExtender {
             before: field.before,
             projections,
             slices,
+            group,
             seen: session.buffer(slices * projections * field.detector, CL_MEM_READ_WRITE, "sinograms as seen")?,
         })
     }
@@ -86,11 +89,14 @@ impl RowExtender {
             .handle(&self.weights)?
             .handle(sinograms.values)?
             .value(sinograms.first as u64)?
+            .value(self.bins as i32)?
             .value(self.detector as i32)?
             .value(self.before as i32)?
             .value(if self.by_projection { self.detector as i32 } else { 0 })?;
-        // SAFETY: the sinograms were checked; those as seen and the weights were made for these projections.
-        unsafe { launch.run(&[self.bins, self.projections, sinograms.slices], None) }
+        let global = [self.bins.next_multiple_of(self.group), self.projections, sinograms.slices];
+        // SAFETY: the sinograms were checked; those as seen and the weights were made for these projections, and bins beyond
+        // a row are not written.
+        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }
     }
 
     fn check(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {

@@ -4,9 +4,12 @@ use super::super::files::EXTEND_ROWS;
 use super::super::source::{LaunchShape, assemble};
 use super::Defines;
 use super::KernelSource;
+use crate::error::Result;
 
-/// Source of the kernel that extends rows of a whole turn.
-pub fn generate_extension() -> KernelSource {
+/// Source of the kernel that extends rows of a whole turn, with work-groups of `group`.
+pub fn generate_extension(group: usize) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("GROUP", group as u32)?;
     let options = vec!["-cl-std=CL1.1".to_owned()];
-    assemble("extend-rows".to_owned(), &Defines::default(), &[EXTEND_ROWS], options, "extend_rows", LaunchShape::NONE)
+    Ok(assemble("extend-rows".to_owned(), &defines, &[EXTEND_ROWS], options, "extend_rows", LaunchShape::NONE))
 }

@@ -81,7 +81,7 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
         correction(samples(2, SampleKind::Float, false), 1, AirKind::Levels, true)?,
         correction(samples(4, SampleKind::Float, true), 0, AirKind::Without, false)?,
         generate_encoding(EncodedSample::Half, group)?,
-        generate_extension(),
+        generate_extension(group)?,
         generate_column_sums(ColumnSumGroup::new(facts), 10)?,
     ];
     if facts.has("cl_khr_fp64") {
