@@ -3,7 +3,7 @@
 
 use crate::device::{
     AirCorrection, FieldImages, OutlierForm, ProjectionState, RowCorrection, RowCorrector, SampleOrder, Session,
-    SinogramBatch, SliceEncoder,
+    SinogramBatch, SinogramShape, SliceEncoder,
 };
 use crate::error::Result;
 use crate::hash::fnv1a;
@@ -84,10 +84,9 @@ fn noise(number: usize) -> f64 {
 
 fn farthest(got: &[f32], want: &[f64]) -> f64 {
     let range = want.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
-    got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range).fold(0.0, |most, error| {
-        // a value that is not a number is as wrong as can be
-        if error >= most || error.is_nan() { if error.is_nan() { f64::INFINITY } else { error } } else { most }
-    })
+    let errors = got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range);
+    // a value that is not a number is as wrong as can be
+    errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).fold(0.0, f64::max)
 }
 
 /// A sample with stripes and noise, by the method on the host and on the device.
@@ -101,7 +100,8 @@ fn stripes(session: &Session, method: &Stripes) -> Result<f64> {
     let mut values: Buffer<f32> = session.buffer(sinogram.len(), CL_MEM_READ_WRITE, "a sinogram")?;
     session.write(&mut values, &sinogram, "a sinogram")?;
     let batch = SinogramBatch { values: &values, first: 0, slices: 1, projections: PROJECTIONS, bins: BINS };
-    method.on_device(session, 1, PROJECTIONS, BINS)?.apply(session, &batch)?;
+    let shape = SinogramShape { slices: 1, projections: PROJECTIONS, bins: BINS };
+    method.on_device(session, shape)?.apply(session, &batch)?;
     session.finish()?;
     let (mut got, mut want) = (vec![0f32; sinogram.len()], sinogram);
     session.read(&values, &mut got, "a sinogram")?;

@@ -10,7 +10,7 @@ use crate::kernel::{StepBackend, StepBackends};
 use crate::plan::{SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, digest};
 use crate::report::Reporter;
-use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Watch, wait};
+use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
 use crate::steps::{Counts, Preparation, Scope, widened};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
@@ -118,12 +118,7 @@ impl Source {
         let stripes = threads * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
         scan.cached = stacks.held;
-        scan.samples = SampleShape {
-            stored: stack.stored(),
-            height: stack.height(),
-            halo: preparation.halo(),
-            fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
-        };
+        scan.samples = samples(&stacks, &preparation, &scan.used);
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
@@ -343,6 +338,17 @@ impl Source {
         let start = || (Vec::new(), Counts::default());
         let turned = rows_of.into_par_iter().zip(used).try_fold(start, |(band, counts), next| turn(band, counts, next));
         turned.map(|done: Result<_>| Ok(done?.1)).try_reduce(Counts::default, |a, b| Ok(a + b))
+    }
+}
+
+/// How a device may get samples of these stacks.
+fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize]) -> SampleShape {
+    SampleShape {
+        stored: stacks.data.stored(),
+        height: stacks.data.height(),
+        halo: preparation.halo(),
+        correctable: preparation.correction(used, 1).is_some(),
+        fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
     }
 }
 

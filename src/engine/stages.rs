@@ -145,7 +145,11 @@ pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Res
 /// Reads chunk after chunk for whichever device has a free buffer; the seconds that took.
 fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
     // threads of its own: else reading and writing wait for each other's tasks
-    let pool = ThreadPoolBuilder::new().build().map_err(|e| Error::Memory(format!("threads that read: {e}")))?;
+    let pool = ThreadPoolBuilder::new().build().map_err(|e| {
+        Error::Memory(format!(
+            "cannot start the threads that read: {e}; allow more threads (ulimit -u), or fewer with RAYON_NUM_THREADS"
+        ))
+    })?;
     pool.install(|| read_chunks(run, work, inputs, counts))
 }
 

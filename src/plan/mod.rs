@@ -231,7 +231,7 @@ impl<'a> Sizes<'a> {
         let stripes = !recipe.steps.stripes.is_empty();
         let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
         let rest_on_device = !stripes || sinograms == StepBackend::Device;
-        let rows = on_device(rows, whole && rest_on_device && recipe.steps.rows_run_on_device());
+        let rows = on_device(rows, whole && rest_on_device && scan.samples.correctable);
         // the host extends the rows that it corrects, and stripes go before
         let seen = scan.field.is_none() || rows == StepBackend::Device;
         let sinograms = on_device(sinograms, whole && stripes && seen);
@@ -284,7 +284,7 @@ impl<'a> Sizes<'a> {
         let bins = scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector);
         let (projections, slices) = (scan.geometry.projections(), u64::from(self.chosen.spec.slices));
         let of_rows = || {
-            let SampleShape { stored, height, fields, halo } = scan.samples;
+            let SampleShape { stored, height, fields, halo, .. } = scan.samples;
             let piece = self.most_pieces(cut)[0] as usize;
             RowCorrector::bytes(stored, [bins, height, projections], piece, halo, fields)
         };

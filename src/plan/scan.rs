@@ -33,6 +33,8 @@ pub struct SampleShape {
     pub fields: usize,
     /// Rows around those of a slice that a device needs, too.
     pub halo: usize,
+    /// Whether a device can do all steps on rows.
+    pub correctable: bool,
 }
 
 /// The scan's geometry, the slices to compute and the projections that are used.
@@ -104,7 +106,7 @@ impl Scan {
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        let samples = SampleShape { stored: StoredSamples::F32, height: 0, fields: 0, halo: 0 };
+        let samples = SampleShape { stored: StoredSamples::F32, height: 0, fields: 0, halo: 0, correctable: false };
         Ok(Scan { geometry, center, field, held: 0, cached: 0, samples, slices, run_slices, used, notes })
     }
 

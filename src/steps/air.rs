@@ -86,10 +86,6 @@ impl Step for Option<Air> {
         self.map(|air| air.to_string())
     }
 
-    fn runs_on_device(&self) -> bool {
-        true
-    }
-
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         let Some(air) = *self else { return Ok(None) };
         let projections = &data.stacks.data;

@@ -44,10 +44,6 @@ impl Step for FieldCorrection {
         data.stacks.flats.as_ref().map(|_| format!("flat and dark fields{scaled}"))
     }
 
-    fn runs_on_device(&self) -> bool {
-        true
-    }
-
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         if self.dark_scale.is_some() && data.stacks.darks.is_none() {
             return Err(Error::usage("--dark-scale: there are no dark fields to scale"));

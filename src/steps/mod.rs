@@ -25,7 +25,7 @@ pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, Sinogra
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::device::{AirCorrection, ProjectionState, RowCorrection, RowCounts, Session};
+use crate::device::{AirCorrection, ProjectionState, RowCorrection, RowCounts, Session, SinogramShape};
 use crate::error::Result;
 use crate::source::Stacks;
 use defects::Defects;
@@ -87,11 +87,6 @@ impl Steps {
     /// Flags, without dashes, and values of the requested steps, in the order in which they are applied.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
-    }
-
-    /// Whether all steps on rows can be done on a device.
-    pub fn rows_run_on_device(&self) -> bool {
-        self.all().into_iter().all(Step::runs_on_device)
     }
 
     /// Memory in bytes that the steps on sinograms need on a device for each of the sinograms that are processed at a time.
@@ -290,7 +285,8 @@ impl Preparation {
         slices: usize,
         projections: usize,
     ) -> Result<Vec<Box<dyn DeviceSinogramStep>>> {
-        self.sinograms.iter().map(|step| step.on_device(session, slices, projections, self.bins)).collect()
+        let shape = SinogramShape { slices, projections, bins: self.bins };
+        self.sinograms.iter().map(|step| step.on_device(session, shape)).collect()
     }
 
     /// Description of the fields, -log, and all steps in the order in which they are applied.

@@ -85,10 +85,6 @@ impl Step for Option<Outliers> {
         self.as_ref().map(Outliers::to_string)
     }
 
-    fn runs_on_device(&self) -> bool {
-        true
-    }
-
     fn halo(&self, _: usize, _: usize) -> usize {
         self.as_ref().map_or(0, |outliers| outliers.size / 2)
     }

@@ -2,7 +2,7 @@
 
 use super::{Counts, Repairs, widened};
 use crate::cli::{InputArgs, StepArgs};
-use crate::device::{RowCorrection, Session, SinogramBatch};
+use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
 use crate::source::Stacks;
 use crate::units::Length;
@@ -48,11 +48,6 @@ pub trait Step {
     /// rows are processed together, or because the halo is expensive.
     fn in_blocks(&self) -> bool {
         false
-    }
-
-    /// Whether a step on rows can be done on a device, see [`RowStep::on_device`].
-    fn runs_on_device(&self) -> bool {
-        self.value().is_none()
     }
 
     /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
@@ -104,17 +99,11 @@ pub trait SinogramStep: Send + Sync {
     /// Approximate memory in bytes that [`apply`](Self::apply) needs besides the sinogram.
     fn memory(&self, projections: usize, bins: usize) -> usize;
 
-    /// The same on a device, for sinograms `[projection][bin]`, at most `slices` at a time.
+    /// The same on a device, for sinograms of this size, at most so many at a time.
     ///
     /// # Errors
     /// The device's, of building programs and allocating memory.
-    fn on_device(
-        &self,
-        session: &Session,
-        slices: usize,
-        projections: usize,
-        bins: usize,
-    ) -> Result<Box<dyn DeviceSinogramStep>>;
+    fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>>;
 }
 
 /// A step on complete sinograms, on a device.

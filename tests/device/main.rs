@@ -22,7 +22,6 @@ mod programs;
 mod real_data;
 mod reliability;
 mod scans;
-mod stripes_linear;
-mod stripes_vo;
+mod stripes;
 mod tune;
 mod values;

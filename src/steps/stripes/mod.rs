@@ -14,7 +14,7 @@ mod wavelet;
 mod tests;
 
 use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Step, StepFlags};
-use crate::device::Session;
+use crate::device::{Session, SinogramShape};
 use crate::error::{Error, Result};
 use on_device::InOrder;
 use profile::Smooth;
@@ -155,10 +155,6 @@ impl Step for Vec<Stripes> {
         (!methods.is_empty()).then(|| methods.join(","))
     }
 
-    fn runs_on_device(&self) -> bool {
-        true
-    }
-
     fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
         Ok((!self.is_empty()).then(|| Ready::Sinogram(Box::new(self.clone()))))
     }
@@ -173,14 +169,8 @@ impl SinogramStep for Vec<Stripes> {
         self.iter().map(|method| method.memory(projections, bins)).max().unwrap_or(0)
     }
 
-    fn on_device(
-        &self,
-        session: &Session,
-        slices: usize,
-        projections: usize,
-        bins: usize,
-    ) -> Result<Box<dyn DeviceSinogramStep>> {
-        let methods = self.iter().map(|method| method.on_device(session, slices, projections, bins));
+    fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
+        let methods = self.iter().map(|method| method.on_device(session, shape));
         Ok(Box::new(InOrder(methods.collect::<Result<_>>()?)))
     }
 }

@@ -9,18 +9,11 @@ use crate::error::Result;
 use crate::steps::DeviceSinogramStep;
 
 impl Stripes {
-    /// The method for sinograms of this size on a device, at most `slices` at a time.
+    /// The method for sinograms of this size on a device, at most so many at a time.
     ///
     /// # Errors
     /// The device's, of building programs and allocating memory.
-    pub fn on_device(
-        &self,
-        session: &Session,
-        slices: usize,
-        projections: usize,
-        bins: usize,
-    ) -> Result<Box<dyn DeviceSinogramStep>> {
-        let shape = SinogramShape { slices, projections, bins };
+    pub fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
         let means = |blocks: usize, smooth: Smooth| MeansOnDevice::new(session, shape, blocks, smooth);
         Ok(match *self {
             Stripes::Titarenko { alpha, blocks } => Box::new(means(blocks, Smooth::Regularised(alpha))?),

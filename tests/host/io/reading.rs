@@ -2,7 +2,7 @@
 
 use super::make::Make;
 use super::{TYPES, input_error, open, put, read};
-use fbp::source::SampleType;
+use fbp::source::{SampleType, Stack, StoredSamples};
 use std::fs;
 use tempfile::TempDir;
 
@@ -48,9 +48,52 @@ fn every_layout_reads_back() {
                     let mut part = vec![0.0; (end - start) * 7];
                     stack.read_rows(p, start..end, &mut part).unwrap();
                     assert_eq!(part, full[start * 7..end * 7], "{make:?} {start}..{end}");
+                    let stored = read_stored(&stack, p, start..end);
+                    assert_eq!(stored, full[start * 7..end * 7], "{make:?} {start}..{end} as stored");
                 }
             }
         }
+    }
+}
+
+/// Samples as they are stored, as numbers.
+fn read_stored(stack: &Stack, page: usize, rows: std::ops::Range<usize>) -> Vec<f32> {
+    let StoredSamples { sample, swapped } = stack.stored();
+    let mut bytes = vec![0; rows.len() * stack.width() * sample.bytes()];
+    stack.read_stored(page, rows, &mut bytes).unwrap();
+    let number = |sample_bytes: &[u8]| -> f32 {
+        let mut b = sample_bytes.to_vec();
+        if swapped {
+            b.reverse();
+        }
+        match sample {
+            SampleType::U8 => b[0].into(),
+            SampleType::I8 => (b[0] as i8).into(),
+            SampleType::U16 => u16::from_ne_bytes([b[0], b[1]]).into(),
+            SampleType::I16 => i16::from_ne_bytes([b[0], b[1]]).into(),
+            SampleType::F16 => half::f16::from_ne_bytes([b[0], b[1]]).into(),
+            SampleType::U32 => u32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as f32,
+            SampleType::I32 => i32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as f32,
+            SampleType::F32 => f32::from_ne_bytes([b[0], b[1], b[2], b[3]]),
+            SampleType::F64 => panic!("64-bit samples come as f32"),
+        }
+    };
+    bytes.chunks(sample.bytes()).map(number).collect()
+}
+
+/// Pages that differ in the order of bytes come as f32; binned ones, too.
+#[test]
+fn samples_that_differ_come_as_values() {
+    let dir = TempDir::new().unwrap();
+    let values: Vec<f64> = (0..7 * 5).map(|i| f64::from(i * 257)).collect();
+    for big_endian in [false, true] {
+        let make = Make { sample: SampleType::U16, big_endian, ..Default::default() };
+        put(&dir, &format!("p_{}.tif", u8::from(big_endian)), &make.file(std::slice::from_ref(&values)));
+    }
+    let stack = Stack::open(dir.path().to_str().unwrap(), "--projections").unwrap();
+    assert_eq!(stack.stored(), StoredSamples::F32);
+    for page in 0..2 {
+        assert_eq!(read_stored(&stack, page, 1..4), values[7..28].iter().map(|&v| v as f32).collect::<Vec<_>>());
     }
 }
 

@@ -1,9 +1,8 @@
-//! Removal of stripes on the device: methods that sort columns, as on the host.
+//! Methods that sort columns.
 
+use super::{TINY, compare, small};
 use crate::kernels::setup::device;
-use crate::stripes_linear::{TINY, batch, on_device};
 use fbp::device::{LowFrequencies, Session, SinogramBatch};
-use fbp::steps::Stripes;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
@@ -56,51 +55,6 @@ fn low_frequencies_of_columns() {
     }
 }
 
-/// Largest difference to the host's result, as a share of the sinogram's range.
-const MARGIN: f32 = 2e-6;
-
-/// Compares a method on the device with the host's results for the same sinograms, one by one, and the results for
-/// other numbers of sinograms at a time, and another place in the buffer, bit by bit.
-///
-/// A share of values, `traded`, may differ by 1 % of the range: sorting puts values that are equal within rounding
-/// in either order, and neighbouring columns decide by how much the smoothed values differ.
-fn compare(session: &Session, text: &str, sizes: &[[usize; 2]], traded: f32) {
-    let method: Stripes = text.parse().unwrap();
-    let mut changed = false;
-    for &[projections, bins] in sizes {
-        let len = projections * bins;
-        let all = batch(projections, bins);
-        let found = on_device(session, &method, &all, [projections, bins], 4, 0);
-        for (i, (found, before)) in found.chunks(len).zip(all.chunks(len)).enumerate() {
-            let mut expected = before.to_vec();
-            method.remove(&mut expected, projections, bins);
-            let finite = || before.iter().copied().filter(|v| v.is_finite());
-            let range = finite().fold(0.0, f32::max) - finite().fold(0.0, f32::min);
-            let differences: Vec<f32> = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).collect();
-            let worst = differences.iter().copied().fold(0.0, f32::max);
-            let many = differences.iter().filter(|difference| **difference > MARGIN * range).count();
-            let what = format!("{text}, {projections} x {bins}, sinogram {i}: {worst} of {range}, {many} values");
-            assert!(found.iter().all(|v| v.is_finite()), "{what}");
-            assert!(many as f32 <= traded * len as f32 && worst <= 0.01 * range, "{what}");
-            changed |= found.iter().zip(before).any(|(a, b)| (a - b).abs() > 0.01 * range);
-        }
-        for (at_a_time, first) in [(1, 3), (3, 0)] {
-            let again = on_device(session, &method, &all, [projections, bins], at_a_time, first);
-            let same = found.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits());
-            assert!(same, "{text}, {projections} x {bins}: {at_a_time} at a time give other values");
-        }
-    }
-    assert!(changed, "{text} did nothing");
-}
-
-/// A session that keeps to this much local memory and to work-groups of this size, as on a smaller device.
-fn small(local_memory: u64, max_work_group: usize) -> Session {
-    let mut session = Session::open(&device()).unwrap();
-    session.facts.local_memory = session.facts.local_memory.min(local_memory);
-    session.facts.max_work_group = session.facts.max_work_group.min(max_work_group);
-    session
-}
-
 /// Odd sizes, and columns longer than a tile in local memory on some of the devices.
 const SIZES: [[usize; 2]; 4] = [[61, 151], [180, 257], [129, 31], [1100, 40]];
 
@@ -121,17 +75,6 @@ fn small_groups() {
         let session = small(local_memory, max_work_group);
         compare(&session, "all", &[[33, 151]], 0.0);
         compare(&session, "filtering:size=5", &[[33, 151]], 0.002);
-    }
-}
-
-/// Sums of such values overflow, which they do not in the host's double precision.
-#[test]
-fn huge_values_leave_nothing_but_numbers() {
-    let session = small(u64::MAX, usize::MAX);
-    let values: Vec<f32> = (0..60 * 83).map(|i| if i % 5 == 1 { f32::MAX } else { -f32::MAX }).collect();
-    for text in ["sorting", "filtering", "large", "dead", "all"] {
-        let found = on_device(&session, &text.parse().unwrap(), &values, [60, 83], 1, 0);
-        assert!(found.iter().all(|v| v.is_finite()), "{text}");
     }
 }
 

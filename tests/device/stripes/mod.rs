@@ -1,15 +1,15 @@
-//! Removal of stripes on the device: methods that subtract what is linear in the sinogram, or nearly, as on the host.
+//! Removal of stripes on a device, as on the host.
+
+mod linear;
+mod vo;
 
 use crate::kernels::setup::device;
-use fbp::device::{Session, SinogramBatch};
+use fbp::device::{Session, SinogramBatch, SinogramShape};
 use fbp::steps::Stripes;
 use opencl3::memory::CL_MEM_READ_WRITE;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
-
-/// Largest difference to the host's result, as a share of the sinogram's range.
-const MARGIN: f32 = 2e-6;
 
 /// A sample of two ellipses with stripes of several kinds and noise.
 fn striped(projections: usize, bins: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
@@ -35,7 +35,7 @@ fn striped(projections: usize, bins: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
 }
 
 /// Sinograms of different kinds, one after the other.
-pub fn batch(projections: usize, bins: usize) -> Vec<f32> {
+fn batch(projections: usize, bins: usize) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64((1000 * projections + bins) as u64);
     let count = projections * bins;
     let mut all = striped(projections, bins, &mut rng);
@@ -50,7 +50,7 @@ pub fn batch(projections: usize, bins: usize) -> Vec<f32> {
 
 /// What the device makes of sinograms, of which it has at most `at_a_time` in one call; they start at value `first` of
 /// the buffer.
-pub fn on_device(
+fn on_device(
     session: &Session,
     method: &Stripes,
     all: &[f32],
@@ -59,7 +59,7 @@ pub fn on_device(
     first: usize,
 ) -> Vec<f32> {
     let len = projections * bins;
-    let mut step = method.on_device(session, at_a_time, projections, bins).unwrap();
+    let mut step = method.on_device(session, SinogramShape { slices: at_a_time, projections, bins }).unwrap();
     let mut values = session.buffer::<f32>(first + at_a_time * len, CL_MEM_READ_WRITE, "sinograms").unwrap();
     let mut out = all.to_vec();
     for part in out.chunks_mut(at_a_time * len) {
@@ -72,25 +72,32 @@ pub fn on_device(
     out
 }
 
-fn compare(text: &str, sizes: &[[usize; 2]]) {
-    compare_on(&Session::open(&device()).unwrap(), text, sizes);
-}
+/// Largest difference to the host's result, as a share of the sinogram's range.
+const MARGIN: f32 = 2e-6;
 
-fn compare_on(session: &Session, text: &str, sizes: &[[usize; 2]]) {
+/// Compares a method on the device with the host's results for the same sinograms, one by one, and the results for
+/// other numbers of sinograms at a time, and another place in the buffer, bit by bit.
+///
+/// A share of values, `traded`, may differ by 1 % of the range: sorting puts values that are equal within rounding
+/// in either order, and neighbouring columns decide by how much the smoothed values differ.
+fn compare(session: &Session, text: &str, sizes: &[[usize; 2]], traded: f32) {
     let method: Stripes = text.parse().unwrap();
     let mut changed = false;
     for &[projections, bins] in sizes {
+        let len = projections * bins;
         let all = batch(projections, bins);
         let found = on_device(session, &method, &all, [projections, bins], 4, 0);
-        for (i, (found, before)) in found.chunks(projections * bins).zip(all.chunks(projections * bins)).enumerate() {
+        for (i, (found, before)) in found.chunks(len).zip(all.chunks(len)).enumerate() {
             let mut expected = before.to_vec();
             method.remove(&mut expected, projections, bins);
             let finite = || before.iter().copied().filter(|v| v.is_finite());
             let range = finite().fold(0.0, f32::max) - finite().fold(0.0, f32::min);
-            let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            let right = found.iter().all(|v| v.is_finite()) && worst <= MARGIN * range;
-            println!("{text}, {projections} x {bins}, sinogram {i}: {:.1e}", worst / range);
-            assert!(right, "{text}, {projections} x {bins}, sinogram {i}: {worst} of {range}");
+            let differences: Vec<f32> = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).collect();
+            let worst = differences.iter().copied().fold(0.0, f32::max);
+            let many = differences.iter().filter(|difference| **difference > MARGIN * range).count();
+            let what = format!("{text}, {projections} x {bins}, sinogram {i}: {worst} of {range}, {many} values");
+            assert!(found.iter().all(|v| v.is_finite()), "{what}");
+            assert!(many as f32 <= traded * len as f32 && worst <= 0.01 * range, "{what}");
             changed |= found.iter().zip(before).any(|(a, b)| (a - b).abs() > 0.01 * range);
         }
         for (at_a_time, first) in [(1, 3), (3, 0)] {
@@ -102,55 +109,24 @@ fn compare_on(session: &Session, text: &str, sizes: &[[usize; 2]]) {
     assert!(changed, "{text} did nothing");
 }
 
-pub const TINY: [[usize; 2]; 6] = [[1, 1], [1, 40], [40, 1], [2, 2], [3, 5], [9, 300]];
-
-#[test]
-fn means_and_titarenko() {
-    for text in ["mean", "mean:sigma=2.5,blocks=7", "titarenko", "titarenko:alpha=0.3,blocks=1000", "fitting:order=0"] {
-        compare(text, &TINY);
-        compare(text, &[[61, 151], [180, 257]]);
-    }
-    compare("titarenko:blocks=3", &[[700, 1500]]);
-}
-
-#[test]
-fn wavelets() {
-    compare("wavelet", &[TINY.as_slice(), &[[61, 151], [180, 257], [33, 500], [300, 47]]].concat());
-    compare("wavelet:wavelet=db1,level=1,sigma=0.5", &[[61, 151]]);
-    compare("wavelet:wavelet=db2,sigma=20", &[[64, 96]]);
-    compare("wavelet:wavelet=db10,sigma=1000", &[[99, 130]]);
-    compare("wavelet:level=4", &[[700, 1500]]);
-}
-
-#[test]
-fn fits() {
-    compare("fitting", &[TINY.as_slice(), &[[61, 151], [180, 257]]].concat());
-    compare("fitting:order=10,sigma=0.1,blocks=1000", &[[61, 151]]);
-    compare("fitting:order=10,sigma=2.5,blocks=4", &[[61, 151]]);
-    compare("fitting:order=1,sigma=31", &[[20, 700]]);
-    // windows that are searched, larger than the row, too
-    compare("fitting:order=1,sigma=40,blocks=2", &[[9, 300], [40, 1500]]);
-    compare("fitting:order=3,sigma=1000", &[[6, 41], [5, 3000]]);
-}
-
-#[test]
-fn devices_with_little_memory_and_small_groups() {
+/// A session that keeps to this much local memory and to work-groups of this size, as on a smaller device.
+fn small(local_memory: u64, max_work_group: usize) -> Session {
     let mut session = Session::open(&device()).unwrap();
-    session.facts.local_memory = 16 << 10;
-    for max_work_group in [48, 1] {
-        session.facts.max_work_group = max_work_group;
-        for text in ["mean", "fitting", "fitting:order=1,sigma=1000", "wavelet"] {
-            compare_on(&session, text, &[[33, 151]]);
-        }
-    }
+    session.facts.local_memory = session.facts.local_memory.min(local_memory);
+    session.facts.max_work_group = session.facts.max_work_group.min(max_work_group);
+    session
 }
+
+const TINY: [[usize; 2]; 6] = [[1, 1], [1, 40], [40, 1], [2, 2], [3, 5], [9, 300]];
 
 /// Sums of such values overflow, which they do not in the host's double precision.
 #[test]
 fn huge_values_leave_nothing_but_numbers() {
-    let session = Session::open(&device()).unwrap();
+    let session = small(u64::MAX, usize::MAX);
     let values: Vec<f32> = (0..60 * 83).map(|i| if i % 5 == 1 { f32::MAX } else { -f32::MAX }).collect();
-    for text in ["mean", "titarenko", "fitting", "fitting:sigma=40", "wavelet"] {
+    for text in
+        ["sorting", "filtering", "large", "dead", "all", "mean", "titarenko", "fitting", "fitting:sigma=40", "wavelet"]
+    {
         let found = on_device(&session, &text.parse().unwrap(), &values, [60, 83], 1, 0);
         assert!(found.iter().all(|v| v.is_finite()), "{text}");
     }
