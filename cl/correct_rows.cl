@@ -1,13 +1,13 @@
 /* correct_rows.cl: rows of projections from samples as they are stored to line integrals, moved to their sinograms.
  *
  * A work-group corrects a row of a projection. The steps are those of the host in its order: transmission by flat and
- * dark fields, what is not finite, normalisation by air, -log. Nothing is contracted, so that the same values are replaced
- * everywhere.
+ * dark fields, what is not finite, normalisation by air, -log. Nothing is contracted (logarithm.cl), so that the same
+ * values are replaced everywhere.
  *
  * Defines, beside those of samples.cl
  *   FIELDS        0 none, 1 flat and dark fields, 2 flats before and after the scan
  *   AIR           0 none, 1 the line through the means of the outermost bins, 2 a level for each projection
- *   MINUS_LOG     1 -log is taken
+ *   MINUS_LOG     1 -log is taken, 2 a later kernel takes it and counts what has no logarithm
  *   GROUP         work-group, a power of two
  *
  * Layouts
@@ -31,21 +31,6 @@
 #ifndef GROUP
 #define GROUP 64
 #endif
-
-#pragma OPENCL FP_CONTRACT OFF
-
-/* The natural logarithm of a positive, normal number, to about one unit in the last place: x = 2^e m with m around 1, and
- * ln(m) = 2 atanh(s), s = (m - 1) / (m + 1), as a power series. Library functions differ from device to device. */
-inline __attribute__((always_inline)) float natural_log(float x)
-{
-    const int bits = as_int(x);
-    const int exponent = (bits - 0x3f3504f3) >> 23;
-    const float m = as_float(bits - (exponent << 23)), e = (float)exponent;
-    const float s = (m - 1.0f) / (m + 1.0f), z = s * s;
-    const float series = z * (0.6666667f + z * (0.4f + z * (0.2857143f + z * (0.22222222f + z * 0.18181819f))));
-    /* ln(2) in two parts, the first with so few bits that the product is exact */
-    return e * 0.693359375f + (2.0f * s + (s * series + e * -0.00021219444f));
-}
 
 /* Where a value of a row is, and what a row needs. */
 typedef struct {
@@ -100,23 +85,27 @@ inline __attribute__((always_inline)) float air_level(row_t row, int first, int 
 #endif
 
 /* Global size: GROUP, projections, rows; work-group GROUP. Row r of the detector is rows[r]; the rows go to sinograms from
- * value `first` on, and to counts from row `first_row` on. `air` are the numbers of bins at both ends. */
+ * value `first` on, and those in `counted`, first and first after them, to counts from row `first_row` on. The projections
+ * are those from `first_projection` on. `air` are the numbers of bins at both ends. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void correct_rows(__global const stored_t *restrict samples, __global const float *restrict flat,
                   __global const float *restrict flat2, __global const float *restrict dark,
                   __global const int *restrict rows, __global const float4 *restrict projections,
                   __global float *restrict sinograms, __global uint *restrict counts, __global uint *restrict unlit,
                   __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
-                  int projection_stride, int bins, int first_row, float saturation, int2 air)
+                  int projection_stride, int bins, int first_row, int2 counted, int first_projection,
+                  float saturation, int2 air)
 {
     __local uint all[4];
     const int item = get_local_id(0), p = get_global_id(1), r = get_global_id(2);
     const ulong fields = (ulong)rows[r] * bins;
-    const float4 projection = projections[p];
+    const float4 projection = projections[first_projection + p];
+    const bool counts_here = r >= counted.x && r < counted.y;
     const row_t row = {samples + ((ulong)r * row_stride + (ulong)p * projection_stride) * bins,
                        flat + fields, flat2 + fields, dark + fields, projection.x, saturation};
     __global float *out = sinograms + first + r * sinogram_stride + (ulong)p * bins;
-    __global uint *failing = replaced + (ulong)(first_row + r) * bins;
+    const int place = first_row + r - counted.x;
+    __global uint *failing = replaced + (counts_here ? (ulong)place * bins : 0);
     if (item < 4)
         all[item] = 0;
 #if AIR == 1
@@ -142,7 +131,7 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
         uint4 now = 0;
         float value = transmission(row, bin, &now);
         found += now;
-        if (projection.z > 0.0f && (now.x | now.y | now.z))
+        if (counts_here && projection.z > 0.0f && (now.x | now.y | now.z))
             atomic_inc(failing + bin);
 #if AIR == 1
         if (lit)
@@ -150,8 +139,8 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
 #elif AIR == 2
         value /= projection.y;
 #endif
-#if MINUS_LOG
-        value = -natural_log(fmax(value, 1e-6f));
+#if MINUS_LOG == 1
+        value = line_integral(value);
 #endif
         out[bin] = value;
     }
@@ -164,8 +153,10 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
     if (found.w)
         atomic_add(all + 3, found.w);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item < 4 && all[item] > 0)
-        atomic_add(counts + 4 * (first_row + r) + item, all[item]);
+    if (!counts_here)
+        return;
+    if (item < 4 && !(MINUS_LOG == 2 && item == 2) && all[item] > 0)
+        atomic_add(counts + 4 * place + item, all[item]);
     if (item == 0 && all[2] == (uint)bins)
-        unlit[p] = 1;
+        unlit[first_projection + p] = 1;
 }

@@ -117,12 +117,13 @@ HELPER extremes_t extremes(extremes_t some, float low, float high)
     return all;
 }
 
-/* Global size: bins rounded up to GROUP, projections, wanted rows divided by ROWS; work-group GROUP. `read` and `wanted` are
- * rows of the detector, first and first after them, of its `height`; the wanted ones are counted from `first_row` on. */
+/* Global size: bins rounded up to GROUP, projections, wanted rows divided by ROWS; work-group GROUP. `read`, `wanted` and
+ * `counted` are rows of the detector, first and first after them, of its `height`; counts of the last are those from
+ * `first_row` on. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void remove_outliers(__global const stored_t *restrict samples, __global float *restrict values,
-                     __global uint *restrict counts, int bins, int height, int2 read, int2 wanted, int first_row,
-                     float threshold, float saturation)
+                     __global uint *restrict counts, int bins, int height, int2 read, int2 wanted, int2 counted,
+                     int first_row, float threshold, float saturation)
 {
     __local float tile[(ROWS + 2 * REACH) * WIDTH];
     __local uint found[2 * ROWS];
@@ -179,7 +180,9 @@ void remove_outliers(__global const stored_t *restrict samples, __global float *
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = item; i < 2 * rows; i += GROUP)
-        if (found[i] > 0)
-            atomic_add(counts + 2 * (first_row + done) + i, found[i]);
+    for (int i = item; i < 2 * rows; i += GROUP) {
+        const int row = wanted.x + done + i / 2;
+        if (found[i] > 0 && row >= counted.x && row < counted.y)
+            atomic_add(counts + 2 * (first_row + row - counted.x) + i % 2, found[i]);
+    }
 }

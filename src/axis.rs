@@ -5,7 +5,6 @@ use crate::device::enumerate;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, host_budget, open_device};
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::kernel::StepBackends;
 use crate::plan::{Memory, Scan, binned};
 use crate::report::Reporter;
 use serde::Serialize;
@@ -134,8 +133,8 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
             _ => open_device(&job, scan, found, memory, &reporter)?,
         };
         let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
-        let mut values = vec![0f32; scan.geometry.roi.pixels()];
-        engine.reconstruct(&source.read(&[row], StepBackends::HOST)?, &mut values)?;
+        engine.add_steps(&job.recipe, &source, &plan)?;
+        let mut values = engine.slice(&source, row)?;
         Finish::new(&job.recipe, scan).apply(scan, &mut values);
         ready = Some((bins, Prepared { session: engine.into_session(), plan, self_test }));
         take(Trial { center, size: scan.geometry.size, values })?;

@@ -2,8 +2,8 @@
 //! definitions in `f64`.
 
 use crate::device::{
-    AirCorrection, FieldImages, OutlierForm, ProjectionState, RowCorrection, RowCorrector, SampleOrder, Session,
-    SinogramBatch, SinogramShape, SliceEncoder,
+    AirCorrection, FieldImages, ImageSteps, OutlierForm, PieceSize, ProjectionState, RowCorrection, RowCorrector,
+    SampleOrder, Session, SinogramBatch, SinogramShape, SliceEncoder,
 };
 use crate::error::Result;
 use crate::hash::fnv1a;
@@ -124,11 +124,13 @@ fn rows(session: &Session, outliers: Option<OutlierForm>) -> Result<f64> {
         fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
         saturation: None,
         air: AirCorrection::Without,
+        images: ImageSteps::default(),
         minus_log: true,
         projections: (0..projections).map(state).collect(),
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };
-    let mut corrector = RowCorrector::new(session, &correction, stored, SampleOrder::Projections, ROWS, ROWS)?;
+    let size = PieceSize { rows: ROWS, projections, counted: ROWS };
+    let mut corrector = RowCorrector::new(session, &correction, stored, SampleOrder::Projections, size)?;
     let length = projections * BINS;
     let sinograms: Buffer<f32> = session.buffer(ROWS * length, CL_MEM_READ_WRITE, "sinograms")?;
     let all: Vec<usize> = (0..ROWS).collect();

@@ -18,8 +18,9 @@ pub use select::{DeviceList, DeviceSelector};
 pub(crate) use session::sinogram_bytes;
 pub use session::{HostMemory, Resources, Session, SinogramStore};
 pub use steps::{
-    AddedProfiles, AirCorrection, ColumnCorrection, ColumnOrder, ColumnProducts, ColumnSums, DetectorRows,
-    DeviceValues, EncodedSlices, FieldImages, Gap, LowFrequencies, OutlierForm, OutlierRemover, ProjectionState,
+    AddedProfiles, AirCorrection, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder, ColumnProducts,
+    ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilterForm, ImageSteps,
+    LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
     RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleOrder, SinogramBatch, SinogramShape,
     SliceEncoder, SmoothedFits, WaveletTransform,
 };

@@ -35,7 +35,7 @@ pub struct Session {
     compiled: AtomicUsize,
     /// Queue for kernels and commands that wait for them.
     pub(crate) queue: CommandQueue,
-    uploads: CommandQueue,
+    pub(super) uploads: CommandQueue,
     downloads: CommandQueue,
     pub(crate) context: Context,
     /// A part of a device must outlive its context.
@@ -325,6 +325,11 @@ impl Session {
     /// The image formats that the driver lists.
     pub fn listed_image_formats(&self) -> Vec<ImageFormat> {
         images::listed(&self.context)
+    }
+
+    /// Waits for everything in the queue for uploads.
+    pub fn finish_uploads(&self) -> Result<()> {
+        self.uploads.finish().map_err(|e| cl_error("waiting for uploads", self.device_name(), e))
     }
 
     /// Waits for everything in the queue.

@@ -1,10 +1,11 @@
 //! One device at work: sinograms in, slices out.
 
 use super::finish::Finish;
+use super::rows::{DeviceRows, Portion, RowsPlan};
 use super::source::Source;
 use crate::device::{
-    BackProjector, EncodedSlices, Resources, RowCorrector, RowExtender, Session, SinogramBatch, SinogramStore,
-    SliceEncoder,
+    BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
+    SinogramBatch, SinogramStore, SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::fft::{FilterSetup, RowStage, RowTransform};
@@ -89,7 +90,9 @@ pub struct Engine {
     pub(super) sets: Vec<DeviceSet>,
     pub(super) shape: ChunkShape,
     /// What corrects rows, if the device does.
-    pub(super) corrector: Option<RowCorrector>,
+    pub(super) rows: Option<DeviceRows>,
+    /// What it wants to get.
+    pub(super) wants: RowsPlan,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
@@ -222,7 +225,8 @@ impl Engine {
             },
             sets,
             shape,
-            corrector: None,
+            rows: None,
+            wants: RowsPlan::of_host(setup.chunk),
             source,
             note,
             session,
@@ -234,6 +238,7 @@ impl Engine {
     /// # Errors
     /// The device's, of building programs and allocating memory.
     pub fn add_steps(&mut self, recipe: &Recipe, source: &Source, plan: &Plan) -> Result<()> {
+        self.wants = RowsPlan::from(plan);
         let Engine { session, kernels, shape, sets, .. } = self;
         let (preparation, used) = (&source.preparation, &source.scan.used);
         if plan.steps.sinograms == StepBackend::Device {
@@ -244,9 +249,14 @@ impl Engine {
                 return Err(Error::Device("a step on rows of projections has no kernel".into()));
             };
             let stored = source.stack.stored();
-            let corrector =
-                RowCorrector::new(session, &correction, stored, source.order(), plan.pieces.read, shape.chunk)?;
-            self.corrector = Some(corrector);
+            self.rows = Some(match plan.blocks {
+                Some(shape) => DeviceRows::Blocks(Box::new(BlockCorrector::new(session, &correction, stored, shape)?)),
+                None => {
+                    let size = PieceSize { rows: plan.pieces.read, projections: used.len(), counted: shape.chunk };
+                    let order = source.order();
+                    DeviceRows::Pieces(Box::new(RowCorrector::new(session, &correction, stored, order, size)?))
+                }
+            });
             if let Some(field) = &source.scan.field {
                 kernels.extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
@@ -290,7 +300,7 @@ impl Engine {
 
     /// Whether chunks are in the host's memory, which the device reads and writes.
     pub(super) fn is_mapped(&self) -> bool {
-        self.session.shares_memory() && self.corrector.is_none() && self.kernels.encoder.is_none()
+        self.session.shares_memory() && self.rows.is_none() && self.kernels.encoder.is_none()
     }
 
     /// Whether a chunk is on the device as a whole.
@@ -334,6 +344,35 @@ impl Engine {
             }
         }
         Ok(seconds)
+    }
+}
+
+impl Engine {
+    /// One slice as a run computes it, `[y][x]`, before it is finished and without counts of what was replaced.
+    ///
+    /// # Errors
+    /// Those of reading, and the device's.
+    pub fn slice(&mut self, source: &Source, slice: usize) -> Result<Vec<f32>> {
+        let mut values = vec![0f32; self.shape.out_slice];
+        let Some(rows) = &mut self.rows else {
+            self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
+            return Ok(values);
+        };
+        let Some(set) = self.sets.first_mut() else {
+            return Err(Error::Device("there is no buffer for a chunk".into()));
+        };
+        let (session, slices) = (&self.session, [slice]);
+        let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
+        for portion in self.wants.portions(source, &slices, &(0..1), &mut None) {
+            self.wants.read(source, &slices, &portion, &mut memory)?;
+            let to = (&mut set.rows, self.shape.in_slice);
+            rows.correct(session, (&portion, memory.as_bytes()), (&slices, 0), to)?;
+            let complete = (!matches!(portion, Portion::Block { .. })).then_some(&slices[..]);
+            rows.wait(session, source, &portion, complete)?;
+        }
+        self.kernels.step(session, 0, &set.rows, &set.slices.values, 1)?;
+        session.download(&set.slices.values, 0, &mut values, "slices")?;
+        Ok(values)
     }
 }
 

@@ -5,6 +5,7 @@ mod chunks;
 mod devices;
 mod finish;
 mod prepare;
+mod rows;
 mod source;
 mod stages;
 mod transfer;

@@ -224,6 +224,16 @@ impl Source {
         })
     }
 
+    /// Samples of some projections as they are stored, `[projection][row][bin]`, of a block of rows with those around it, at
+    /// the beginning of `out`.
+    pub fn read_block(&self, rows: Range<usize>, projections: Range<usize>, out: &mut [u8]) -> Result<()> {
+        let rows = widened(&rows, self.scan.samples.halo, self.stack.height());
+        let bytes = rows.len() * self.stack.width() * self.stack.stored().sample.bytes();
+        out.par_chunks_mut(bytes)
+            .zip(&self.scan.used[projections])
+            .try_for_each(|(out, &page)| self.stack.read_stored(page, rows.clone(), out))
+    }
+
     /// Bytes of these samples.
     pub fn stored_bytes(&self, which: &[usize]) -> usize {
         let rows: usize = match self.scan.samples.halo {
@@ -343,11 +353,13 @@ impl Source {
 
 /// How a device may get samples of these stacks.
 fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize]) -> SampleShape {
+    let correction = preparation.correction(used, 1);
     SampleShape {
         stored: stacks.data.stored(),
         height: stacks.data.height(),
         halo: preparation.halo(),
-        correctable: preparation.correction(used, 1).is_some(),
+        blocks: correction.as_ref().and_then(|correction| preparation.blocks(&correction.images, used.len())),
+        correctable: correction.is_some(),
         fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
     }
 }

@@ -8,12 +8,12 @@
 use super::chunks::DeviceSeconds;
 use super::devices::{ReadyDevice, panicked};
 use super::finish::Finish;
+use super::rows::{DeviceCounts, Portion, RowsPlan};
 use super::source::Source;
 use super::transfer::{ComputedSlices, DeviceChannels, LeaveOnDrop, Piece, transfer_of};
 use super::work::Work;
 use crate::device::HostMemory;
 use crate::error::{Error, Result};
-use crate::kernel::{StepBackend, StepBackends};
 use crate::plan::WRITTEN_PIECES;
 use crate::recipe::Recipe;
 use crate::report::Reporter;
@@ -70,10 +70,9 @@ pub struct Done {
 struct DeviceInput {
     pieces: Sender<Piece>,
     free: Receiver<HostMemory>,
-    /// Slices of a piece.
-    piece: usize,
-    /// What the device does, and what the reader.
-    steps: StepBackends,
+    wants: RowsPlan,
+    /// The block of rows that was read for it last.
+    block: Option<usize>,
 }
 
 /// Runs all stages to the end, or to the first error that nobody can make good. What was replaced in what is read is added
@@ -89,7 +88,7 @@ pub fn run_stages(
     let scan = &run.source.scan;
     let paces: Vec<_> = devices.iter().map(|device| device.pace(run.recipe, scan)).collect();
     let work = &Work::new(run.slices.len(), &paces, run.window);
-    let on_devices = &Mutex::new(Counts::default());
+    let on_devices = &Mutex::new(DeviceCounts::default());
     let done = scope(|scope| {
         let (out, computed) = unbounded();
         let (mut inputs, mut memory_back, mut threads) = (Vec::new(), Vec::new(), Vec::new());
@@ -99,7 +98,7 @@ pub fn run_stages(
             let free_slices = unbounded();
             let pieces_of = ready.plan.pieces;
             ready.engine.set_range(writer.encoding().range);
-            inputs.push(DeviceInput { pieces: to_device, free, piece: pieces_of.read, steps: ready.plan.steps });
+            inputs.push(DeviceInput { pieces: to_device, free, wants: ready.engine.wants, block: None });
             memory_back.push(free_slices.0.clone());
             let computed = out.clone();
             let channels = DeviceChannels {
@@ -134,7 +133,7 @@ pub fn run_stages(
         done.devices = work.shares().into_iter().zip(busy).collect();
         Ok(done)
     });
-    *counts += std::mem::take(&mut *on_devices.lock().unwrap_or_else(PoisonError::into_inner));
+    *counts += std::mem::take(&mut on_devices.lock().unwrap_or_else(PoisonError::into_inner).all);
     done
 }
 
@@ -153,35 +152,24 @@ fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) ->
     pool.install(|| read_chunks(run, work, inputs, counts))
 }
 
-fn read_chunks(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
-    let Run { source, .. } = run;
+fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
+    let Run { source, slices, .. } = run;
     let mut busy = 0.0;
     while let Some((device, chunk)) = work.next() {
-        let input = &inputs[device];
-        let parts = match input.steps.rows {
-            StepBackend::Device => source.parts(&run.slices[chunk.clone()], input.piece),
-            StepBackend::Host => parts_of(chunk.len(), input.piece).collect(),
-        };
-        for part in parts {
+        let DeviceInput { pieces, free, wants, block } = &mut inputs[device];
+        for portion in wants.portions(source, slices, &chunk, block) {
             if run.cancelled.load(Relaxed) {
                 return Err(run.target.interrupted());
             }
-            let positions = chunk.start + part.start..chunk.start + part.end;
-            let Ok(mut values) = input.free.recv() else { break };
-            let start = Instant::now();
-            let which = &run.slices[positions.clone()];
-            match input.steps.rows {
-                StepBackend::Device => {
-                    let bytes = source.stored_bytes(which);
-                    source.read_stored(which, &mut values.as_bytes_mut()[..bytes])?;
-                }
-                StepBackend::Host => {
-                    let into = &mut values[..which.len() * source.sinogram_len()];
-                    *counts += source.read_into(which, input.steps, into)?;
-                }
+            let mut values = None;
+            if !matches!(portion, Portion::OfBlock(_)) {
+                let Ok(mut memory) = free.recv() else { break };
+                let start = Instant::now();
+                *counts += wants.read(source, slices, &portion, &mut memory)?;
+                busy += start.elapsed().as_secs_f64();
+                values = Some(memory);
             }
-            busy += start.elapsed().as_secs_f64();
-            if input.pieces.send(Piece { chunk: chunk.clone(), positions, values }).is_err() {
+            if pieces.send(Piece { chunk: chunk.clone(), portion, values }).is_err() {
                 break;
             }
         }

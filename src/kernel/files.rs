@@ -21,9 +21,14 @@ pub(super) const EXCHANGE: ClFile = cl_file!("exchange.cl");
 pub(super) const ROUND: ClFile = cl_file!("round.cl");
 pub(super) const HALVES: ClFile = cl_file!("halves.cl");
 pub(super) const FILTER: ClFile = cl_file!("filter.cl");
+pub(super) const TRANSFORM_ROW: ClFile = cl_file!("transform_row.cl");
 pub(super) const FILTER_ROWS: ClFile = cl_file!("filter_rows.cl");
 pub(super) const SAMPLES: ClFile = cl_file!("samples.cl");
+pub(super) const LOGARITHM: ClFile = cl_file!("logarithm.cl");
 pub(super) const CORRECT_ROWS: ClFile = cl_file!("correct_rows.cl");
+pub(super) const ROTATE_ROWS: ClFile = cl_file!("rotate_rows.cl");
+pub(super) const FILTER_IMAGES: ClFile = cl_file!("filter_images.cl");
+pub(super) const MINUS_LOG: ClFile = cl_file!("minus_log.cl");
 pub(super) const REMOVE_OUTLIERS: ClFile = cl_file!("remove_outliers.cl");
 pub(super) const EXTEND_ROWS: ClFile = cl_file!("extend_rows.cl");
 pub(super) const ENCODE_SLICES: ClFile = cl_file!("encode_slices.cl");
@@ -49,9 +54,14 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (ROUND, &[COMMON]),
     (HALVES, &[COMMON]),
     (FILTER, &[COMMON, HALVES]),
-    (FILTER_ROWS, &[COMMON, HALVES, FILTER]),
+    (TRANSFORM_ROW, &[COMMON]),
+    (FILTER_ROWS, &[COMMON, HALVES, FILTER, TRANSFORM_ROW]),
     (SAMPLES, &[]),
-    (CORRECT_ROWS, &[SAMPLES]),
+    (LOGARITHM, &[]),
+    (CORRECT_ROWS, &[SAMPLES, LOGARITHM]),
+    (ROTATE_ROWS, &[COMMON]),
+    (FILTER_IMAGES, &[COMMON, TRANSFORM_ROW]),
+    (MINUS_LOG, &[LOGARITHM]),
     (REMOVE_OUTLIERS, &[COMMON, FLOAT_ORDER, SAMPLES]),
     (EXTEND_ROWS, &[]),
     (ENCODE_SLICES, &[]),

@@ -1,6 +1,6 @@
 //! How rows of the sinogram are padded and filtered, and the source of the filter kernels.
 
-use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES};
+use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES, TRANSFORM_ROW};
 use super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource, KernelSpec, Storage, Texel};
 use crate::error::Result;
@@ -170,7 +170,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
         defines.number("LENGTH", filter.length as u32)?;
         defines.number("ROWS", rows as u32)?;
         defines.number("PARTS", parts)?;
-        files.push(FILTER_ROWS);
+        files.extend([TRANSFORM_ROW, FILTER_ROWS]);
         name = format!("fused-{}-{name}", filter.length);
     }
     Ok(assemble(name, &defines, &files, spec.build.compiler_options(), "interleave", LaunchShape::NONE))

@@ -7,7 +7,7 @@ mod scan;
 pub use kernel_choice::{Avoid, Refused};
 pub use scan::{SampleShape, Scan, StackShape, binned};
 
-use crate::device::RowCorrector;
+use crate::device::{BlockShape, PieceSize, RowBlocks, RowCorrector};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::Cut;
@@ -68,6 +68,8 @@ pub struct Plan {
     pub cut: Cut,
     /// What is copied to and from the device at once; the whole chunk where nothing is copied.
     pub pieces: Pieces,
+    /// What the device corrects at once, where steps need the rows around those of a chunk.
+    pub blocks: Option<BlockShape>,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
     /// Host memory of the pieces in flight, besides the device's.
@@ -147,6 +149,7 @@ impl Plan {
             sets: sets as usize,
             cut,
             pieces,
+            blocks: sizes.blocks(cut),
             device_bytes: sizes.buffers(cut, sets * chunk),
             host_bytes,
             spec: chosen.spec.clone(),
@@ -231,7 +234,8 @@ impl<'a> Sizes<'a> {
         let stripes = !recipe.steps.stripes.is_empty();
         let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
         let rest_on_device = !stripes || sinograms == StepBackend::Device;
-        let rows = on_device(rows, whole && rest_on_device && scan.samples.correctable);
+        let correctable = scan.samples.correctable && scan.samples.blocks.is_none_or(|blocks| blocks.fit(facts));
+        let rows = on_device(rows, whole && rest_on_device && correctable);
         // the host extends the rows that it corrects, and stripes go before
         let seen = scan.field.is_none() || rows == StepBackend::Device;
         let sinograms = on_device(sinograms, whole && stripes && seen);
@@ -271,27 +275,63 @@ impl<'a> Sizes<'a> {
             StepBackend::Device => 2 * self.request.scan.samples.halo as u64,
             StepBackend::Host => 0,
         };
-        let slices = [slices[0] + halo, slices[1]];
-        let pieces = [PIECES, if cut == self.uncut() { WRITTEN_PIECES } else { PIECES }];
-        let bytes = self.copied_bytes(cut).into_iter().zip(slices).map(|(bytes, slices)| slices * bytes);
-        bytes.zip(pieces).map(|(bytes, pieces)| bytes * pieces as u64).sum()
+        let [read, written] = self.copied_bytes(cut);
+        let read = match self.blocks(cut) {
+            Some(shape) => shape.batch as u64 * self.projection_bytes(shape.blocks),
+            None => (slices[0] + halo) * read,
+        };
+        let written_pieces = if cut == self.uncut() { WRITTEN_PIECES } else { PIECES };
+        PIECES as u64 * read + written_pieces as u64 * slices[1] * written
+    }
+
+    /// Bytes of the samples of a projection that a block needs.
+    fn projection_bytes(&self, blocks: RowBlocks) -> u64 {
+        let SampleShape { stored, height, halo, .. } = self.request.scan.samples;
+        ((blocks.rows + 2 * halo).min(height) * self.detector_bins() * stored.sample.bytes()) as u64
+    }
+
+    /// Bins of the detector.
+    fn detector_bins(&self) -> usize {
+        let scan = self.request.scan;
+        scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector)
+    }
+
+    /// What the device corrects at once, if it needs blocks of rows.
+    fn blocks(&self, cut: Cut) -> Option<BlockShape> {
+        let scan = self.request.scan;
+        let blocks = scan.samples.blocks.filter(|_| self.steps(cut).rows == StepBackend::Device)?;
+        let of_device = PIECE_TARGET.min(self.device_budget() / 16);
+        let target = of_device.min(self.request.memory.host / (4 * PIECES as u64));
+        let projections = scan.geometry.projections();
+        let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
+        // pairs of projections are one image
+        let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
+        let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
+        let (bins, height) = (self.detector_bins(), scan.samples.height);
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs })
     }
 
     /// What the steps before the filter need on the device.
-    fn of_steps(&self, cut: Cut) -> [Bytes; 3] {
+    fn of_steps(&self, cut: Cut) -> [Bytes; 4] {
         let Request { recipe, scan, .. } = *self.request;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
-        let bins = scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector);
+        let bins = self.detector_bins();
         let (projections, slices) = (scan.geometry.projections(), u64::from(self.chosen.spec.slices));
-        let of_rows = || {
-            let SampleShape { stored, height, fields, halo, .. } = scan.samples;
-            let piece = self.most_pieces(cut)[0] as usize;
-            RowCorrector::bytes(stored, [bins, height, projections], piece, halo, fields)
+        let SampleShape { stored, height, fields, halo, .. } = scan.samples;
+        let [block, samples] = match (rows, self.blocks(cut)) {
+            (StepBackend::Host, _) => [0; 2],
+            (_, Some(shape)) => shape.bytes(stored, halo - shape.blocks.halo(), fields),
+            (_, None) => {
+                let piece = self.most_pieces(cut)[0] as usize;
+                let size = PieceSize { rows: piece, projections, counted: piece };
+                [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
+            }
         };
         let of_sinograms = || slices * recipe.steps.sinogram_scratch(projections, bins) as u64;
         let extended = rows == StepBackend::Device && scan.field.is_some();
         [
-            Bytes { what: "samples and fields", bytes: if rows == StepBackend::Device { of_rows() } else { 0 } },
+            Bytes { what: "a block of rows", bytes: block },
+            Bytes { what: "samples and fields", bytes: samples },
             Bytes {
                 what: "sinograms as seen",
                 bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
@@ -431,6 +471,7 @@ impl<'a> Sizes<'a> {
             (true, true) => ([chunk; 2], 0),
             (true, false) => (most, self.pieces_bytes(cut, most)),
         };
+        let pieces = if self.blocks(cut).is_some() { [chunk, pieces[1]] } else { pieces };
         let [read, written] = pieces.map(|slices| slices as usize);
         Chunks { chunk, sets, pieces: Pieces { read, written }, host_bytes }
     }

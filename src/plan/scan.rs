@@ -1,5 +1,6 @@
 //! The scan: what a person said, joined with what the files hold.
 
+use crate::device::RowBlocks;
 use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
 use crate::job::Job;
@@ -31,8 +32,10 @@ pub struct SampleShape {
     pub height: usize,
     /// Number of flat and dark fields.
     pub fields: usize,
-    /// Rows around those of a slice that a device needs, too.
+    /// Rows around those of a slice, or of a block, that a device needs, too.
     pub halo: usize,
+    /// Rows that a device corrects together, if it must.
+    pub blocks: Option<RowBlocks>,
     /// Whether a device can do all steps on rows.
     pub correctable: bool,
 }
@@ -106,7 +109,8 @@ impl Scan {
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        let samples = SampleShape { stored: StoredSamples::F32, height: 0, fields: 0, halo: 0, correctable: false };
+        let stored = StoredSamples::F32;
+        let samples = SampleShape { stored, height: 0, fields: 0, halo: 0, blocks: None, correctable: false };
         Ok(Scan { geometry, center, field, held: 0, cached: 0, samples, slices, run_slices, used, notes })
     }
 

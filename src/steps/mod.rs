@@ -25,7 +25,9 @@ pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, Sinogra
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::device::{AirCorrection, ProjectionState, RowCorrection, RowCounts, Session, SinogramShape};
+use crate::device::{
+    AirCorrection, ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape,
+};
 use crate::error::Result;
 use crate::source::Stacks;
 use defects::Defects;
@@ -250,10 +252,18 @@ impl Preparation {
             fields: None,
             saturation: None,
             air: AirCorrection::Without,
+            images: ImageSteps::default(),
             minus_log: false,
             projections: used.iter().map(state).collect(),
         };
-        self.rows.on_device(&mut correction).then_some(correction)
+        let possible = self.rows.on_device(&mut correction);
+        let images = &correction.images;
+        (possible && (!images.any() || self.blocks(images, used.len()).is_some())).then_some(correction)
+    }
+
+    /// Rows that a device corrects together, if it does steps on images, of so many projections.
+    pub fn blocks(&self, images: &ImageSteps, projections: usize) -> Option<RowBlocks> {
+        images.any().then(|| RowBlocks::new(images, [self.bins, self.height], projections)).flatten()
     }
 
     /// What a device replaced in some rows of the projections `used`.

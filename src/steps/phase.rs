@@ -2,6 +2,7 @@
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
+use crate::device::{ImageFilterForm, RowCorrection};
 use crate::error::{Error, Result};
 use crate::units::{Length, parse_length};
 use realfft::num_complex::Complex;
@@ -226,6 +227,8 @@ impl Paganin {
 ///
 /// It needs about `8 * (rows + 2 halo) * (bins / 2 + halo)` bytes per projection.
 struct PaganinFilter {
+    paganin: Paganin,
+    halo: usize,
     bins: usize,
     rows: usize,
     /// `[frequency along bins][frequency along rows]`, including the scale of the transforms.
@@ -237,6 +240,13 @@ struct PaganinFilter {
 }
 
 impl RowStep for PaganinFilter {
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        let Paganin { length, unsharp } = self.paganin;
+        let Unsharp { sigma, amount } = unsharp.unwrap_or(Unsharp { sigma: 0.0, amount: 0.0 });
+        correction.images.filter = Some(ImageFilterForm { length, sigma, sharpening: amount, halo: self.halo });
+        true
+    }
+
     fn apply(&self, band: &mut Band, _: &mut Counts) {
         self.filter(band.values, band.read.clone(), band.rows.clone());
     }
@@ -256,6 +266,8 @@ impl PaganinFilter {
             .collect();
         let (mut real, mut complex) = (RealFftPlanner::new(), FftPlanner::new());
         PaganinFilter {
+            paganin: *paganin,
+            halo,
             bins,
             rows,
             response,

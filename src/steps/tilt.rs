@@ -1,6 +1,7 @@
 //! Correction of a detector that is rotated about the beam: projections are rotated back.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
+use crate::device::{RotationForm, RowCorrection};
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
 use crate::numbers::floor;
@@ -57,6 +58,12 @@ impl Step for Option<Tilt> {
 }
 
 impl RowStep for Tilt {
+    fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
+        let halo = self.halo(correction.bins, correction.height);
+        correction.images.rotation = Some(RotationForm { degrees: self.degrees, halo });
+        true
+    }
+
     fn apply(&self, band: &mut Band, _: &mut Counts) {
         let mut rotated = vec![0f32; band.rows.len() * band.bins];
         self.rotate(band.values, (band.bins, band.height), &band.read, &band.rows, &mut rotated);

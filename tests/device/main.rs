@@ -11,6 +11,7 @@ mod correction;
 mod devices;
 mod doctor;
 mod hostile;
+mod images;
 mod kernels;
 mod kill;
 mod outliers;

@@ -2,7 +2,7 @@
 
 use crate::correction::{OFFSET, negative, stored};
 use crate::support::cli::Lab;
-use fbp::device::{DetectorRows, OutlierForm, OutlierRemover, Session, enumerate};
+use fbp::device::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows, PieceSize, Session, enumerate};
 use fbp::source::{SampleType, Stack, Stacks, StoredSamples};
 use fbp::steps::{Band, Counts, Data, Outliers, Ready, RowSteps, Step};
 use half::f16;
@@ -113,7 +113,8 @@ fn on_device(
     let piece = pieces.iter().map(Range::len).max().unwrap();
     let offset = if negative(stored_as.sample) { OFFSET as f32 } else { 0.0 };
     let saturation = saturation.map(|level| level - offset);
-    let rows = DetectorRows { stored: stored_as, saturation, bins, height, projections, piece, chunk: height + 3 };
+    let size = PieceSize { rows: piece, projections, counted: height + 3 };
+    let rows = DetectorRows { stored: stored_as, saturation, bins, height, piece: size };
     let mut remover = OutlierRemover::new(session, form, rows).unwrap();
     let mut outs = Vec::new();
     // the last piece first: rows need not come in order
@@ -128,7 +129,9 @@ fn on_device(
         let length = projections * wanted.len() * bins;
         let mut out: Buffer<f32> = session.buffer(length + 1, CL_MEM_READ_WRITE, "values").unwrap();
         session.write(&mut out, &vec![UNTOUCHED; length + 1], "values").unwrap();
-        remover.run(session, (&samples, read.clone()), (&out, wanted.clone()), wanted.start + 2).unwrap();
+        let rows =
+            OutlierRows { read, wanted: wanted.clone(), counted: wanted.clone(), place: wanted.start + 2, projections };
+        remover.run(session, &samples, &out, &rows).unwrap();
         outs.push((wanted, out));
     }
     let counts = remover.take_counts(session, height + 3).unwrap();
@@ -285,13 +288,15 @@ fn the_host_does_the_same() {
 fn what_does_not_fit_is_refused() {
     let session = session();
     let form = OutlierForm { size: 5, threshold: 1.0, both: false };
-    let rows = DetectorRows { stored: U16, saturation: None, bins: 10, height: 20, projections: 2, piece: 6, chunk: 8 };
+    let piece = PieceSize { rows: 6, projections: 2, counted: 8 };
+    let rows = DetectorRows { stored: U16, saturation: None, bins: 10, height: 20, piece };
     let new = |form, rows| OutlierRemover::new(&session, form, rows);
     let mut remover = new(form, rows).unwrap();
     let samples: Buffer<u8> = session.buffer(2 * 2 * 10 * 10, CL_MEM_READ_WRITE, "samples").unwrap();
     let values: Buffer<f32> = session.buffer(2 * 6 * 10, CL_MEM_READ_WRITE, "values").unwrap();
     let mut run = |read: Range<usize>, wanted: Range<usize>, place: usize| {
-        remover.run(&session, (&samples, read), (&values, wanted), place).is_ok()
+        let rows = OutlierRows { read, counted: wanted.clone(), wanted, place, projections: 2 };
+        remover.run(&session, &samples, &values, &rows).is_ok()
     };
     assert!(run(3..13, 5..11, 2));
     assert!(run(0..8, 0..6, 0) && run(13..20, 15..20, 0) && run(3..13, 6..6, 0));

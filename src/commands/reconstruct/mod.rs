@@ -251,9 +251,7 @@ fn percentile_range(
     let mut values = Vec::new();
     for sample in 0..count {
         let at = (2 * sample + 1) * slices.len() / (2 * count);
-        let mut slice = vec![0f32; source.scan.geometry.roi.pixels()];
-        let sinogram = source.read(&slices[at..=at], device.plan.steps)?;
-        device.engine.reconstruct(&sinogram, &mut slice)?;
+        let mut slice = device.engine.slice(source, slices[at])?;
         finish.apply(&source.scan, &mut slice);
         values.append(&mut slice);
     }

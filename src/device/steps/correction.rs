@@ -1,9 +1,10 @@
 //! Correction of rows on a device: samples as they are stored become line integrals in sinograms.
 
 use super::Session;
-use super::outliers::{DetectorRows, OutlierForm, OutlierRemover};
+use super::images::ImageSteps;
+use super::outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 use crate::error::{Error, Result};
-use crate::kernel::{AirKind, CorrectionForm, SampleForm, SampleKind, generate_correction};
+use crate::kernel::{AirKind, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction};
 use crate::source::{SampleType, StoredSamples};
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
@@ -25,6 +26,8 @@ pub struct RowCorrection<'a> {
     /// Counts from which a sample is saturated.
     pub saturation: Option<f32>,
     pub air: AirCorrection,
+    /// Steps on projections as images, before -log.
+    pub images: ImageSteps,
     pub minus_log: bool,
     /// Of every projection that is used.
     pub projections: Vec<ProjectionState>,
@@ -75,6 +78,31 @@ pub struct RowCounts {
     pub bins: Vec<u32>,
 }
 
+/// Most of what is corrected at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceSize {
+    /// Corrected rows, each of `projections`.
+    pub rows: usize,
+    pub projections: usize,
+    /// Rows in which replaced values are counted until the counts are taken.
+    pub counted: usize,
+}
+
+/// Where corrected rows go.
+pub(super) struct CorrectedRows<'a> {
+    /// Numbers of the rows of the detector.
+    pub rows: &'a [usize],
+    /// Of these the ones in which replaced values are counted, and where the first of them is among the counts.
+    pub counted: Range<usize>,
+    pub place: usize,
+    /// Numbers of the projections.
+    pub projections: Range<usize>,
+    /// `[row][projection][bin]` from value `first` on, `stride` values from one row to the next.
+    pub out: &'a Buffer<f32>,
+    pub first: usize,
+    pub stride: usize,
+}
+
 /// How the samples of a piece lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleOrder {
@@ -96,13 +124,14 @@ pub struct RowCorrector {
     outliers: Option<(OutlierRemover, Buffer<f32>)>,
     /// Rows that are read around those of a piece.
     halo: usize,
+    /// Of the scan.
     projections: usize,
     group: usize,
     saturation: f32,
     air: [i32; 2],
-    /// Most rows of a piece, and of a chunk.
-    piece: usize,
-    chunk: usize,
+    /// Whether -log is taken later: the counts do not tell then whether bins were replaced.
+    later: bool,
+    size: PieceSize,
     samples: Buffer<u8>,
     flat: Buffer<f32>,
     flat2: Buffer<f32>,
@@ -115,12 +144,18 @@ pub struct RowCorrector {
 }
 
 impl RowCorrector {
-    /// Bytes on the device for pieces of `piece` rows with `halo` rows around them, of `[bins, height, projections]`, and so
+    /// Bytes on the device for pieces of this size with `halo` rows around them, of a detector of `[bins, height]`, and so
     /// many field images.
-    pub fn bytes(stored: StoredSamples, shape: [usize; 3], piece: usize, halo: usize, fields: usize) -> u64 {
-        let [bins, height, projections] = shape.map(|size| size as u64);
-        let (sample, read) = (stored.sample.bytes() as u64, (piece + 2 * halo) as u64);
-        let values = if halo > 0 { 4 * piece as u64 } else { 0 };
+    pub fn bytes(
+        stored: StoredSamples,
+        [bins, height]: [usize; 2],
+        size: PieceSize,
+        halo: usize,
+        fields: usize,
+    ) -> u64 {
+        let [bins, height, rows, projections] = [bins, height, size.rows, size.projections].map(|size| size as u64);
+        let (sample, read) = (stored.sample.bytes() as u64, rows + 2 * halo as u64);
+        let values = if halo > 0 { 4 * rows } else { 0 };
         // counts of chunks are few
         (sample * read + values) * projections * bins + 4 * (fields as u64 * height * bins + 5 * projections)
     }
@@ -134,8 +169,7 @@ impl RowCorrector {
         correction: &RowCorrection,
         stored: StoredSamples,
         order: SampleOrder,
-        piece: usize,
-        chunk: usize,
+        size: PieceSize,
     ) -> Result<Self> {
         let RowCorrection { bins, height, fields, .. } = *correction;
         let projections = correction.projections.len();
@@ -151,7 +185,11 @@ impl RowCorrector {
             samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { stored })?,
             flats,
             air: air_kind,
-            minus_log: correction.minus_log,
+            minus_log: match (correction.minus_log, correction.images.any()) {
+                (false, _) => LogKind::Without,
+                (true, false) => LogKind::Taken,
+                (true, true) => LogKind::Later,
+            },
             group: group as u32,
         })?;
         let program = session.build(&source)?;
@@ -165,16 +203,18 @@ impl RowCorrector {
                 image => session.constant_buffer(image.unwrap_or(&[0.0]), what),
             }
         };
-        let rows = DetectorRows { stored, saturation: correction.saturation, bins, height, projections, piece, chunk };
+        let saturation = correction.saturation;
+        let rows = DetectorRows { stored, saturation, bins, height, piece: size };
         let outliers = correction.outliers.map(|form| -> Result<_> {
             if order != SampleOrder::Projections {
                 return Err(Error::Device("outliers are those of projections".into()));
             }
-            let values = session.buffer(piece * projections * bins, CL_MEM_READ_WRITE, "counts without outliers")?;
+            let values = size.rows * size.projections * bins;
+            let values = session.buffer(values, CL_MEM_READ_WRITE, "counts without outliers")?;
             Ok((OutlierRemover::new(session, form, rows)?, values))
         });
         let halo = correction.outliers.map_or(0, |form| form.size / 2);
-        let most = (piece + 2 * halo) * projections * bins * stored.sample.bytes();
+        let most = (size.rows + 2 * halo) * size.projections * bins * stored.sample.bytes();
         let mut corrector = RowCorrector {
             kernel: session.kernel(&program, source.entry)?,
             order,
@@ -186,34 +226,29 @@ impl RowCorrector {
             projections,
             group,
             // counted before outliers are replaced
-            saturation: correction.saturation.filter(|_| outliers.is_none()).unwrap_or(f32::NAN),
+            saturation: saturation.filter(|_| outliers.is_none()).unwrap_or(f32::NAN),
             outliers: outliers.transpose()?,
             air,
-            piece,
-            chunk,
+            later: correction.minus_log && correction.images.any(),
+            size,
             samples: session.buffer(most, CL_MEM_READ_ONLY, "samples")?,
             flat: field(fields.map(|f| f.flat), "flat fields")?,
             flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
             dark: field(fields.map(|f| f.dark), "dark fields")?,
-            rows: session.buffer(piece, CL_MEM_READ_ONLY, "numbers of rows")?,
+            rows: session.buffer(size.rows, CL_MEM_READ_ONLY, "numbers of rows")?,
             states: session.constant_buffer(&states, "projections")?,
-            counts: session.buffer(chunk, CL_MEM_READ_WRITE, "counts of replaced values")?,
+            counts: session.buffer(size.counted, CL_MEM_READ_WRITE, "counts of replaced values")?,
             unlit: session.buffer(projections, CL_MEM_READ_WRITE, "projections without light")?,
-            replaced: session.buffer(chunk * bins, CL_MEM_READ_WRITE, "replaced bins")?,
+            replaced: session.buffer(size.counted * bins, CL_MEM_READ_WRITE, "replaced bins")?,
         };
         corrector.clear(session)?;
         session.finish()?;
         Ok(corrector)
     }
 
-    /// Bytes of the samples of a row of all projections.
-    fn row_bytes(&self) -> usize {
-        self.projections * self.bins * self.stored.sample.bytes()
-    }
-
     /// Most bytes of the samples of a piece.
     pub fn most_bytes(&self) -> usize {
-        (self.piece + 2 * self.halo) * self.row_bytes()
+        (self.size.rows + 2 * self.halo) * self.size.projections * self.bins * self.stored.sample.bytes()
     }
 
     /// The rows of the detector that are read for these.
@@ -222,10 +257,15 @@ impl RowCorrector {
         first.saturating_sub(self.halo)..(last + self.halo).min(self.height)
     }
 
+    /// Bytes of the samples that are read for these rows of so many projections.
+    pub(super) fn bytes_of(&self, rows: &[usize], projections: usize) -> usize {
+        let count = if self.outliers.is_some() { self.read(rows).len() } else { rows.len() };
+        count * projections * self.bins * self.stored.sample.bytes()
+    }
+
     /// Bytes of the samples that are read for these rows.
     pub fn sample_bytes(&self, rows: &[usize]) -> usize {
-        let count = if self.outliers.is_some() { self.read(rows).len() } else { rows.len() };
-        count * self.row_bytes()
+        self.bytes_of(rows, self.projections)
     }
 
     /// Copies the samples of some rows of the detector to the device and corrects them into sinograms of `stride` values,
@@ -243,30 +283,51 @@ impl RowCorrector {
         place: usize,
         (sinograms, stride): (&Buffer<f32>, usize),
     ) -> Result<()> {
-        let fits = rows.len() <= self.piece
-            && place + rows.len() <= self.chunk
-            && samples.len() == self.sample_bytes(rows)
-            && stride >= self.projections * self.bins
+        let (counted, projections, first) = (0..rows.len(), 0..self.projections, place * stride);
+        self.correct(
+            session,
+            samples,
+            &CorrectedRows { rows, counted, place, projections, out: sinograms, first, stride },
+        )
+    }
+
+    /// The same for some projections, and counts of some rows.
+    pub(super) fn correct(&mut self, session: &Session, samples: &[u8], corrected: &CorrectedRows) -> Result<()> {
+        let CorrectedRows { rows, ref counted, place, ref projections, out, first, stride } = *corrected;
+        let PieceSize { rows: most, projections: most_projections, counted: most_counted } = self.size;
+        let fits = rows.len() <= most
+            && counted.end <= rows.len()
+            && place + counted.len() <= most_counted
+            && projections.len() <= most_projections
+            && projections.end <= self.projections
+            && samples.len() == self.bytes_of(rows, projections.len())
+            && stride >= projections.len() * self.bins
             && (!self.has_fields || rows.iter().all(|&row| row < self.height))
             && (self.outliers.is_none() || rows.windows(2).all(|pair| pair[0] + 1 == pair[1]));
         if !fits {
-            return Err(Error::Device(format!("{} rows do not fit the plan of {}", rows.len(), self.piece)));
+            return Err(Error::Device(format!("{} rows do not fit the plan of {most}", rows.len())));
         }
-        session.expect_length(sinograms, (place + rows.len()) * stride, "sinograms")?;
+        session.expect_length(out, first + rows.len() * stride, "sinograms")?;
         let numbers: Vec<i32> = rows.iter().map(|&row| if self.has_fields { row as i32 } else { 0 }).collect();
         session.upload(&mut self.rows, 0, &numbers, "numbers of rows")?;
         session.upload(&mut self.samples, 0, samples, "samples")?;
         let (row_stride, projection_stride) = match self.order {
             SampleOrder::Projections => (1, rows.len()),
-            SampleOrder::Sinograms => (self.projections, 1),
+            SampleOrder::Sinograms => (projections.len(), 1),
         };
         let read = self.read(rows);
         let launch = session.launch(&self.kernel, "correct_rows");
         let launch = match &mut self.outliers {
             Some((outliers, values)) => {
-                let wanted = read.start.max(rows.first().copied().unwrap_or(0));
-                let wanted = wanted..wanted + rows.len();
-                outliers.run(session, (&self.samples, read), (values, wanted), place)?;
+                let start = rows.first().copied().unwrap_or(0);
+                let rows = OutlierRows {
+                    read,
+                    wanted: start..start + rows.len(),
+                    counted: start + counted.start..start + counted.end,
+                    place,
+                    projections: projections.len(),
+                };
+                outliers.run(session, &self.samples, values, &rows)?;
                 launch.handle(values)?
             }
             None => launch.handle(&self.samples)?,
@@ -277,22 +338,30 @@ impl RowCorrector {
             .handle(&self.dark)?
             .handle(&self.rows)?
             .handle(&self.states)?
-            .handle(sinograms)?
+            .handle(out)?
             .handle(&self.counts)?
             .handle(&self.unlit)?
             .handle(&self.replaced)?
-            .value((place * stride) as u64)?
+            .value(first as u64)?
             .value(stride as u64)?
             .value(row_stride as i32)?
             .value(projection_stride as i32)?
             .value(self.bins as i32)?
             .value(place as i32)?
+            .value([counted.start as i32, counted.end as i32])?
+            .value(projections.start as i32)?
             .value(self.saturation)?
             .value(self.air)?;
-        let global = [self.group, self.projections, rows.len()];
-        // SAFETY: sinograms and samples were checked against these rows, fields against the detector, counts against the
-        // chunk.
+        let global = [self.group, projections.len(), rows.len()];
+        // SAFETY: rows and samples were checked against the piece, fields against the detector, counts and projections
+        // against those there are.
         unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+    }
+
+    /// Counts of the rows in which values are counted: without light in the flat field, not finite, without logarithm,
+    /// saturated.
+    pub(super) fn counts(&self) -> &Buffer<[u32; 4]> {
+        &self.counts
     }
 
     /// Waits for the rows of a chunk, and hands out and forgets what was replaced in its `count` rows.
@@ -304,7 +373,7 @@ impl RowCorrector {
         let mut counts = RowCounts { rows: vec![[0; 4]; count], outliers, unlit, bins: Vec::new() };
         session.read_uploaded(&self.counts, &mut counts.rows, "counts of replaced values")?;
         let found = self.outliers.as_mut().map(|(outliers, _)| outliers.take_counts(session, count)).transpose()?;
-        let replaced = counts.rows.iter().flatten().any(|&count| count > 0);
+        let replaced = self.later || counts.rows.iter().flatten().any(|&count| count > 0);
         for (row, [outliers, saturated]) in counts.rows.iter_mut().zip(found.into_iter().flatten()) {
             row[3] += saturated;
             counts.outliers.push(outliers);
@@ -313,7 +382,7 @@ impl RowCorrector {
             return Ok(counts);
         }
         session.read_uploaded(&self.unlit, &mut counts.unlit, "projections without light")?;
-        if counts.rows.iter().any(|[dead, non_finite, dark, _]| dead + non_finite + dark > 0) {
+        if self.later || counts.rows.iter().any(|[dead, non_finite, dark, _]| dead + non_finite + dark > 0) {
             counts.bins = vec![0; count * self.bins];
             session.read_uploaded(&self.replaced, &mut counts.bins, "replaced bins")?;
         }
@@ -322,9 +391,9 @@ impl RowCorrector {
     }
 
     fn clear(&mut self, session: &Session) -> Result<()> {
-        session.upload(&mut self.counts, 0, &vec![[0; 4]; self.chunk], "counts of replaced values")?;
+        session.upload(&mut self.counts, 0, &vec![[0; 4]; self.size.counted], "counts of replaced values")?;
         session.upload(&mut self.unlit, 0, &vec![0; self.projections], "projections without light")?;
-        session.upload(&mut self.replaced, 0, &vec![0; self.chunk * self.bins], "replaced bins")
+        session.upload(&mut self.replaced, 0, &vec![0; self.size.counted * self.bins], "replaced bins")
     }
 }
 

@@ -1,11 +1,13 @@
 //! Operations of the steps around the filter, one module a group of them: kernels with their memory, and checked starts.
 
+mod blocks;
 mod column_sums;
 mod columns;
 mod correction;
 mod encoding;
 mod extension;
 mod fits;
+mod images;
 mod low_frequencies;
 mod outliers;
 mod polynomials;
@@ -13,16 +15,18 @@ mod sinograms;
 mod transposed_medians;
 mod wavelet;
 
+pub use blocks::{BlockCorrector, BlockShape};
 pub use column_sums::{ColumnSums, Gap};
 pub use columns::{ColumnCorrection, ColumnOrder};
 pub use correction::{
-    AirCorrection, FieldImages, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
+    AirCorrection, FieldImages, PieceSize, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
 };
 pub use encoding::{EncodedSlices, SliceEncoder};
 pub use extension::RowExtender;
 pub use fits::SmoothedFits;
+pub use images::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
 pub use low_frequencies::LowFrequencies;
-pub use outliers::{DetectorRows, OutlierForm, OutlierRemover};
+pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts, SinogramShape};
 pub use sinograms::{DeviceValues, SinogramBatch};
 pub use transposed_medians::RunningMedians;

@@ -1,7 +1,7 @@
 //! Removal of outliers on a device: samples as they are stored become counts of a detector without zingers.
 
 use super::Session;
-use super::correction::sample_form;
+use super::correction::{PieceSize, sample_form};
 use crate::error::{Error, Result};
 use crate::kernel::{OutlierKernel, OutlierTile, generate_outliers};
 use crate::source::StoredSamples;
@@ -34,11 +34,19 @@ pub struct DetectorRows {
     pub bins: usize,
     /// Rows of the detector.
     pub height: usize,
-    /// Projections of a piece.
+    pub piece: PieceSize,
+}
+
+/// Rows of the detector in a run of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutlierRows {
+    /// From half a neighbourhood before the wanted ones on, or where the detector begins, and likewise at the end.
+    pub read: Range<usize>,
+    pub wanted: Range<usize>,
+    /// Of the wanted ones those in which outliers are counted, and where the first of them is among the counts.
+    pub counted: Range<usize>,
+    pub place: usize,
     pub projections: usize,
-    /// Most rows wanted in a piece, and in a chunk.
-    pub piece: usize,
-    pub chunk: usize,
 }
 
 /// The kernel with its counts on the device.
@@ -51,24 +59,19 @@ pub struct OutlierRemover {
 }
 
 impl OutlierRemover {
-    /// Bytes on the device for chunks of `chunk` rows, beside samples and values.
-    pub fn bytes(chunk: usize) -> u64 {
-        8 * chunk as u64
-    }
-
     /// Builds the kernel.
     ///
     /// # Errors
     /// The device's, and [`Error::Device`] for what the kernel cannot do.
     pub fn new(session: &Session, form: OutlierForm, rows: DetectorRows) -> Result<Self> {
-        let DetectorRows { bins, height, piece, chunk, .. } = rows;
+        let DetectorRows { bins, height, piece, .. } = rows;
         if !(3..=LARGEST).contains(&form.size) || form.size % 2 == 0 {
             return Err(Error::Device(format!("neighbourhoods of {0} x {0} pixels", form.size)));
         }
         if !(1..=MOST_PIXELS).contains(&bins) || !(1..=MOST_PIXELS).contains(&height) {
             return Err(Error::Device(format!("a detector of {bins} x {height} pixels")));
         }
-        let tile = OutlierTile::new(&session.facts, form.size, piece);
+        let tile = OutlierTile::new(&session.facts, form.size, piece.rows);
         let source = generate_outliers(OutlierKernel {
             samples: sample_form(rows.stored)?,
             size: form.size,
@@ -82,37 +85,38 @@ impl OutlierRemover {
             form,
             rows,
             tile,
-            counts: session.buffer(chunk, CL_MEM_READ_WRITE, "counts of outliers")?,
+            counts: session.buffer(piece.counted, CL_MEM_READ_WRITE, "counts of outliers")?,
         };
         remover.clear(session)?;
         Ok(remover)
     }
 
-    /// Replaces outliers in the `wanted` rows of the detector: from samples `[projection][row][bin]` of the rows `read`,
-    /// to `values` `[projection][wanted row][bin]`. Rows that were read begin at least half a neighbourhood before the
-    /// wanted ones, or where the detector begins, and likewise at the end. What is replaced is counted from row `place` of
-    /// the chunk on. Does not wait for the kernel.
+    /// Replaces outliers: from samples `[projection][row that was read][bin]` to values `[projection][wanted row][bin]`. Does
+    /// not wait for the kernel.
     ///
     /// # Errors
     /// The device's, and [`Error::Device`] for what does not fit.
     pub fn run(
         &mut self,
         session: &Session,
-        (samples, read): (&Buffer<u8>, Range<usize>),
-        (values, wanted): (&Buffer<f32>, Range<usize>),
-        place: usize,
+        samples: &Buffer<u8>,
+        values: &Buffer<f32>,
+        rows: &OutlierRows,
     ) -> Result<()> {
-        let DetectorRows { stored, bins, height, projections, piece, chunk, .. } = self.rows;
+        let DetectorRows { stored, bins, height, piece, .. } = self.rows;
+        let OutlierRows { ref read, ref wanted, ref counted, place, projections } = *rows;
         let reach = self.form.size / 2;
         let fits = wanted.start <= wanted.end
-            && wanted.len() <= piece
-            && place + wanted.len() <= chunk
+            && wanted.len() <= piece.rows
+            && wanted.start <= counted.start
+            && counted.end <= wanted.end
+            && place + counted.len() <= piece.counted
             && read.start <= wanted.start.saturating_sub(reach)
             && read.end <= height
             && read.end >= (wanted.end + reach).min(height)
             && wanted.end <= height;
         if !fits {
-            return Err(Error::Device(format!("rows {wanted:?} of {height} do not fit the plan, or rows {read:?}")));
+            return Err(Error::Device(format!("{rows:?} of {height} do not fit the plan")));
         }
         if wanted.is_empty() || projections == 0 {
             return Ok(());
@@ -127,8 +131,9 @@ impl OutlierRemover {
             .handle(&self.counts)?
             .value(bins as i32)?
             .value(height as i32)?
-            .value(pair(&read))?
-            .value(pair(&wanted))?
+            .value(pair(read))?
+            .value(pair(wanted))?
+            .value(pair(counted))?
             .value(place as i32)?
             .value(self.form.threshold)?
             .value(self.rows.saturation.unwrap_or(f32::INFINITY))?;
@@ -154,6 +159,6 @@ impl OutlierRemover {
     }
 
     fn clear(&mut self, session: &Session) -> Result<()> {
-        session.upload(&mut self.counts, 0, &vec![[0; 2]; self.rows.chunk], "counts of outliers")
+        session.upload(&mut self.counts, 0, &vec![[0; 2]; self.rows.piece.counted], "counts of outliers")
     }
 }

@@ -1,12 +1,12 @@
 //! Pieces are copied to a device that has memory of its own, and slices from it.
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
-use crate::device::{HostMemory, RowCorrector, Session};
+use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
+use crate::engine::rows::{DeviceCounts, DeviceRows, Portion};
 use crate::engine::stages::{Run, parts_of};
 use crate::error::Result;
 use crate::plan::{PIECES, WRITTEN_PIECES};
-use crate::steps::Counts;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use opencl3::memory::Buffer;
 use std::ops::Range;
@@ -21,9 +21,9 @@ impl Transfer for Copied {
         let DeviceChannels { device, work, run, counts, pieces_of, pieces, free_sinograms, computed, free_slices } =
             channels;
         let (slices_back, free_slices) = free_slices;
-        let Engine { session, kernels, sets, shape, corrector, .. } = engine;
+        let Engine { session, kernels, sets, shape, rows, .. } = engine;
         let (session, shape) = (&*session, *shape);
-        let in_bytes = corrector.as_ref().map_or(4 * pieces_of.read * shape.in_slice, RowCorrector::most_bytes);
+        let in_bytes = rows.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceRows::most_bytes);
         let encoded = kernels.encoded_bytes();
         let out_bytes = encoded.unwrap_or(4 * shape.out_slice);
         let (sinograms_done, free_buffers) = unbounded();
@@ -37,7 +37,7 @@ impl Transfer for Copied {
             for _ in 0..PIECES {
                 let _ = free_sinograms.send(session.host_memory(in_bytes.div_ceil(4))?);
             }
-            let rows = Rows { session, shape, corrector: corrector.take(), run, counts };
+            let rows = Rows { session, shape, device: rows.take(), run, counts };
             rows.upload((pieces, free_buffers), free_sinograms, out)
         };
         let download = move |chunks, delivery: &Delivery| {
@@ -76,9 +76,9 @@ struct Rows<'a> {
     session: &'a Session,
     shape: ChunkShape,
     /// What corrects rows there, unless the host did.
-    corrector: Option<RowCorrector>,
+    device: Option<DeviceRows>,
     run: Run<'a>,
-    counts: &'a Mutex<Counts>,
+    counts: &'a Mutex<DeviceCounts>,
 }
 
 impl Rows<'_> {
@@ -91,7 +91,7 @@ impl Rows<'_> {
     ) -> Result<f64> {
         let mut busy = 0.0;
         let mut filling: Option<Buffer<f32>> = None;
-        for Piece { chunk, positions, values } in pieces {
+        for Piece { chunk, portion, values } in pieces {
             let mut rows = match filling.take() {
                 Some(rows) => rows,
                 None => match free.recv() {
@@ -100,14 +100,17 @@ impl Rows<'_> {
                 },
             };
             let start = Instant::now();
-            let complete = positions.end == chunk.end;
-            self.copy(&chunk, positions, &values, &mut rows)?;
-            if complete {
-                self.count(&chunk)?;
-            }
+            let complete = match &portion {
+                Portion::Slices(positions) | Portion::OfBlock(positions) => positions.end == chunk.end,
+                Portion::Block { .. } => false,
+            };
+            self.copy(&chunk, &portion, values.as_ref(), &mut rows)?;
+            self.wait(&portion, complete.then_some(&chunk))?;
             busy += start.elapsed().as_secs_f64();
-            // the reader may have read all
-            let _ = done.send(values);
+            if let Some(values) = values {
+                // the reader may have read all
+                let _ = done.send(values);
+            }
             if !complete {
                 filling = Some(rows);
             } else if out.send((chunk, rows)).is_err() {
@@ -121,27 +124,31 @@ impl Rows<'_> {
     fn copy(
         &mut self,
         chunk: &Range<usize>,
-        positions: Range<usize>,
-        values: &HostMemory,
+        portion: &Portion,
+        values: Option<&HostMemory>,
         rows: &mut Buffer<f32>,
     ) -> Result<()> {
-        let (place, length) = (positions.start - chunk.start, self.shape.in_slice);
-        let Some(corrector) = &mut self.corrector else {
-            let sinograms = &values[..positions.len() * length];
-            return self.session.upload(rows, place * length, sinograms, "sinograms");
-        };
-        let which = &self.run.slices[positions];
-        let samples = &values.as_bytes()[..corrector.sample_bytes(which)];
-        corrector.run(self.session, samples, which, place, (rows, length))
+        let in_slice = self.shape.in_slice;
+        match (&mut self.device, portion, values) {
+            (Some(device), ..) => {
+                let bytes = values.map_or(&[][..], HostMemory::as_bytes);
+                device.correct(self.session, (portion, bytes), (self.run.slices, chunk.start), (rows, in_slice))
+            }
+            (None, Portion::Slices(positions), Some(values)) => {
+                let (place, sinograms) = (positions.start - chunk.start, &values[..positions.len() * in_slice]);
+                self.session.upload(rows, place * in_slice, sinograms, "sinograms")
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Waits for a chunk that is corrected on the device, and counts what was replaced in it.
-    fn count(&mut self, chunk: &Range<usize>) -> Result<()> {
-        let Some(corrector) = &mut self.corrector else { return Ok(()) };
-        let found = corrector.take_counts(self.session, chunk.len())?;
-        let source = self.run.source;
-        let counts = source.preparation.counts(&self.run.slices[chunk.clone()], &source.scan.used, &found);
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) += counts;
+    /// Waits for what is complete on the device, if it corrects rows, and counts what was replaced there.
+    fn wait(&mut self, portion: &Portion, complete: Option<&Range<usize>>) -> Result<()> {
+        let Some(device) = &mut self.device else { return Ok(()) };
+        let complete = complete.map(|chunk| &self.run.slices[chunk.clone()]);
+        if let Some(found) = device.wait(self.session, self.run.source, portion, complete)? {
+            self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(found);
+        }
         Ok(())
     }
 }

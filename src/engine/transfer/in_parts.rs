@@ -21,7 +21,7 @@ impl Transfer for InParts {
         drop(slices_back);
         let delivery = Delivery { device, work, computed };
         let mut busy = DeviceSeconds::default();
-        for (number, Piece { positions, values, .. }) in pieces.into_iter().enumerate() {
+        for (number, (positions, values)) in pieces.into_iter().filter_map(Piece::sinograms).enumerate() {
             fail_on_purpose(device, number)?;
             let Ok(mut slices) = free_slices.recv() else { break };
             let (from, to) = (&values[..positions.len() * in_slice], &mut slices[..positions.len() * out_slice]);

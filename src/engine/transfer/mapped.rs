@@ -56,7 +56,8 @@ impl Buffers for HostBuffers<'_> {
 
 fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk<Buffer<f32>>>) -> Result<f64> {
     let mut busy = 0.0;
-    for Piece { chunk, values, .. } in pieces {
+    // a piece is a chunk
+    for (chunk, values) in pieces.into_iter().filter_map(Piece::sinograms) {
         let start = Instant::now();
         let sinograms = session.unmap(values, "sinograms")?;
         busy += start.elapsed().as_secs_f64();

@@ -5,12 +5,12 @@ mod in_parts;
 mod mapped;
 
 use super::chunks::{ChunkKernels, DeviceSeconds, Engine, SliceBuffers};
+use super::rows::{DeviceCounts, Portion};
 use super::stages::{Run, joined};
 use super::work::Work;
 use crate::device::{HostMemory, Session, lost};
 use crate::error::{Error, Result};
 use crate::plan::Pieces;
-use crate::steps::Counts;
 use copied::Copied;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use in_parts::InParts;
@@ -20,11 +20,21 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::scope;
 
-/// Part of a chunk: positions in the list of slices, and sinograms, or samples as they are stored.
+/// What was read at once for a chunk of the list of slices; in memory, unless there was nothing to read.
 pub(super) struct Piece {
     pub chunk: Range<usize>,
-    pub positions: Range<usize>,
-    pub values: HostMemory,
+    pub portion: Portion,
+    pub values: Option<HostMemory>,
+}
+
+impl Piece {
+    /// Positions in the list of slices, and their sinograms.
+    fn sinograms(self) -> Option<(Range<usize>, HostMemory)> {
+        match (self.portion, self.values) {
+            (Portion::Slices(positions), Some(values)) => Some((positions, values)),
+            _ => None,
+        }
+    }
 }
 
 /// Slices from a device.
@@ -46,7 +56,7 @@ pub(super) struct DeviceChannels<'a> {
     pub work: &'a Work,
     pub run: Run<'a>,
     /// What was replaced in the data that the device corrects.
-    pub counts: &'a Mutex<Counts>,
+    pub counts: &'a Mutex<DeviceCounts>,
     pub pieces_of: Pieces,
     /// From the reader, and memory back to it.
     pub pieces: Receiver<Piece>,

@@ -1,6 +1,6 @@
 //! Source of the kernel that corrects rows of projections.
 
-use super::super::files::{CORRECT_ROWS, SAMPLES};
+use super::super::files::{CORRECT_ROWS, LOGARITHM, MINUS_LOG, SAMPLES};
 use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource};
 use crate::error::Result;
@@ -12,7 +12,7 @@ pub struct CorrectionForm {
     /// Number of flat fields: 0 without correction, 2 before and after the scan.
     pub flats: u32,
     pub air: AirKind,
-    pub minus_log: bool,
+    pub minus_log: LogKind,
     /// Work-items of a work-group.
     pub group: u32,
 }
@@ -53,21 +53,39 @@ pub enum AirKind {
     Levels,
 }
 
+/// Whether -log is taken of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogKind {
+    Without,
+    Taken,
+    /// After steps on images.
+    Later,
+}
+
 /// Source of the kernel that corrects rows.
 pub fn generate_correction(form: CorrectionForm) -> Result<KernelSource> {
     let mut defines = Defines::default();
     form.samples.define(&mut defines)?;
     defines.number("FIELDS", form.flats)?;
     defines.number("AIR", form.air as u32)?;
-    defines.switch("MINUS_LOG", form.minus_log)?;
+    defines.number("MINUS_LOG", form.minus_log as u32)?;
     defines.number("GROUP", form.group)?;
     let options = vec!["-cl-std=CL1.1".to_owned()];
     Ok(assemble(
         "correct-rows".to_owned(),
         &defines,
-        &[SAMPLES, CORRECT_ROWS],
+        &[SAMPLES, LOGARITHM, CORRECT_ROWS],
         options,
         "correct_rows",
         LaunchShape::NONE,
     ))
+}
+
+/// Source of the kernel that takes -log after steps on images, with work-groups of `group`.
+pub fn generate_minus_log(group: usize) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("GROUP", group as u32)?;
+    let options = vec!["-cl-std=CL1.1".to_owned()];
+    let files = [LOGARITHM, MINUS_LOG];
+    Ok(assemble("minus-log".to_owned(), &defines, &files, options, "minus_log", LaunchShape::NONE))
 }

@@ -6,6 +6,7 @@ mod correction;
 mod encoding;
 mod extension;
 mod fits;
+mod images;
 mod low_frequencies;
 mod outliers;
 mod polynomials;
@@ -14,10 +15,13 @@ mod wavelet;
 
 pub use column_sums::{ColumnSumGroup, generate_column_sums};
 pub use columns::{ColumnSort, generate_columns};
-pub use correction::{AirKind, CorrectionForm, SampleForm, SampleKind, generate_correction};
+pub use correction::{
+    AirKind, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction, generate_minus_log,
+};
 pub use encoding::{EncodedSample, generate_encoding};
 pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
+pub use images::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
 pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
 pub use polynomials::{generate_polynomials, row_group};
@@ -76,10 +80,12 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     };
     let group = row_group(facts);
     let mut programs = vec![
-        correction(counts, 2, AirKind::Sides, true)?,
-        correction(samples(1, SampleKind::Signed, false), 0, AirKind::Without, true)?,
-        correction(samples(2, SampleKind::Float, false), 1, AirKind::Levels, true)?,
-        correction(samples(4, SampleKind::Float, true), 0, AirKind::Without, false)?,
+        correction(counts, 2, AirKind::Sides, LogKind::Taken)?,
+        correction(samples(1, SampleKind::Signed, false), 0, AirKind::Without, LogKind::Taken)?,
+        correction(samples(2, SampleKind::Float, false), 1, AirKind::Levels, LogKind::Later)?,
+        correction(samples(4, SampleKind::Float, true), 0, AirKind::Without, LogKind::Without)?,
+        generate_minus_log(group)?,
+        generate_rotation(facts)?,
         generate_encoding(EncodedSample::Half, group)?,
         generate_extension(group)?,
         generate_column_sums(ColumnSumGroup::new(facts), 10)?,
@@ -91,6 +97,11 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     for (size, both) in [(3, false), (5, true), (15, true)] {
         let tile = OutlierTile::new(facts, size, 16);
         programs.push(generate_outliers(OutlierKernel { samples: counts, size, both, saturation: true, tile })?);
+    }
+    for (width, height) in [(512, 64), (4096, 256), (4096, 1024)] {
+        let Some(groups) = ImageGroups::new(facts, width, height) else { continue };
+        programs.push(generate_image_rows(groups)?);
+        programs.push(generate_image_columns(groups)?);
     }
     for length in [300, 2048, 70_000] {
         programs.push(generate_columns(ColumnSort::new(facts, length))?);

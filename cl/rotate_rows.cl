@@ -1,0 +1,57 @@
+/* rotate_rows.cl: rows of projections that are rotated, by cubic convolution (R. Keys, 1981, a = -1/2) between pixels;
+ * beyond the projection its outermost pixels are repeated.
+ *
+ * A position in the projection is one of the bin plus one of the row, each a whole number and the rest, so it is as good
+ * far from the middle as near it.
+ *
+ * Defines
+ *   GROUP      work-group
+ *
+ * Layouts
+ *   rows       [row that was read][projection][bin]
+ *   rotated    [wanted row][projection][bin], from value `first` on, `row_stride` values from one row to the next
+ *   of_bins, of_rows  {whole bins, whole rows, bits of the rest of a bin, of a row} of every bin, of every row of the
+ *              detector
+ */
+#ifndef GROUP
+#define GROUP 64
+#endif
+
+/* Weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1. */
+HELPER float4 cubic(float t)
+{
+    const float t2 = t * t, t3 = t2 * t;
+    return (float4)(-0.5f * t3 + t2 - 0.5f * t, 1.5f * t3 - 2.5f * t2 + 1.0f, -1.5f * t3 + 2.0f * t2 + 0.5f * t,
+                    0.5f * t3 - 0.5f * t2);
+}
+
+/* Global size: bins rounded up to GROUP, projections, wanted rows; work-group GROUP. `read` are rows of the detector, first
+ * and last, of its `height`; the wanted ones begin at `wanted`. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void rotate_rows(__global const float *restrict rows, __global float *restrict rotated,
+                 __global const int4 *restrict of_bins, __global const int4 *restrict of_rows, ulong first,
+                 ulong row_stride, int bins, int height, int2 read, int wanted)
+{
+    const int bin = get_global_id(0), p = get_global_id(1), row = get_global_id(2);
+    if (bin >= bins)
+        return;
+    const int4 a = of_bins[bin], b = of_rows[wanted + row];
+    float2 t = (float2)(as_float(a.z) + as_float(b.z), as_float(a.w) + as_float(b.w));
+    const int2 carry = {t.x >= 1.0f, t.y >= 1.0f};
+    t -= convert_float2(carry);
+    const int x = a.x + b.x + carry.x, z = a.y + b.y + carry.y;
+    const float4 across = cubic(t.x), down = cubic(t.y);
+    const int4 columns = clamp(x + (int4)(-1, 0, 1, 2), 0, bins - 1);
+    const ulong stride = (ulong)get_global_size(1) * bins;
+    __global const float *from = rows + (ulong)p * bins;
+    float lines[4];
+    UNROLL_ALL
+    for (int k = 0; k < 4; k++) {
+        const int there = clamp(clamp(z + k - 1, 0, height - 1), read.x, read.y) - read.x;
+        __global const float *line = from + there * stride;
+        lines[k] = across.x * line[columns.x] + across.y * line[columns.y] + across.z * line[columns.z]
+            + across.w * line[columns.w];
+    }
+    rotated[first + row * row_stride + (ulong)p * bins + bin] =
+        down.x * lines[0] + down.y * lines[1] + down.z * lines[2] + down.w * lines[3];
+}

@@ -1,0 +1,225 @@
+//! Blocks of rows on a device: corrected with steps on images, and kept until their slices are computed.
+
+use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, RowCounts, SampleOrder};
+use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
+use super::{Session, cl_error};
+use crate::error::{Error, Result};
+use crate::kernel::{generate_minus_log, row_group};
+use crate::source::StoredSamples;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::ops::Range;
+
+/// Sizes of what a device holds for blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockShape {
+    pub blocks: RowBlocks,
+    pub bins: usize,
+    /// Rows of the detector.
+    pub height: usize,
+    /// Projections of the scan, and those that are copied and corrected at once: an even number.
+    pub projections: usize,
+    pub batch: usize,
+    /// Pairs of projections that are filtered at once.
+    pub pairs: usize,
+}
+
+impl BlockShape {
+    /// Most rows that are corrected for a block.
+    fn corrected(&self) -> usize {
+        (self.blocks.rows + 2 * self.blocks.halo()).min(self.height)
+    }
+
+    fn size(&self) -> PieceSize {
+        PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows }
+    }
+
+    /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images; the largest of them
+    /// is the block.
+    pub fn bytes(&self, stored: StoredSamples, halo: usize, fields: usize) -> [u64; 2] {
+        let BlockShape { blocks, bins, height, projections, batch, pairs } = *self;
+        let block = 4 * (blocks.rows * projections * bins) as u64;
+        let images = 4 * (self.corrected() * batch * bins) as u64 * if self.rotates_and_filters() { 2 } else { 1 };
+        let spectra = (pairs * blocks.pair_bytes()) as u64;
+        [block, RowCorrector::bytes(stored, [bins, height], self.size(), halo, fields) + images + spectra]
+    }
+
+    fn rotates_and_filters(&self) -> bool {
+        self.blocks.rotation_halo > 0 && self.blocks.images.is_some()
+    }
+}
+
+/// Corrects blocks of rows of projections.
+pub struct BlockCorrector {
+    shape: BlockShape,
+    corrector: RowCorrector,
+    rotator: Option<RowRotator>,
+    filter: Option<ImageFilter>,
+    minus_log: Option<Kernel>,
+    group: usize,
+    /// Transmissions of a batch, `[row][projection][bin]`, and the same rotated.
+    transmissions: Buffer<f32>,
+    rotated: Option<Buffer<f32>>,
+    /// `[row][projection][bin]` of the block that was corrected last.
+    block: Buffer<f32>,
+}
+
+impl BlockCorrector {
+    /// Builds the kernels and allocates memory.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn new(
+        session: &Session,
+        correction: &RowCorrection,
+        stored: StoredSamples,
+        shape: BlockShape,
+    ) -> Result<Self> {
+        let BlockShape { blocks, bins, height, projections, batch, pairs } = shape;
+        if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() || !correction.images.any() {
+            return Err(Error::Device(format!("batches of {batch} of {projections} projections")));
+        }
+        let size = [bins, height];
+        let rotation = correction.images.rotation;
+        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, size)).transpose()?;
+        let filter = match (&correction.images.filter, blocks.images) {
+            (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
+            (None, None) => None,
+            _ => return Err(Error::Device("blocks of other steps".into())),
+        };
+        let group = row_group(&session.facts);
+        let group = 1 << group.ilog2();
+        let minus_log = || {
+            let source = generate_minus_log(group)?;
+            let program = session.build(&source)?;
+            session.kernel(&program, source.entry)
+        };
+        let images = |what| session.buffer(shape.corrected() * batch * bins, CL_MEM_READ_WRITE, what);
+        Ok(BlockCorrector {
+            corrector: RowCorrector::new(session, correction, stored, SampleOrder::Projections, shape.size())?,
+            minus_log: correction.minus_log.then(minus_log).transpose()?,
+            group,
+            transmissions: images("transmissions")?,
+            rotated: (rotator.is_some() && filter.is_some()).then(|| images("rotated rows")).transpose()?,
+            rotator,
+            filter,
+            block: session.buffer(blocks.rows * projections * bins, CL_MEM_READ_WRITE, "a block of rows")?,
+            shape,
+        })
+    }
+
+    /// Most bytes of the samples of a batch.
+    pub fn most_bytes(&self) -> usize {
+        self.corrector.most_bytes()
+    }
+
+    /// Rows of the detector of a block.
+    fn rows(&self, block: usize) -> Range<usize> {
+        self.shape.blocks.of(block, self.shape.height)
+    }
+
+    /// Bytes of the samples of a batch of projections of a block.
+    pub fn sample_bytes(&self, block: usize, projections: usize) -> usize {
+        let rows: Vec<usize> = self.around(block, self.shape.blocks.halo()).collect();
+        self.corrector.bytes_of(&rows, projections)
+    }
+
+    fn around(&self, block: usize, halo: usize) -> Range<usize> {
+        let rows = self.rows(block);
+        rows.start.saturating_sub(halo)..(rows.end + halo).min(self.shape.height)
+    }
+
+    /// Corrects a batch of projections of a block, from samples `[projection][row][bin]` of all rows that are needed. Batches
+    /// of a block come in any order; their projections begin at an even number. Does not wait for the kernels.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn correct(
+        &mut self,
+        session: &Session,
+        block: usize,
+        projections: Range<usize>,
+        samples: &[u8],
+    ) -> Result<()> {
+        let BlockShape { blocks, bins, projections: all, batch, .. } = self.shape;
+        let (wanted, count) = (self.rows(block), projections.len());
+        if wanted.is_empty() || count == 0 || count > batch || projections.end > all || projections.start % 2 == 1 {
+            return Err(Error::Device(format!("projections {projections:?} of block {block}")));
+        }
+        let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
+        let rows: Vec<usize> = read.clone().collect();
+        let into_block = ImageRows { values: &self.block, first: projections.start * bins, stride: all * bins };
+        self.corrector.correct(
+            session,
+            samples,
+            &CorrectedRows {
+                rows: &rows,
+                counted: wanted.start - read.start..wanted.end - read.start,
+                place: 0,
+                projections,
+                out: &self.transmissions,
+                first: 0,
+                stride: count * bins,
+            },
+        )?;
+        let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
+            read: read.clone(),
+            wanted: wanted.clone(),
+            projections: count,
+        };
+        let rotated = match (&self.rotator, &self.rotated) {
+            (Some(rotator), Some(rotated)) => {
+                let to = ImageRows { values: rotated, first: 0, stride: count * bins };
+                rotator.run(session, &self.transmissions, &part(&read, &upright), &to)?;
+                rotated
+            }
+            (Some(rotator), None) => {
+                rotator.run(session, &self.transmissions, &part(&read, &wanted), &into_block)?;
+                &self.transmissions
+            }
+            (None, _) => &self.transmissions,
+        };
+        if let Some(filter) = &self.filter {
+            filter.run(session, rotated, &part(&upright, &wanted), &into_block)?;
+        }
+        self.take_logarithm(session, &into_block, wanted.len(), count)
+    }
+
+    /// -log of some projections of the block, if it is wanted.
+    fn take_logarithm(&self, session: &Session, rows: &ImageRows, count: usize, projections: usize) -> Result<()> {
+        let Some(kernel) = &self.minus_log else { return Ok(()) };
+        let launch = session
+            .launch(kernel, "minus_log")
+            .handle(rows.values)?
+            .handle(self.corrector.counts())?
+            .value(rows.first as u64)?
+            .value(rows.stride as u64)?
+            .value(self.shape.bins as i32)?;
+        // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
+        unsafe { launch.among_uploads().run(&[self.group, projections, count], Some(&[self.group, 1, 1])) }.map(drop)
+    }
+
+    /// Waits for a block; its rows, and what was replaced in them, which is forgotten.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn take_counts(&mut self, session: &Session, block: usize) -> Result<(Range<usize>, RowCounts)> {
+        let rows = self.rows(block);
+        let counts = self.corrector.take_counts(session, rows.len())?;
+        Ok((rows, counts))
+    }
+
+    /// Copies a row of a block that was corrected to `sinograms` from value `first` on. Does not wait.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn copy(&self, session: &Session, row: usize, sinograms: &mut Buffer<f32>, first: usize) -> Result<()> {
+        let length = self.shape.projections * self.shape.bins;
+        session.expect_length(sinograms, first + length, "sinograms")?;
+        let from = row % self.shape.blocks.rows * length;
+        // SAFETY: a block has this row, and the sinograms were checked.
+        unsafe { session.uploads.enqueue_copy_buffer(&self.block, sinograms, 4 * from, 4 * first, 4 * length, &[]) }
+            .map(drop)
+            .map_err(|e| cl_error("copying sinograms", session.device_name(), e))
+    }
+}

@@ -1,0 +1,351 @@
+//! Steps on rows of projections as images: rotation, and a filter in two dimensions.
+
+use super::Session;
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::geometry::default_axis;
+use crate::kernel::{
+    IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation, row_group,
+};
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::f64::consts::{PI, TAU};
+use std::ops::Range;
+
+/// What is done to projections as images: plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ImageSteps {
+    pub rotation: Option<RotationForm>,
+    /// After the rotation.
+    pub filter: Option<ImageFilterForm>,
+}
+
+/// A rotation about the middle of the projection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RotationForm {
+    pub degrees: f64,
+    /// Rows above and below that a row depends on.
+    pub halo: usize,
+}
+
+/// A filter with the response `(1 + sharpening (1 - exp(-sigma^2 k^2 / 2))) / (1 + length^2 k^2)`, `k` in radians a pixel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ImageFilterForm {
+    /// In pixels, as `sigma`.
+    pub length: f64,
+    pub sigma: f64,
+    pub sharpening: f64,
+    /// Rows above and below, and bins on either side, that a pixel depends on.
+    pub halo: usize,
+}
+
+impl ImageSteps {
+    /// Whether there is anything to do.
+    pub fn any(&self) -> bool {
+        self.rotation.is_some() || self.filter.is_some()
+    }
+}
+
+/// Rows of projections that are corrected together, where steps on images need the rows around them: blocks that begin at
+/// multiples of `rows`. They depend on the scan alone, so that slices do not depend on a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowBlocks {
+    pub rows: usize,
+    /// Rows around them for the rotation, and for the filter.
+    pub rotation_halo: usize,
+    pub filter_halo: usize,
+    /// Width and height of the images that are filtered, if there is a filter.
+    pub images: Option<[usize; 2]>,
+}
+
+/// Bytes of a block of corrected rows, unless its halo is so large that more of them are better.
+const BLOCK_BYTES: usize = 1 << 30;
+/// Fewest rows of a block, whatever they need.
+const LEAST_ROWS: usize = 16;
+/// Most rows of a block for each row of its halo.
+const ROWS_PER_HALO: usize = 4;
+
+impl RowBlocks {
+    /// Blocks of a detector of `[bins, height]`; `None` where images would become too large.
+    pub fn new(steps: &ImageSteps, [bins, height]: [usize; 2], projections: usize) -> Option<Self> {
+        let rotation_halo = steps.rotation.map_or(0, |rotation| rotation.halo);
+        let filter_halo = steps.filter.map_or(0, |filter| filter.halo);
+        let of_memory = BLOCK_BYTES / (4 * projections * bins).max(1);
+        let most = of_memory.max(ROWS_PER_HALO * (rotation_halo + filter_halo)).max(LEAST_ROWS).min(height);
+        let blocks = |rows, images| RowBlocks { rows, rotation_halo, filter_halo, images };
+        if steps.filter.is_none() {
+            return Some(blocks(most, None));
+        }
+        let [least, longest] = IMAGE_LENGTHS;
+        let width = (bins + 2 * filter_halo).next_power_of_two().max(least);
+        let heights = std::iter::successors(Some(least), |height| Some(2 * height)).take_while(|&h| h <= longest);
+        let candidates = heights.filter(|image| *image > 2 * filter_halo).map(|image| {
+            let rows = most.min(image - 2 * filter_halo);
+            // operations for each row that is wanted
+            (image * image.ilog2() as usize * 1000 / rows, rows, image)
+        });
+        let (_, rows, image) = candidates.min()?;
+        (width <= longest).then(|| blocks(rows, Some([width, image])))
+    }
+
+    /// Whether a device can filter images of this size.
+    pub fn fit(&self, facts: &DeviceFacts) -> bool {
+        self.images.is_none_or(|[width, height]| ImageGroups::new(facts, width, height).is_some())
+    }
+
+    /// Rows of the detector of a block.
+    pub fn of(&self, block: usize, height: usize) -> Range<usize> {
+        block * self.rows..((block + 1) * self.rows).min(height)
+    }
+
+    /// Rows around a block for both steps.
+    pub fn halo(&self) -> usize {
+        self.rotation_halo + self.filter_halo
+    }
+
+    /// Bytes of the spectra of a pair of projections.
+    pub fn pair_bytes(&self) -> usize {
+        self.images.map_or(0, |[width, height]| 8 * width * height)
+    }
+}
+
+/// Rows on the device, `[row][projection][bin]`.
+#[derive(Clone, Copy)]
+pub(super) struct ImageRows<'a> {
+    pub values: &'a Buffer<f32>,
+    pub first: usize,
+    /// Values from one row to the next.
+    pub stride: usize,
+}
+
+/// Rows of the detector that an operation reads, and those that it computes, of some projections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ImagePart {
+    pub read: Range<usize>,
+    pub wanted: Range<usize>,
+    pub projections: usize,
+}
+
+impl ImagePart {
+    /// Checks that buffers hold the rows, and that those that are read surround the wanted ones.
+    fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &ImageRows) -> Result<()> {
+        let ImagePart { read, wanted, projections } = self;
+        if wanted.is_empty() || *projections == 0 || read.start > wanted.start || read.end < wanted.end {
+            return Err(Error::Device(format!("rows {wanted:?} of {projections} projections from rows {read:?}")));
+        }
+        session.expect_length(from, read.len() * projections * bins, "rows of projections")?;
+        let last = to.first + (wanted.len() - 1) * to.stride + projections * bins;
+        session.expect_length(to.values, last, "rows of projections")
+    }
+}
+
+/// Rotates rows.
+pub(super) struct RowRotator {
+    kernel: Kernel,
+    bins: usize,
+    height: usize,
+    of_bins: Buffer<[i32; 4]>,
+    of_rows: Buffer<[i32; 4]>,
+    group: usize,
+}
+
+impl RowRotator {
+    /// For a detector of `[bins, height]`.
+    pub fn new(session: &Session, degrees: f64, [bins, height]: [usize; 2]) -> Result<Self> {
+        let source = generate_rotation(&session.facts)?;
+        let program = session.build(&source)?;
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        let middle = [bins, height].map(default_axis);
+        let parts = |x: f64, z: f64| {
+            let whole = [x.floor(), z.floor()];
+            // a rest that rounds up to 1 is as good as one
+            let rest = [x - whole[0], z - whole[1]].map(|rest| (rest as f32).to_bits() as i32);
+            [whole[0] as i32, whole[1] as i32, rest[0], rest[1]]
+        };
+        let of_bin = |bin: usize| {
+            let dx = bin as f64 - middle[0];
+            parts(middle[0] + dx * cos, -dx * sin)
+        };
+        let of_row = |row: usize| {
+            let dz = row as f64 - middle[1];
+            parts(dz * sin, middle[1] + dz * cos)
+        };
+        Ok(RowRotator {
+            kernel: session.kernel(&program, source.entry)?,
+            bins,
+            height,
+            of_bins: session.constant_buffer(&(0..bins).map(of_bin).collect::<Vec<_>>(), "places of bins")?,
+            of_rows: session.constant_buffer(&(0..height).map(of_row).collect::<Vec<_>>(), "places of rows")?,
+            group: row_group(&session.facts),
+        })
+    }
+
+    /// Rotates the wanted rows, of those that were read, `[row][projection][bin]`. Does not wait for the kernel.
+    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &ImageRows) -> Result<()> {
+        part.check(session, self.bins, from, to)?;
+        let ImagePart { read, wanted, projections } = part;
+        if read.end > self.height {
+            return Err(Error::Device(format!("rows {read:?} of {}", self.height)));
+        }
+        let launch = session
+            .launch(&self.kernel, "rotate_rows")
+            .handle(from)?
+            .handle(to.values)?
+            .handle(&self.of_bins)?
+            .handle(&self.of_rows)?
+            .value(to.first as u64)?
+            .value(to.stride as u64)?
+            .value(self.bins as i32)?
+            .value(self.height as i32)?
+            .value([read.start as i32, read.end as i32 - 1])?
+            .value(wanted.start as i32)?;
+        let global = [self.bins.next_multiple_of(self.group), *projections, wanted.len()];
+        // SAFETY: rows were checked against the buffers and the tables; places are clamped to the rows that were read.
+        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+    }
+}
+
+/// Filters images of rows.
+pub(super) struct ImageFilter {
+    transform_rows: Kernel,
+    restore_rows: Kernel,
+    columns: Kernel,
+    groups: ImageGroups,
+    bins: usize,
+    pairs: usize,
+    sharpening: f32,
+    along_bins: Buffer<[f32; 2]>,
+    along_rows: Buffer<[f32; 2]>,
+    turns_of_rows: Buffer<[f32; 2]>,
+    turns_of_columns: Buffer<[f32; 2]>,
+    spectra: Buffer<[f32; 2]>,
+}
+
+impl ImageFilter {
+    /// For images of `[width, height]` of `bins`, so many `pairs` of projections at a time.
+    pub fn new(
+        session: &Session,
+        form: &ImageFilterForm,
+        [width, height]: [usize; 2],
+        bins: usize,
+        pairs: usize,
+    ) -> Result<Self> {
+        let Some(groups) = ImageGroups::new(&session.facts, width, height).filter(|_| bins <= width) else {
+            return Err(Error::Device(format!("images of {width} x {height} for {bins} bins")));
+        };
+        let rows = session.build(&generate_image_rows(groups)?)?;
+        let columns = session.build(&generate_image_columns(groups)?)?;
+        let frequencies = |count: usize| -> Vec<[f32; 2]> {
+            let of = |i: usize| {
+                let k2 = (TAU * i.min(count - i) as f64 / count as f64).powi(2);
+                [form.length.powi(2) * k2, (-form.sigma.powi(2) * k2 / 2.0).exp()].map(|value| value as f32)
+            };
+            (0..count).map(of).collect()
+        };
+        let turns = |count: usize| -> Vec<[f32; 2]> {
+            let of = |i: usize| {
+                let (sin, cos) = (2.0 * PI * i as f64 / count as f64).sin_cos();
+                [cos as f32, sin as f32]
+            };
+            (0..count).map(of).collect()
+        };
+        Ok(ImageFilter {
+            transform_rows: session.kernel(&rows, "transform_image_rows")?,
+            restore_rows: session.kernel(&rows, "restore_image_rows")?,
+            columns: session.kernel(&columns, "filter_image_columns")?,
+            groups,
+            bins,
+            pairs,
+            sharpening: form.sharpening as f32,
+            along_bins: session.constant_buffer(&frequencies(width), "frequencies along bins")?,
+            along_rows: session.constant_buffer(&frequencies(height), "frequencies along rows")?,
+            turns_of_rows: session.constant_buffer(&turns(width), "the transform's factors")?,
+            turns_of_columns: session.constant_buffer(&turns(height), "the transform's factors")?,
+            spectra: session.buffer(pairs * width * height, CL_MEM_READ_WRITE, "spectra of projections")?,
+        })
+    }
+
+    /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
+    /// kernels.
+    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &ImageRows) -> Result<()> {
+        part.check(session, self.bins, from, to)?;
+        let ImagePart { read, wanted, projections } = part;
+        let ImageGroups { width, height, rows, columns, .. } = self.groups;
+        if wanted.len() > height {
+            return Err(Error::Device(format!("{} rows in images of {height}", wanted.len())));
+        }
+        let (first, last) = (wanted.start - read.start, read.len() - 1);
+        let scale = 1.0 / (width * height) as f32;
+        let [of_rows, of_columns] = [width, height].map(ImageGroups::items);
+        for start in (0..projections.div_ceil(2)).step_by(self.pairs) {
+            let pairs = self.pairs.min(projections.div_ceil(2) - start);
+            let forward = session
+                .launch(&self.transform_rows, "transform_image_rows")
+                .handle(from)?
+                .handle(&self.spectra)?
+                .handle(&self.turns_of_rows)?
+                .value(self.bins as i32)?
+                .value(*projections as i32)?
+                .value(start as i32)?
+                .value(first as i32)?
+                .value(wanted.len() as i32)?
+                .value(last as i32)?;
+            let filter = session
+                .launch(&self.columns, "filter_image_columns")
+                .handle(&self.spectra)?
+                .handle(&self.along_bins)?
+                .handle(&self.along_rows)?
+                .handle(&self.turns_of_columns)?
+                .value(wanted.len() as i32)?
+                .value(self.sharpening)?
+                .value(scale)?;
+            let back = session
+                .launch(&self.restore_rows, "restore_image_rows")
+                .handle(&self.spectra)?
+                .handle(to.values)?
+                .handle(&self.turns_of_rows)?
+                .value(to.first as u64)?
+                .value(to.stride as u64)?
+                .value(self.bins as i32)?
+                .value(*projections as i32)?
+                .value(start as i32)?
+                .value(wanted.len() as i32)?
+                .value(height as i32)?;
+            let of_back = [of_rows, wanted.len().next_multiple_of(rows), pairs];
+            // SAFETY: rows were checked against the buffers, and the spectra hold so many pairs of images of this size.
+            unsafe {
+                forward.among_uploads().run(&[of_rows, height, pairs], Some(&[of_rows, rows, 1]))?;
+                filter.among_uploads().run(&[width, of_columns, pairs], Some(&[columns, of_columns, 1]))?;
+                back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_depend_on_the_halo_and_the_scan() {
+        let filter = |halo| ImageSteps {
+            filter: Some(ImageFilterForm { length: 1.0, sigma: 0.0, sharpening: 0.0, halo }),
+            rotation: None,
+        };
+        let of = |halo| RowBlocks::new(&filter(halo), [2048, 2048], 2048);
+        let blocks = |halo| of(halo).map(|blocks| (blocks.rows, blocks.images));
+        assert_eq!(blocks(24), Some((80, Some([4096, 128]))));
+        assert_eq!(blocks(240), Some((544, Some([4096, 1024]))));
+        assert_eq!(blocks(9000), None);
+        let tilted = ImageSteps { rotation: Some(RotationForm { degrees: 0.5, halo: 12 }), ..ImageSteps::default() };
+        let blocks = RowBlocks::new(&tilted, [2048, 2048], 2048).unwrap();
+        assert_eq!((blocks.rows, blocks.images, blocks.halo()), (64, None, 12));
+        // all rows of a small detector
+        assert_eq!(RowBlocks::new(&tilted, [100, 33], 50).unwrap().of(0, 33), 0..33);
+        for halo in [0, 1, 100, 3000] {
+            let RowBlocks { rows, images, .. } = of(halo).unwrap();
+            assert!(rows > 0 && rows + 2 * halo <= images.unwrap()[1], "{halo}");
+        }
+    }
+}

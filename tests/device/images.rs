@@ -1,0 +1,272 @@
+//! Steps on projections as images on a device: blocks of rows beside definitions in f64, whatever the blocks and batches.
+
+use fbp::device::{
+    AirCorrection, BlockCorrector, BlockShape, ImageFilterForm, ImageSteps, OutlierForm, ProjectionState, RotationForm,
+    RowBlocks, RowCorrection, RowCounts, Session, enumerate,
+};
+use fbp::source::StoredSamples;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::TAU;
+use std::ops::Range;
+
+const BINS: usize = 41;
+const HEIGHT: usize = 37;
+const PROJECTIONS: usize = 5;
+/// Of the filters below: pixels beyond change less than the margin.
+const FILTER_HALO: usize = 40;
+
+/// Transmissions of a sample with noise, `[projection][row][bin]`; some rows have values without a logarithm.
+fn transmissions() -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let value = |i: usize| {
+        let (p, y, x) = (i / (BINS * HEIGHT), i / BINS % HEIGHT, i % BINS);
+        let off = [x as f64 / BINS as f64 - 0.4 - 0.02 * p as f64, y as f64 / HEIGHT as f64 - 0.55];
+        let inside = if off[0].powi(2) / 0.06 + off[1].powi(2) / 0.1 < 1.0 { 0.3 } else { 0.95 };
+        (inside + rng.random_range(-0.05..0.05)) as f32
+    };
+    let mut values: Vec<f32> = (0..PROJECTIONS * HEIGHT * BINS).map(value).collect();
+    for (row, p, bin) in [(6, 0, 5), (18, 2, 17), (20, 4, 18), (30, 1, 33)] {
+        let around = (0..49).map(|i| (p * HEIGHT + row - 3 + i / 7) * BINS + bin - 3 + i % 7);
+        around.for_each(|at| values[at] = -0.3);
+    }
+    values
+}
+
+fn form(length: f64, sigma: f64, sharpening: f64) -> ImageFilterForm {
+    ImageFilterForm { length, sigma, sharpening, halo: FILTER_HALO }
+}
+
+fn rotation(degrees: f64) -> RotationForm {
+    let (sin, cos) = degrees.to_radians().sin_cos();
+    let halo = (BINS as f64 / 2.0 * sin.abs() + HEIGHT as f64 / 2.0 * (1.0 - cos)).ceil() as usize + 2;
+    RotationForm { degrees, halo }
+}
+
+/// A projection rotated, by the definition of cubic convolution.
+fn rotated(image: &[f64], degrees: f64) -> Vec<f64> {
+    let (sin, cos) = degrees.to_radians().sin_cos();
+    let kernel = |x: f64| match x.abs() {
+        x if x < 1.0 => 1.5 * x.powi(3) - 2.5 * x * x + 1.0,
+        x if x < 2.0 => -0.5 * x.powi(3) + 2.5 * x * x - 4.0 * x + 2.0,
+        _ => 0.0,
+    };
+    let at =
+        |y: i64, x: i64| image[y.clamp(0, HEIGHT as i64 - 1) as usize * BINS + x.clamp(0, BINS as i64 - 1) as usize];
+    let value = |i: usize| {
+        let (dx, dz) = ((i % BINS) as f64 - (BINS as f64 - 1.0) / 2.0, (i / BINS) as f64 - (HEIGHT as f64 - 1.0) / 2.0);
+        let (x, z) =
+            ((BINS as f64 - 1.0) / 2.0 + dx * cos + dz * sin, (HEIGHT as f64 - 1.0) / 2.0 - dx * sin + dz * cos);
+        let mut sum = 0.0;
+        for row in z.floor() as i64 - 1..=z.floor() as i64 + 2 {
+            for bin in x.floor() as i64 - 1..=x.floor() as i64 + 2 {
+                sum += kernel(z - row as f64) * kernel(x - bin as f64) * at(row, bin);
+            }
+        }
+        sum
+    };
+    (0..HEIGHT * BINS).map(value).collect()
+}
+
+/// A projection, extended far by its outermost pixels, filtered by sums over frequencies.
+fn filtered(image: &[f64], form: &ImageFilterForm) -> Vec<f64> {
+    let pad = 60;
+    let [w, h] = [BINS + 2 * pad, HEIGHT + 2 * pad];
+    let inner = |i: usize, n: usize| i.saturating_sub(pad).min(n - 1);
+    let wide: Vec<(f64, f64)> =
+        (0..w * h).map(|i| (image[inner(i / w, HEIGHT) * BINS + inner(i % w, BINS)], 0.0)).collect();
+    let turned = |values: &[(f64, f64)], n: usize| -> Vec<(f64, f64)> {
+        let lines = values.len() / n;
+        (0..values.len()).map(|i| values[i % lines * n + i / lines]).collect()
+    };
+    let transform = |values: &[(f64, f64)], n: usize, sign: f64| -> Vec<(f64, f64)> {
+        let turns: Vec<(f64, f64)> = (0..n).map(|i| (sign * TAU * i as f64 / n as f64).sin_cos()).collect();
+        let sum = |line: &[(f64, f64)], k: usize| {
+            line.iter().enumerate().fold((0.0, 0.0), |(re, im), (i, v)| {
+                let (sin, cos) = turns[i * k % n];
+                (re + v.0 * cos - v.1 * sin, im + v.0 * sin + v.1 * cos)
+            })
+        };
+        values.chunks(n).flat_map(|line| (0..n).map(|k| sum(line, k)).collect::<Vec<_>>()).collect()
+    };
+    let mut spectrum = transform(&turned(&transform(&wide, w, -1.0), w), h, -1.0);
+    for (i, value) in spectrum.iter_mut().enumerate() {
+        let f = |i: usize, n: usize| (TAU * i.min(n - i) as f64 / n as f64).powi(2);
+        let k2 = f(i / h, w) + f(i % h, h);
+        let sharpened = 1.0 + form.sharpening * (1.0 - (-form.sigma.powi(2) * k2 / 2.0).exp());
+        let response = sharpened / (1.0 + form.length.powi(2) * k2) / (w * h) as f64;
+        *value = (value.0 * response, value.1 * response);
+    }
+    let back = transform(&turned(&transform(&spectrum, h, 1.0), h), w, 1.0);
+    (0..HEIGHT * BINS).map(|i| back[(i / BINS + pad) * w + i % BINS + pad].0).collect()
+}
+
+/// All rows `[row][projection][bin]` from a device in blocks of so many rows, in batches of projections, with the counts of
+/// every block.
+fn on_device(
+    session: &Session,
+    steps: ImageSteps,
+    minus_log: bool,
+    rows: usize,
+    batch: usize,
+) -> (Vec<f32>, Vec<RowCounts>) {
+    let values = transmissions();
+    let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: true };
+    let correction = RowCorrection {
+        bins: BINS,
+        height: HEIGHT,
+        outliers: None,
+        fields: None,
+        saturation: None,
+        air: AirCorrection::Without,
+        images: steps,
+        minus_log,
+        projections: (0..PROJECTIONS).map(state).collect(),
+    };
+    let blocks = blocks(&steps, rows);
+    let shape = BlockShape { blocks, bins: BINS, height: HEIGHT, projections: PROJECTIONS, batch, pairs: 2 };
+    let mut corrector = BlockCorrector::new(session, &correction, StoredSamples::F32, shape).unwrap();
+    let length = PROJECTIONS * BINS;
+    let mut sinograms: Buffer<f32> = session.buffer(HEIGHT * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
+    let mut counts = Vec::new();
+    for block in 0..HEIGHT.div_ceil(rows) {
+        let wanted = blocks.of(block, HEIGHT);
+        let read = wanted.start.saturating_sub(blocks.halo())..(wanted.end + blocks.halo()).min(HEIGHT);
+        for start in (0..PROJECTIONS).step_by(batch) {
+            let projections = start..(start + batch).min(PROJECTIONS);
+            let samples = samples(&values, projections.clone(), &read);
+            assert_eq!(samples.len(), corrector.sample_bytes(block, projections.len()));
+            corrector.correct(session, block, projections, &samples).unwrap();
+        }
+        let (rows, found) = corrector.take_counts(session, block).unwrap();
+        assert_eq!(rows, wanted);
+        counts.push(found);
+        for row in wanted {
+            corrector.copy(session, row, &mut sinograms, row * length).unwrap();
+        }
+    }
+    session.finish_uploads().unwrap();
+    let mut out = vec![0f32; HEIGHT * length];
+    session.read(&sinograms, &mut out, "sinograms").unwrap();
+    (out, counts)
+}
+
+fn blocks(steps: &ImageSteps, rows: usize) -> RowBlocks {
+    RowBlocks {
+        rows,
+        rotation_halo: steps.rotation.map_or(0, |rotation| rotation.halo),
+        filter_halo: steps.filter.map_or(0, |filter| filter.halo),
+        images: steps.filter.map(|filter| {
+            let length = |least: usize| (least + 2 * filter.halo).next_power_of_two();
+            [length(BINS), length(rows)]
+        }),
+    }
+}
+
+fn samples(values: &[f32], projections: Range<usize>, rows: &Range<usize>) -> Vec<u8> {
+    let rows_of = |p: usize| &values[(p * HEIGHT + rows.start) * BINS..(p * HEIGHT + rows.end) * BINS];
+    projections.flat_map(rows_of).flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+/// The same from definitions, with the number of values without a logarithm in every row.
+fn wanted(steps: ImageSteps, minus_log: bool) -> (Vec<f64>, Vec<u32>) {
+    let (mut out, mut dark) = (vec![0.0; PROJECTIONS * HEIGHT * BINS], vec![0; HEIGHT]);
+    for (p, image) in transmissions().chunks(HEIGHT * BINS).enumerate() {
+        let mut image: Vec<f64> = image.iter().map(|&value| f64::from(value)).collect();
+        if let Some(rotation) = steps.rotation {
+            image = rotated(&image, rotation.degrees);
+        }
+        if let Some(filter) = &steps.filter {
+            image = filtered(&image, filter);
+        }
+        for (i, value) in image.into_iter().enumerate() {
+            let (row, bin) = (i / BINS, i % BINS);
+            dark[row] += u32::from(minus_log && value <= 0.0);
+            out[(row * PROJECTIONS + p) * BINS + bin] = if minus_log { -value.max(1e-6).ln() } else { value };
+        }
+    }
+    (out, dark)
+}
+
+fn session() -> Session {
+    Session::open(&enumerate().unwrap()[0]).unwrap()
+}
+
+#[test]
+fn blocks_are_what_definitions_say() {
+    let session = session();
+    let filter = Some(form(1.4, 0.0, 0.0));
+    for (steps, minus_log) in [
+        (ImageSteps { rotation: Some(rotation(3.0)), filter: None }, false),
+        (ImageSteps { rotation: Some(rotation(-0.7)), filter: None }, true),
+        (ImageSteps { rotation: None, filter }, true),
+        (ImageSteps { rotation: None, filter: Some(form(1.0, 1.3, 2.5)) }, false),
+        (ImageSteps { rotation: Some(rotation(1.1)), filter }, true),
+    ] {
+        let (want, dark) = wanted(steps, minus_log);
+        let largest = 1.0 + steps.filter.map_or(0.0, |filter| filter.sharpening);
+        for (rows, batch) in [(HEIGHT, 6), (16, 2), (7, 4)] {
+            let what = format!("{steps:?}, -log {minus_log}, blocks of {rows}");
+            let (got, counts) = on_device(&session, steps, minus_log, rows, batch);
+            for (i, (got, want)) in got.iter().zip(&want).enumerate() {
+                // of transmissions, and what -log makes of that
+                let margin = 2e-5 * largest * if minus_log { want.exp().max(1.0) } else { 1.0 };
+                assert!((f64::from(*got) - want).abs() < margin, "{what}: {i}: {got}, {want}");
+            }
+            let found: Vec<u32> = counts.iter().flat_map(|counts| counts.rows.iter().map(|row| row[2])).collect();
+            assert!(!minus_log || dark.iter().sum::<u32>() > 2, "{what}");
+            assert_eq!(found, dark, "{what}");
+            assert!(counts.iter().flat_map(|counts| &counts.rows).all(|row| row[0] + row[1] + row[3] == 0), "{what}");
+        }
+    }
+}
+
+#[test]
+fn batches_change_no_bit() {
+    let session = session();
+    let steps = ImageSteps { rotation: Some(rotation(1.1)), filter: Some(form(1.4, 1.0, 1.0)) };
+    let bits =
+        |batch| -> Vec<u32> { on_device(&session, steps, true, 16, batch).0.into_iter().map(f32::to_bits).collect() };
+    let all = bits(6);
+    assert!(all == bits(2) && all == bits(4));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let session = session();
+    let steps = ImageSteps { rotation: Some(rotation(1.0)), filter: None };
+    let correction = |images| RowCorrection {
+        bins: BINS,
+        height: HEIGHT,
+        outliers: None::<OutlierForm>,
+        fields: None,
+        saturation: None,
+        air: AirCorrection::Without,
+        images,
+        minus_log: false,
+        projections: vec![ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false }; 3],
+    };
+    let shape =
+        BlockShape { blocks: blocks(&steps, 8), bins: BINS, height: HEIGHT, projections: 3, batch: 2, pairs: 1 };
+    let new = |images, shape| BlockCorrector::new(&session, &correction(images), StoredSamples::F32, shape);
+    let mut corrector = new(steps, shape).unwrap();
+    assert!(new(ImageSteps::default(), shape).is_err(), "nothing to do");
+    assert!(new(steps, BlockShape { batch: 3, ..shape }).is_err(), "half a pair");
+    assert!(new(steps, BlockShape { projections: 4, ..shape }).is_err(), "other projections");
+    let filter = ImageSteps { filter: Some(form(1.0, 0.0, 0.0)), ..steps };
+    assert!(new(filter, shape).is_err(), "blocks without images");
+    let mut run = |block: usize, projections: Range<usize>, more: usize| {
+        let bytes = corrector.sample_bytes(block, projections.len()) + more;
+        corrector.correct(&session, block, projections, &vec![0; bytes]).is_ok()
+    };
+    assert!(run(0, 0..2, 0) && run(4, 2..3, 0));
+    assert!(!run(0, 0..2, 4), "too many samples");
+    assert!(!run(5, 0..2, 0), "past the detector");
+    assert!(!run(0, 1..2, 0), "half a pair");
+    assert!(!run(0, 2..4, 0), "past the scan");
+    assert!(!run(0, 0..3, 0), "more than a batch");
+    let mut sinograms: Buffer<f32> = session.buffer(3 * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
+    assert!(corrector.copy(&session, 3, &mut sinograms, 0).is_ok());
+    assert!(corrector.copy(&session, 3, &mut sinograms, 1).is_err(), "past the buffer");
+}
