@@ -40,7 +40,8 @@ pub use steps::{
     AirKind, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup, OutlierKernel,
     OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends, generate_column_sums, generate_columns,
     generate_correction, generate_encoding, generate_extension, generate_fits, generate_low_frequencies,
-    generate_outliers, generate_polynomials, generate_transposed_medians, generate_wavelet, row_group, step_programs,
+    generate_outliers, generate_polynomials, generate_transposed_medians, generate_wavelet, power_of_two_group,
+    row_group, step_programs,
 };
 pub use target::{Build, Hardware, KernelTarget};
 pub use texel::{GUARD, Texel};

@@ -6,6 +6,7 @@ mod correction;
 mod encoding;
 mod extension;
 mod fits;
+mod groups;
 mod low_frequencies;
 mod outliers;
 mod polynomials;
@@ -18,9 +19,10 @@ pub use correction::{AirKind, CorrectionForm, SampleForm, SampleKind, generate_c
 pub use encoding::{EncodedSample, generate_encoding};
 pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
+pub use groups::{power_of_two_group, row_group};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
 pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
-pub use polynomials::{generate_polynomials, row_group};
+pub use polynomials::generate_polynomials;
 pub use transposed_medians::generate_transposed_medians;
 pub use wavelet::generate_wavelet;
 
