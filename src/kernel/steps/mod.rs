@@ -8,6 +8,7 @@ mod extension;
 mod fits;
 mod groups;
 mod low_frequencies;
+mod median;
 mod outliers;
 mod polynomials;
 mod transposed_medians;
@@ -97,8 +98,8 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     for length in [300, 2048, 70_000] {
         programs.push(generate_columns(ColumnSort::new(facts, length))?);
     }
-    for window in [5, 21] {
-        programs.push(generate_transposed_medians(window, facts)?);
+    for size in [5, 21, 1001] {
+        programs.push(generate_transposed_medians(size, facts)?);
     }
     for frequencies in [13, 90] {
         programs.push(generate_low_frequencies(FrequencyGroup::new(facts, frequencies))?);
