@@ -7,7 +7,7 @@
  *   SPAN     bins of an item of `smooth_fits`; odd numbers, so that items are in different banks of local memory
  *   TILE     values of the Gaussian at a time
  *   UNROLL   of these, those for which the loop is unrolled
- *   SIZE     bins of the running median, see median.cl
+ *   SIZE     bins of the running median; it and SORTED are those of median.cl, with TRANSPOSED 0
  *
  * Layouts
  *   sinograms  [slice][projection][bin]         the first at value `first`
@@ -39,7 +39,8 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void rough_fits(__global const float *restrict products, __global const float *restrict factors,
                 __global const int *restrict block_of, __global float *restrict rough, int bins, int blocks)
 {
-    __local float fits[GROUP * RUN + SIZE - 1], rests[GROUP * RUN];
+    __local uint keys[GROUP * RUN + SIZE - 1];
+    __local float rests[GROUP * RUN];
     const int item = get_local_id(0), start = get_group_id(0) * GROUP * RUN, p = get_global_id(1);
     const int slice = get_global_id(2);
     __global const float *profiles = products + ((ulong)slice * blocks + block_of[p]) * DEGREES * bins;
@@ -53,15 +54,15 @@ void rough_fits(__global const float *restrict products, __global const float *r
         UNROLL_ALL
         for (int degree = 0; degree < DEGREES; degree++)
             fit += factor[degree] * profiles[(ulong)degree * bins + bin];
-        fits[i] = fit;
+        keys[i] = ascending(fit);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     window_t window;
-    fill_window(&window, fits + item * RUN);
+    fill_window(&window, keys, item * RUN);
     for (int i = item * RUN; i < (item + 1) * RUN; i++) {
-        rests[i] = fits[i + SIZE / 2] - median_of(&window);
+        rests[i] = from_ascending(keys[i + SIZE / 2]) - median_of(&window);
         if (i + 1 < (item + 1) * RUN)
-            move_window(&window, fits + i);
+            move_window(&window, keys, i);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     __global float *out = rough + ((ulong)slice * get_global_size(1) + p) * bins;

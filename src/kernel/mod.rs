@@ -37,11 +37,12 @@ pub use parameter::{LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
 pub use steps::{
-    AirKind, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup, IMAGE_LENGTHS,
-    ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
+    AirKind, CORRECTION_GROUP, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup,
+    IMAGE_LENGTHS, ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
     generate_column_sums, generate_columns, generate_correction, generate_encoding, generate_extension, generate_fits,
     generate_image_columns, generate_image_rows, generate_low_frequencies, generate_minus_log, generate_outliers,
-    generate_polynomials, generate_rotation, generate_transposed_medians, generate_wavelet, row_group, step_programs,
+    generate_polynomials, generate_rotation, generate_transposed_medians, generate_wavelet, power_of_two_group,
+    row_group, step_programs,
 };
 pub use target::{Build, Hardware, KernelTarget};
 pub use texel::{GUARD, Texel};

@@ -4,7 +4,7 @@ use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, R
 use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
-use crate::kernel::{generate_minus_log, row_group};
+use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
 use crate::source::StoredSamples;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -87,8 +87,7 @@ impl BlockCorrector {
             (None, None) => None,
             _ => return Err(Error::Device("blocks of other steps".into())),
         };
-        let group = row_group(&session.facts);
-        let group = 1 << group.ilog2();
+        let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
         let minus_log = || {
             let source = generate_minus_log(group)?;
             let program = session.build(&source)?;

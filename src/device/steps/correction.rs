@@ -4,14 +4,13 @@ use super::Session;
 use super::images::ImageSteps;
 use super::outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 use crate::error::{Error, Result};
-use crate::kernel::{AirKind, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction};
+use crate::kernel::{
+    AirKind, CORRECTION_GROUP, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction, power_of_two_group,
+};
 use crate::source::{SampleType, StoredSamples};
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
 use std::ops::Range;
-
-/// Largest work-group of the kernel: a row has few bins for more.
-const GROUP: usize = 128;
 
 /// What is done to the rows of some projections: plain data.
 #[derive(Clone, Debug)]
@@ -173,8 +172,7 @@ impl RowCorrector {
     ) -> Result<Self> {
         let RowCorrection { bins, height, fields, .. } = *correction;
         let projections = correction.projections.len();
-        let group = GROUP.min(session.facts.max_work_group.max(1));
-        let group = 1 << group.ilog2();
+        let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
         let (air_kind, air) = match correction.air {
             AirCorrection::Without => (AirKind::Without, [0, 0]),
             AirCorrection::Sides(left, right) => (AirKind::Sides, [left as i32, right as i32]),

@@ -2,7 +2,7 @@
 
 use super::{Session, fault};
 use crate::error::{Error, Result};
-use crate::kernel::{EncodedSample, generate_encoding};
+use crate::kernel::{EncodedSample, generate_encoding, power_of_two_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -51,7 +51,7 @@ impl SliceEncoder {
         inside: &[[i32; 2]],
         factor: f32,
     ) -> Result<Self> {
-        let group = 1 << GROUP.min(session.facts.max_work_group.max(1)).ilog2();
+        let group = power_of_two_group(&session.facts, GROUP);
         let source = generate_encoding(sample, group)?;
         let program = session.build(&source)?;
         Ok(SliceEncoder {

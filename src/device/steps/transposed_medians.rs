@@ -5,11 +5,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{generate_transposed_medians, row_group};
 use opencl3::kernel::Kernel;
 
-/// Largest window that an item has in registers.
-const MOST_IN_REGISTERS: usize = 63;
 /// Windows that fit between the first and the last column of a segment: the first window costs more than the others.
 const WINDOWS: usize = 8;
-/// Most columns of a segment beyond a window in registers.
+/// Most columns of a segment.
 const LONGEST: usize = 512;
 
 /// Running medians with windows of one size.
@@ -17,25 +15,20 @@ pub struct RunningMedians {
     kernel: Kernel,
     group: usize,
     size: usize,
-    in_registers: bool,
 }
 
 impl RunningMedians {
     /// `size` is an odd number of columns.
     ///
     /// # Errors
-    /// The device's, of building programs.
+    /// [`Error::Device`] for an even number, and the device's, of building the program.
     pub fn new(session: &Session, size: usize) -> Result<Self> {
-        let in_registers = (3..=MOST_IN_REGISTERS).contains(&size);
-        let window = if in_registers { size } else { 3 };
-        let entry = if in_registers { "slide_medians" } else { "follow_medians" };
-        let program = session.build(&generate_transposed_medians(window, &session.facts)?)?;
-        Ok(RunningMedians {
-            kernel: session.kernel(&program, entry)?,
-            group: row_group(&session.facts),
-            size,
-            in_registers,
-        })
+        if size % 2 == 0 {
+            return Err(Error::Device(format!("a running median of {size} values, an even number")));
+        }
+        let source = generate_transposed_medians(size, &session.facts)?;
+        let program = session.build(&source)?;
+        Ok(RunningMedians { kernel: session.kernel(&program, source.entry)?, group: row_group(&session.facts), size })
     }
 
     /// Medians of the values of `columns` around each along bins, mirrored at the ends, to `out`, another buffer. Both
@@ -47,8 +40,8 @@ impl RunningMedians {
         columns.check(session)?;
         out.check(session)?;
         let SinogramBatch { slices, projections, bins, .. } = *columns;
-        if (out.slices, out.projections, out.bins) != (slices, projections, bins) || self.size % 2 == 0 {
-            return Err(Error::Device("these sinograms, or this window, are not of the expected size".into()));
+        if (out.slices, out.projections, out.bins) != (slices, projections, bins) {
+            return Err(Error::Device("these sinograms are not of one size".into()));
         }
         let segment = (WINDOWS * self.size).clamp(64, LONGEST).min(bins);
         let launch = session
@@ -60,7 +53,6 @@ impl RunningMedians {
             .value(bins as i32)?
             .value(projections as i32)?
             .value(segment as i32)?;
-        let launch = if self.in_registers { launch } else { launch.value(self.size as i32)? };
         let global = [projections.next_multiple_of(self.group), bins.div_ceil(segment), slices];
         // SAFETY: both batches were checked; rows beyond them are left out, and columns mirrored.
         unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }?;

@@ -2,7 +2,7 @@
 
 use super::super::files::{COLUMN_SUMS, COMMON, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource};
+use super::{Defines, KernelSource, power_of_two_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -18,10 +18,9 @@ pub struct ColumnSumGroup {
 impl ColumnSumGroup {
     /// For this device.
     pub fn new(facts: &DeviceFacts) -> Self {
-        let power = |count: usize| 1 << count.max(1).ilog2();
-        let items = facts.max_work_group.max(1);
-        let columns = power(items.min(32));
-        ColumnSumGroup { items: power(items.min(128)), tile: [columns, power((items / columns).min(8))] }
+        let columns = power_of_two_group(facts, 32);
+        let parts = power_of_two_group(facts, 8 * columns) / columns;
+        ColumnSumGroup { items: power_of_two_group(facts, 128), tile: [columns, parts] }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::super::files::{COLUMNS, COMMON, FLOAT_ORDER, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource, row_group};
+use super::groups::power_of_two;
+use super::{Defines, KernelSource, power_of_two_group, row_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -31,21 +32,18 @@ pub struct ColumnSort {
 impl ColumnSort {
     /// For columns of `length` values on this device.
     pub fn new(facts: &DeviceFacts, length: usize) -> Self {
-        let items = facts.max_work_group.max(1);
-        let power = |count: usize| 1 << count.max(1).ilog2();
         let whole = length.next_power_of_two().clamp(POINTS_OF_AN_ITEM, MOST_POINTS);
-        let most = POINTS_OF_AN_ITEM * power(items);
-        let mut points = whole.min(most);
+        let mut points = POINTS_OF_AN_ITEM * power_of_two_group(facts, whole / POINTS_OF_AN_ITEM);
         while points > POINTS_OF_AN_ITEM && Self::bytes(points) > facts.local_memory as usize {
             points /= 2;
         }
-        let columns = power(LEAST_ITEMS.min(items) * POINTS_OF_AN_ITEM / points)
-            .min(power(facts.local_memory as usize / Self::bytes(points)));
-        let side = power(items.min(32));
+        let least_points = POINTS_OF_AN_ITEM * power_of_two_group(facts, LEAST_ITEMS);
+        let columns = power_of_two((least_points / points).min(facts.local_memory as usize / Self::bytes(points)));
+        let side = power_of_two_group(facts, 32);
         ColumnSort {
             points,
             columns,
-            tile: [side, power((items / side).min(8))],
+            tile: [side, power_of_two_group(facts, 8 * side) / side],
             group: row_group(facts),
             index_bytes: Self::index_bytes(length),
         }

@@ -5,6 +5,9 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource};
 use crate::error::Result;
 
+/// Largest work-group of the kernel: a row has few bins for more.
+pub const CORRECTION_GROUP: usize = 128;
+
 /// What the kernel does to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorrectionForm {

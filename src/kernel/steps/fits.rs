@@ -2,12 +2,11 @@
 
 use super::super::files::{COMMON, FITS, FLOAT_ORDER, MEDIAN, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
+use super::median::define_median;
 use super::{Defines, KernelSource, row_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
-/// Largest window of a running median that an item keeps in registers.
-const MOST_SORTED: usize = 63;
 /// Largest number of bins of an item that finds medians.
 const MOST_RUN: usize = 15;
 /// Bins of an item that smooths.
@@ -53,8 +52,7 @@ pub fn generate_fits(groups: FitGroups, degrees: usize, size: usize) -> Result<K
     defines.number("TILE", TILE as u32)?;
     // the weights come back to the registers that they started from
     defines.number("UNROLL", groups.span as u32)?;
-    defines.number("SIZE", size as u32)?;
-    defines.switch("SORTED", size <= MOST_SORTED)?;
+    define_median(&mut defines, size, false)?;
     Ok(assemble(
         format!("fits-{degrees}-{size}"),
         &defines,

@@ -2,6 +2,7 @@
 
 use super::super::files::{COMMON, FILTER_IMAGES, ROTATE_ROWS, TRANSFORM_ROW};
 use super::super::source::{LaunchShape, assemble};
+use super::groups::power_of_two;
 use super::{Defines, KernelSource, row_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
@@ -52,7 +53,7 @@ impl ImageGroups {
         let columns = std::iter::successors(Some(MOST_COLUMNS), |columns| Some(columns / 2));
         let columns = columns.take_while(|columns| *columns > 0).find(side_by_side).unwrap_or(1);
         let rows = rows.min((group / items(width)).max(1));
-        let rows = 1 << rows.ilog2();
+        let rows = power_of_two(rows);
         Some(ImageGroups { width, height, rows, columns, row_parts })
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::files::{COMMON, LOW_FREQUENCIES};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource};
+use super::{Defines, KernelSource, power_of_two_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -24,9 +24,8 @@ pub struct FrequencyGroup {
 impl FrequencyGroup {
     /// For `count` frequencies on this device. It does not depend on the number of slices, so neither do the sums.
     pub fn new(facts: &DeviceFacts, count: usize) -> Self {
-        let items = facts.max_work_group.max(1);
-        let columns = 1 << items.min(64).ilog2();
-        let parts = 1 << (items / columns).min(4).ilog2();
+        let columns = power_of_two_group(facts, 64);
+        let parts = power_of_two_group(facts, 4 * columns) / columns;
         let samples = 32;
         // a tile of waves, rows of samples
         let rest = (facts.local_memory as usize).saturating_sub(4 * samples + RESERVED);

@@ -6,8 +6,10 @@ mod correction;
 mod encoding;
 mod extension;
 mod fits;
+mod groups;
 mod images;
 mod low_frequencies;
+mod median;
 mod outliers;
 mod polynomials;
 mod transposed_medians;
@@ -16,15 +18,16 @@ mod wavelet;
 pub use column_sums::{ColumnSumGroup, generate_column_sums};
 pub use columns::{ColumnSort, generate_columns};
 pub use correction::{
-    AirKind, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction, generate_minus_log,
+    AirKind, CORRECTION_GROUP, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction, generate_minus_log,
 };
 pub use encoding::{EncodedSample, generate_encoding};
 pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
+pub use groups::{power_of_two_group, row_group};
 pub use images::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
 pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
-pub use polynomials::{generate_polynomials, row_group};
+pub use polynomials::generate_polynomials;
 pub use transposed_medians::generate_transposed_medians;
 pub use wavelet::generate_wavelet;
 
@@ -75,7 +78,7 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
             flats,
             air,
             minus_log,
-            group: 1 << facts.max_work_group.min(128).ilog2(),
+            group: power_of_two_group(facts, CORRECTION_GROUP) as u32,
         })
     };
     let group = row_group(facts);
@@ -84,7 +87,7 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
         correction(samples(1, SampleKind::Signed, false), 0, AirKind::Without, LogKind::Taken)?,
         correction(samples(2, SampleKind::Float, false), 1, AirKind::Levels, LogKind::Later)?,
         correction(samples(4, SampleKind::Float, true), 0, AirKind::Without, LogKind::Without)?,
-        generate_minus_log(group)?,
+        generate_minus_log(power_of_two_group(facts, CORRECTION_GROUP))?,
         generate_rotation(facts)?,
         generate_encoding(EncodedSample::Half, group)?,
         generate_extension(group)?,
@@ -106,8 +109,8 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     for length in [300, 2048, 70_000] {
         programs.push(generate_columns(ColumnSort::new(facts, length))?);
     }
-    for window in [5, 21] {
-        programs.push(generate_transposed_medians(window, facts)?);
+    for size in [5, 21, 1001] {
+        programs.push(generate_transposed_medians(size, facts)?);
     }
     for frequencies in [13, 90] {
         programs.push(generate_low_frequencies(FrequencyGroup::new(facts, frequencies))?);

@@ -2,17 +2,12 @@
 
 use super::super::files::{COMMON, POLYNOMIALS, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource, ROW_GROUP};
+use super::{Defines, KernelSource, row_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
 /// Largest number of bins of a work-group, and of its items for a bin.
 const TALL_GROUP: [usize; 2] = [32, 8];
-
-/// Work-group of the kernels that work along a row of a sinogram, on a device.
-pub fn row_group(facts: &DeviceFacts) -> usize {
-    ROW_GROUP.min(facts.max_work_group)
-}
 
 /// Source for `degrees` polynomials on a device; the work-group is that of `column_products`.
 pub fn generate_polynomials(degrees: usize, facts: &DeviceFacts) -> Result<KernelSource> {

@@ -1,18 +1,18 @@
-//! The source of the kernels for running medians of transposed sinograms.
+//! The source of the kernel for running medians of transposed sinograms.
 
-use super::super::files::{COMMON, FLOAT_ORDER, SINOGRAMS, TRANSPOSED_MEDIANS};
+use super::super::files::{COMMON, FLOAT_ORDER, MEDIAN, SINOGRAMS, TRANSPOSED_MEDIANS};
 use super::super::source::{LaunchShape, assemble};
+use super::median::define_median;
 use super::{Defines, KernelSource, row_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
-/// Source of the kernels for running medians; `window` is that of the kernel that has it in registers, the
-/// work-group [`row_group`].
-pub fn generate_transposed_medians(window: usize, facts: &DeviceFacts) -> Result<KernelSource> {
+/// Source of the kernel for running medians of `size` values, an odd number; the work-group is [`row_group`].
+pub fn generate_transposed_medians(size: usize, facts: &DeviceFacts) -> Result<KernelSource> {
     let mut defines = Defines::default();
-    defines.number("WINDOW", window as u32)?;
     defines.number("GROUP", row_group(facts) as u32)?;
-    let (name, options) = (format!("transposed-medians-{window}"), vec!["-cl-std=CL1.1".to_owned()]);
-    let files = [COMMON, SINOGRAMS, FLOAT_ORDER, TRANSPOSED_MEDIANS];
-    Ok(assemble(name, &defines, &files, options, "slide_medians", LaunchShape::NONE))
+    define_median(&mut defines, size, true)?;
+    let (name, options) = (format!("transposed-medians-{size}"), vec!["-cl-std=CL1.1".to_owned()]);
+    let files = [COMMON, SINOGRAMS, FLOAT_ORDER, MEDIAN, TRANSPOSED_MEDIANS];
+    Ok(assemble(name, &defines, &files, options, "transposed_medians", LaunchShape::NONE))
 }

@@ -2,7 +2,7 @@
 
 use super::{TINY, compare, small};
 use crate::kernels::setup::device;
-use fbp::device::{LowFrequencies, Session, SinogramBatch};
+use fbp::device::{LowFrequencies, RunningMedians, Session, SinogramBatch};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
@@ -53,6 +53,52 @@ fn low_frequencies_of_columns() {
             }
         }
     }
+}
+
+/// Medians in the order of `total_cmp`, by sorting each window.
+fn medians(row: &[f32], size: usize) -> Vec<f32> {
+    let count = row.len() as i64;
+    let mirrored = |i: i64| {
+        let i = i.rem_euclid(2 * count);
+        row[i.min(2 * count - 1 - i) as usize]
+    };
+    let median = |i: i64| {
+        let reach = size as i64 / 2;
+        let mut window: Vec<f32> = (i - reach..=i + reach).map(mirrored).collect();
+        window.sort_by(f32::total_cmp);
+        window[size / 2]
+    };
+    (0..count).map(median).collect()
+}
+
+#[test]
+fn running_medians() {
+    let session = small(u64::MAX, usize::MAX);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let repeated = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN_POSITIVE];
+    for (size, projections, bins) in
+        [(1, 3, 70), (1, 2, 1), (3, 65, 2), (5, 9, 200), (63, 4, 900), (65, 4, 900), (1001, 3, 40), (1001, 2, 1100)]
+    {
+        let (slices, first) = (2, 3);
+        let value =
+            |i: usize| if i % 3 == 0 { rng.random_range(-2.0f32..2.0) } else { repeated[rng.random_range(0..8)] };
+        let values: Vec<f32> = (0..first + slices * bins * projections).map(value).collect();
+        let input = session.constant_buffer(&values, "values").unwrap();
+        let out = session.scratch(values.len() - first, "medians").unwrap();
+        let medians_of = RunningMedians::new(&session, size).unwrap();
+        let columns = SinogramBatch { values: &input, first, slices, projections, bins };
+        medians_of.run(&session, &columns, &columns.in_buffer(&out)).unwrap();
+        let mut found = vec![0f32; values.len() - first];
+        session.read(&out, &mut found, "medians").unwrap();
+        for (image, found) in values[first..].chunks(bins * projections).zip(found.chunks(bins * projections)) {
+            for p in 0..projections {
+                let row = |image: &[f32]| image.iter().skip(p).step_by(projections).copied().collect::<Vec<_>>();
+                let bits = |row: Vec<f32>| row.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+                assert_eq!(bits(row(found)), bits(medians(&row(image), size)), "{size}, {projections} x {bins}, {p}");
+            }
+        }
+    }
+    assert!(RunningMedians::new(&session, 4).is_err());
 }
 
 /// Odd sizes, and columns longer than a tile in local memory on some of the devices.
