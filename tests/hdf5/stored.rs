@@ -172,7 +172,7 @@ fn stored_samples_of_selected_frames() {
     let mut bytes = fs::read(lab.path("scan.nx")).unwrap();
     bytes.extend(b"more");
     fs::write(lab.path("scan.nx"), bytes).unwrap();
-    let error = stack.read_stored(0, 0..1, &mut vec![0; 2 * WIDTH]).unwrap_err().to_string();
+    let error = stack.read_stored(0, 0..1, &mut [0; 2 * WIDTH]).unwrap_err().to_string();
     assert!(error.contains("scan.nx") && error.contains("writing to it"), "{error}");
 }
 
