@@ -32,7 +32,7 @@ pub struct Finding {
     /// Key of the generated source, for a kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether the program avoids it by itself.
+    /// Whether the program avoids it by itself: formats and kernels by using others, steps by leaving them to the host.
     pub avoided: bool,
 }
 
@@ -73,6 +73,8 @@ pub struct Diagnosis {
     pub variants: Vec<Finding>,
     pub formats: Vec<Finding>,
     pub lengths: Vec<Finding>,
+    /// What a device does around the filter.
+    pub steps: Vec<Finding>,
     /// Where verdicts are stored, if anywhere.
     pub cache: Option<PathBuf>,
 }
@@ -82,10 +84,10 @@ impl Diagnosis {
     pub fn new(
         facts: &DeviceFacts,
         profile: String,
-        [formats, lengths, variants]: [Vec<Finding>; 3],
+        [formats, lengths, steps, variants]: [Vec<Finding>; 4],
         cache: Option<PathBuf>,
     ) -> Self {
-        let bad = formats.iter().chain(&lengths).chain(&variants).any(Finding::is_bad);
+        let bad = formats.iter().chain(&lengths).chain(&steps).chain(&variants).any(Finding::is_bad);
         Diagnosis {
             device: facts.name.clone(),
             platform: facts.platform.clone(),
@@ -95,12 +97,13 @@ impl Diagnosis {
             variants,
             formats,
             lengths,
+            steps,
             cache,
         }
     }
 
     fn all(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
-        [("format", &self.formats), ("length", &self.lengths), ("kernel", &self.variants)]
+        [("format", &self.formats), ("length", &self.lengths), ("step", &self.steps), ("kernel", &self.variants)]
             .into_iter()
             .flat_map(|(what, findings)| findings.iter().map(move |finding| (what, finding)))
     }
@@ -124,23 +127,13 @@ impl Diagnosis {
 
     /// A summary in one line.
     pub fn summary(&self) -> String {
-        let kernels = |word: &dyn Fn(&Finding) -> bool| self.variants.iter().filter(|f| word(f)).count();
-        let mut text = format!(
-            "{}: {} of {} kernels right",
-            self.verdict,
-            kernels(&|f| f.verdict == Verdict::Correct),
-            self.variants.len()
-        );
-        for (count, what) in [
-            (kernels(&|f| matches!(f.verdict, Verdict::Skipped(_))), "skipped"),
-            (kernels(&Finding::is_bad), "wrong or failed"),
-            (kernels(&|f| f.verdict.is_bad() && f.avoided), "known to be wrong and not used"),
-        ] {
-            if count > 0 {
-                text += &format!(", {count} {what}");
-            }
-        }
-        text
+        let skipped = |f: &Finding| matches!(f.verdict, Verdict::Skipped(_));
+        let bad = |f: &Finding| f.verdict.is_bad() && f.avoided;
+        let kernels: [(Test, &str); 3] =
+            [(&skipped, "skipped"), (&Finding::is_bad, "wrong or failed"), (&bad, "known to be wrong and not used")];
+        let steps: [(Test, &str); 2] = [(&skipped, "skipped"), (&bad, "wrong or failed and left to the host")];
+        let groups = [counted("kernels", &self.variants, &kernels), counted("steps", &self.steps, &steps)];
+        format!("{}: {}", self.verdict, groups.join("; "))
     }
 
     /// An error if something that is offered fails: the first failure, and what to do.
@@ -170,6 +163,19 @@ impl Diagnosis {
     }
 }
 
+type Test<'a> = &'a dyn Fn(&Finding) -> bool;
+
+/// How many findings are right, and how many of each other kind, if any.
+fn counted(what: &str, findings: &[Finding], kinds: &[(Test, &str)]) -> String {
+    let count = |test: Test| findings.iter().filter(|finding| test(finding)).count();
+    let right = count(&|finding| finding.verdict == Verdict::Correct);
+    let mut text = format!("{right} of {} {what} right", findings.len());
+    for (count, kind) in kinds.iter().map(|(test, kind)| (count(test), kind)).filter(|(count, _)| *count > 0) {
+        text += &format!(", {count} {kind}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,7 +189,9 @@ mod tests {
         let right = Finding::kernel(example_row(Algorithm::Standard, 1, Some(1.0)));
         let format = Finding::plain("R half".into(), Verdict::Incorrect, Some("not used".into()), true);
         let length = Finding::plain("192".into(), Verdict::Correct, None, false);
-        Diagnosis::new(&example(), "default".into(), [vec![format], vec![length], vec![right, wrong]], None)
+        let step = |name: &str, verdict| Finding::plain(name.into(), verdict, None, true);
+        let steps = vec![step("rows", Verdict::Correct), step("stripes mean", Verdict::Incorrect)];
+        Diagnosis::new(&example(), "default".into(), [vec![format], vec![length], steps, vec![right, wrong]], None)
     }
 
     #[test]
@@ -195,20 +203,27 @@ mod tests {
         let message = message.to_string();
         assert!(message.contains("kernel odd is incorrect (error 2.0e-6, margin 1e-5)"), "{message}");
         assert!(message.contains("--profile") && message.contains("1.0"), "{message}");
-        assert_eq!(bad.summary(), "wrong: 1 of 2 kernels right, 1 wrong or failed");
+        assert_eq!(
+            bad.summary(),
+            "wrong: 1 of 2 kernels right, 1 wrong or failed; 1 of 2 steps right, 1 wrong or failed and left to the host"
+        );
         let fine = diagnosis(true);
         assert!(fine.verdict().is_ok());
-        assert_eq!(fine.summary(), "right: 1 of 2 kernels right, 1 known to be wrong and not used");
+        assert_eq!(
+            fine.summary(),
+            "right: 1 of 2 kernels right, 1 known to be wrong and not used; 1 of 2 steps right, 1 wrong or failed and left to the host"
+        );
     }
 
     #[test]
     fn a_row_for_everything() {
         let table = diagnosis(false).table();
         let rows: Vec<Vec<&str>> = table.lines().skip(2).map(|l| l.split('|').map(str::trim).collect()).collect();
-        assert_eq!(rows.len(), 4);
+        assert_eq!(rows.len(), 6);
         assert_eq!(rows[0][1..=6], ["format", "R half", "-", "-", "WRONG", "not used"]);
         assert_eq!(rows[1][1..=6], ["length", "192", "-", "-", "right", ""]);
-        assert_eq!(rows[3][1..=6], ["kernel", "odd", "2.0e-6", "1e-5", "WRONG", ""]);
+        assert_eq!(rows[3][1..=6], ["step", "stripes mean", "-", "-", "WRONG", ""]);
+        assert_eq!(rows[5][1..=6], ["kernel", "odd", "2.0e-6", "1e-5", "WRONG", ""]);
         let json = serde_json::to_value(diagnosis(false)).unwrap();
         assert_eq!(json["variants"][1]["verdict"], "wrong");
     }

@@ -3,7 +3,7 @@
 mod steps;
 mod timing;
 
-pub use steps::{DeviceSteps, StepError};
+pub use steps::{DeviceSteps, StepCheck, StepError};
 pub use timing::{Bench, KernelTiming, TimingOptions};
 
 use crate::bench::{Protocol, Reference};

@@ -6,11 +6,12 @@ use crate::device::{
     SampleOrder, Session, SinogramBatch, SinogramShape, SliceEncoder,
 };
 use crate::error::Result;
+use crate::facts::DeviceFacts;
 use crate::hash::fnv1a;
 use crate::kernel::{EncodedSample, StepBackend, StepBackends, files};
 use crate::source::{SampleType, StoredSamples};
 use crate::steps::stripes::Stripes;
-use crate::steps::{SMALLEST_TRANSMISSION, Steps};
+use crate::steps::{Outliers, SMALLEST_TRANSMISSION, Steps};
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
@@ -27,30 +28,20 @@ pub struct DeviceSteps<'a> {
     pub sample: Option<EncodedSample>,
 }
 
-/// What is tried: a step, and its largest error.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StepError {
-    pub step: String,
-    /// Relative to the range of values.
-    pub error: f64,
-    pub margin: f64,
-}
-
 impl DeviceSteps<'_> {
     /// Identifies the steps and the text of all kernels; `None` if the device does no step.
     pub fn key(&self) -> Option<String> {
-        let names = self.names();
+        let names: Vec<String> = self.checks().iter().map(StepCheck::name).collect();
         let texts = files().iter().map(|((_, text), _)| *text).collect::<Vec<_>>().concat();
         (!names.is_empty()).then(|| format!("steps-{:016x}", fnv1a(&[names.join(" ").as_bytes(), texts.as_bytes()])))
     }
 
-    fn names(&self) -> Vec<String> {
-        let on_device = |backend| backend == StepBackend::Device;
-        let rows = on_device(self.backends.rows).then(|| "rows".to_owned());
-        let outliers = self.steps.outliers.as_ref().filter(|_| rows.is_some()).map(|o| format!("outliers {o}"));
-        let stripes = self.steps.stripes.iter().filter(|_| on_device(self.backends.sinograms));
-        let sample = self.sample.filter(|_| on_device(self.backends.slices)).map(|sample| format!("{sample:?}"));
-        rows.into_iter().chain(outliers).chain(stripes.map(Stripes::to_string)).chain(sample).collect()
+    /// What is tried before the run.
+    fn checks(&self) -> Vec<StepCheck> {
+        let rows = StepCheck::Rows(self.steps.outliers.clone());
+        let stripes = self.steps.stripes.iter().copied().map(StepCheck::Stripes);
+        let all = [rows].into_iter().chain(stripes).chain(self.sample.map(StepCheck::Samples));
+        all.filter(|check| check.backend(self.backends) == StepBackend::Device).collect()
     }
 
     /// Tries all of them.
@@ -58,22 +49,94 @@ impl DeviceSteps<'_> {
     /// # Errors
     /// The device's.
     pub fn check(&self, session: &Session) -> Result<Vec<StepError>> {
-        let mut found = Vec::new();
-        if self.backends.rows == StepBackend::Device {
-            let outliers = self.steps.outliers.as_ref().map(|outliers| outliers.form());
-            found.push(StepError { step: "rows".into(), error: rows(session, outliers)?, margin: 1e-5 });
+        self.checks().iter().map(|check| check.run(session)).collect()
+    }
+}
+
+/// Something that is tried on its own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepCheck {
+    /// Steps on rows of projections, with the removal of outliers or without.
+    Rows(Option<Outliers>),
+    Stripes(Stripes),
+    /// Samples of slices as they are written.
+    Samples(EncodedSample),
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepError {
+    pub step: String,
+    /// Relative to the range of values; of samples of slices, their difference.
+    pub error: f64,
+    pub margin: f64,
+}
+
+impl StepError {
+    /// Whether the step is right.
+    pub fn right(&self) -> bool {
+        self.error <= self.margin
+    }
+}
+
+impl StepCheck {
+    /// All that a device can do, with usual parameters.
+    pub fn all() -> Vec<StepCheck> {
+        let rows = [None, Some(Outliers::new(3, 400.0, true))].map(StepCheck::Rows);
+        let samples = [EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
+        let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
+        rows.into_iter().chain(stripes).chain(samples.map(StepCheck::Samples)).collect()
+    }
+
+    /// What is tried, with its parameters.
+    pub fn name(&self) -> String {
+        match self {
+            StepCheck::Rows(None) => "rows".to_owned(),
+            StepCheck::Rows(Some(outliers)) => format!("rows with outliers {outliers}"),
+            StepCheck::Stripes(method) => format!("stripes {method}"),
+            StepCheck::Samples(EncodedSample::Half) => "samples of slices, f16".to_owned(),
+            StepCheck::Samples(EncodedSample::Unsigned16) => "samples of slices, u16".to_owned(),
+            StepCheck::Samples(EncodedSample::Unsigned8) => "samples of slices, u8".to_owned(),
         }
-        if self.backends.sinograms == StepBackend::Device {
-            for method in &self.steps.stripes {
-                // values that are equal within rounding may be sorted in another order
-                let margin = if matches!(method, Stripes::Filtering { .. }) { 1e-2 } else { 1e-5 };
-                found.push(StepError { step: format!("stripes {method}"), error: stripes(session, method)?, margin });
-            }
+    }
+
+    /// What does it.
+    pub fn backend(&self, backends: StepBackends) -> StepBackend {
+        match self {
+            StepCheck::Rows(_) => backends.rows,
+            StepCheck::Stripes(_) => backends.sinograms,
+            StepCheck::Samples(_) => backends.slices,
         }
-        if let (StepBackend::Device, Some(sample)) = (self.backends.slices, self.sample) {
-            found.push(StepError { step: "samples of slices".into(), error: samples(session, sample)?, margin: 0.0 });
+    }
+
+    /// What the device lacks for it, if anything.
+    pub fn lacks(&self, facts: &DeviceFacts) -> Option<&'static str> {
+        // whole numbers are scaled in f64 everywhere
+        let whole = matches!(self, StepCheck::Samples(EncodedSample::Unsigned16 | EncodedSample::Unsigned8));
+        (whole && !facts.has("cl_khr_fp64")).then_some("double precision")
+    }
+
+    /// Largest error of a device that does it correctly.
+    fn margin(&self) -> f64 {
+        match self {
+            // values that are equal within rounding may be sorted in another order
+            StepCheck::Stripes(Stripes::Filtering { .. }) => 1e-2,
+            StepCheck::Rows(_) | StepCheck::Stripes(_) => 1e-5,
+            StepCheck::Samples(_) => 0.0,
         }
-        Ok(found)
+    }
+
+    /// Tries it.
+    ///
+    /// # Errors
+    /// The device's; a wrong result is none.
+    pub fn run(&self, session: &Session) -> Result<StepError> {
+        let error = match self {
+            StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form)),
+            StepCheck::Stripes(method) => stripes(session, method),
+            StepCheck::Samples(sample) => samples(session, *sample),
+        }?;
+        Ok(StepError { step: self.name(), error, margin: self.margin() })
     }
 }
 
@@ -84,8 +147,11 @@ fn noise(number: usize) -> f64 {
 
 fn farthest(got: &[f32], want: &[f64]) -> f64 {
     let range = want.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
-    let errors = got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range);
-    // a value that is not a number is as wrong as can be
+    largest(got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range))
+}
+
+/// A value that is not a number is as wrong as can be.
+fn largest(errors: impl Iterator<Item = f64>) -> f64 {
     errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).fold(0.0, f64::max)
 }
 
@@ -193,5 +259,5 @@ fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
         EncodedSample::Unsigned16 => u16::from_ne_bytes([got[2 * i], got[2 * i + 1]]).into(),
         EncodedSample::Unsigned8 => got[i].into(),
     };
-    Ok((0..values.len()).map(|i| (got(i) - want(i)).abs()).fold(0.0, f64::max))
+    Ok(largest((0..values.len()).map(|i| (got(i) - want(i)).abs())))
 }

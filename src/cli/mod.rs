@@ -83,7 +83,7 @@ Without --profile: the kernel of section 6.5 of the paper on every device with k
 With --profile: every kernel of the profiles, next to the measured speed.
 1 GU/s is 10^9 pixel-projection updates per second.")]
     Model(ModelArgs),
-    /// Check a device and its driver: image formats, transforms, and every kernel of a profile against a reference
+    /// Check a device and its driver: image formats, transforms, steps, and every kernel of a profile against a reference
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArgs),
     /// Check and time the back-projection kernels of a profile on a device

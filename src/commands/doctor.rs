@@ -1,15 +1,15 @@
-//! `fbp doctor`: image formats, transforms and every kernel of a profile, tried on a device.
+//! `fbp doctor`: image formats, transforms, steps and every kernel of a profile, tried on a device.
 
 use super::bench::{candidates, choices, measure};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::examine_rows;
+use crate::check::{StepCheck, examine_rows};
 use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
-use crate::kernel::{KernelSpec, Problem, RowFilter, Storage, Texel};
+use crate::kernel::{KernelSpec, Problem, RowFilter, StepBackend, Storage, Texel};
 use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
 use std::path::PathBuf;
@@ -38,16 +38,18 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     reporter.note(&head);
     // verdicts are of the programs that runs will use
     let programs = ProgramStore::in_cache();
-    let session = Session::open(found)?.with_programs(programs.clone());
+    let mut session = Session::open(found)?.with_programs(programs.clone());
     let formats = formats(&session);
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
-    let lengths = lengths(session, &choices, bins, &reporter)?;
+    let lengths = lengths(&mut session, &choices, bins, &reporter)?;
+    let steps = steps(&mut session, &choices, &reporter)?;
+    drop(session);
     let candidates = candidates(&choices, &OfferFilter::default())?;
     let rows = measure(found, None, programs.as_ref(), &candidates, problems, true, &reporter)?;
     let cache = store_verdicts(found, &rows, &reporter);
     let kernels = rows.into_iter().map(Finding::kernel).collect();
-    let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, kernels], cache);
+    let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, steps, kernels], cache);
 
     let text = if args.json {
         let value = serde_json::to_value(&diagnosis).map_err(|e| Error::Output(format!("JSON: {e}")))?;
@@ -82,20 +84,20 @@ fn formats(session: &Session) -> Vec<Finding> {
 }
 
 /// How rows of a detector are filtered here, by every method in the profiles.
-fn lengths(mut session: Session, choices: &[Choice], bins: &[usize], reporter: &Reporter) -> Result<Vec<Finding>> {
+fn lengths(session: &mut Session, choices: &[Choice], bins: &[usize], reporter: &Reporter) -> Result<Vec<Finding>> {
     let mut findings: Vec<Finding> = Vec::new();
     for (choice, &bins) in choices.iter().flat_map(|choice| bins.iter().map(move |bins| (choice, bins))) {
-        let Some(spec) = first_kernel(&choice.profile, &session) else { continue };
+        let Some(spec) = first_kernel(&choice.profile, session) else { continue };
         let rows = RowFilter::new(&spec, &choice.profile.fft, bins, Some(&session.facts));
         let name = format!("{bins} bins, rows of {}, {}", rows.length, rows.method);
         if findings.iter().any(|finding| finding.name == name) {
             continue;
         }
-        let (verdict, reason) = match examine_rows(&session, &spec, rows, bins) {
+        let (verdict, reason) = match examine_rows(session, &spec, rows, bins) {
             Ok(None) => (Verdict::Correct, None),
             other => {
                 // after an error a driver may return nothing but errors
-                session = session.reopen()?;
+                *session = session.reopen()?;
                 match other {
                     Err(error) => (Verdict::Failed(String::new()), Some(error.to_string())),
                     Ok(why) => (Verdict::Correct, why),
@@ -105,6 +107,44 @@ fn lengths(mut session: Session, choices: &[Choice], bins: &[usize], reporter: &
         let why = reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
         reporter.note(&format!("{name}: {verdict}{why}"));
         findings.push(Finding::plain(name, verdict, reason, false));
+    }
+    Ok(findings)
+}
+
+/// What the device does around the filter, with usual parameters. A run tries its own, and lets the host do all of them if one
+/// is wrong, so a wrong step is avoided.
+fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for check in StepCheck::all() {
+        let name = check.name();
+        let host = choices.iter().all(|choice| check.backend(choice.profile.steps) == StepBackend::Host);
+        let by_host = host.then(|| "the profile leaves it to the host".to_owned());
+        if let Some(lack) = check.lacks(&session.facts) {
+            let reason = format!("the device lacks {lack}; the host does it");
+            findings.push(Finding::plain(name, Verdict::Skipped(String::new()), Some(reason), true));
+            continue;
+        }
+        let finding = match check.run(session) {
+            Ok(found) => {
+                let right = found.right();
+                let (verdict, reason) = match right {
+                    true => (Verdict::Correct, by_host),
+                    false => (Verdict::Incorrect, Some("a run lets the host do its steps instead".to_owned())),
+                };
+                let (error, margin) = (Some(found.error), Some(found.margin));
+                Finding { error, margin, ..Finding::plain(name, verdict, reason, host || !right) }
+            }
+            Err(error) => {
+                // after an error a driver may return nothing but errors
+                *session = session.reopen()?;
+                let reason = format!("a run lets the host do its steps instead: {error}");
+                Finding::plain(name, Verdict::Failed(String::new()), Some(reason), true)
+            }
+        };
+        let why = finding.reason.as_deref().filter(|_| finding.verdict.is_bad());
+        let why = why.map(|reason| format!(", {reason}")).unwrap_or_default();
+        reporter.note(&format!("{}: {}{why}", finding.name, finding.verdict));
+        findings.push(finding);
     }
     Ok(findings)
 }

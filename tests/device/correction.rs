@@ -373,7 +373,7 @@ fn wrong_steps_are_left_to_the_host() {
     let run = format!("reconstruct {args} --profile device.toml --output device");
     let output = lab.command(&run).env("FBP_TEST_FAULT", "encode").output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && told.contains("samples of slices: wrong on this device"), "{told}");
+    assert!(output.status.success() && told.contains("samples of slices, f16: wrong on this device"), "{told}");
     assert!(told.contains("the host does the steps"), "{told}");
     assert_eq!(lab.read("device"), host);
     // without the fault nothing is told, and the verdict is not that of the faulty driver

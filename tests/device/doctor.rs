@@ -60,6 +60,12 @@ fn this_device_passes_and_a_run_trusts_that() {
     }
     assert_eq!(found["formats"].as_array().unwrap().len(), 6);
     assert!(found["lengths"].as_array().unwrap().iter().all(|length| length["verdict"] == "right"), "{out}");
+    let steps = found["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 14, "rows, outliers, nine methods against stripes, three types of samples");
+    for step in steps {
+        assert_eq!(step["verdict"], "right", "{step}");
+        assert!(step["error"].as_f64().unwrap() <= step["margin"].as_f64().unwrap(), "{step}");
+    }
     let kept = found["cache"].as_str().unwrap();
     assert_eq!(kept, verdicts(&lab).to_str().unwrap());
 
@@ -82,12 +88,43 @@ fn the_doctor_says_what_is_wrong() {
     for row in kernels {
         assert_eq!(row[5], if row[2].contains("image") { "WRONG" } else { "right" }, "{out}");
     }
-    for what in ["format", "length"] {
+    for what in ["format", "length", "step"] {
         assert!(rows.iter().any(|row| row.get(1) == Some(&what)), "{out}");
     }
     let last = err.lines().last().unwrap();
     assert!(last.starts_with("fbp: ") && last.contains("image") && last.contains("--profile"), "{err}");
     assert!(out.contains(verdicts(&lab).to_str().unwrap()), "{out}");
+}
+
+/// Steps are tried whatever the profile says; a wrong one is told, and nothing that a run would use.
+#[test]
+fn a_wrong_step_is_avoided() {
+    let lab = Lab::new();
+    for (profile, by_host) in [("cpu", true), ("default", false)] {
+        let args = format!("doctor --quick --json --profile {profile}");
+        let output = faulty(&lab, "encode", &args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{out}{err}");
+        let found: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(found["verdict"], "right");
+        let mut wrong = 0;
+        for step in found["steps"].as_array().unwrap() {
+            let (name, reason) = (step["name"].as_str().unwrap(), step["reason"].as_str().unwrap_or(""));
+            if name.starts_with("samples of slices") {
+                assert!(step["verdict"] == "wrong" && step["avoided"] == true, "{step}");
+                assert!(step["error"].as_f64() > Some(0.0) && reason.contains("a run lets the host"), "{step}");
+                assert!(err.contains(&format!("{name}: WRONG, {reason}")), "{err}");
+                wrong += 1;
+            } else {
+                assert!(step["verdict"] == "right" && step["avoided"] == by_host, "{step}");
+                assert_eq!(reason, if by_host { "the profile leaves it to the host" } else { "" }, "{step}");
+            }
+        }
+        assert_eq!(wrong, 3, "{out}");
+    }
+    let (out, err) = lab.ok("doctor --quick --profile default");
+    assert!(out.contains("14 of 14 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
+    assert!(out.lines().any(|line| line.starts_with("| step") && line.contains("| rows ")), "{out}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod support;
 mod layouts;
 mod refusals;
 mod sources;
+mod stored;
 
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File, H5Type};

@@ -3,4 +3,5 @@
 
 pub mod cli;
 pub mod reference;
+pub mod samples;
 pub mod skip;

@@ -5,13 +5,14 @@ use super::sources::sources;
 use crate::error::Result;
 use crate::source::convert::to_f32;
 use crate::source::files::{InputFiles, open_plain};
-use crate::source::frames::Frames;
+use crate::source::frames::{Frames, as_f32};
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
-use crate::source::{SampleType, Stack};
+use crate::source::{SampleType, Stack, StoredSamples};
+use bytemuck::NoUninit;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::datatype::ByteOrder;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
-use hdf5_metno::{Dataset, Datatype, File, filters::Filter};
+use hdf5_metno::{Dataset, Datatype, File, H5Type, filters::Filter};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 pub(super) const MAX_FRAMES: usize = 1 << 20;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
+/// Byte order of what the library hands out.
+const NATIVE_BIG: bool = cfg!(target_endian = "big");
 
 /// Cache of decompressed chunks in the library: chunks of several frames are needed repeatedly.
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +145,16 @@ impl Volume {
         stored(&self.dataset)
     }
 
+    /// How samples are handed out: as they lie in the file, or as the library turns them into this machine's byte order. Those
+    /// of 64 bits become f32.
+    fn samples(&self) -> StoredSamples {
+        let swapped = self.plain.is_some_and(|plain| plain.big_endian != NATIVE_BIG);
+        match self.sample {
+            SampleType::F16 | SampleType::F64 => StoredSamples::F32,
+            sample => StoredSamples { sample, swapped },
+        }
+    }
+
     /// Notes for the user: chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
@@ -166,9 +179,8 @@ impl Volume {
         let Some(offset) = self.dataset.offset() else { return Ok(None) };
         let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}"))?;
         let native = native(self.sample).is_some_and(|native| native == kind);
-        let native_big = cfg!(target_endian = "big");
-        let big_endian = if native { native_big } else { !native_big };
-        let other = if native_big { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
+        let big_endian = if native { NATIVE_BIG } else { !NATIVE_BIG };
+        let other = if NATIVE_BIG { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
         if !native && kind.byte_order() != other {
             return Ok(None);
         }
@@ -190,7 +202,7 @@ impl Volume {
         for frame in [0, frames / 2, frames - 1] {
             let row = height / 2;
             self.read_plain(&file, plain, frame, &(row..row + 1), &mut here)?;
-            self.read_library(frame, &(row..row + 1), &mut there)?;
+            self.read_library(frame, &(row..row + 1), |samples| self.convert(samples, &mut there))?;
             if here.iter().zip(&there).any(|(a, b)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan())) {
                 return Ok(false);
             }
@@ -206,9 +218,8 @@ impl Volume {
         rows: &Range<usize>,
         out: &mut [f32],
     ) -> FileResult<()> {
-        let [_, height, width] = self.shape;
         let size = self.sample.bytes();
-        let mut at = plain.offset + values(width, height, frame, rows).start * size as u64;
+        let mut at = self.position(plain, frame, rows);
         let mut bytes = vec![0; PIECE.min(out.len() * size)];
         for out in out.chunks_mut(PIECE / size) {
             let bytes = &mut bytes[..out.len() * size];
@@ -219,15 +230,46 @@ impl Volume {
         Ok(())
     }
 
-    fn read_library(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    /// Position of rows in the file.
+    fn position(&self, plain: ContiguousValues, frame: usize, rows: &Range<usize>) -> u64 {
+        let [_, height, width] = self.shape;
+        plain.offset + values(width, height, frame, rows).start * self.sample.bytes() as u64
+    }
+
+    /// Hands rows of a dataset that is not plain to `take`, as [`samples`](Self::samples) says. The library changes the byte
+    /// order and fills unused bits; whole numbers stay what they are.
+    fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> FileResult<()> {
+        match self.sample {
+            SampleType::U8 => self.read_slice::<u8>(frame, rows, take),
+            SampleType::U16 => self.read_slice::<u16>(frame, rows, take),
+            SampleType::U32 => self.read_slice::<u32>(frame, rows, take),
+            SampleType::I8 => self.read_slice::<i8>(frame, rows, take),
+            SampleType::I16 => self.read_slice::<i16>(frame, rows, take),
+            SampleType::I32 => self.read_slice::<i32>(frame, rows, take),
+            SampleType::F16 | SampleType::F32 | SampleType::F64 => self.read_slice::<f32>(frame, rows, take),
+        }
+    }
+
+    fn read_slice<T: H5Type + NoUninit>(
+        &self,
+        frame: usize,
+        rows: &Range<usize>,
+        take: impl FnOnce(&[u8]),
+    ) -> FileResult<()> {
         let read = match self.single {
-            true => self.dataset.read_slice_2d::<f32, _>((rows.clone(), ..)),
-            false => self.dataset.read_slice_2d::<f32, _>((frame, rows.clone(), ..)),
+            true => self.dataset.read_slice_2d::<T, _>((rows.clone(), ..)),
+            false => self.dataset.read_slice_2d::<T, _>((frame, rows.clone(), ..)),
         };
         let values = read.map_err(|e| format!("cannot be read: {e}"))?;
-        let values = values.as_slice().filter(|values| values.len() == out.len());
-        out.copy_from_slice(values.ok_or("cannot be read: the library gives another shape")?);
+        let [.., width] = self.shape;
+        let values = values.as_slice().filter(|values| values.len() == rows.len() * width);
+        take(bytemuck::cast_slice(values.ok_or("cannot be read: the library gives another shape")?));
         Ok(())
+    }
+
+    /// Samples that the library handed out, as f32.
+    fn convert(&self, samples: &[u8], out: &mut [f32]) {
+        to_f32(samples, self.samples().sample, NATIVE_BIG, out);
     }
 }
 
@@ -260,7 +302,20 @@ impl Selection {
         let (volume, frame) = (&self.volume, self.frames[place]);
         let done = match volume.plain {
             Some(plain) => volume.read_plain(file, plain, frame, rows, out),
-            None => volume.read_library(frame, rows, out),
+            None => volume.read_library(frame, rows, |samples| volume.convert(samples, out)),
+        };
+        done.map_err(|e| format!("{}: {e}", self.name(place)))
+    }
+
+    /// Reads rows as [`Volume::samples`] says; samples have up to 32 bits.
+    fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
+        let (volume, frame) = (&self.volume, self.frames[place]);
+        let done = match volume.plain {
+            Some(plain) => {
+                let at = volume.position(plain, frame, rows);
+                file.read_exact_at(out, at).map_err(|e| format!("cannot be read: {e}"))
+            }
+            None => volume.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
         };
         done.map_err(|e| format!("{}: {e}", self.name(place)))
     }
@@ -310,6 +365,17 @@ impl Frames for VolumeFrames {
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         self.files.read(0, |file| self.selection.read_rows(file, frame, &rows, out))
+    }
+
+    fn stored(&self) -> StoredSamples {
+        self.selection.volume.samples()
+    }
+
+    fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        if self.stored().sample != self.sample() {
+            return as_f32(out, |out| self.read_rows(frame, rows, out));
+        }
+        self.files.read(0, |file| self.selection.read_stored(file, frame, &rows, out))
     }
 }
 

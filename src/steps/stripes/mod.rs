@@ -96,6 +96,11 @@ impl Stripes {
         methods.iter().map(|text| text.parse()).collect()
     }
 
+    /// Every method with the parameters that it has unless others are given.
+    pub fn all_methods() -> Vec<Stripes> {
+        NAMES.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
     /// Removes stripes from a sinogram of line integrals in place. The result is finite: other values become 0, before and
     /// after.
     pub fn remove(&self, sinogram: &mut [f32], projections: usize, bins: usize) {

@@ -2,6 +2,7 @@
 
 use super::make::Make;
 use super::{TYPES, input_error, open, put, read};
+use crate::support::samples::read_stored;
 use fbp::source::{SampleType, Stack, StoredSamples};
 use std::fs;
 use tempfile::TempDir;
@@ -54,31 +55,6 @@ fn every_layout_reads_back() {
             }
         }
     }
-}
-
-/// Samples as they are stored, as numbers.
-fn read_stored(stack: &Stack, page: usize, rows: std::ops::Range<usize>) -> Vec<f32> {
-    let StoredSamples { sample, swapped } = stack.stored();
-    let mut bytes = vec![0; rows.len() * stack.width() * sample.bytes()];
-    stack.read_stored(page, rows, &mut bytes).unwrap();
-    let number = |sample_bytes: &[u8]| -> f32 {
-        let mut b = sample_bytes.to_vec();
-        if swapped {
-            b.reverse();
-        }
-        match sample {
-            SampleType::U8 => b[0].into(),
-            SampleType::I8 => (b[0] as i8).into(),
-            SampleType::U16 => u16::from_ne_bytes([b[0], b[1]]).into(),
-            SampleType::I16 => i16::from_ne_bytes([b[0], b[1]]).into(),
-            SampleType::F16 => half::f16::from_ne_bytes([b[0], b[1]]).into(),
-            SampleType::U32 => u32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as f32,
-            SampleType::I32 => i32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as f32,
-            SampleType::F32 => f32::from_ne_bytes([b[0], b[1], b[2], b[3]]),
-            SampleType::F64 => panic!("64-bit samples come as f32"),
-        }
-    };
-    bytes.chunks(sample.bytes()).map(number).collect()
 }
 
 /// Pages that differ in the order of bytes come as f32; binned ones, too.
