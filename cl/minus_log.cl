@@ -5,15 +5,16 @@
  *
  * Layouts
  *   values  [row][projection][bin], from value `first` on, `row_stride` values from one row to the next
- *   counts  [row] {, , without logarithm, }
+ *   counts  [counted row] {, , without logarithm, }
  */
 #ifndef GROUP
 #define GROUP 64
 #endif
 
-/* Global size: GROUP, projections, rows; work-group GROUP. */
+/* Global size: GROUP, projections, rows; work-group GROUP. Rows in `counted`, first and first after them, are counted. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void minus_log(__global float *restrict values, __global uint *restrict counts, ulong first, ulong row_stride, int bins)
+void minus_log(__global float *restrict values, __global uint *restrict counts, ulong first, ulong row_stride, int bins,
+               int2 counted)
 {
     __local uint all;
     const int item = get_local_id(0), r = get_global_id(2);
@@ -30,6 +31,6 @@ void minus_log(__global float *restrict values, __global uint *restrict counts, 
     if (found > 0)
         atomic_add(&all, found);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0 && all > 0)
-        atomic_add(counts + 4 * r + 2, all);
+    if (item == 0 && all > 0 && r >= counted.x && r < counted.y)
+        atomic_add(counts + 4 * (r - counted.x) + 2, all);
 }

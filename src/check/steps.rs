@@ -2,16 +2,16 @@
 //! definitions in `f64`.
 
 use crate::device::{
-    AirCorrection, FieldImages, ImageSteps, OutlierForm, PieceSize, ProjectionState, RowCorrection, RowCorrector,
-    SampleOrder, Session, SinogramBatch, SinogramShape, SliceEncoder,
+    AirCorrection, BlockCorrector, BlockShape, FieldImages, ImageSteps, OutlierForm, PieceSize, ProjectionState,
+    RowBlocks, RowCorrection, RowCorrector, SampleOrder, Session, SinogramBatch, SinogramShape, SliceEncoder,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::hash::fnv1a;
 use crate::kernel::{EncodedSample, StepBackend, StepBackends, files};
 use crate::source::{SampleType, StoredSamples};
 use crate::steps::stripes::Stripes;
-use crate::steps::{Outliers, SMALLEST_TRANSMISSION, Steps};
+use crate::steps::{Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
@@ -38,9 +38,11 @@ impl DeviceSteps<'_> {
 
     /// What is tried before the run.
     fn checks(&self) -> Vec<StepCheck> {
-        let rows = StepCheck::Rows(self.steps.outliers.clone());
-        let stripes = self.steps.stripes.iter().copied().map(StepCheck::Stripes);
-        let all = [rows].into_iter().chain(stripes).chain(self.sample.map(StepCheck::Samples));
+        let Steps { outliers, tilt, phase, stripes, .. } = self.steps;
+        let images = tilt.map(StepCheck::Tilt).into_iter().chain(phase.map(StepCheck::Phase));
+        let rows = [StepCheck::Rows(outliers.clone())].into_iter().chain(images);
+        let stripes = stripes.iter().copied().map(StepCheck::Stripes);
+        let all = rows.chain(stripes).chain(self.sample.map(StepCheck::Samples));
         all.filter(|check| check.backend(self.backends) == StepBackend::Device).collect()
     }
 
@@ -58,6 +60,8 @@ impl DeviceSteps<'_> {
 pub enum StepCheck {
     /// Steps on rows of projections, with the removal of outliers or without.
     Rows(Option<Outliers>),
+    Tilt(Tilt),
+    Phase(Paganin),
     Stripes(Stripes),
     /// Samples of slices as they are written.
     Samples(EncodedSample),
@@ -83,9 +87,11 @@ impl StepCheck {
     /// All that a device can do, with usual parameters.
     pub fn all() -> Vec<StepCheck> {
         let rows = [None, Some(Outliers::new(3, 400.0, true))].map(StepCheck::Rows);
+        let sharp = Paganin { length: 2.0, unsharp: Some(Unsharp { sigma: 1.5, amount: 2.0 }) };
+        let images = [StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
         let samples = [EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
         let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
-        rows.into_iter().chain(stripes).chain(samples.map(StepCheck::Samples)).collect()
+        rows.into_iter().chain(images).chain(stripes).chain(samples.map(StepCheck::Samples)).collect()
     }
 
     /// What is tried, with its parameters.
@@ -93,6 +99,8 @@ impl StepCheck {
         match self {
             StepCheck::Rows(None) => "rows".to_owned(),
             StepCheck::Rows(Some(outliers)) => format!("rows with outliers {outliers}"),
+            StepCheck::Tilt(tilt) => format!("tilt {}", tilt.degrees),
+            StepCheck::Phase(paganin) => format!("phase {paganin}"),
             StepCheck::Stripes(method) => format!("stripes {method}"),
             StepCheck::Samples(EncodedSample::Half) => "samples of slices, f16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned16) => "samples of slices, u16".to_owned(),
@@ -103,7 +111,7 @@ impl StepCheck {
     /// What does it.
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
-            StepCheck::Rows(_) => backends.rows,
+            StepCheck::Rows(_) | StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.rows,
             StepCheck::Stripes(_) => backends.sinograms,
             StepCheck::Samples(_) => backends.slices,
         }
@@ -121,7 +129,9 @@ impl StepCheck {
         match self {
             // values that are equal within rounding may be sorted in another order
             StepCheck::Stripes(Stripes::Filtering { .. }) => 1e-2,
-            StepCheck::Rows(_) | StepCheck::Stripes(_) => 1e-5,
+            StepCheck::Rows(_) | StepCheck::Tilt(_) | StepCheck::Stripes(_) => 1e-5,
+            // images of other sizes, which end beyond the filter's halo
+            StepCheck::Phase(Paganin { unsharp, .. }) => 2e-5 * (1.0 + unsharp.map_or(0.0, |unsharp| unsharp.amount)),
             StepCheck::Samples(_) => 0.0,
         }
     }
@@ -133,6 +143,8 @@ impl StepCheck {
     pub fn run(&self, session: &Session) -> Result<StepError> {
         let error = match self {
             StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form)),
+            StepCheck::Tilt(tilt) => images(session, Steps { tilt: Some(*tilt), ..Steps::default() }),
+            StepCheck::Phase(phase) => images(session, Steps { phase: Some(*phase), ..Steps::default() }),
             StepCheck::Stripes(method) => stripes(session, method),
             StepCheck::Samples(sample) => samples(session, *sample),
         }?;
@@ -212,6 +224,60 @@ fn rows(session: &Session, outliers: Option<OutlierForm>) -> Result<f64> {
         -transmission.max(f64::from(SMALLEST_TRANSMISSION)).ln()
     };
     Ok(farthest(&got, &(0..got.len()).map(want).collect::<Vec<_>>()))
+}
+
+/// Rows of the detector for steps on images.
+const IMAGE_ROWS: usize = 45;
+
+/// Transmissions of two projections, by a step on images on the host and on the device.
+fn images(session: &Session, steps: Steps) -> Result<f64> {
+    let (projections, size) = (2, [BINS, IMAGE_ROWS]);
+    let pixels = BINS * IMAGE_ROWS;
+    let value = |i: usize| {
+        let (y, x) = ((i % pixels / BINS) as f64 / IMAGE_ROWS as f64, (i % BINS) as f64 / BINS as f64);
+        let sample = if (x - 0.45).abs() + 0.7 * (y - 0.5).abs() < 0.3 { 0.6 } else { 0.0 };
+        (0.95 - sample + 0.05 * noise(i)) as f32
+    };
+    let transmissions: Vec<f32> = (0..projections * pixels).map(value).collect();
+    let on_host = steps.on_images(BINS, IMAGE_ROWS);
+    let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
+    let mut correction = RowCorrection {
+        bins: BINS,
+        height: IMAGE_ROWS,
+        outliers: None,
+        fields: None,
+        saturation: None,
+        air: AirCorrection::Without,
+        images: ImageSteps::default(),
+        minus_log: false,
+        projections: (0..projections).map(state).collect(),
+    };
+    let possible = on_host.on_device(&mut correction);
+    let Some(blocks) = RowBlocks::new(&correction.images, size, projections).filter(|_| possible) else {
+        return Err(Error::Device("images become too large".into()));
+    };
+    let shape = BlockShape { blocks, bins: BINS, height: IMAGE_ROWS, projections, batch: projections, pairs: 1 };
+    let mut corrector = BlockCorrector::new(session, &correction, StoredSamples::F32, shape)?;
+    let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
+    for block in 0..IMAGE_ROWS.div_ceil(blocks.rows) {
+        let rows = blocks.of(block, IMAGE_ROWS);
+        let read = widened(&rows, blocks.halo(), IMAGE_ROWS);
+        let frames = transmissions.chunks(pixels);
+        let samples: Vec<f32> = frames.flat_map(|frame| &frame[read.start * BINS..read.end * BINS]).copied().collect();
+        corrector.correct(session, (block, &rows), 0..projections, bytemuck::cast_slice(&samples))?;
+        rows.into_iter().try_for_each(|row| corrector.copy(session, row, &mut sinograms, row * projections * BINS))?;
+    }
+    session.finish_uploads()?;
+    let (mut got, mut want) = (vec![0f32; projections * pixels], vec![0f64; projections * pixels]);
+    session.read(&sinograms, &mut got, "sinograms")?;
+    for (p, frame) in transmissions.chunks(pixels).enumerate() {
+        let mut frame = frame.to_vec();
+        on_host.apply(&mut Band::new(&mut frame, IMAGE_ROWS, 0..IMAGE_ROWS, 0..IMAGE_ROWS), &mut Counts::default());
+        for (i, value) in frame.into_iter().enumerate() {
+            want[(i / BINS * projections + p) * BINS + i % BINS] = value.into();
+        }
+    }
+    Ok(farthest(&got, &want))
 }
 
 /// A pixel of a frame, or the median around it if it is an outlier.

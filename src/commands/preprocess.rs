@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, steps};
 use crate::sink::{AllowedContents, Dtype, Encoding, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
-use crate::steps::{Counts, Preparation, Scope};
+use crate::steps::{Band, Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -61,11 +61,12 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
             let mut replaced = Counts::default();
             if sinograms {
                 for (projection, row) in values.chunks_mut(bins).enumerate() {
-                    preparation.projection(row, page..page + 1, page..page + 1, projection, rows, &mut replaced);
+                    let band = Band::new(row, rows, page..page + 1, page..page + 1).of(projection, rows);
+                    preparation.projection(band, &mut replaced);
                 }
                 preparation.sinogram(values, &mut replaced);
             } else {
-                preparation.projection(values, 0..rows, 0..rows, page, pages, &mut replaced);
+                preparation.projection(Band::new(values, rows, 0..rows, 0..rows).of(page, pages), &mut replaced);
             }
             Ok((start.elapsed().as_secs_f64(), replaced))
         };

@@ -16,8 +16,8 @@ use std::ops::Range;
 pub(super) enum Portion {
     /// Sinograms, or samples as they are stored, of slices at these positions of the list.
     Slices(Range<usize>),
-    /// Samples of some projections of a block of rows.
-    Block { block: usize, projections: Range<usize> },
+    /// Samples of some projections of a block of rows, of which some are counted.
+    Block { block: usize, projections: Range<usize>, counted: Range<usize> },
     /// Nothing: the rows of these slices are in the block that was read before.
     OfBlock(Range<usize>),
 }
@@ -63,8 +63,13 @@ impl RowsPlan {
         for same in slices[chunk.clone()].chunk_by(|a, b| block_of(*a) == block_of(*b)) {
             let block = block_of(same[0]);
             if loaded.replace(block) != Some(block) {
+                let counted = source.counted(&shape.blocks.of(block, shape.height));
                 let batches = parts_of(shape.projections, shape.batch);
-                portions.extend(batches.map(|projections| Portion::Block { block, projections }));
+                portions.extend(batches.map(|projections| Portion::Block {
+                    block,
+                    projections,
+                    counted: counted.clone(),
+                }));
             }
             portions.push(Portion::OfBlock(start..start + same.len()));
             start += same.len();
@@ -90,7 +95,7 @@ impl RowsPlan {
                 }
                 source.read_into(which, self.steps, &mut values[..which.len() * source.sinogram_len()])
             }
-            (Portion::Block { block, projections }, Some(shape)) => {
+            (Portion::Block { block, projections, .. }, Some(shape)) => {
                 let rows = shape.blocks.of(*block, shape.height);
                 source.read_block(rows, projections.clone(), values.as_bytes_mut())?;
                 Ok(Counts::default())
@@ -155,9 +160,9 @@ impl DeviceRows {
                 let (which, place) = (&slices[positions.clone()], positions.start - first);
                 corrector.run(session, &bytes[..corrector.sample_bytes(which)], which, place, (rows, in_slice))
             }
-            (DeviceRows::Blocks(corrector), Portion::Block { block, projections }) => {
+            (DeviceRows::Blocks(corrector), Portion::Block { block, projections, counted }) => {
                 let samples = &bytes[..corrector.sample_bytes(*block, projections.len())];
-                corrector.correct(session, *block, projections.clone(), samples)
+                corrector.correct(session, (*block, counted), projections.clone(), samples)
             }
             (DeviceRows::Blocks(corrector), Portion::OfBlock(positions)) => {
                 positions.clone().try_for_each(|at| corrector.copy(session, slices[at], rows, (at - first) * in_slice))
@@ -177,17 +182,18 @@ impl DeviceRows {
         portion: &Portion,
         complete: Option<&[usize]>,
     ) -> Result<Option<Found>> {
-        let counts = |rows: &[usize], found| source.preparation.counts(rows, &source.scan.used, found);
         Ok(match (self, portion, complete) {
             (DeviceRows::Pieces(corrector), _, Some(slices)) => {
                 let found = corrector.take_counts(session, slices.len())?;
-                Some(Found { block: None, counts: counts(slices, &found) })
+                let rows = slices.iter().copied();
+                Some(Found { block: None, counts: source.preparation.counts(rows, &source.scan.used, &found) })
             }
-            (DeviceRows::Blocks(corrector), Portion::Block { block, projections }, _)
+            (DeviceRows::Blocks(corrector), Portion::Block { block, projections, counted }, _)
                 if projections.end == source.scan.used.len() =>
             {
-                let (rows, found) = corrector.take_counts(session, *block)?;
-                Some(Found { block: Some(*block), counts: counts(&rows.collect::<Vec<_>>(), &found) })
+                let found = corrector.take_counts(session, counted.len())?;
+                let counts = source.preparation.counts(counted.clone(), &source.scan.used, &found);
+                Some(Found { block: Some(*block), counts })
             }
             (DeviceRows::Blocks(_), _, Some(_)) => {
                 session.finish_uploads()?;

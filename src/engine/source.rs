@@ -11,7 +11,7 @@ use crate::plan::{SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
-use crate::steps::{Counts, Preparation, Scope, widened};
+use crate::steps::{Band, Counts, Preparation, Scope, widened};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
 use std::path::Path;
@@ -288,7 +288,8 @@ impl Source {
             }
             let mut counts = Counts::default();
             for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                self.preparation.projection(row, slice..slice + 1, slice..slice + 1, p, total, &mut counts);
+                let band = Band::new(row, total, slice..slice + 1, slice..slice + 1).of(p, total);
+                self.preparation.projection(band, &mut counts);
             }
             Ok(counts)
         });
@@ -321,6 +322,18 @@ impl Source {
         Ok(counts)
     }
 
+    /// Of rows that are corrected together those in which replaced values are counted: from the first slice of the job to
+    /// the last.
+    pub fn counted(&self, rows: &Range<usize>) -> Range<usize> {
+        let slices = &self.scan.slices;
+        let within = slices.partition_point(|s| *s < rows.start)..slices.partition_point(|s| *s < rows.end);
+        match &slices[within] {
+            [] => rows.start..rows.start,
+            [one] => *one..one + 1,
+            [first, .., last] => *first..last + 1,
+        }
+    }
+
     /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
     fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<Counts> {
         let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.len());
@@ -338,7 +351,8 @@ impl Source {
                 let read = widened(span, halo, height);
                 band.resize(read.len() * bins, 0.0);
                 self.stack.read_rows(p, read.clone(), &mut band)?;
-                self.preparation.projection(&mut band, read.clone(), span.clone(), p, total, &mut counts);
+                let seen = Band::new(&mut band, height, read.clone(), span.clone()).of(p, total);
+                self.preparation.projection(Band { counted: self.counted(span), ..seen }, &mut counts);
                 let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
                 wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
             }

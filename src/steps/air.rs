@@ -110,8 +110,7 @@ fn levels(region: Roi, data: &Data, before: &RowSteps) -> Result<Vec<f64>> {
     let level = |p: usize| -> Result<f64> {
         let mut rows = vec![0f32; read.len() * bins];
         projections.read_rows(p, read.clone(), &mut rows)?;
-        let band = Band::new(&mut rows, height, read.clone(), wanted.clone());
-        let mut band = Band { projection: p, projections: projections.len(), ..band };
+        let mut band = Band::new(&mut rows, height, read.clone(), wanted.clone()).of(p, projections.len());
         before.apply(&mut band, &mut Counts::default());
         let mut values = Vec::with_capacity(region.width * region.height);
         for (_, line) in band.lines() {

@@ -68,7 +68,7 @@ impl RowStep for Transmission {
     fn apply(&self, band: &mut Band, counts: &mut Counts) {
         let Band { bins, projection, watched, .. } = *band;
         let progress = progress(projection, band.projections);
-        let wanted = band.wanted.clone();
+        let counted = band.counted.clone();
         let mut before = Vec::new();
         for (row, line) in band.lines() {
             if watched {
@@ -77,7 +77,7 @@ impl RowStep for Transmission {
             }
             let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, progress));
             let non_finite = finite(line, if self.minus_log { 1.0 } else { 0.0 });
-            if !wanted.contains(&row) {
+            if !counted.contains(&row) {
                 continue;
             }
             counts.clamped.dead += dead;

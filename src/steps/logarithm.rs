@@ -69,10 +69,10 @@ impl RowStep for MinusLog {
     }
 
     fn apply(&self, band: &mut Band, counts: &mut Counts) {
-        let wanted = band.wanted.clone();
+        let counted = band.counted.clone();
         for (row, line) in band.lines() {
             let non_positive = logarithms(line);
-            if wanted.contains(&row) {
+            if counted.contains(&row) {
                 counts.defects.add(row, non_positive);
                 counts.clamped.non_positive += non_positive;
             }

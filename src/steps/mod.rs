@@ -32,6 +32,7 @@ use crate::error::Result;
 use crate::source::Stacks;
 use defects::Defects;
 use fields::progress;
+use phase::PaganinFilter;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use step::check_projections;
@@ -89,6 +90,18 @@ impl Steps {
     /// Flags, without dashes, and values of the requested steps, in the order in which they are applied.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
+    }
+
+    /// The steps on projections as images, for complete projections of `bins` x `height`.
+    pub fn on_images(&self, bins: usize, height: usize) -> RowSteps {
+        let mut steps = RowSteps::default();
+        if let Some(tilt) = self.tilt {
+            steps.push(Box::new(tilt), self.tilt.halo(bins, height));
+        }
+        if let Some(paganin) = self.phase {
+            steps.push(Box::new(PaganinFilter::new(&paganin, height, bins)), paganin.halo());
+        }
+        steps
     }
 
     /// Memory in bytes that the steps on sinograms need on a device for each of the sinograms that are processed at a time.
@@ -200,25 +213,16 @@ impl Preparation {
         self.rows.halo()
     }
 
-    /// Corrects rows of projection number `projection` of `projections` in place. `values` holds its rows `read`,
-    /// `[row][bin]`; of these only `wanted` are of use afterwards. They are finite; what had to be replaced in them is
-    /// added to `counts`.
+    /// Corrects rows of a projection in place; of the band only the wanted rows are of use afterwards. They are finite; what
+    /// had to be replaced in those that are counted is added to `counts`.
     ///
     /// Projections may be corrected in parallel.
-    pub fn projection(
-        &self,
-        values: &mut [f32],
-        read: Range<usize>,
-        wanted: Range<usize>,
-        projection: usize,
-        projections: usize,
-        counts: &mut Counts,
-    ) {
-        counts.values += (wanted.len() * self.bins) as u64;
-        let band = Band::new(values, self.height, read, wanted.clone());
-        let mut band = Band { projection, projections, watched: self.defects.watches(projection), ..band };
+    pub fn projection(&self, band: Band, counts: &mut Counts) {
+        let counted = band.counted.clone();
+        counts.values += (counted.len() * self.bins) as u64;
+        let mut band = Band { watched: self.defects.watches(band.projection), ..band };
         if let Some(saturation) = self.saturation {
-            let saturated = band.values_of(&wanted).iter().filter(|&&count| count >= saturation).count();
+            let saturated = band.values_of(&counted).iter().filter(|&&count| count >= saturation).count();
             counts.saturated += saturated as u64;
         }
         self.rows.apply(&mut band, counts);
@@ -267,9 +271,9 @@ impl Preparation {
     }
 
     /// What a device replaced in some rows of the projections `used`.
-    pub fn counts(&self, rows: &[usize], used: &[usize], found: &RowCounts) -> Counts {
+    pub fn counts(&self, rows: impl ExactSizeIterator<Item = usize>, used: &[usize], found: &RowCounts) -> Counts {
         let mut counts = Counts { values: (rows.len() * used.len() * self.bins) as u64, ..Counts::default() };
-        for (place, (&row, found_in)) in rows.iter().zip(&found.rows).enumerate() {
+        for (place, (row, found_in)) in rows.zip(&found.rows).enumerate() {
             let [dead, non_finite, non_positive, saturated] = found_in.map(u64::from);
             counts.clamped += ClampedCounts { non_positive, dead, non_finite };
             counts.saturated += saturated;
@@ -424,7 +428,7 @@ mod tests {
         let mut values = vec![0f32; ROWS * BINS];
         projections.read_rows(p, 0..ROWS, &mut values).unwrap();
         let mut counts = Counts::default();
-        preparation.projection(&mut values, 0..ROWS, 0..ROWS, p, COUNT, &mut counts);
+        preparation.projection(Band::new(&mut values, ROWS, 0..ROWS, 0..ROWS).of(p, COUNT), &mut counts);
         (values, counts)
     }
 
@@ -467,7 +471,8 @@ mod tests {
                 let read = widened(&wanted, bands.halo(), ROWS);
                 let mut values = vec![0f32; read.len() * BINS];
                 stacks.data.read_rows(p, read.clone(), &mut values).unwrap();
-                bands.projection(&mut values, read.clone(), wanted.clone(), p, COUNT, &mut counts[1]);
+                let band = Band::new(&mut values, ROWS, read.clone(), wanted.clone()).of(p, COUNT);
+                bands.projection(band, &mut counts[1]);
                 let found = &values[(wanted.start - read.start) * BINS..(wanted.end - read.start) * BINS];
                 for (a, b) in found.iter().zip(&expected[wanted.start * BINS..]) {
                     assert!((a - b).abs() < 3e-5, "{a} and {b} in projection {p}, rows {wanted:?}");

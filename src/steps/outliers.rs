@@ -105,7 +105,7 @@ struct OutlierFilter {
 
 impl RowStep for OutlierFilter {
     fn apply(&self, band: &mut Band, counts: &mut Counts) {
-        let (keep, counted) = (band.within(&band.rows), band.within(&band.wanted));
+        let (keep, counted) = (band.within(&band.rows), band.within(&band.counted));
         counts.outliers += self.replace(band.values, band.bins, keep, &counted);
     }
 

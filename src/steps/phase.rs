@@ -226,7 +226,7 @@ impl Paganin {
 /// [`Paganin`], prepared for rows of a given number of bins.
 ///
 /// It needs about `8 * (rows + 2 halo) * (bins / 2 + halo)` bytes per projection.
-struct PaganinFilter {
+pub(super) struct PaganinFilter {
     paganin: Paganin,
     halo: usize,
     bins: usize,
@@ -254,7 +254,7 @@ impl RowStep for PaganinFilter {
 
 impl PaganinFilter {
     /// For bands of at most `rows` wanted rows.
-    fn new(paganin: &Paganin, rows: usize, bins: usize) -> Self {
+    pub fn new(paganin: &Paganin, rows: usize, bins: usize) -> Self {
         let halo = paganin.halo();
         let (width, height) = (smooth_length(bins + 2 * halo), smooth_length(rows + 2 * halo));
         let frequency = |i: usize, n: usize| 2.0 * PI * i.min(n - i) as f64 / n as f64;

@@ -126,8 +126,9 @@ pub struct Band<'a> {
     pub read: Range<usize>,
     /// Rows that a step must compute: the wanted ones, and those that later steps need around them.
     pub rows: Range<usize>,
-    /// Rows that are wanted in the end.
+    /// Rows that are wanted in the end, and those of them in which replaced values are counted.
     pub wanted: Range<usize>,
+    pub counted: Range<usize>,
     /// Index of the projection, and number of projections.
     pub projection: usize,
     pub projections: usize,
@@ -139,8 +140,13 @@ impl<'a> Band<'a> {
     /// Rows `wanted` of a projection of `height` rows, among the rows `read`.
     pub fn new(values: &'a mut [f32], height: usize, read: Range<usize>, wanted: Range<usize>) -> Band<'a> {
         let bins = values.len() / read.len().max(1);
-        let rows = wanted.clone();
-        Band { values, bins, height, read, rows, wanted, projection: 0, projections: 1, watched: false }
+        let (rows, counted) = (wanted.clone(), wanted.clone());
+        Band { values, bins, height, read, rows, wanted, counted, projection: 0, projections: 1, watched: false }
+    }
+
+    /// As part of one of the projections of a scan.
+    pub fn of(self, projection: usize, projections: usize) -> Band<'a> {
+        Band { projection, projections, ..self }
     }
 
     /// Range of some rows within those that were read.
@@ -167,10 +173,10 @@ impl<'a> Band<'a> {
             around.start.max(self.read.start)..around.end
         };
         let (read, rows) = (around(read), around(rows));
-        let wanted = self.wanted.clone();
+        let (wanted, counted) = (self.wanted.clone(), self.counted.clone());
         let Band { bins, height, projection, projections, watched, .. } = *self;
         let values = self.values_of(&read);
-        Band { values, bins, height, read, rows, wanted, projection, projections, watched }
+        Band { values, bins, height, read, rows, wanted, counted, projection, projections, watched }
     }
 }
 

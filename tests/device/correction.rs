@@ -398,7 +398,7 @@ fn blocks_of_rows_change_no_bit() {
     let pairs = whole.pages.iter().zip(&host.pages).flat_map(|(a, b)| a.iter().zip(b));
     assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0f32, f32::max) <= 1e-4 * range);
     let report = |name: &str| -> Value { serde_json::from_str(&lab.read_text(name)).unwrap() };
-    let counts = |name: &str| ["clamped", "outliers", "values"].map(|key| report(name).get(key).cloned());
+    let counts = |name: &str| ["clamped", "outliers", "saturated"].map(|key| report(name).get(key).cloned());
     assert_eq!(counts("whole.json"), counts("host.json"));
     let plan = lab.ok(&format!("reconstruct {device} --output o --dry-run --device-memory 5M")).0;
     assert!(!plan.contains("a block of rows     0 B"), "{plan}");
@@ -414,4 +414,13 @@ fn blocks_of_rows_change_no_bit() {
     let some = lab.slices(&format!("{device} --rows 40..300:19"), "some");
     let picked: Vec<_> = whole.pages.iter().skip(40).step_by(19).take(some.pages.len()).cloned().collect();
     assert!(some.pages == picked && picked.len() == 14);
+    // rows of a block that nobody asked for are not counted
+    for profile in ["cpu", "device.toml"] {
+        lab.slices(
+            &format!("{input} --profile {profile} --rows 180..205 --report {profile}.json"),
+            &format!("rows-{profile}"),
+        );
+    }
+    assert_eq!(counts("cpu.json"), counts("device.toml.json"));
+    assert_ne!(counts("cpu.json"), counts("whole.json"));
 }

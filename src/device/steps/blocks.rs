@@ -128,21 +128,23 @@ impl BlockCorrector {
         rows.start.saturating_sub(halo)..(rows.end + halo).min(self.shape.height)
     }
 
-    /// Corrects a batch of projections of a block, from samples `[projection][row][bin]` of all rows that are needed. Batches
-    /// of a block come in any order; their projections begin at an even number. Does not wait for the kernels.
+    /// Corrects a batch of projections of a block, from samples `[projection][row][bin]` of all rows that are needed, and
+    /// counts what is replaced in some rows of the block, the same for all batches. These come in any order; their
+    /// projections begin at an even number. Does not wait for the kernels.
     ///
     /// # Errors
     /// The device's, and [`Error::Device`] for what does not fit.
     pub fn correct(
         &mut self,
         session: &Session,
-        block: usize,
+        (block, counted): (usize, &Range<usize>),
         projections: Range<usize>,
         samples: &[u8],
     ) -> Result<()> {
         let BlockShape { blocks, bins, projections: all, batch, .. } = self.shape;
         let (wanted, count) = (self.rows(block), projections.len());
-        if wanted.is_empty() || count == 0 || count > batch || projections.end > all || projections.start % 2 == 1 {
+        let pairs = projections.start % 2 == 0 && (1..=batch).contains(&count) && projections.end <= all;
+        if wanted.is_empty() || !pairs || counted.start < wanted.start || counted.end > wanted.end {
             return Err(Error::Device(format!("projections {projections:?} of block {block}")));
         }
         let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
@@ -153,7 +155,7 @@ impl BlockCorrector {
             samples,
             &CorrectedRows {
                 rows: &rows,
-                counted: wanted.start - read.start..wanted.end - read.start,
+                counted: counted.start - read.start..counted.end - read.start,
                 place: 0,
                 projections,
                 out: &self.transmissions,
@@ -181,31 +183,38 @@ impl BlockCorrector {
         if let Some(filter) = &self.filter {
             filter.run(session, rotated, &part(&upright, &wanted), &into_block)?;
         }
-        self.take_logarithm(session, &into_block, wanted.len(), count)
+        self.take_logarithm(session, &into_block, &part(&read, &wanted), counted)
     }
 
     /// -log of some projections of the block, if it is wanted.
-    fn take_logarithm(&self, session: &Session, rows: &ImageRows, count: usize, projections: usize) -> Result<()> {
+    fn take_logarithm(
+        &self,
+        session: &Session,
+        rows: &ImageRows,
+        part: &ImagePart,
+        counted: &Range<usize>,
+    ) -> Result<()> {
         let Some(kernel) = &self.minus_log else { return Ok(()) };
+        let ImagePart { wanted, projections, .. } = part;
         let launch = session
             .launch(kernel, "minus_log")
             .handle(rows.values)?
             .handle(self.corrector.counts())?
             .value(rows.first as u64)?
             .value(rows.stride as u64)?
-            .value(self.shape.bins as i32)?;
+            .value(self.shape.bins as i32)?
+            .value([counted.start - wanted.start, counted.end - wanted.start].map(|row| row as i32))?;
+        let global = [self.group, *projections, wanted.len()];
         // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
-        unsafe { launch.among_uploads().run(&[self.group, projections, count], Some(&[self.group, 1, 1])) }.map(drop)
+        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(drop)
     }
 
-    /// Waits for a block; its rows, and what was replaced in them, which is forgotten.
+    /// Waits for a block, and hands out and forgets what was replaced in the `count` rows that are counted.
     ///
     /// # Errors
     /// The device's.
-    pub fn take_counts(&mut self, session: &Session, block: usize) -> Result<(Range<usize>, RowCounts)> {
-        let rows = self.rows(block);
-        let counts = self.corrector.take_counts(session, rows.len())?;
-        Ok((rows, counts))
+    pub fn take_counts(&mut self, session: &Session, count: usize) -> Result<RowCounts> {
+        self.corrector.take_counts(session, count)
     }
 
     /// Copies a row of a block that was corrected to `sinograms` from value `first` on. Does not wait.
