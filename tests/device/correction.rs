@@ -389,8 +389,15 @@ fn blocks_of_rows_change_no_bit() {
     lab.profile_with_steps("device.toml", "");
     lab.ok("phantom --size 40 --projections 21 --slices 300 --as projections --photons 900 --scale 0.05 \
             --flats fl --darks da --output pr");
+    let mut projections = lab.read("pr");
+    for page in &mut projections.pages {
+        for (row, bin) in [(20, 7), (190, 17), (280, 20)] {
+            (row - 4..row + 4).for_each(|row| page[row * 40 + bin - 4..row * 40 + bin + 4].fill(0.0));
+        }
+    }
+    lab.write("planted", "proj", &projections);
     let steps = "--phase paganin --energy-kev 20 --distance 20mm --delta-beta 50 --pixel-size 1um --tilt 0.8";
-    let input = format!("--projections pr --flats fl --darks da {steps} --remove-outliers 3,200");
+    let input = format!("--projections planted --flats fl --darks da {steps} --remove-outliers 3,200");
     let device = format!("{input} --profile device.toml --slices-per-pass 4");
     let whole = lab.slices(&format!("{device} --report whole.json"), "whole");
     let host = lab.slices(&format!("{input} --profile cpu --report host.json"), "host");
