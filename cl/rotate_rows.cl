@@ -36,12 +36,12 @@ void rotate_rows(__global const float *restrict rows, __global float *restrict r
     if (bin >= bins)
         return;
     const int4 a = of_bins[bin], b = of_rows[wanted + row];
-    float2 t = (float2)(as_float(a.z) + as_float(b.z), as_float(a.w) + as_float(b.w));
-    const int2 carry = {t.x >= 1.0f, t.y >= 1.0f};
-    t -= convert_float2(carry);
-    const int x = a.x + b.x + carry.x, z = a.y + b.y + carry.y;
-    const float4 across = cubic(t.x), down = cubic(t.y);
-    const int4 columns = clamp(x + (int4)(-1, 0, 1, 2), 0, bins - 1);
+    const float across_rest = as_float(a.z) + as_float(b.z), down_rest = as_float(a.w) + as_float(b.w);
+    const int across_carry = across_rest >= 1.0f, down_carry = down_rest >= 1.0f;
+    const int x = a.x + b.x + across_carry, z = a.y + b.y + down_carry;
+    const float4 across = cubic(across_rest - (float)across_carry), down = cubic(down_rest - (float)down_carry);
+    const int4 columns = {clamp(x - 1, 0, bins - 1), clamp(x, 0, bins - 1), clamp(x + 1, 0, bins - 1),
+                          clamp(x + 2, 0, bins - 1)};
     const ulong stride = (ulong)get_global_size(1) * bins;
     __global const float *from = rows + (ulong)p * bins;
     float lines[4];

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Programs that a session keeps, so that a run reuses those of the check before it.
-const KEPT_PROGRAMS: usize = 4;
+const KEPT_PROGRAMS: usize = 16;
 
 /// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {

@@ -14,8 +14,6 @@ use std::ops::Range;
 const BINS: usize = 41;
 const HEIGHT: usize = 37;
 const PROJECTIONS: usize = 5;
-/// Of the filters below: pixels beyond change less than the margin.
-const FILTER_HALO: usize = 40;
 
 /// Transmissions of a sample with noise, `[projection][row][bin]`; some rows have values without a logarithm.
 fn transmissions() -> Vec<f32> {
@@ -34,8 +32,9 @@ fn transmissions() -> Vec<f32> {
     values
 }
 
-fn form(length: f64, sigma: f64, sharpening: f64) -> ImageFilterForm {
-    ImageFilterForm { length, sigma, sharpening, halo: FILTER_HALO }
+/// Pixels beyond the halo change less than the margin.
+fn form(length: f64, sigma: f64, sharpening: f64, halo: usize) -> ImageFilterForm {
+    ImageFilterForm { length, sigma, sharpening, halo }
 }
 
 fn rotation(degrees: f64) -> RotationForm {
@@ -194,12 +193,12 @@ fn session() -> Session {
 #[test]
 fn blocks_are_what_definitions_say() {
     let session = session();
-    let filter = Some(form(1.4, 0.0, 0.0));
+    let filter = Some(form(1.4, 0.0, 0.0, 40));
     for (steps, minus_log) in [
         (ImageSteps { rotation: Some(rotation(3.0)), filter: None }, false),
         (ImageSteps { rotation: Some(rotation(-0.7)), filter: None }, true),
         (ImageSteps { rotation: None, filter }, true),
-        (ImageSteps { rotation: None, filter: Some(form(1.0, 1.3, 2.5)) }, false),
+        (ImageSteps { rotation: None, filter: Some(form(1.0, 1.3, 2.5, 110)) }, false),
         (ImageSteps { rotation: Some(rotation(1.1)), filter }, true),
     ] {
         let (want, dark) = wanted(steps, minus_log);
@@ -223,7 +222,7 @@ fn blocks_are_what_definitions_say() {
 #[test]
 fn batches_change_no_bit() {
     let session = session();
-    let steps = ImageSteps { rotation: Some(rotation(1.1)), filter: Some(form(1.4, 1.0, 1.0)) };
+    let steps = ImageSteps { rotation: Some(rotation(1.1)), filter: Some(form(1.4, 1.0, 1.0, 40)) };
     let bits =
         |batch| -> Vec<u32> { on_device(&session, steps, true, 16, batch).0.into_iter().map(f32::to_bits).collect() };
     let all = bits(6);
@@ -252,7 +251,7 @@ fn what_does_not_fit_is_refused() {
     assert!(new(ImageSteps::default(), shape).is_err(), "nothing to do");
     assert!(new(steps, BlockShape { batch: 3, ..shape }).is_err(), "half a pair");
     assert!(new(steps, BlockShape { projections: 4, ..shape }).is_err(), "other projections");
-    let filter = ImageSteps { filter: Some(form(1.0, 0.0, 0.0)), ..steps };
+    let filter = ImageSteps { filter: Some(form(1.0, 0.0, 0.0, 40)), ..steps };
     assert!(new(filter, shape).is_err(), "blocks without images");
     let mut run = |block: usize, projections: Range<usize>, more: usize| {
         let bytes = corrector.sample_bytes(block, projections.len()) + more;
