@@ -256,7 +256,15 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
     let Some(blocks) = RowBlocks::new(&correction.images, size, projections).filter(|_| possible) else {
         return Err(Error::Device("images become too large".into()));
     };
-    let shape = BlockShape { blocks, bins: BINS, height: IMAGE_ROWS, projections, batch: projections, pairs: 1 };
+    let shape = BlockShape {
+        blocks,
+        bins: BINS,
+        height: IMAGE_ROWS,
+        projections,
+        batch: projections,
+        pairs: 1,
+        on_host: false,
+    };
     let mut corrector = BlockCorrector::new(session, &correction, StoredSamples::F32, shape)?;
     let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
     for block in 0..IMAGE_ROWS.div_ceil(blocks.rows) {

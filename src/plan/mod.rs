@@ -119,20 +119,22 @@ impl Plan {
         let all = request.scan.run_slices.len();
         // as if the run had fewer slices
         let fewer = |&slices: &usize| Some(slices.min(largest) / 2).filter(|&fewer| fewer > 0 && !asked);
-        for steps in [request.choice.profile.steps, StepBackends::HOST] {
+        let of_profile = request.choice.profile.steps;
+        for (steps, kept) in [(of_profile, false), (of_profile, true), (StepBackends::HOST, false)] {
             for run_slices in std::iter::successors(Some(all), fewer) {
-                match Plan::with_slices(request, steps, run_slices, false) {
+                match Plan::with_slices(request, (steps, kept), run_slices, false) {
                     Err(Error::Device(_)) => {}
                     plan => return plan,
                 }
             }
         }
         let least = std::iter::successors(Some(all), fewer).last().unwrap_or(all);
-        Plan::with_slices(request, StepBackends::HOST, least, true)
+        Plan::with_slices(request, (StepBackends::HOST, false), least, true)
     }
 
-    /// With the kernel for a run of so many slices, and at most these steps on the device; a pass may be cut if `may_cut`.
-    fn with_slices(request: &Request, steps: StepBackends, run_slices: usize, may_cut: bool) -> Result<Plan> {
+    /// With the kernel for a run of so many slices, and at most these steps on the device, whose blocks of rows the host
+    /// may keep; a pass may be cut if `may_cut`.
+    fn with_slices(request: &Request, steps: (StepBackends, bool), run_slices: usize, may_cut: bool) -> Result<Plan> {
         let Request { scan, choice, facts, .. } = *request;
         let chosen = choose(request, run_slices)?;
         let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
@@ -177,6 +179,8 @@ struct Sizes<'a> {
     rows: RowFilter,
     /// What may do the steps.
     backends: StepBackends,
+    /// Whether the host keeps blocks of rows.
+    kept: bool,
     /// Slices of a pass, of the whole run: all shards have the same kernel.
     pass: u64,
     /// The same where a pass is cut.
@@ -204,10 +208,18 @@ fn largest(buffers: &[Bytes]) -> u64 {
 }
 
 impl<'a> Sizes<'a> {
-    fn new(request: &'a Request, chosen: &'a Chosen, rows: RowFilter, backends: StepBackends) -> Result<Sizes<'a>> {
+    fn new(
+        request: &'a Request,
+        chosen: &'a Chosen,
+        rows: RowFilter,
+        (backends, kept): (StepBackends, bool),
+    ) -> Result<Sizes<'a>> {
         let host = request.memory.host;
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
-        let mut sizes = Sizes { request, chosen, rows, backends, pass, cut_pass: pass, of_host: 0 };
+        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, of_host: 0 };
+        if kept && sizes.kept_bytes(sizes.uncut()) > host / 2 {
+            return Err(Error::Device("the host's memory does not hold a block of rows".into()));
+        }
         let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
         sizes.of_host = host / least.max(1);
         if sizes.of_host < 1 {
@@ -281,7 +293,12 @@ impl<'a> Sizes<'a> {
             None => (slices[0] + halo) * read,
         };
         let written_pieces = if cut == self.uncut() { WRITTEN_PIECES } else { PIECES };
-        PIECES as u64 * read + written_pieces as u64 * slices[1] * written
+        PIECES as u64 * read + written_pieces as u64 * slices[1] * written + self.kept_bytes(cut)
+    }
+
+    /// Bytes of a block of rows, if the host keeps it.
+    fn kept_bytes(&self, cut: Cut) -> u64 {
+        self.blocks(cut).map_or(0, |shape| shape.kept_bytes())
     }
 
     /// Bytes of the samples of a projection that a block needs.
@@ -308,7 +325,7 @@ impl<'a> Sizes<'a> {
         let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
         let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
-        Some(BlockShape { blocks, bins, height, projections, batch, pairs })
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs, on_host: self.kept })
     }
 
     /// What the steps before the filter need on the device.

@@ -124,7 +124,15 @@ fn on_device(
         projections: (0..PROJECTIONS).map(state).collect(),
     };
     let blocks = blocks(&steps, rows);
-    let shape = BlockShape { blocks, bins: BINS, height: HEIGHT, projections: PROJECTIONS, batch, pairs: 2 };
+    let shape = BlockShape {
+        blocks,
+        bins: BINS,
+        height: HEIGHT,
+        projections: PROJECTIONS,
+        batch,
+        pairs: 2,
+        on_host: rows == 7,
+    };
     let mut corrector = BlockCorrector::new(session, &correction, StoredSamples::F32, shape).unwrap();
     let length = PROJECTIONS * BINS;
     let mut sinograms: Buffer<f32> = session.buffer(HEIGHT * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
@@ -244,8 +252,15 @@ fn what_does_not_fit_is_refused() {
         minus_log: false,
         projections: vec![ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false }; 3],
     };
-    let shape =
-        BlockShape { blocks: blocks(&steps, 8), bins: BINS, height: HEIGHT, projections: 3, batch: 2, pairs: 1 };
+    let shape = BlockShape {
+        blocks: blocks(&steps, 8),
+        bins: BINS,
+        height: HEIGHT,
+        projections: 3,
+        batch: 2,
+        pairs: 1,
+        on_host: false,
+    };
     let new = |images, shape| BlockCorrector::new(&session, &correction(images), StoredSamples::F32, shape);
     let mut corrector = new(steps, shape).unwrap();
     assert!(new(ImageSteps::default(), shape).is_err(), "nothing to do");

@@ -1,13 +1,14 @@
-//! Blocks of rows on a device: corrected with steps on images, and kept until their slices are computed.
+//! Blocks of rows: corrected on a device with steps on images, and kept until their slices are computed.
 
 use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, RowCounts, SampleOrder};
 use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
-use super::{Session, cl_error};
+use super::{HostMemory, Session, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
 use crate::source::StoredSamples;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Sizes of what a device holds for blocks.
@@ -22,6 +23,8 @@ pub struct BlockShape {
     pub batch: usize,
     /// Pairs of projections that are filtered at once.
     pub pairs: usize,
+    /// Whether the block that was corrected last is kept by the host, because the device's memory does not hold it.
+    pub on_host: bool,
 }
 
 impl BlockShape {
@@ -34,14 +37,24 @@ impl BlockShape {
         PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows }
     }
 
-    /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images; the largest of them
-    /// is the block.
+    /// Bytes of the host's memory for a block that it keeps.
+    pub fn kept_bytes(&self) -> u64 {
+        if self.on_host { 4 * (self.blocks.rows * (self.projections + self.batch) * self.bins) as u64 } else { 0 }
+    }
+
+    /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images: of the block, or a
+    /// batch of it, and of the rest.
     pub fn bytes(&self, stored: StoredSamples, halo: usize, fields: usize) -> [u64; 2] {
-        let BlockShape { blocks, bins, height, projections, batch, pairs } = *self;
-        let block = 4 * (blocks.rows * projections * bins) as u64;
+        let BlockShape { blocks, bins, height, batch, pairs, .. } = *self;
+        let block = 4 * (blocks.rows * self.there() * bins) as u64;
         let images = 4 * (self.corrected() * batch * bins) as u64 * if self.rotates_and_filters() { 2 } else { 1 };
         let spectra = (pairs * blocks.pair_bytes()) as u64;
         [block, RowCorrector::bytes(stored, [bins, height], self.size(), halo, fields) + images + spectra]
+    }
+
+    /// Projections of a block that are on the device.
+    fn there(&self) -> usize {
+        if self.on_host { self.batch } else { self.projections }
     }
 
     fn rotates_and_filters(&self) -> bool {
@@ -60,8 +73,39 @@ pub struct BlockCorrector {
     /// Transmissions of a batch, `[row][projection][bin]`, and the same rotated.
     transmissions: Buffer<f32>,
     rotated: Option<Buffer<f32>>,
-    /// `[row][projection][bin]` of the block that was corrected last.
+    /// `[row][projection][bin]` of the block that was corrected last, or of the last batch of it.
     block: Buffer<f32>,
+    kept: Option<KeptBlock>,
+}
+
+/// A block that the host keeps, and memory to copy a batch to.
+struct KeptBlock {
+    values: HostMemory,
+    batch: HostMemory,
+}
+
+impl KeptBlock {
+    fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
+        let row = shape.blocks.rows * shape.bins;
+        let values = HostMemory::plain(row * shape.projections)?;
+        Ok(KeptBlock { values, batch: session.host_memory(row * shape.batch)? })
+    }
+
+    /// Waits for a batch and takes it in.
+    fn take(
+        &mut self,
+        session: &Session,
+        block: &Buffer<f32>,
+        shape: &BlockShape,
+        projections: &Range<usize>,
+    ) -> Result<()> {
+        let (bins, count) = (shape.bins, projections.len());
+        let batch = &mut self.batch[..shape.blocks.rows * count * bins];
+        session.read_uploaded(block, batch, "a block of rows")?;
+        let rows = self.values.par_chunks_mut(shape.projections * bins).zip(batch.par_chunks(count * bins));
+        rows.for_each(|(row, batch)| row[projections.start * bins..projections.end * bins].copy_from_slice(batch));
+        Ok(())
+    }
 }
 
 impl BlockCorrector {
@@ -75,7 +119,7 @@ impl BlockCorrector {
         stored: StoredSamples,
         shape: BlockShape,
     ) -> Result<Self> {
-        let BlockShape { blocks, bins, height, projections, batch, pairs } = shape;
+        let BlockShape { blocks, bins, height, projections, batch, pairs, .. } = shape;
         if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() || !correction.images.any() {
             return Err(Error::Device(format!("batches of {batch} of {projections} projections")));
         }
@@ -102,7 +146,8 @@ impl BlockCorrector {
             rotated: (rotator.is_some() && filter.is_some()).then(|| images("rotated rows")).transpose()?,
             rotator,
             filter,
-            block: session.buffer(blocks.rows * projections * bins, CL_MEM_READ_WRITE, "a block of rows")?,
+            block: session.buffer(blocks.rows * shape.there() * bins, CL_MEM_READ_WRITE, "a block of rows")?,
+            kept: shape.on_host.then(|| KeptBlock::new(session, &shape)).transpose()?,
             shape,
         })
     }
@@ -149,7 +194,9 @@ impl BlockCorrector {
         }
         let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
         let rows: Vec<usize> = read.clone().collect();
-        let into_block = ImageRows { values: &self.block, first: projections.start * bins, stride: all * bins };
+        let (first, stride) = if self.kept.is_some() { (0, count) } else { (projections.start, all) };
+        let into_block = ImageRows { values: &self.block, first: first * bins, stride: stride * bins };
+        let batch = projections.clone();
         self.corrector.correct(
             session,
             samples,
@@ -183,7 +230,11 @@ impl BlockCorrector {
         if let Some(filter) = &self.filter {
             filter.run(session, rotated, &part(&upright, &wanted), &into_block)?;
         }
-        self.take_logarithm(session, &into_block, &part(&read, &wanted), counted)
+        self.take_logarithm(session, &into_block, &part(&read, &wanted), counted)?;
+        match &mut self.kept {
+            Some(kept) => kept.take(session, &self.block, &self.shape, &batch),
+            None => Ok(()),
+        }
     }
 
     /// -log of some projections of the block, if it is wanted.
@@ -225,6 +276,9 @@ impl BlockCorrector {
         let length = self.shape.projections * self.shape.bins;
         session.expect_length(sinograms, first + length, "sinograms")?;
         let from = row % self.shape.blocks.rows * length;
+        if let Some(kept) = &self.kept {
+            return session.upload(sinograms, first, &kept.values[from..from + length], "sinograms");
+        }
         // SAFETY: a block has this row, and the sinograms were checked.
         unsafe { session.uploads.enqueue_copy_buffer(&self.block, sinograms, 4 * from, 4 * first, 4 * length, &[]) }
             .map(drop)

@@ -32,4 +32,4 @@ pub use sinograms::{DeviceValues, SinogramBatch};
 pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 
-use super::{Session, cl_error, fault};
+use super::{HostMemory, Session, cl_error, fault};
