@@ -80,15 +80,17 @@ pub struct BlockCorrector {
 
 /// A block that the host keeps, and memory to copy a batch to.
 struct KeptBlock {
-    values: HostMemory,
+    /// Of every row `[projection][bin]`.
+    rows: Vec<Vec<f32>>,
     batch: HostMemory,
 }
 
 impl KeptBlock {
     fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
-        let row = shape.blocks.rows * shape.bins;
-        let values = HostMemory::plain(row * shape.projections)?;
-        Ok(KeptBlock { values, batch: session.host_memory(row * shape.batch)? })
+        let BlockShape { blocks, bins, projections, batch, .. } = *shape;
+        // zeros that nobody has touched cost nothing yet
+        let rows = (0..blocks.rows).map(|_| vec![0f32; projections * bins]).collect();
+        Ok(KeptBlock { rows, batch: session.host_memory(blocks.rows * bins * batch)? })
     }
 
     /// Waits for a batch and takes it in.
@@ -102,7 +104,7 @@ impl KeptBlock {
         let (bins, count) = (shape.bins, projections.len());
         let batch = &mut self.batch[..shape.blocks.rows * count * bins];
         session.read_uploaded(block, batch, "a block of rows")?;
-        let rows = self.values.par_chunks_mut(shape.projections * bins).zip(batch.par_chunks(count * bins));
+        let rows = self.rows.par_iter_mut().zip(batch.par_chunks(count * bins));
         rows.for_each(|(row, batch)| row[projections.start * bins..projections.end * bins].copy_from_slice(batch));
         Ok(())
     }
@@ -275,10 +277,11 @@ impl BlockCorrector {
     pub fn copy(&self, session: &Session, row: usize, sinograms: &mut Buffer<f32>, first: usize) -> Result<()> {
         let length = self.shape.projections * self.shape.bins;
         session.expect_length(sinograms, first + length, "sinograms")?;
-        let from = row % self.shape.blocks.rows * length;
+        let row = row % self.shape.blocks.rows;
         if let Some(kept) = &self.kept {
-            return session.upload(sinograms, first, &kept.values[from..from + length], "sinograms");
+            return session.upload(sinograms, first, &kept.rows[row], "sinograms");
         }
+        let from = row * length;
         // SAFETY: a block has this row, and the sinograms were checked.
         unsafe { session.uploads.enqueue_copy_buffer(&self.block, sinograms, 4 * from, 4 * first, 4 * length, &[]) }
             .map(drop)
