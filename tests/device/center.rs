@@ -67,3 +67,22 @@ fn trial_slices_are_named_by_their_axis() {
     lab.fails("center --sinograms sin --sweep 22:24:1 --output other", 2, &["--sweep"]);
     assert!(!lab.path("other").exists());
 }
+
+/// Trial slices are those of a run bit for bit where the device does the steps, too.
+#[test]
+fn trial_slices_take_the_steps_of_a_run() {
+    let lab = Lab::new();
+    lab.directory("no-configuration/fbp/profiles");
+    lab.profile_with_steps("no-configuration/fbp/profiles/steps.toml", "");
+    lab.ok("phantom --size 40 --projections 30 --slices 9 --as projections --photons 900 --scale 0.05 \
+            --flats fl --darks da --output pr");
+    for (number, steps) in
+        ["--remove-outliers 3,200 --stripes sorting,titarenko", "--tilt 1 --normalize-air 3,3"].iter().enumerate()
+    {
+        let input = format!("--projections pr --flats fl --darks da {steps}");
+        lab.ok(&format!("center {input} --sweep 19..20:0.5 --output trials-{number}"));
+        let (_, told) = lab.ok(&format!("reco {input} --center 19.5 --rows 4..5 --output slices-{number} -v"));
+        assert!(told.contains("profile steps"), "{told}");
+        assert_eq!(lab.read(&format!("trials-{number}/center_19.50.tif")), lab.read(&format!("slices-{number}")));
+    }
+}
