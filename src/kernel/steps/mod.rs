@@ -7,6 +7,7 @@ mod encoding;
 mod extension;
 mod fits;
 mod groups;
+mod histogram;
 mod images;
 mod low_frequencies;
 mod median;
@@ -24,6 +25,7 @@ pub use encoding::{EncodedSample, generate_encoding};
 pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
 pub use groups::{power_of_two_group, row_group};
+pub use histogram::{counting_group, generate_histogram};
 pub use images::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
 pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
@@ -55,7 +57,7 @@ pub struct StepBackends {
     pub rows: StepBackend,
     /// Steps on sinograms: stripes.
     pub sinograms: StepBackend,
-    /// Samples of slices as they are written.
+    /// Samples of slices as they are written, and counts of their values.
     pub slices: StepBackend,
 }
 
@@ -96,6 +98,7 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     if facts.has("cl_khr_fp64") {
         programs.push(generate_encoding(EncodedSample::Unsigned16, group)?);
         programs.push(generate_encoding(EncodedSample::Unsigned8, group)?);
+        programs.push(generate_histogram(facts, 4096, 64)?);
     }
     for (size, both) in [(3, false), (5, true), (15, true)] {
         let tile = OutlierTile::new(facts, size, 16);
