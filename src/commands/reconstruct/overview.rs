@@ -1,7 +1,7 @@
 //! What is gathered of all slices while they pass the writer: the histogram of `--histogram`, the sections of `--sections`.
 
 use super::middle;
-use crate::engine::Finish;
+use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use crate::histogram::{CountedSlice, Histogram, HistogramReport, Moments};
@@ -63,16 +63,18 @@ impl Overview {
     }
 
     /// Takes in a finished slice; any thread, any order.
-    pub fn add(&self, slice: usize, values: &[f32]) {
+    pub fn add(&self, slice: usize, seen: ObservedSlice) {
         let Ok(place) = self.slices.binary_search(&slice) else { return };
         let Roi { width, height, .. } = self.roi;
         if let Some(all) = &self.histogram {
-            let slice = self.count(values);
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.histogram.merge(&slice.histogram);
-            all.moments[place] = slice.moments;
+            let counted_here = seen.values.filter(|_| seen.counted.is_none()).map(|values| self.count(values));
+            if let Some(slice) = seen.counted.or(counted_here.as_ref()) {
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.histogram.merge(&slice.histogram);
+                all.moments[place] = slice.moments;
+            }
         }
-        if let Some(sections) = &self.sections {
+        if let (Some(sections), Some(values)) = (&self.sections, seen.values) {
             let mut sections = sections.lock().unwrap_or_else(PoisonError::into_inner);
             let row = &values[height / 2 * width..][..width];
             sections.xz[place * width..][..width].copy_from_slice(row);
@@ -114,7 +116,7 @@ impl Overview {
             }
             stack.read_rows(0, 0..height, values).map_err(|e| Error::Output(e.to_string()))?;
             values.iter_mut().for_each(|value| *value = encoding.value_of(*value));
-            self.add(slice, values);
+            self.add(slice, ObservedSlice { values: Some(values), counted: None });
             Ok(())
         })
     }
