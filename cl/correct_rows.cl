@@ -155,7 +155,7 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
     barrier(CLK_LOCAL_MEM_FENCE);
     if (!counts_here)
         return;
-    if (item < 4 && !(MINUS_LOG == 2 && item == 2) && all[item] > 0)
+    if (item < 4 && ((MINUS_LOG != 2) | (item != 2)) && all[item] > 0)
         atomic_add(counts + 4 * place + item, all[item]);
     if (item == 0 && all[2] == (uint)bins)
         unlit[first_projection + p] = 1;

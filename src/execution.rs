@@ -140,9 +140,9 @@ impl Execution {
         Ok(execution)
     }
 
-    /// Whether values of slices are needed beside the samples that are written.
+    /// Whether values of slices are needed beside the samples that are written, and more than counts of them.
     pub fn keeps_values(&self) -> bool {
-        self.preview.is_some() || self.histogram.is_some() || self.sections.is_some()
+        self.preview.is_some() || self.sections.is_some()
     }
 
     fn check_output(&self) -> Result<()> {

@@ -7,6 +7,7 @@
 
 use crate::numbers::floor;
 use serde::{Serialize, Serializer};
+use std::iter::Sum;
 
 /// Largest number of bins. More than half of them are used if the data have that many different values.
 pub const BINS: usize = 4096;
@@ -28,21 +29,29 @@ struct Bins {
     counts: Vec<u64>,
 }
 
-/// The smallest and the largest value.
+/// The smallest and the largest finite value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Extent {
+pub struct Extent {
     low: f32,
     high: f32,
 }
 
 impl Extent {
-    fn new(low: f32, high: f32) -> Extent {
+    /// From the smallest to the largest value; `None` if there is no number between them.
+    pub fn new(low: f32, high: f32) -> Option<Extent> {
         // the sign of a zero must not depend on the order
-        Extent { low: low + 0.0, high: high + 0.0 }
+        (low <= high && low.is_finite() && high.is_finite()).then_some(Extent { low: low + 0.0, high: high + 0.0 })
     }
 
     fn with(self, other: Extent) -> Extent {
-        Extent::new(self.low.min(other.low), self.high.max(other.high))
+        Extent { low: self.low.min(other.low) + 0.0, high: self.high.max(other.high) + 0.0 }
+    }
+
+    /// What places a value in a bin: a value times the first number, rounded down, less the second one is the number of
+    /// its bin, counted from that of the smallest value. All this is exact in `f64`.
+    pub fn places(self) -> [f64; 2] {
+        let exponent = self.exponent();
+        [2f64.powi(-exponent), self.ends(exponent).0.into()]
     }
 
     /// `e` of the bins.
@@ -83,65 +92,130 @@ impl Bins {
     }
 }
 
-/// Independent sums, so that they vectorise.
-const LANES: usize = 8;
+/// Lanes of the sums over a row: value `i` is added in lane `i % LANES`. Devices have a work-item for each.
+pub const LANES: usize = 64;
 
-/// Calls `each` with every value and its lane.
-fn in_lanes(values: &[f32], mut each: impl FnMut(usize, f32)) {
-    let blocks = values.chunks_exact(LANES);
+/// Lanes that are summed at once, so that loops over them vectorise and their sums stay in registers.
+const TOGETHER: usize = 8;
+
+/// Calls `each` with the values of [`TOGETHER`] lanes from lane `first` on, and with their places among these.
+#[inline(always)]
+fn in_lanes(row: &[f32], first: usize, mut each: impl FnMut(usize, f32)) {
+    let blocks = row.chunks_exact(LANES);
     let remainder = blocks.remainder();
     for block in blocks {
-        (0..LANES).for_each(|lane| each(lane, block[lane]));
+        let lanes = &block[first..first + TOGETHER];
+        (0..TOGETHER).for_each(|lane| each(lane, lanes[lane]));
     }
-    remainder.iter().enumerate().for_each(|(lane, &value)| each(lane, value));
+    remainder.iter().skip(first).take(TOGETHER).enumerate().for_each(|(lane, &value)| each(lane, value));
+}
+
+/// The sum of all lanes, as a work-group adds them up: the upper half to the lower until one is left.
+fn total(mut lanes: [f64; LANES]) -> f64 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        (0..half).for_each(|lane| lanes[lane] += lanes[lane + half]);
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// The smallest and the largest finite value of a row, infinite if there is none, and the moments.
+fn of_row(row: &[f32]) -> ([f32; 2], Moments) {
+    let (mut low, mut high, mut count) = ([f32::INFINITY; TOGETHER], [f32::NEG_INFINITY; TOGETHER], 0);
+    let mut lanes = [0f64; LANES];
+    for (number, lanes) in lanes.chunks_exact_mut(TOGETHER).enumerate() {
+        let (mut sum, mut finite) = ([0f64; TOGETHER], [0u32; TOGETHER]);
+        in_lanes(row, number * TOGETHER, |lane, value| {
+            let is_finite = value.is_finite();
+            low[lane] = if is_finite && value < low[lane] { value } else { low[lane] };
+            high[lane] = if is_finite && value > high[lane] { value } else { high[lane] };
+            finite[lane] += u32::from(is_finite);
+            sum[lane] += f64::from(if is_finite { value } else { 0.0 });
+        });
+        lanes.copy_from_slice(&sum);
+        count += finite.iter().map(|&finite| u64::from(finite)).sum::<u64>();
+    }
+    let extremes = [low.into_iter().fold(f32::INFINITY, f32::min), high.into_iter().fold(f32::NEG_INFINITY, f32::max)];
+    if count == 0 {
+        return (extremes, Moments::default());
+    }
+    let mean = total(lanes) / count as f64;
+    for (number, lanes) in lanes.chunks_exact_mut(TOGETHER).enumerate() {
+        let mut squares = [0f64; TOGETHER];
+        in_lanes(row, number * TOGETHER, |lane, value| {
+            let step = if value.is_finite() { f64::from(value) - mean } else { 0.0 };
+            squares[lane] += step * step;
+        });
+        lanes.copy_from_slice(&squares);
+    }
+    (extremes, Moments { count, mean, squares: total(lanes) })
+}
+
+/// Separate counts of each bin: most values are in a few bins, and increments of one count wait for each other.
+const COUNTS: usize = 4;
+
+/// Number of a value's bin by [`Extent::places`], or `none` if the value is not finite; without branches and conversions
+/// that do not vectorise.
+#[inline(always)]
+fn place(value: f32, [scale, first]: [f64; 2], none: u32) -> u32 {
+    // added to a small number, the last bits are the nearest whole number
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    let scaled = f64::from(value) * scale;
+    let nearest = (scaled + ROUND) - ROUND;
+    let floor = nearest - if nearest > scaled { 1.0 } else { 0.0 };
+    let number = (floor - first + ROUND).to_bits() as u32;
+    if value.is_finite() { number } else { none }
+}
+
+/// Counts the values of a row in their bins, and those that are not finite after the last.
+fn count_row(row: &[f32], places: [f64; 2], counts: &mut [[u32; COUNTS]]) {
+    const BLOCK: usize = 2 * COUNTS;
+    let none = counts.len() as u32 - 1;
+    let blocks = row.chunks_exact(BLOCK);
+    let remainder = blocks.remainder();
+    for block in blocks {
+        let mut bins = [0; BLOCK];
+        (0..BLOCK).for_each(|i| bins[i] = place(block[i], places, none));
+        (0..BLOCK).for_each(|i| counts[bins[i] as usize][i % COUNTS] += 1);
+    }
+    remainder.iter().for_each(|&value| counts[place(value, places, none) as usize][0] += 1);
 }
 
 impl Histogram {
-    /// The histogram of the values in some rows, at most 2^32 a column, and their moments. Values that are not finite are
-    /// counted separately.
-    pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Moments) {
-        let (mut low, mut high) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
-        let mut sum = [0f64; LANES];
-        let (mut all, mut count) = (0, 0);
+    /// The histogram of the values in some rows, each of less than 2^32, and the moments of each row. Values that are not
+    /// finite are counted separately.
+    pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Vec<Moments>) {
+        let ([mut low, mut high], mut all) = ([f32::INFINITY, f32::NEG_INFINITY], 0);
+        let mut moments = Vec::with_capacity(rows.size_hint().0);
         for row in rows.clone() {
-            let mut finite = [0u32; LANES];
-            in_lanes(row, |lane, value| {
-                let is_finite = value.is_finite();
-                low[lane] = if is_finite && value < low[lane] { value } else { low[lane] };
-                high[lane] = if is_finite && value > high[lane] { value } else { high[lane] };
-                finite[lane] += u32::from(is_finite);
-                sum[lane] += f64::from(if is_finite { value } else { 0.0 });
-            });
+            let (extremes, of_row) = of_row(row);
+            (low, high) = (low.min(extremes[0]), high.max(extremes[1]));
             all += row.len() as u64;
-            count += finite.iter().map(|&lane| u64::from(lane)).sum::<u64>();
+            moments.push(of_row);
         }
-        let non_finite = all - count;
-        if count == 0 {
-            return (Histogram { non_finite, bins: None }, Moments::default());
-        }
-        let low = low.into_iter().fold(f32::INFINITY, f32::min);
-        let high = high.into_iter().fold(f32::NEG_INFINITY, f32::max);
-        let mut bins = Bins::new(Extent::new(low, high));
-        let exponent = bins.extent.exponent();
-        let ((first, _), scale) = (bins.extent.ends(exponent), 2f64.powi(-exponent));
-        let mean = sum.iter().sum::<f64>() / count as f64;
-        let mut squares = [0f64; LANES];
-        // most values are in a few bins: separate counts avoid dependent increments
-        let mut counts = vec![[0u32; LANES]; bins.counts.len()];
-        for row in rows {
-            in_lanes(row, |lane, value| {
-                if value.is_finite() {
-                    let value = f64::from(value);
-                    counts[(floor(value * scale) - first) as usize][lane] += 1;
-                    squares[lane] += (value - mean) * (value - mean);
-                }
-            });
-        }
+        let finite: u64 = moments.iter().map(|row| row.count).sum();
+        let non_finite = all - finite;
+        let Some(extent) = Extent::new(low, high) else { return (Histogram { non_finite, bins: None }, moments) };
+        let mut bins = Bins::new(extent);
+        let mut counts = vec![[0u32; COUNTS]; bins.counts.len() + 1];
+        let places = extent.places();
+        rows.for_each(|row| count_row(row, places, &mut counts));
         for (sum, counts) in bins.counts.iter_mut().zip(&counts) {
             *sum = counts.iter().map(|&count| u64::from(count)).sum();
         }
-        let moments = Moments { count, mean, squares: squares.iter().sum() };
         (Histogram { non_finite, bins: Some(bins) }, moments)
+    }
+
+    /// From what a device counted in the bins from that of the smallest value on; there is no extent without a finite
+    /// value.
+    pub fn counted(extent: Option<Extent>, non_finite: u64, counts: &[u32]) -> Histogram {
+        let bins = extent.map(|extent| {
+            let mut bins = Bins::new(extent);
+            bins.counts.iter_mut().zip(counts).for_each(|(to, &count)| *to = count.into());
+            bins
+        });
+        Histogram { non_finite, bins }
     }
 
     /// Adds the values of another histogram.
@@ -193,12 +267,26 @@ impl Histogram {
 
 /// Number, mean and sum of squares about the mean of finite values.
 ///
-/// Sums are rounded, so they depend on the order: that of the values within a slice, then that in which slices are merged.
+/// Sums are rounded, so they depend on the order: that of the lanes of a row ([`LANES`]), then rows and slices one after the
+/// other. It is the same everywhere, so the moments are, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
-    count: u64,
-    mean: f64,
-    squares: f64,
+    pub count: u64,
+    pub mean: f64,
+    pub squares: f64,
+}
+
+impl Sum for Moments {
+    fn sum<I: Iterator<Item = Moments>>(parts: I) -> Moments {
+        parts.fold(Moments::default(), Moments::with)
+    }
+}
+
+/// The values of a slice, counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CountedSlice {
+    pub histogram: Histogram,
+    pub moments: Moments,
 }
 
 impl Moments {
@@ -274,7 +362,7 @@ mod tests {
 
     fn report_of(values: &[f32]) -> HistogramReport {
         let (histogram, moments) = Histogram::of([values].into_iter());
-        histogram.report(moments)
+        histogram.report(moments.into_iter().sum())
     }
 
     fn merged(parts: &[Histogram]) -> Histogram {
@@ -392,7 +480,7 @@ mod tests {
     #[test]
     fn moments_of_parts() {
         let values: Vec<f32> = (0..1000).map(|i| 5.0 + (i as f32).sin()).collect();
-        let of = |values: &[f32]| Histogram::of([values].into_iter()).1;
+        let of = |values: &[f32]| Histogram::of([values].into_iter()).1[0];
         let full = of(&values);
         let parts = values.chunks(300).fold(Moments::default(), |all, part| all.with(of(part)).with(of(&[f32::NAN])));
         assert_eq!(parts.count, 1000);

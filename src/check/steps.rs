@@ -3,11 +3,13 @@
 
 use crate::device::{
     AirCorrection, BlockCorrector, BlockShape, FieldImages, ImageSteps, OutlierForm, PieceSize, ProjectionState,
-    RowBlocks, RowCorrection, RowCorrector, SampleOrder, Session, SinogramBatch, SinogramShape, SliceEncoder,
+    RowBlocks, RowCorrection, RowCorrector, SampleOrder, Session, SinogramBatch, SinogramShape, SliceCounter,
+    SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::hash::fnv1a;
+use crate::histogram::{CountedSlice, Histogram};
 use crate::kernel::{EncodedSample, StepBackend, StepBackends, files};
 use crate::source::{SampleType, StoredSamples};
 use crate::steps::stripes::Stripes;
@@ -26,6 +28,8 @@ pub struct DeviceSteps<'a> {
     pub steps: &'a Steps,
     pub backends: StepBackends,
     pub sample: Option<EncodedSample>,
+    /// The device counts the values of slices.
+    pub counts_values: bool,
 }
 
 impl DeviceSteps<'_> {
@@ -43,7 +47,9 @@ impl DeviceSteps<'_> {
         let rows = [StepCheck::Rows(outliers.clone())].into_iter().chain(images);
         let stripes = stripes.iter().copied().map(StepCheck::Stripes);
         let all = rows.chain(stripes).chain(self.sample.map(StepCheck::Samples));
-        all.filter(|check| check.backend(self.backends) == StepBackend::Device).collect()
+        let all = all.filter(|check| check.backend(self.backends) == StepBackend::Device);
+        // also of slices that the host finishes
+        all.chain(self.counts_values.then_some(StepCheck::Histogram)).collect()
     }
 
     /// Tries all of them.
@@ -65,13 +71,15 @@ pub enum StepCheck {
     Stripes(Stripes),
     /// Samples of slices as they are written.
     Samples(EncodedSample),
+    /// Counts and moments of the values of slices.
+    Histogram,
 }
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepError {
     pub step: String,
-    /// Relative to the range of values; of samples of slices, their difference.
+    /// Relative to the range of values; of samples of slices, their difference; of a histogram, 1 if it differs.
     pub error: f64,
     pub margin: f64,
 }
@@ -91,7 +99,12 @@ impl StepCheck {
         let images = [StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
         let samples = [EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
         let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
-        rows.into_iter().chain(images).chain(stripes).chain(samples.map(StepCheck::Samples)).collect()
+        rows.into_iter()
+            .chain(images)
+            .chain(stripes)
+            .chain(samples.map(StepCheck::Samples))
+            .chain([StepCheck::Histogram])
+            .collect()
     }
 
     /// What is tried, with its parameters.
@@ -105,23 +118,30 @@ impl StepCheck {
             StepCheck::Samples(EncodedSample::Half) => "samples of slices, f16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned16) => "samples of slices, u16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned8) => "samples of slices, u8".to_owned(),
+            StepCheck::Histogram => "histogram of slices".to_owned(),
         }
     }
 
     /// What does it.
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
-            StepCheck::Rows(_) | StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.rows,
+            StepCheck::Rows(_) => backends.rows,
+            StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
             StepCheck::Stripes(_) => backends.sinograms,
-            StepCheck::Samples(_) => backends.slices,
+            StepCheck::Samples(_) | StepCheck::Histogram => backends.slices,
         }
     }
 
     /// What the device lacks for it, if anything.
     pub fn lacks(&self, facts: &DeviceFacts) -> Option<&'static str> {
-        // whole numbers are scaled in f64 everywhere
-        let whole = matches!(self, StepCheck::Samples(EncodedSample::Unsigned16 | EncodedSample::Unsigned8));
-        (whole && !facts.has("cl_khr_fp64")).then_some("double precision")
+        match self {
+            // whole numbers are scaled in f64 everywhere
+            StepCheck::Samples(EncodedSample::Unsigned16 | EncodedSample::Unsigned8) => {
+                (!facts.has("cl_khr_fp64")).then_some("double precision")
+            }
+            StepCheck::Histogram => SliceCounter::lacks(facts),
+            _ => None,
+        }
     }
 
     /// Largest error of a device that does it correctly.
@@ -132,7 +152,7 @@ impl StepCheck {
             StepCheck::Rows(_) | StepCheck::Tilt(_) | StepCheck::Stripes(_) => 1e-5,
             // images of other sizes, which end beyond the filter's halo
             StepCheck::Phase(Paganin { unsharp, .. }) => 2e-5 * (1.0 + unsharp.map_or(0.0, |unsharp| unsharp.amount)),
-            StepCheck::Samples(_) => 0.0,
+            StepCheck::Samples(_) | StepCheck::Histogram => 0.0,
         }
     }
 
@@ -147,6 +167,7 @@ impl StepCheck {
             StepCheck::Phase(phase) => images(session, Steps { phase: Some(*phase), ..Steps::default() }),
             StepCheck::Stripes(method) => stripes(session, method),
             StepCheck::Samples(sample) => samples(session, *sample),
+            StepCheck::Histogram => histogram(session),
         }?;
         Ok(StepError { step: self.name(), error, margin: self.margin() })
     }
@@ -334,4 +355,31 @@ fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
         EncodedSample::Unsigned8 => got[i].into(),
     };
     Ok(largest((0..values.len()).map(|i| (got(i) - want(i)).abs())))
+}
+
+/// Two slices with noise of two ranges and values that are not finite, counted on the host and on the device: 1 if they
+/// differ.
+fn histogram(session: &Session) -> Result<f64> {
+    let (width, height, factor) = (BINS, ROWS, 1.7);
+    let value = |i: usize| match i % 97 {
+        13 => f32::NAN,
+        31 => f32::NEG_INFINITY,
+        _ => (1.4 * noise(i) - 0.4) as f32 * if i < width * height { 1.0 } else { 1e4 },
+    };
+    let values: Vec<f32> = (0..2 * width * height).map(value).collect();
+    let inside: Vec<[i32; 2]> = (0..height as i32).map(|y| [y, width as i32 - 2 * y]).collect();
+    let mut slices: Buffer<f32> = session.buffer(values.len(), CL_MEM_READ_WRITE, "slices")?;
+    session.write(&mut slices, &values, "slices")?;
+    let counter = SliceCounter::new(session, width, &inside, factor)?;
+    let mut counts = counter.buffers(session, 2)?;
+    counter.run(session, &slices, &mut counts, 2)?;
+    session.finish()?;
+    let finished: Vec<f32> = values.iter().map(|value| value * factor).collect();
+    let want = |slice: &[f32]| {
+        let rows = slice.chunks(width).zip(&inside).map(|(row, &[start, end])| &row[start as usize..end as usize]);
+        let (histogram, moments) = Histogram::of(rows);
+        CountedSlice { histogram, moments: moments.into_iter().sum() }
+    };
+    let want: Vec<CountedSlice> = finished.chunks(width * height).map(want).collect();
+    Ok(if counts.slices(session)? == want { 0.0 } else { 1.0 })
 }

@@ -97,7 +97,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
         }
     }
     programs.insert("probe-image".into(), generate_probe());
-    for source in step_programs(&typical)? {
+    for source in step_programs(&typical, profile.steps)? {
         let forms = programs.keys().filter(|name| name.starts_with(&source.name)).count();
         let suffix = if forms > 0 { format!("-form-{}", forms + 1) } else { String::new() };
         programs.insert(source.name.clone() + &suffix, source);

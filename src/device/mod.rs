@@ -22,7 +22,7 @@ pub use steps::{
     ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilterForm, ImageSteps,
     LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
     RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleOrder, SinogramBatch, SinogramShape,
-    SliceEncoder, SmoothedFits, WaveletTransform,
+    SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@ use super::rows::{DeviceRows, Portion, RowsPlan};
 use super::source::Source;
 use crate::device::{
     BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
-    SinogramBatch, SinogramStore, SliceEncoder,
+    SinogramBatch, SinogramStore, SliceCounter, SliceCounts, SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::fft::{FilterSetup, RowStage, RowTransform};
@@ -123,6 +123,8 @@ pub(super) struct SliceBuffers {
     pub values: Buffer<f32>,
     /// The samples that are written, if the device encodes slices.
     pub encoded: Option<EncodedSlices>,
+    /// The counts of values, if the device counts them.
+    pub counts: Option<SliceCounts>,
 }
 
 /// What computes chunks.
@@ -132,6 +134,7 @@ pub(super) struct ChunkKernels {
     /// Extends rows after these steps.
     extender: Option<RowExtender>,
     encoder: Option<SliceEncoder>,
+    counter: Option<SliceCounter>,
     filter: RowStage,
     /// All parts of the first band, then those of the next; one if everything is done at once.
     steps: Vec<BandPart>,
@@ -207,7 +210,11 @@ impl Engine {
             let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
             Ok(DeviceSet {
                 rows: session.buffer(rows, CL_MEM_READ_WRITE, "sinograms")?,
-                slices: SliceBuffers { values: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?, encoded: None },
+                slices: SliceBuffers {
+                    values: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?,
+                    encoded: None,
+                    counts: None,
+                },
             })
         };
         let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
@@ -218,6 +225,7 @@ impl Engine {
                 sinogram_steps: Vec::new(),
                 extender: None,
                 encoder: None,
+                counter: None,
                 filter,
                 steps,
                 sinogram,
@@ -261,13 +269,20 @@ impl Engine {
                 kernels.extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
         }
+        let finish = Finish::new(recipe, &source.scan);
         if let (StepBackend::Device, Some(sample)) = (plan.steps.slices, encoded_sample(recipe.values.dtype)) {
-            let finish = Finish::new(recipe, &source.scan);
             let encoder = finish.encoder(session, sample, &source.scan)?;
-            for set in sets {
+            for set in sets.iter_mut() {
                 set.slices.encoded = Some(encoder.buffers(session, shape.chunk)?);
             }
             kernels.encoder = Some(encoder);
+        }
+        if plan.counts_values {
+            let counter = finish.counter(session, &source.scan)?;
+            for set in sets {
+                set.slices.counts = Some(counter.buffers(session, shape.chunk)?);
+            }
+            kernels.counter = Some(counter);
         }
         Ok(())
     }
@@ -382,11 +397,19 @@ impl ChunkKernels {
         self.encoder.as_ref().map(SliceEncoder::slice_bytes)
     }
 
-    /// Encodes `count` slices, if slices are encoded, and waits; the seconds that took.
-    pub fn encode(&self, session: &Session, slices: &mut SliceBuffers, count: usize) -> Result<f64> {
-        let (Some(encoder), Some(encoded)) = (&self.encoder, &mut slices.encoded) else { return Ok(0.0) };
+    /// Counts and encodes `count` slices, as far as the device does that, and waits; the seconds that took.
+    pub fn finish(&self, session: &Session, slices: &mut SliceBuffers, count: usize) -> Result<f64> {
+        let SliceBuffers { values, encoded, counts } = slices;
+        if encoded.is_none() && counts.is_none() {
+            return Ok(0.0);
+        }
         let began = Instant::now();
-        encoder.run(session, &slices.values, encoded, count)?;
+        if let (Some(counter), Some(counts)) = (&self.counter, counts) {
+            counter.run(session, values, counts, count)?;
+        }
+        if let (Some(encoder), Some(encoded)) = (&self.encoder, encoded) {
+            encoder.run(session, values, encoded, count)?;
+        }
         session.finish()?;
         Ok(began.elapsed().as_secs_f64())
     }

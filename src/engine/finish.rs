@@ -1,6 +1,6 @@
 //! What is done to slices before they are written.
 
-use crate::device::{Session, SliceEncoder};
+use crate::device::{Session, SliceCounter, SliceEncoder};
 use crate::error::Result;
 use crate::geometry::slice_centre;
 use crate::kernel::EncodedSample;
@@ -25,13 +25,18 @@ impl Finish {
 
     /// The same on a device, with the samples as they are written.
     pub(super) fn encoder(&self, session: &Session, sample: EncodedSample, scan: &Scan) -> Result<SliceEncoder> {
-        let roi = scan.geometry.roi;
-        let span = |y: usize| {
-            let inside = self.inside(scan, y);
-            [inside.start as i32, inside.end as i32]
-        };
-        let inside: Vec<[i32; 2]> = (0..roi.height).map(span).collect();
-        SliceEncoder::new(session, sample, roi.width, &inside, self.factor)
+        SliceEncoder::new(session, sample, scan.geometry.roi.width, &self.spans(scan), self.factor)
+    }
+
+    /// What counts the values of finished slices on a device, before they are.
+    pub(super) fn counter(&self, session: &Session, scan: &Scan) -> Result<SliceCounter> {
+        SliceCounter::new(session, scan.geometry.roi.width, &self.spans(scan), self.factor)
+    }
+
+    /// For every row of the region, the columns that the mask leaves.
+    fn spans(&self, scan: &Scan) -> Vec<[i32; 2]> {
+        let inside = (0..scan.geometry.roi.height).map(|y| self.inside(scan, y));
+        inside.map(|inside| [inside.start as i32, inside.end as i32]).collect()
     }
 
     pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {

@@ -73,8 +73,18 @@ fn request<'a>(
     avoid: Avoid<'a>,
 ) -> Request<'a> {
     let self_test = !job.execution.skip_self_test;
-    let keeps_values = job.execution.keeps_values();
-    Request { recipe: &job.recipe, self_test, keeps_values, scan, choice, facts: &found.facts, memory, avoid }
+    let (keeps_values, histogram) = (job.execution.keeps_values(), job.execution.histogram.is_some());
+    Request {
+        recipe: &job.recipe,
+        self_test,
+        keeps_values,
+        histogram,
+        scan,
+        choice,
+        facts: &found.facts,
+        memory,
+        avoid,
+    }
 }
 
 /// Opens a device and plans: without image formats that do not work and kernels that are wrong.
@@ -191,7 +201,8 @@ fn check_steps(
     reporter: &Reporter,
 ) -> Result<Option<String>> {
     let sample = encoded_sample(job.recipe.values.dtype);
-    let steps = DeviceSteps { steps: &job.recipe.steps, backends: plan.steps, sample };
+    let steps =
+        DeviceSteps { steps: &job.recipe.steps, backends: plan.steps, sample, counts_values: plan.counts_values };
     let Some(key) = steps.key() else { return Ok(None) };
     if cache.as_ref().is_some_and(|cache| cache.correct_error(&key, 1.0).is_some()) {
         return Ok(None);

@@ -10,10 +10,11 @@ use super::devices::{ReadyDevice, panicked};
 use super::finish::Finish;
 use super::rows::{DeviceCounts, Portion, RowsPlan};
 use super::source::Source;
-use super::transfer::{ComputedSlices, DeviceChannels, LeaveOnDrop, Piece, transfer_of};
+use super::transfer::{ComputedSlices, DeviceChannels, FoundInSlices, LeaveOnDrop, Piece, transfer_of};
 use super::work::Work;
 use crate::device::HostMemory;
 use crate::error::{Error, Result};
+use crate::histogram::CountedSlice;
 use crate::plan::WRITTEN_PIECES;
 use crate::recipe::Recipe;
 use crate::report::Reporter;
@@ -49,8 +50,17 @@ pub struct Run<'a> {
     pub observer: Option<&'a Observer<'a>>,
 }
 
-/// Sees the number of a slice and its values; from any thread, in any order.
-pub type Observer<'a> = dyn Fn(usize, &[f32]) + Sync + 'a;
+/// Sees the number of a slice and what is known of it; from any thread, in any order.
+pub type Observer<'a> = dyn Fn(usize, ObservedSlice) + Sync + 'a;
+
+/// A slice before it is written.
+#[derive(Clone, Copy)]
+pub struct ObservedSlice<'a> {
+    /// The finished values; none if a device encodes slices.
+    pub values: Option<&'a [f32]>,
+    /// What a device counted, if it did.
+    pub counted: Option<&'a CountedSlice>,
+}
 
 /// What the stages hand back.
 pub struct Done {
@@ -284,12 +294,11 @@ impl<'a> Delivered<'a> {
         let mut held: BTreeMap<usize, HeldSlices> = BTreeMap::new();
         let mut next = 0;
         let more = || select! { recv(computed) -> slices => slices.ok(), recv(stopped) -> _ => None };
-        while let Some(ComputedSlices { device, positions, mut values, clamped }) = more() {
+        while let Some(ComputedSlices { device, positions, mut values, found }) = more() {
             let start = Instant::now();
-            let slices = &mut values[..self.length(positions.len(), clamped.is_some())];
-            if clamped.is_none() {
-                self.finish(&positions, slices);
-            }
+            let slices = &mut values[..self.length(positions.len(), found.clamped.is_some())];
+            self.finish(&positions, slices, &found);
+            let clamped = found.clamped;
             if self.run.window.is_none() {
                 self.write(positions, slices, clamped.as_deref())?;
             } else if positions.start == next {
@@ -315,15 +324,22 @@ impl<'a> Delivered<'a> {
         if encoded { (slices * self.slice_bytes).div_ceil(4) } else { slices * self.pixels }
     }
 
-    /// Finishes values, and shows them to whoever observes them.
-    fn finish(&self, positions: &Range<usize>, values: &mut [f32]) {
+    /// Finishes values, unless a device encoded them, and shows slices to whoever observes them.
+    fn finish(&self, positions: &Range<usize>, values: &mut [f32], found: &FoundInSlices) {
         let Run { source, finish, observer, slices, .. } = self.run;
-        values.par_chunks_mut(self.pixels).zip(&slices[positions.clone()]).for_each(|(values, &slice)| {
-            finish.apply(&source.scan, values);
+        let show = |place: usize, values: Option<&[f32]>| {
+            let counted = found.counted.as_ref().map(|counted| &counted[place]);
             if let Some(observe) = observer {
-                observe(slice, values);
+                observe(slices[positions.start + place], ObservedSlice { values, counted });
             }
-        });
+        };
+        match found.clamped {
+            Some(_) => (0..positions.len()).for_each(|place| show(place, None)),
+            None => values.par_chunks_mut(self.pixels).enumerate().for_each(|(place, values)| {
+                finish.apply(&source.scan, values);
+                show(place, Some(values));
+            }),
+        }
     }
 
     /// Writes slices: finished values, or samples of which some were clamped.

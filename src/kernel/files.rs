@@ -32,6 +32,7 @@ pub(super) const MINUS_LOG: ClFile = cl_file!("minus_log.cl");
 pub(super) const REMOVE_OUTLIERS: ClFile = cl_file!("remove_outliers.cl");
 pub(super) const EXTEND_ROWS: ClFile = cl_file!("extend_rows.cl");
 pub(super) const ENCODE_SLICES: ClFile = cl_file!("encode_slices.cl");
+pub(super) const HISTOGRAM: ClFile = cl_file!("histogram.cl");
 pub(super) const LOW_FREQUENCIES: ClFile = cl_file!("low_frequencies.cl");
 pub(super) const FLOAT_ORDER: ClFile = cl_file!("float_order.cl");
 pub(super) const COLUMNS: ClFile = cl_file!("columns.cl");
@@ -65,6 +66,7 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (REMOVE_OUTLIERS, &[COMMON, FLOAT_ORDER, SAMPLES]),
     (EXTEND_ROWS, &[]),
     (ENCODE_SLICES, &[]),
+    (HISTOGRAM, &[COMMON, FLOAT_ORDER]),
     (LOW_FREQUENCIES, &[COMMON]),
     (PROBE_IMAGE, &[]),
     (SINOGRAMS, &[COMMON]),

@@ -39,10 +39,10 @@ pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB
 pub use steps::{
     AirKind, CORRECTION_GROUP, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup,
     IMAGE_LENGTHS, ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
-    generate_column_sums, generate_columns, generate_correction, generate_encoding, generate_extension, generate_fits,
-    generate_image_columns, generate_image_rows, generate_low_frequencies, generate_minus_log, generate_outliers,
-    generate_polynomials, generate_rotation, generate_transposed_medians, generate_wavelet, power_of_two_group,
-    row_group, step_programs,
+    counting_group, generate_column_sums, generate_columns, generate_correction, generate_encoding, generate_extension,
+    generate_fits, generate_histogram, generate_image_columns, generate_image_rows, generate_low_frequencies,
+    generate_minus_log, generate_outliers, generate_polynomials, generate_rotation, generate_transposed_medians,
+    generate_wavelet, power_of_two_group, row_group, step_programs,
 };
 pub use target::{Build, Hardware, KernelTarget};
 pub use texel::{GUARD, Texel};

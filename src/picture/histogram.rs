@@ -116,7 +116,7 @@ mod tests {
 
     fn of(values: &[f32]) -> Canvas {
         let (histogram, moments) = Histogram::of([values].into_iter());
-        draw(&histogram.report(moments), "per um")
+        draw(&histogram.report(moments.into_iter().sum()), "per um")
     }
 
     /// Pixels of bars in a column of the field.

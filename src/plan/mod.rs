@@ -7,7 +7,7 @@ mod scan;
 pub use kernel_choice::{Avoid, Refused};
 pub use scan::{SampleShape, Scan, StackShape, binned};
 
-use crate::device::{BlockShape, PieceSize, RowBlocks, RowCorrector};
+use crate::device::{BlockShape, PieceSize, RowBlocks, RowCorrector, SliceCounter};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::Cut;
@@ -33,6 +33,8 @@ pub struct Request<'a> {
     pub self_test: bool,
     /// Values of slices are needed beside the samples that are written.
     pub keeps_values: bool,
+    /// Values of slices are to be counted.
+    pub histogram: bool,
     pub scan: &'a Scan,
     pub choice: &'a Choice,
     /// Of the device; its image formats are trusted.
@@ -60,6 +62,8 @@ pub struct Plan {
     pub rows: RowFilter,
     /// What does the steps before the filter; the host where there are none.
     pub steps: StepBackends,
+    /// The device counts the values of slices, if they are to be counted.
+    pub counts_values: bool,
     /// Slices that are on the device together; a multiple of the slices per pass.
     pub chunk: usize,
     /// Chunks that the device holds, 2 where copies and kernels are to overlap.
@@ -105,8 +109,8 @@ const CHUNKS: u64 = 8;
 impl Plan {
     /// Plans a run on one device.
     ///
-    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds. If it does not hold the
-    /// smallest with what the steps need there, the host does them; if it does not hold that either, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
+    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, with the host for the work
+    /// on finished slices if need be. If it does not hold the smallest with what the steps need there, the host does them; if it does not hold that either, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
     /// kernel to avoid comes the same over a buffer, then, unless the recipe asks for an algorithm, another family of the
     /// profile.
     ///
@@ -122,9 +126,13 @@ impl Plan {
         let of_profile = request.choice.profile.steps;
         for (steps, kept) in [(of_profile, false), (of_profile, true), (StepBackends::HOST, false)] {
             for run_slices in std::iter::successors(Some(all), fewer) {
-                match Plan::with_slices(request, (steps, kept), run_slices, false) {
-                    Err(Error::Device(_)) => {}
-                    plan => return plan,
+                // what is done to finished slices must not change what they are made with
+                for slices in [steps.slices, StepBackend::Host] {
+                    let steps = StepBackends { slices, ..steps };
+                    match Plan::with_slices(request, (steps, kept), run_slices, false) {
+                        Err(Error::Device(_)) => {}
+                        plan => return plan,
+                    }
                 }
             }
         }
@@ -147,6 +155,7 @@ impl Plan {
             profile_reason: choice.reason.clone(),
             rows,
             steps: sizes.steps(cut),
+            counts_values: sizes.counts_values(cut),
             chunk: chunk as usize,
             sets: sets as usize,
             cut,
@@ -240,22 +249,48 @@ impl<'a> Sizes<'a> {
     /// What does the steps: the device if it may, if it has sinograms as a whole, and can do all of them. The
     /// host does not get back what a device has corrected.
     fn steps(&self, cut: Cut) -> StepBackends {
-        let Request { recipe, scan, facts, keeps_values, .. } = *self.request;
-        let StepBackends { rows, sinograms, slices } = self.backends;
+        let Request { recipe, scan, facts, keeps_values, histogram, .. } = *self.request;
+        let StepBackends { rows, images, sinograms, slices } = self.backends;
         let whole = cut == self.uncut();
         let stripes = !recipe.steps.stripes.is_empty();
         let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
         let rest_on_device = !stripes || sinograms == StepBackend::Device;
-        let correctable = scan.samples.correctable && scan.samples.blocks.is_none_or(|blocks| blocks.fit(facts));
-        let rows = on_device(rows, whole && rest_on_device && correctable);
+        let blocks = scan.samples.blocks;
+        let of_images = blocks.is_none_or(|blocks| images == StepBackend::Device && blocks.fit(facts));
+        let rows = on_device(rows, whole && rest_on_device && scan.samples.correctable && of_images);
+        let images = if blocks.is_some() { rows } else { StepBackend::Host };
         // the host extends the rows that it corrects, and stripes go before
         let seen = scan.field.is_none() || rows == StepBackend::Device;
         let sinograms = on_device(sinograms, whole && stripes && seen);
         // whole numbers are scaled in f64 everywhere, so that they are the same everywhere
         let dtype = recipe.values.dtype;
         let encodes = dtype != Dtype::F32 && (!dtype.is_integer() || facts.has("cl_khr_fp64"));
-        let slices = on_device(slices, cut == self.uncut() && encodes && !keeps_values);
-        StepBackends { rows, sinograms, slices }
+        let kept = keeps_values || histogram && !self.may_count(cut);
+        let slices = on_device(slices, whole && encodes && !kept);
+        StepBackends { rows, images, sinograms, slices }
+    }
+
+    /// Whether the device is able to count values, and may.
+    fn may_count(&self, cut: Cut) -> bool {
+        let Request { scan, facts, .. } = *self.request;
+        // counts have 32 bits
+        let able = SliceCounter::lacks(facts).is_none() && u32::try_from(scan.geometry.roi.pixels()).is_ok();
+        able && cut == self.uncut() && self.backends.slices == StepBackend::Device
+    }
+
+    /// Whether the device counts the values of slices; the host counts them where they are in its memory.
+    fn counts_values(&self, cut: Cut) -> bool {
+        self.request.histogram && self.may_count(cut) && !self.mapped(cut)
+    }
+
+    /// Bytes of the counts of a slice.
+    fn of_counts(&self, cut: Cut) -> u64 {
+        if self.counts_values(cut) { SliceCounter::bytes(self.request.scan.geometry.roi.height) as u64 } else { 0 }
+    }
+
+    /// Bytes of an encoded slice, if the device encodes slices.
+    fn of_encoded(&self, cut: Cut) -> u64 {
+        if self.steps(cut).slices == StepBackend::Device { self.copied_bytes(cut)[1] } else { 0 }
     }
 
     /// Bytes of a slice that are copied to the device, and from it.
@@ -380,15 +415,12 @@ impl<'a> Sizes<'a> {
         let pairs = cut.projections.div_ceil(2) as u64;
         let pair_bytes = self.rows.pair_bytes(geometry.bins) as u64;
         let sinogram = row_bytes * cut.projections as u64;
-        let encoded = match self.steps(cut).slices {
-            StepBackend::Host => 0,
-            StepBackend::Device => slices_there * self.copied_bytes(cut)[1],
-        };
         let tables = cut.bands(geometry.roi).map(|band| geometry.block_offsets_bytes(band, source.block)).sum();
         let kernels = [
             Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
             Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
-            Bytes { what: "encoded slices", bytes: encoded },
+            Bytes { what: "encoded slices", bytes: slices_there * self.of_encoded(cut) },
+            Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
             Bytes { what: "padded rows", bytes: u64::from(spec.slices) * pairs * pair_bytes },
             Bytes { what: "compound sinogram", bytes: sinogram },
             Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
@@ -467,12 +499,13 @@ impl<'a> Sizes<'a> {
         let (uncut, max_allocation) = (self.uncut(), self.request.facts.max_allocation);
         let slices = u64::from(self.chosen.spec.slices);
         let run = self.request.scan.slices.len() as u64;
-        let larger = self.in_part(uncut).max(self.out_band(uncut)).max(1);
+        let larger = self.in_part(uncut).max(self.out_band(uncut)).max(self.of_counts(cut)).max(1);
+        let of_slice = self.of_slice() + self.of_encoded(cut) + self.of_counts(cut);
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
         let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
         let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, 0)));
         let chunk_of = |sets: u64| {
-            let of_device = free / (sets * self.of_slice()).max(1);
+            let of_device = free / (sets * of_slice).max(1);
             (of_device >= slices)
                 .then(|| whole_passes(wanted.min(of_device).min(max_allocation / larger)).min(run).max(1))
         };

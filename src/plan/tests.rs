@@ -31,7 +31,71 @@ fn nothing(known: &KnownFailures) -> Avoid<'_> {
 fn planned(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host: u64, avoid: Avoid) -> Result<Plan> {
     let memory = Memory { host, device: job.execution.device_memory };
     let self_test = !job.execution.skip_self_test;
-    Plan::new(&Request { recipe: &job.recipe, self_test, keeps_values: false, scan, choice, facts, memory, avoid })
+    Plan::new(&Request {
+        recipe: &job.recipe,
+        self_test,
+        keeps_values: false,
+        histogram: false,
+        scan,
+        choice,
+        facts,
+        memory,
+        avoid,
+    })
+}
+
+/// Plans a run with a histogram, and with values of slices on the host or without.
+fn counting(job: &Job, facts: &DeviceFacts, keeps_values: bool) -> Plan {
+    let (scan, known) = (Scan::new(job, &stack()).unwrap(), known());
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("default"), facts).unwrap();
+    let memory = Memory { host: 8 << 30, device: job.execution.device_memory };
+    let request = Request {
+        recipe: &job.recipe,
+        self_test: false,
+        keeps_values,
+        histogram: true,
+        scan: &scan,
+        choice: &choice,
+        facts,
+        memory,
+        avoid: nothing(&known),
+    };
+    let plan = Plan::new(&request).unwrap();
+    assert!(sum(&plan.device_bytes) <= memory.device.unwrap_or(u64::MAX), "{:?}", plan.device_bytes);
+    assert_eq!(plan.device_bytes.iter().any(|b| b.what == "histograms" && b.bytes > 0), plan.counts_values);
+    plan
+}
+
+#[test]
+fn devices_count_what_they_are_able_to() {
+    let single = example();
+    let double = DeviceFacts { extensions: vec!["cl_khr_fp64".into()], ..example() };
+    let job_with = |dtype: Option<Dtype>, memory: Option<&str>| {
+        job(|a| {
+            a.dtype = dtype;
+            a.range = dtype.filter(|dtype| dtype.is_integer()).map(|_| "0,1".into());
+            a.device_memory = memory.map(Into::into);
+        })
+    };
+    for (dtype, facts, keeps_values, encodes, counts) in [
+        (None, &double, false, false, true),
+        (None, &single, false, false, false),
+        (Some(Dtype::U16), &double, false, true, true),
+        (Some(Dtype::U16), &double, true, false, true),
+        (Some(Dtype::F16), &single, false, false, false),
+        // in the memory of the host
+        (None, &DeviceFacts { kind: DeviceKind::Cpu, ..double.clone() }, false, false, false),
+    ] {
+        let plan = counting(&job_with(dtype, None), facts, keeps_values);
+        let slices = if encodes { StepBackend::Device } else { StepBackend::Host };
+        assert_eq!((plan.steps.slices, plan.counts_values), (slices, counts), "{dtype:?} {keeps_values}");
+    }
+    // what does not fit beside the kernels is done by the host, and changes nothing else
+    let job = |memory: u64| job_with(Some(Dtype::U16), Some(&memory.to_string()));
+    let least = (8..100).map(|i| i << 16).find(|&memory| counting(&job(memory), &double, false).counts_values).unwrap();
+    let [with, without] = [least, least - (1 << 16)].map(|memory| counting(&job(memory), &double, false));
+    assert!(!without.counts_values && without.steps.slices == StepBackend::Host);
+    assert_eq!((with.steps.rows, with.spec), (without.steps.rows, without.spec));
 }
 
 fn plan(job: &Job, facts: &DeviceFacts, host: u64) -> Result<Plan> {

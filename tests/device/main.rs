@@ -10,6 +10,7 @@ mod center;
 mod correction;
 mod devices;
 mod doctor;
+mod histogram;
 mod hostile;
 mod images;
 mod kernels;

@@ -6,7 +6,7 @@
 use fbp::facts::DeviceFacts;
 use fbp::kernel::{
     Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowFilterMethod,
-    Texel, files, generate_filter, generate_probe, step_programs,
+    StepBackends, Texel, files, generate_filter, generate_probe, step_programs,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ fn generated() -> BTreeMap<String, String> {
     for (name, local_memory, max_work_group) in [("small", 16 << 10, 64), ("large", 48 << 10, 1024)] {
         let extensions = vec!["cl_khr_fp64".to_owned()];
         let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
-        let heads: Vec<String> = step_programs(&facts).unwrap().iter().map(head).collect();
+        let heads: Vec<String> = step_programs(&facts, StepBackends::default()).unwrap().iter().map(head).collect();
         texts.insert(format!("steps-{name}.txt"), heads.join("\n"));
     }
     texts

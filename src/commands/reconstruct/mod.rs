@@ -8,7 +8,9 @@ mod summary;
 
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
-use crate::engine::{Done, Finish, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages};
+use crate::engine::{
+    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages,
+};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
 use crate::files::write_atomically;
@@ -191,7 +193,7 @@ impl Reconstruction<'_> {
         let roi = source.scan.geometry.roi;
         // what comes early waits in a part of the memory
         let held = || Ok((host_budget(job, &source.scan)? / 4 / (roi.pixels() as u64 * 4).max(1)) as usize);
-        let observe = |slice: usize, values: &[f32]| overview.into_iter().for_each(|o| o.add(slice, values));
+        let observe = |slice: usize, seen: ObservedSlice| overview.into_iter().for_each(|o| o.add(slice, seen));
         let run = Run {
             recipe: &job.recipe,
             source,

@@ -1,10 +1,10 @@
 //! What is gathered of all slices while they pass the writer: the histogram of `--histogram`, the sections of `--sections`.
 
 use super::middle;
-use crate::engine::Finish;
+use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
-use crate::histogram::{Histogram, HistogramReport, Moments};
+use crate::histogram::{CountedSlice, Histogram, HistogramReport, Moments};
 use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
 use crate::plan::Scan;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Rows of a slice that are counted together.
+/// Rows of a slice that a thread counts.
 const BAND: usize = 256;
 
 /// All slices of a job, in their physical unit, whether they are computed or kept.
@@ -63,20 +63,18 @@ impl Overview {
     }
 
     /// Takes in a finished slice; any thread, any order.
-    pub fn add(&self, slice: usize, values: &[f32]) {
+    pub fn add(&self, slice: usize, seen: ObservedSlice) {
         let Ok(place) = self.slices.binary_search(&slice) else { return };
         let Roi { width, height, .. } = self.roi;
-        if let Some(counted) = &self.histogram {
-            let bands = values.par_chunks(BAND * width).zip(self.inside.par_chunks(BAND)).map(|(rows, inside)| {
-                Histogram::of(rows.chunks(width).zip(inside).map(|(row, inside)| &row[inside.clone()]))
-            });
-            // always the same bands in the same order: moments do not depend on threads
-            let (histograms, moments): (Vec<_>, Vec<_>) = bands.collect::<Vec<_>>().into_iter().unzip();
-            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            histograms.iter().for_each(|histogram| counted.histogram.merge(histogram));
-            counted.moments[place] = moments.into_iter().fold(Moments::default(), Moments::with);
+        if let Some(all) = &self.histogram {
+            let counted_here = seen.values.filter(|_| seen.counted.is_none()).map(|values| self.count(values));
+            if let Some(slice) = seen.counted.or(counted_here.as_ref()) {
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.histogram.merge(&slice.histogram);
+                all.moments[place] = slice.moments;
+            }
         }
-        if let Some(sections) = &self.sections {
+        if let (Some(sections), Some(values)) = (&self.sections, seen.values) {
             let mut sections = sections.lock().unwrap_or_else(PoisonError::into_inner);
             let row = &values[height / 2 * width..][..width];
             sections.xz[place * width..][..width].copy_from_slice(row);
@@ -86,6 +84,18 @@ impl Overview {
                 sections.xy = values.to_vec();
             }
         }
+    }
+
+    /// Counts the values of a slice.
+    fn count(&self, values: &[f32]) -> CountedSlice {
+        let width = self.roi.width;
+        let bands = values.par_chunks(BAND * width).zip(self.inside.par_chunks(BAND)).map(|(rows, inside)| {
+            Histogram::of(rows.chunks(width).zip(inside).map(|(row, inside)| &row[inside.clone()]))
+        });
+        let (histograms, moments): (Vec<_>, Vec<_>) = bands.collect::<Vec<_>>().into_iter().unzip();
+        let mut histogram = Histogram::default();
+        histograms.iter().for_each(|band| histogram.merge(band));
+        CountedSlice { histogram, moments: moments.into_iter().flatten().sum() }
     }
 
     /// Takes in slices that have files already; integers become the values that they stand for.
@@ -106,7 +116,7 @@ impl Overview {
             }
             stack.read_rows(0, 0..height, values).map_err(|e| Error::Output(e.to_string()))?;
             values.iter_mut().for_each(|value| *value = encoding.value_of(*value));
-            self.add(slice, values);
+            self.add(slice, ObservedSlice { values: Some(values), counted: None });
             Ok(())
         })
     }
@@ -119,7 +129,7 @@ impl Overview {
         let unit = job.recipe.unit();
         if let (Some(path), Some(counted)) = (&job.execution.histogram, self.histogram) {
             let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let moments = moments.into_iter().fold(Moments::default(), Moments::with);
+            let moments = moments.into_iter().sum();
             let file = HistogramFile { run, unit: &unit, values: &histogram.report(moments) };
             file.write(path).map_err(|e| named("--histogram", e))?;
         }

@@ -7,6 +7,7 @@ mod correction;
 mod encoding;
 mod extension;
 mod fits;
+mod histogram;
 mod images;
 mod low_frequencies;
 mod outliers;
@@ -24,6 +25,7 @@ pub use correction::{
 pub use encoding::{EncodedSlices, SliceEncoder};
 pub use extension::RowExtender;
 pub use fits::SmoothedFits;
+pub use histogram::{SliceCounter, SliceCounts};
 pub use images::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
 pub use low_frequencies::LowFrequencies;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};

@@ -1,6 +1,6 @@
 //! Pieces are copied to a device that has memory of its own, and slices from it.
 
-use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
+use super::{Buffers, Chunk, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
 use crate::engine::rows::{DeviceCounts, DeviceRows, Portion};
@@ -174,17 +174,14 @@ impl SlicesToHost<'_> {
     ) -> Result<f64> {
         let mut busy = 0.0;
         for (chunk, slices) in chunks {
-            let clamped = match &slices.encoded {
-                Some(encoded) => Some(encoded.clamped(self.session, chunk.len())?),
-                None => None,
-            };
+            let mut found = self.found(&slices, chunk.len())?;
             for part in parts_of(chunk.len(), self.piece) {
                 let Ok(mut values) = free.recv() else { return Ok(busy) };
                 let start = Instant::now();
                 self.copy(&slices, part.clone(), &mut values)?;
                 busy += start.elapsed().as_secs_f64();
-                let clamped = clamped.as_ref().map(|clamped| clamped[part.clone()].to_vec());
-                if !delivery.deliver(chunk.start + part.start..chunk.start + part.end, values, clamped) {
+                let found = found.take_first(part.len());
+                if !delivery.deliver(chunk.start + part.start..chunk.start + part.end, values, found) {
                     return Ok(busy);
                 }
             }
@@ -192,6 +189,14 @@ impl SlicesToHost<'_> {
             let _ = done.send(slices);
         }
         Ok(busy)
+    }
+
+    fn found(&self, slices: &SliceBuffers, count: usize) -> Result<FoundInSlices> {
+        let SliceBuffers { encoded, counts, .. } = slices;
+        Ok(FoundInSlices {
+            clamped: encoded.as_ref().map(|encoded| encoded.clamped(self.session, count)).transpose()?,
+            counted: counts.as_ref().map(|counts| counts.slices(self.session)).transpose()?,
+        })
     }
 
     fn copy(&self, slices: &SliceBuffers, part: Range<usize>, values: &mut HostMemory) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Chunks that are not on the device as a whole, one after the other.
 
-use super::{Delivery, DeviceChannels, Piece, Transfer, fail_on_purpose};
+use super::{Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, fail_on_purpose};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
 use crate::error::Result;
 use crate::plan::PIECES;
@@ -29,7 +29,7 @@ impl Transfer for InParts {
             // the reader may have read all
             let _ = free_sinograms.send(values);
             work.ready(device);
-            if !delivery.deliver(positions, slices, None) {
+            if !delivery.deliver(positions, slices, FoundInSlices::default()) {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! A device that computes in the host's memory: the chunk's buffers themselves go round, mapped while the reader or the
 //! writer has them.
 
-use super::{Buffers, Chunk, Delivery, DeviceChannels, Piece, Transfer, stream};
+use super::{Buffers, Chunk, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
 use crate::error::Result;
@@ -43,7 +43,7 @@ struct HostBuffers<'a> {
 impl Buffers for HostBuffers<'_> {
     fn free_slices(&self) -> Result<Option<SliceBuffers>> {
         let Ok(slices) = self.free_slices.recv() else { return Ok(None) };
-        Ok(Some(SliceBuffers { values: self.session.unmap(slices, "slices")?, encoded: None }))
+        Ok(Some(SliceBuffers { values: self.session.unmap(slices, "slices")?, encoded: None, counts: None }))
     }
 
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()> {
@@ -79,7 +79,7 @@ fn map_slices(
         let start = Instant::now();
         let values = session.map(slices.values, shape.chunk * shape.out_slice, "slices")?;
         busy += start.elapsed().as_secs_f64();
-        if !delivery.deliver(chunk, values, None) {
+        if !delivery.deliver(chunk, values, FoundInSlices::default()) {
             break;
         }
     }

@@ -10,6 +10,7 @@ use super::stages::{Run, joined};
 use super::work::Work;
 use crate::device::{HostMemory, Session, lost};
 use crate::error::{Error, Result};
+use crate::histogram::CountedSlice;
 use crate::plan::Pieces;
 use copied::Copied;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -42,8 +43,26 @@ pub(super) struct ComputedSlices {
     pub device: usize,
     pub positions: Range<usize>,
     pub values: HostMemory,
+    pub found: FoundInSlices,
+}
+
+/// What a device found out about slices.
+#[derive(Default)]
+pub(super) struct FoundInSlices {
     /// Of each slice, if they are samples as they are written: how many of them were clamped.
     pub clamped: Option<Vec<u32>>,
+    /// Of each slice, if the device counts values.
+    pub counted: Option<Vec<CountedSlice>>,
+}
+
+impl FoundInSlices {
+    /// Takes away what is about the first `count` slices.
+    fn take_first(&mut self, count: usize) -> FoundInSlices {
+        FoundInSlices {
+            clamped: self.clamped.as_mut().map(|clamped| clamped.drain(..count).collect()),
+            counted: self.counted.as_mut().map(|counted| counted.drain(..count).collect()),
+        }
+    }
 }
 
 /// A chunk on the device: positions in the list of slices, and sinograms or slices.
@@ -102,8 +121,8 @@ struct Delivery<'a> {
 
 impl Delivery<'_> {
     /// Hands slices on; false if there is no writer any more.
-    fn deliver(&self, positions: Range<usize>, values: HostMemory, clamped: Option<Vec<u32>>) -> bool {
-        let slices = ComputedSlices { device: self.device, positions: positions.clone(), values, clamped };
+    fn deliver(&self, positions: Range<usize>, values: HostMemory, found: FoundInSlices) -> bool {
+        let slices = ComputedSlices { device: self.device, positions: positions.clone(), values, found };
         let sent = self.computed.send(slices).is_ok();
         match sent {
             true => self.work.done(self.device, positions),
@@ -163,7 +182,7 @@ fn compute(
         fail_on_purpose(device, number)?;
         let Some(mut slices) = buffers.free_slices()? else { break };
         seconds = seconds + kernels.step(session, 0, &sinograms, &slices.values, chunk.len())?;
-        seconds.steps += kernels.encode(session, &mut slices, chunk.len())?;
+        seconds.steps += kernels.finish(session, &mut slices, chunk.len())?;
         buffers.sinograms_done(sinograms)?;
         work.ready(device);
         if out.send((chunk, slices)).is_err() {

@@ -7,6 +7,7 @@ mod encoding;
 mod extension;
 mod fits;
 mod groups;
+mod histogram;
 mod images;
 mod low_frequencies;
 mod median;
@@ -24,6 +25,7 @@ pub use encoding::{EncodedSample, generate_encoding};
 pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
 pub use groups::{power_of_two_group, row_group};
+pub use histogram::{counting_group, generate_histogram};
 pub use images::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
 pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
@@ -53,23 +55,30 @@ pub enum StepBackend {
 pub struct StepBackends {
     /// Steps on rows of projections: from counts to line integrals.
     pub rows: StepBackend,
+    /// Of these the ones on projections as images: tilt and phase.
+    pub images: StepBackend,
     /// Steps on sinograms: stripes.
     pub sinograms: StepBackend,
-    /// Samples of slices as they are written.
+    /// Samples of slices as they are written, and counts of their values.
     pub slices: StepBackend,
 }
 
 impl StepBackends {
     /// The host does all of them.
-    pub const HOST: StepBackends =
-        StepBackends { rows: StepBackend::Host, sinograms: StepBackend::Host, slices: StepBackend::Host };
+    pub const HOST: StepBackends = StepBackends {
+        rows: StepBackend::Host,
+        images: StepBackend::Host,
+        sinograms: StepBackend::Host,
+        slices: StepBackend::Host,
+    };
 }
 
-/// Programs of all steps for a device, each in the forms that differ most: sinograms of 2048 bins, and of 300.
+/// Programs of all steps for a device, each in the forms that differ most: sinograms of 2048 bins, and of 300. Those for
+/// images are left out where the host does these.
 ///
 /// # Errors
 /// None: every form is legal.
-pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
+pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<KernelSource>> {
     let samples = |bytes, kind, swapped| SampleForm { bytes, kind, swapped };
     let counts = samples(2, SampleKind::Unsigned, true);
     let correction = |samples, flats, air, minus_log| {
@@ -96,13 +105,15 @@ pub fn step_programs(facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     if facts.has("cl_khr_fp64") {
         programs.push(generate_encoding(EncodedSample::Unsigned16, group)?);
         programs.push(generate_encoding(EncodedSample::Unsigned8, group)?);
+        programs.push(generate_histogram(facts, 4096, 64)?);
     }
     for (size, both) in [(3, false), (5, true), (15, true)] {
         let tile = OutlierTile::new(facts, size, 16);
         programs.push(generate_outliers(OutlierKernel { samples: counts, size, both, saturation: true, tile })?);
     }
     for (width, height) in [(512, 64), (4096, 256), (4096, 1024)] {
-        let Some(groups) = ImageGroups::new(facts, width, height) else { continue };
+        let on_device = backends.images == StepBackend::Device;
+        let Some(groups) = ImageGroups::new(facts, width, height).filter(|_| on_device) else { continue };
         programs.push(generate_image_rows(groups)?);
         programs.push(generate_image_columns(groups)?);
     }

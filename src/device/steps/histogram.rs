@@ -1,0 +1,185 @@
+//! Counts of the values of slices on a device: the histogram and the moments of each slice.
+
+use super::{Session, fault};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::histogram::{BINS, CountedSlice, Extent, Histogram, LANES, Moments};
+use crate::kernel::{counting_group, generate_histogram};
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// Pixels that a work-group counts: many for each bin, as it adds all bins to those of the slice.
+const PART: usize = 1 << 16;
+
+/// The kernels with the mask on the device.
+pub struct SliceCounter {
+    rows: Kernel,
+    bins: Kernel,
+    group: usize,
+    width: usize,
+    height: usize,
+    factor: f32,
+    inside: Buffer<[i32; 2]>,
+    /// Pixels of a slice that the mask leaves.
+    pixels: u64,
+}
+
+/// What is counted of some slices, with buffers on the device.
+pub struct SliceCounts {
+    /// Of each slice: smallest and largest finite value, as integers of the same order.
+    extremes: Buffer<[u32; 2]>,
+    /// Of each row of a slice: mean, and sum of squares about it.
+    moments: Buffer<[f64; 2]>,
+    /// Of each row of a slice: finite values.
+    finite: Buffer<u32>,
+    /// Of each slice: scale and number of the first bin.
+    places: Buffer<[f64; 2]>,
+    counts: Buffer<u32>,
+    height: usize,
+    slices: usize,
+    pixels: u64,
+    /// Of the slices that were counted last.
+    extents: Vec<Option<Extent>>,
+}
+
+impl SliceCounter {
+    /// What a device lacks to count values, if anything.
+    pub fn lacks(facts: &DeviceFacts) -> Option<&'static str> {
+        match (facts.has("cl_khr_fp64"), facts.max_work_group >= LANES) {
+            (false, _) => Some("double precision"),
+            (_, false) => Some("work-groups of 64 items"),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the buffers for a slice of so many rows.
+    pub fn bytes(height: usize) -> usize {
+        BINS * size_of::<u32>()
+            + height * (size_of::<[f64; 2]>() + size_of::<u32>())
+            + size_of::<[u32; 2]>()
+            + size_of::<[f64; 2]>()
+    }
+
+    /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn new(session: &Session, width: usize, inside: &[[i32; 2]], factor: f32) -> Result<Self> {
+        if let Some(lack) = Self::lacks(&session.facts) {
+            return Err(Error::Device(format!("{} lacks {lack} to count values", session.device_name())));
+        }
+        if inside.iter().any(|&[start, end]| start < 0 || end < start || end as usize > width) {
+            return Err(Error::Device(format!("a mask leaves pixels that rows of {width} do not have")));
+        }
+        let source = generate_histogram(&session.facts, BINS, LANES)?;
+        let program = session.build(&source)?;
+        Ok(SliceCounter {
+            rows: session.kernel(&program, "row_moments")?,
+            bins: session.kernel(&program, "count_values")?,
+            group: counting_group(&session.facts),
+            width,
+            height: inside.len(),
+            factor: factor * (1.0 + fault::shift(&source.name) as f32),
+            inside: session.constant_buffer(inside, "the mask")?,
+            pixels: inside.iter().map(|[start, end]| (end - start) as u64).sum(),
+        })
+    }
+
+    /// Memory for this many slices.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn buffers(&self, session: &Session, slices: usize) -> Result<SliceCounts> {
+        let rows = slices * self.height;
+        Ok(SliceCounts {
+            extremes: session.buffer(slices, CL_MEM_READ_WRITE, "extremes of slices")?,
+            moments: session.buffer(rows, CL_MEM_READ_WRITE, "moments of rows")?,
+            finite: session.buffer(rows, CL_MEM_READ_WRITE, "finite values of rows")?,
+            places: session.buffer(slices, CL_MEM_READ_WRITE, "places of bins")?,
+            counts: session.buffer(slices * BINS, CL_MEM_READ_WRITE, "histograms")?,
+            height: self.height,
+            slices,
+            pixels: self.pixels,
+            extents: Vec::new(),
+        })
+    }
+
+    /// Counts the values of the first `count` slices; waits for their extremes, but not for the counts.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn run(&self, session: &Session, slices: &Buffer<f32>, counted: &mut SliceCounts, count: usize) -> Result<()> {
+        if count > counted.slices || self.height != counted.height {
+            return Err(Error::Device(format!(
+                "{count} slices of {} rows are more than {} of {}",
+                self.height, counted.slices, counted.height
+            )));
+        }
+        session.expect_length(slices, count * self.width * self.height, "slices")?;
+        session.write(&mut counted.extremes, &vec![[u32::MAX, 0]; count], "extremes of slices")?;
+        session.write(&mut counted.counts, &vec![0; count * BINS], "histograms")?;
+        let launch = session
+            .launch(&self.rows, "row_moments")
+            .handle(slices)?
+            .handle(&self.inside)?
+            .handle(&counted.extremes)?
+            .handle(&counted.moments)?
+            .handle(&counted.finite)?
+            .value(self.factor)?
+            .value(self.width as i32)?;
+        // SAFETY: slices were checked, the mask has a value for each row and stays within it, and the other buffers have
+        // one for each slice or row of it.
+        unsafe { launch.run(&[LANES, self.height, count], Some(&[LANES, 1, 1])) }?;
+        let mut extremes = vec![[0; 2]; count];
+        session.read(&counted.extremes, &mut extremes, "extremes of slices")?;
+        counted.extents = extremes.into_iter().map(extent).collect();
+        let places: Vec<[f64; 2]> = counted.extents.iter().map(|e| e.map_or([0.0; 2], Extent::places)).collect();
+        session.write(&mut counted.places, &places, "places of bins")?;
+        let rows = (PART / self.width.max(1)).clamp(1, self.height.max(1));
+        let launch = session
+            .launch(&self.bins, "count_values")
+            .handle(slices)?
+            .handle(&self.inside)?
+            .handle(&counted.places)?
+            .handle(&counted.counts)?
+            .value(self.factor)?
+            .value(self.width as i32)?
+            .value(self.height as i32)?
+            .value(rows as i32)?;
+        // SAFETY: as above, and the kernel leaves out values that have no bin.
+        unsafe { launch.run(&[self.group, self.height.div_ceil(rows), count], Some(&[self.group, 1, 1])) }?;
+        Ok(())
+    }
+}
+
+impl SliceCounts {
+    /// The histograms and moments of the slices that were counted last, once the device is done with them.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn slices(&self, session: &Session) -> Result<Vec<CountedSlice>> {
+        let (height, count) = (self.height, self.extents.len());
+        let mut moments = vec![[0f64; 2]; count * height];
+        let mut finite = vec![0u32; count * height];
+        let mut counts = vec![0u32; count * BINS];
+        session.download(&self.moments, 0, &mut moments, "moments of rows")?;
+        session.download(&self.finite, 0, &mut finite, "finite values of rows")?;
+        session.download(&self.counts, 0, &mut counts, "histograms")?;
+        let slice = |(number, &extent): (usize, &Option<Extent>)| {
+            let rows = number * height..(number + 1) * height;
+            let row = |(&[mean, squares], &count): (&[f64; 2], &u32)| Moments { count: count.into(), mean, squares };
+            let moments: Moments = moments[rows.clone()].iter().zip(&finite[rows]).map(row).sum();
+            let non_finite = self.pixels.saturating_sub(moments.count);
+            let histogram = Histogram::counted(extent, non_finite, &counts[number * BINS..][..BINS]);
+            CountedSlice { histogram, moments }
+        };
+        Ok(self.extents.iter().enumerate().map(slice).collect())
+    }
+}
+
+/// From integers as `ascending` in `cl/float_order.cl` makes them; `None` if no value is finite.
+fn extent(extremes: [u32; 2]) -> Option<Extent> {
+    let value = |number: u32| f32::from_bits(if number >> 31 == 1 { number & 0x7fff_ffff } else { !number });
+    let [low, high] = extremes.map(value);
+    Extent::new(low, high)
+}
