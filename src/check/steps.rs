@@ -2,9 +2,8 @@
 //! definitions in `f64`.
 
 use crate::device::{
-    AirCorrection, BlockCorrector, BlockShape, FieldImages, ImageSteps, OutlierForm, PieceSize, ProjectionState,
-    RowBlocks, RowCorrection, RowCorrector, SampleOrder, Session, SinogramBatch, SinogramShape, SliceCounter,
-    SliceEncoder,
+    BlockCorrector, BlockShape, FieldImages, OutlierForm, PieceSize, ProjectionState, RowBlocks, RowCorrection,
+    RowCorrector, SampleOrder, Session, SinogramBatch, SinogramShape, SliceCounter, SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -217,15 +216,10 @@ fn rows(session: &Session, outliers: Option<OutlierForm>) -> Result<f64> {
     let dark: Vec<f32> = (0..ROWS * BINS).map(|i| 90.0 + 9.0 * noise(i + 9) as f32).collect();
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
     let correction = RowCorrection {
-        bins: BINS,
-        height: ROWS,
         outliers,
         fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
-        saturation: None,
-        air: AirCorrection::Without,
-        images: ImageSteps::default(),
         minus_log: true,
-        projections: (0..projections).map(state).collect(),
+        ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };
     let size = PieceSize { rows: ROWS, projections, counted: ROWS };
@@ -262,17 +256,7 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
     let transmissions: Vec<f32> = (0..projections * pixels).map(value).collect();
     let on_host = steps.on_images(BINS, IMAGE_ROWS);
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
-    let mut correction = RowCorrection {
-        bins: BINS,
-        height: IMAGE_ROWS,
-        outliers: None,
-        fields: None,
-        saturation: None,
-        air: AirCorrection::Without,
-        images: ImageSteps::default(),
-        minus_log: false,
-        projections: (0..projections).map(state).collect(),
-    };
+    let mut correction = RowCorrection::nothing(BINS, IMAGE_ROWS, (0..projections).map(state).collect());
     let possible = on_host.on_device(&mut correction);
     let Some(blocks) = RowBlocks::new(&correction.images, size, projections).filter(|_| possible) else {
         return Err(Error::Device("images become too large".into()));

@@ -110,9 +110,10 @@ impl Plan {
     /// Plans a run on one device.
     ///
     /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, with the host for the work
-    /// on finished slices if need be. If it does not hold the smallest with what the steps need there, the host does them; if it does not hold that either, a pass is cut: its projections into parts that are added up, and then slices into bands. In place of a
-    /// kernel to avoid comes the same over a buffer, then, unless the recipe asks for an algorithm, another family of the
-    /// profile.
+    /// on finished slices if need be. If it does not hold the smallest with what the steps need there, the host keeps blocks
+    /// of rows; then it does the steps. If memory does not hold that either, a pass is cut: its projections into parts that
+    /// are added up, and then slices into bands. In place of a kernel to avoid comes the same over a buffer, then, unless the
+    /// recipe asks for an algorithm, another family of the profile.
     ///
     /// # Errors
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of

@@ -25,9 +25,7 @@ pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, Sinogra
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::device::{
-    AirCorrection, ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape,
-};
+use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape};
 use crate::error::Result;
 use crate::source::Stacks;
 use defects::Defects;
@@ -249,17 +247,8 @@ impl Preparation {
             level: 1.0,
             watched: self.defects.watches(number),
         };
-        let mut correction = RowCorrection {
-            bins: self.bins,
-            height: self.height,
-            outliers: None,
-            fields: None,
-            saturation: None,
-            air: AirCorrection::Without,
-            images: ImageSteps::default(),
-            minus_log: false,
-            projections: used.iter().map(state).collect(),
-        };
+        let projections = used.iter().map(state).collect();
+        let mut correction = RowCorrection::nothing(self.bins, self.height, projections);
         let possible = self.rows.on_device(&mut correction);
         let images = &correction.images;
         (possible && (!images.any() || self.blocks(images, used.len()).is_some())).then_some(correction)

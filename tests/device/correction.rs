@@ -2,8 +2,8 @@
 
 use crate::support::cli::Lab;
 use fbp::device::{
-    AirCorrection, FieldImages, ImageSteps, PieceSize, ProjectionState, RowCorrection, RowCorrector, RowCounts,
-    SampleOrder, Session, enumerate,
+    AirCorrection, FieldImages, PieceSize, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
+    Session, enumerate,
 };
 use fbp::source::{SampleType, StoredSamples};
 use half::f16;
@@ -129,15 +129,11 @@ fn correct(
         watched: number % 2 == 0,
     };
     let correction = RowCorrection {
-        bins: BINS,
-        height: HEIGHT,
-        outliers: None,
         fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
         saturation: Some(if negative(samples.sample) { (LARGEST - OFFSET) as f32 } else { LARGEST as f32 }),
         air,
-        images: ImageSteps::default(),
         minus_log,
-        projections: (0..PROJECTIONS).map(state).collect(),
+        ..RowCorrection::nothing(BINS, HEIGHT, (0..PROJECTIONS).map(state).collect())
     };
     let size = PieceSize { rows: 2, projections: PROJECTIONS, counted: ROWS.len() };
     let mut corrector = RowCorrector::new(session, &correction, samples, order, size).unwrap();
@@ -227,16 +223,11 @@ fn air_and_transmissions() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let (session, scan) = (session(), scan());
+    let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let correction = RowCorrection {
-        bins: BINS,
-        height: HEIGHT,
-        outliers: None,
         fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark }),
-        saturation: None,
-        air: AirCorrection::Without,
-        images: ImageSteps::default(),
         minus_log: true,
-        projections: vec![ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false }],
+        ..RowCorrection::nothing(BINS, HEIGHT, vec![state])
     };
     let samples = StoredSamples { sample: SampleType::U8, swapped: false };
     let new = |correction: &RowCorrection, samples| {
@@ -295,6 +286,7 @@ fn runs_do_not_depend_on_who_corrects() {
         format!("{fields} {PHASE} --unsharp 1.2,2 --tilt 1 --remove-outliers 3,150 --normalize-air 6,4 --rows 1..10:2"),
         format!("{fields} {PHASE} --stripes mean --dtype u16 --percentile 1,99 --projection-range 4..61"),
         format!("{fields} --overall-angle 360 --center 20 --extended-field --stripes mean --dtype f16"),
+        format!("{fields} --overall-angle 360 --center 20 --extended-field --tilt 0.7 --stripes mean"),
         format!("{fields} --overall-angle 360 --center 70 --extended-field --dtype u16 --percentile 1,99"),
     ]
     .into_iter()

@@ -1,8 +1,8 @@
 //! Steps on projections as images on a device: blocks of rows beside definitions in f64, whatever the blocks and batches.
 
 use fbp::device::{
-    AirCorrection, BlockCorrector, BlockShape, ImageFilterForm, ImageSteps, OutlierForm, ProjectionState, RotationForm,
-    RowBlocks, RowCorrection, RowCounts, Session, enumerate,
+    BlockCorrector, BlockShape, ImageFilterForm, ImageSteps, ProjectionState, RotationForm, RowBlocks, RowCorrection,
+    RowCounts, Session, enumerate,
 };
 use fbp::source::StoredSamples;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -112,17 +112,8 @@ fn on_device(
 ) -> (Vec<f32>, Vec<RowCounts>) {
     let values = transmissions();
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: true };
-    let correction = RowCorrection {
-        bins: BINS,
-        height: HEIGHT,
-        outliers: None,
-        fields: None,
-        saturation: None,
-        air: AirCorrection::Without,
-        images: steps,
-        minus_log,
-        projections: (0..PROJECTIONS).map(state).collect(),
-    };
+    let projections = (0..PROJECTIONS).map(state).collect();
+    let correction = RowCorrection { images: steps, minus_log, ..RowCorrection::nothing(BINS, HEIGHT, projections) };
     let blocks = blocks(&steps, rows);
     let shape = BlockShape {
         blocks,
@@ -241,17 +232,8 @@ fn batches_change_no_bit() {
 fn what_does_not_fit_is_refused() {
     let session = session();
     let steps = ImageSteps { rotation: Some(rotation(1.0)), filter: None };
-    let correction = |images| RowCorrection {
-        bins: BINS,
-        height: HEIGHT,
-        outliers: None::<OutlierForm>,
-        fields: None,
-        saturation: None,
-        air: AirCorrection::Without,
-        images,
-        minus_log: false,
-        projections: vec![ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false }; 3],
-    };
+    let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
+    let correction = |images| RowCorrection { images, ..RowCorrection::nothing(BINS, HEIGHT, vec![state; 3]) };
     let shape = BlockShape {
         blocks: blocks(&steps, 8),
         bins: BINS,

@@ -32,6 +32,23 @@ pub struct RowCorrection<'a> {
     pub projections: Vec<ProjectionState>,
 }
 
+impl RowCorrection<'_> {
+    /// Nothing is done to the rows of these projections.
+    pub fn nothing(bins: usize, height: usize, projections: Vec<ProjectionState>) -> Self {
+        RowCorrection {
+            bins,
+            height,
+            outliers: None,
+            fields: None,
+            saturation: None,
+            air: AirCorrection::Without,
+            images: ImageSteps::default(),
+            minus_log: false,
+            projections,
+        }
+    }
+}
+
 /// Flat and dark fields of all rows of the detector, `[row][bin]`.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldImages<'a> {
