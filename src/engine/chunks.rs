@@ -360,9 +360,7 @@ impl Engine {
         }
         Ok(seconds)
     }
-}
 
-impl Engine {
     /// One slice as a run computes it, `[y][x]`, before it is finished and without counts of what was replaced.
     ///
     /// # Errors
