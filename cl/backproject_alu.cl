@@ -68,14 +68,6 @@
 #define PIXEL_STEP (MAPPING == 2 ? ALU_ITEMS / 16 : ALU_ITEMS / BLOCK)
 #define STARTS (STAGE ? STAGE : 1)
 
-/* Keeps the lowest position of a block above 0 whatever the rounding; above 1/2 where 1/2 is taken off and 2^23 added,
- * because just below 2^23 a float has halves. */
-#if ROUNDING == 0
-#define CLEARANCE 0.0009765625f
-#else
-#define CLEARANCE 0.5009765625f
-#endif
-
 /* A cell: one component of all (ADVANCED), or SLICES / ARRAYS of them. */
 #if SLICES / ARRAYS == 1
 typedef float part_t;
@@ -136,13 +128,31 @@ typedef struct {
     __local float2 cache_rotations[ROTATION_CACHE ? CACHED : 1]; \
     const cache_t cache = {cache_cells, cache_starts, cache_staged, cache_offsets, cache_rotations};
 
-/* First bin that a block needs of a row, and the position of the block's first pixel relative to it (6.1: h_m). */
+/* First bin that a block needs of a row, and the position of the block's first pixel relative to it (6.1: h_m), in a
+ * function with `from_axis`, the block's first pixel from the one on the axis. `lowest` keeps positions above 0 whatever
+ * the rounding; above 1/2 where 1/2 is taken off and 2^23 added, because just below 2^23 a float has halves. */
+#if ABSOLUTE
+#define ROW_START(p, offset) \
+    row_start_from_bin_0(AXIS(constants, p, projections), ROTATION(constants, p, projections), \
+                         LOWEST(constants, p, projections), from_axis, offset)
+#else
+#define ROW_START(p, offset) row_start(columns[p], rows[p], LOWEST(constants, p, projections), offset)
+#endif
+
 HELPER float row_start(float2 column, float2 row, float lowest, float *offset)
 {
     const float rest = column.y + row.y;
-    const float below = floor(rest + lowest - CLEARANCE);
+    const float below = floor(rest + lowest);
     *offset = rest - below;
     return column.x + row.x + below;
+}
+
+HELPER float row_start_from_bin_0(float axis, float2 rotation, float lowest, float2 from_axis, float *offset)
+{
+    const float position = position_from_bin_0(axis, rotation, from_axis);
+    const float below = floor(position + lowest);
+    *offset = position - below;
+    return below;
 }
 
 HELPER void store_cell(__local cell_t *cell, part_t value)
@@ -255,10 +265,11 @@ HELPER int2 first_pixel(int item)
 #endif
 }
 
-/* One block of BLOCK x BLOCK pixels. `columns` and `rows` are those of the block. */
+/* One block of BLOCK x BLOCK pixels. `columns` and `rows` are those of the block, `from_axis` is its first pixel from the one
+ * on the axis. */
 HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __global const float2 *columns,
                               __global const float2 *rows, CONSTANTS constant_t *constants, int projections, int bins,
-                              int2 block, int item)
+                              int2 block, float2 from_axis, int item)
 {
     const int2 pixel = first_pixel(item);
     const float2 f = convert_float2(pixel);
@@ -274,7 +285,7 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
             for (int i = item; i < STAGE; i += ALU_ITEMS) {
                 const int p = min(base + i, projections - 1);
                 float offset;
-                cache.starts[i] = row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);
+                cache.starts[i] = ROW_START(p, &offset);
                 cache.staged[i] = offset;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -288,7 +299,7 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
             const float start = cache.starts[base % STAGE + row], offset = cache.staged[base % STAGE + row];
 #else
             float offset;
-            const float start = row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);
+            const float start = ROW_START(p, &offset);
 #endif
 #if OFFSETS == 1
             if (place == 0)
@@ -331,7 +342,7 @@ HELPER void backproject_block(cache_t cache, output_t out, SINOGRAM sinogram, __
                 const float offset = cache.offsets[i];
 #else
                 float offset;
-                row_start(columns[p], rows[p], LOWEST(constants, p, projections), &offset);
+                ROW_START(p, &offset);
 #endif
                 const float at = mad(f.x + 16 * c, rotation.x, offset);
 #endif
@@ -364,7 +375,8 @@ void backproject(KERNEL_ARGUMENTS)
     CACHE_MEMORY
     const int2 group = (int2)(get_group_id(0), get_group_id(1));
     const int item = get_local_id(1) * WORK_X + get_local_id(0);
+    const int2 block = origin + BLOCK * group;
     backproject_block(cache, out, sinogram, columns + (ulong)group.x * projections, rows + (ulong)group.y * projections,
-                      constants, projections, bins, origin + BLOCK * group, item);
+                      constants, projections, bins, block, convert_float2(block) - centre, item);
 }
 #endif

@@ -12,7 +12,8 @@
 #endif
 
 HELPER void texture_block(output_t out, SINOGRAM sinogram, __global const float2 *columns, __global const float2 *rows,
-                          CONSTANTS constant_t *constants, int projections, int bins, int2 block, int item)
+                          CONSTANTS constant_t *constants, int projections, int bins, int2 block, float2 from_axis,
+                          int item)
 {
     const int square = item / 16;
     const int2 pixel = z_order(item % 16) + 4 * (int2)(square % 4, square / 4);
@@ -24,7 +25,7 @@ HELPER void texture_block(output_t out, SINOGRAM sinogram, __global const float2
     UNROLL_LOOP
     for (int p = 0; p < projections; p++) {
         const float2 rotation = ROTATION(constants, p, projections);
-        const position_t first = position_in_block(columns[p], rows[p], rotation, f);
+        const position_t first = POSITION(p, from_axis, f);
         UNROLL_ALL
         for (int q = 0; q < BLOCK * BLOCK / ALU_ITEMS; q++) {
             position_t h = first;
@@ -45,6 +46,7 @@ void backproject(KERNEL_ARGUMENTS)
     CACHE_MEMORY
     const int2 group = (int2)(get_group_id(0), get_group_id(1));
     const int2 block = origin + BLOCK * group;
+    const float2 from_axis = convert_float2(block) - centre;
     const int item = get_local_id(1) * WORK_X + get_local_id(0);
 #if BALANCE == 1
     __local uint shared_number;
@@ -61,7 +63,7 @@ void backproject(KERNEL_ARGUMENTS)
     columns += (ulong)group.x * projections;
     rows += (ulong)group.y * projections;
     if (number % (TEXTURE_BLOCKS + ALU_BLOCKS) < TEXTURE_BLOCKS)
-        texture_block(out, sinogram, columns, rows, constants, projections, bins, block, item);
+        texture_block(out, sinogram, columns, rows, constants, projections, bins, block, from_axis, item);
     else
-        backproject_block(cache, out, sinogram, columns, rows, constants, projections, bins, block, item);
+        backproject_block(cache, out, sinogram, columns, rows, constants, projections, bins, block, from_axis, item);
 }

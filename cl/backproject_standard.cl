@@ -21,15 +21,19 @@ void backproject(KERNEL_ARGUMENTS)
     const int2 pixel = (int2)(get_local_id(0), get_local_id(1));
 #endif
     const float2 f = convert_float2(pixel);
+    const int2 block = origin + (int2)(get_group_id(0) * WORK_X, get_group_id(1) * WORK_Y);
+#if ABSOLUTE
+    const float2 from_axis = convert_float2(block) - centre;
+#else
     columns += (ulong)get_group_id(0) * projections;
     rows += (ulong)get_group_id(1) * projections;
+#endif
 
     values_t sum = (values_t)(0.0f);
     UNROLL_LOOP
     for (int p = 0; p < projections; p++) {
-        const position_t h = position_in_block(columns[p], rows[p], ROTATION(constants, p, projections), f);
+        const position_t h = POSITION(p, from_axis, f);
         sum += sample(sinogram, bins, p, h);
     }
-    store_pixel(out, sum, origin.x + (int)get_group_id(0) * WORK_X + pixel.x,
-                origin.y + (int)get_group_id(1) * WORK_Y + pixel.y);
+    store_pixel(out, sum, block.x + pixel.x, block.y + pixel.y);
 }

@@ -4,14 +4,13 @@
  * even, so the real and the imaginary part are filtered independently. Pairs are made inside a slice; a slice's
  * values never depend on its neighbours in the batch.
  *
- * Defines
+ * Defines, beside those of padding.cl and pad_rows.cl
  *   SLICES        slices of a compound sinogram
  *   CHANNELS      values stored per bin, at least SLICES; the rest stay 0 (image formats with more channels)
  *   HALF_STORAGE  1 store half, 0 float
  *   GUARD         zero bins before and after each row of the compound sinogram
  *   SPLIT         1 the second SLICES channels hold what is left of the first when they are stored as half
- *   PADDING       0 zero, 1 edge, 2 mirror: what continues a row beyond the detector
- *   GROUP         work-group of `pad_rows`, `multiply_spectrum` and `measure_peaks`: one for every row
+ *   GROUP         work-group of `multiply_spectrum` and `measure_peaks`, too: one for every row
  *   TILE          bins of a work-group of `interleave`, and its items in a row; it has TILE_ROWS of these
  *
  * Layouts
@@ -25,9 +24,6 @@
 #ifndef GUARD
 #define GUARD 2
 #endif
-#ifndef PADDING
-#define PADDING 1
-#endif
 #ifndef GROUP
 #define GROUP 64
 #endif
@@ -37,46 +33,6 @@
 #ifndef TILE_ROWS
 #define TILE_ROWS 8
 #endif
-
-/* Position `x` of a padded row; the row fills 0..bins, its continuation to the right the first half of the rest,
- * the one to the left (positions -1, -2, ... from the end) the other half. */
-HELPER float padded(__global const float *row, int x, int bins, int length)
-{
-    int i = x;
-    if (x >= bins + (length - bins + 1) / 2)
-        i = x - length;
-#if PADDING == 0
-    return (i >= 0 && i < bins) ? row[i] : 0.0f;
-#else
-#if PADDING == 2
-    if (i < 0)
-        i = -1 - i;
-    if (i >= bins)
-        i = 2 * bins - 1 - i;
-#endif
-    return row[clamp(i, 0, bins - 1)];
-#endif
-}
-
-/* Global size: GROUP, pairs, SLICES; work-group GROUP. The batch starts at value `first` of `rows`; slices from `valid` on
- * are 0. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void pad_rows(__global const float *restrict rows, __global float2 *restrict spectra, ulong first, int bins, int length,
-              int projections, int valid)
-{
-    const int pair = get_global_id(1), slice = get_global_id(2), pairs = get_global_size(1);
-    __global const float *row = rows + first + ((ulong)slice * projections + 2 * pair) * bins;
-    __global float2 *out = spectra + ((ulong)slice * pairs + pair) * length;
-    for (int x = get_local_id(0); x < length; x += GROUP) {
-        float2 value = (float2)(0.0f, 0.0f);
-        if (slice < valid) {
-            value.x = padded(row, x, bins, length);
-            if (2 * pair + 1 < projections)
-                value.y = padded(row + bins, x, bins, length);
-        }
-        out[x] = value;
-    }
-}
 
 /* Global size: GROUP, complex rows; work-group GROUP. The spectrum carries the 1 / length of the backward transform. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))

@@ -46,9 +46,7 @@ pub fn profile(data: &[u8]) -> Result<()> {
     let profile = Profile::parse(text(data)?, "fuzz")?;
     for offer in profile.offers() {
         for texel in offer.texels() {
-            for problem in
-                [Problem { projections: 1, same_axis: true }, Problem { projections: 9999, same_axis: false }]
-            {
+            for problem in [Problem::new(1, true), Problem::new(9999, false)] {
                 KernelSpec::new(&offer, &profile, texel, problem, None).generate()?;
             }
         }
@@ -114,7 +112,7 @@ fn with_weights(job: &Job, weights: AngleWeights) -> Job {
 pub fn output(data: &[u8]) -> Result<()> {
     let target = Target::parse(text(data)?)?;
     let paths = [0, 1, 99_999, 100_000, usize::MAX].map(|slice| target.path_of(slice));
-    if !target.in_order() {
+    if !target.one_file() {
         for (at, path) in paths.iter().enumerate() {
             assert_eq!(path.parent(), Some(target.directory()), "{path:?}");
             assert!(!paths[..at].contains(path), "two slices in {path:?}");

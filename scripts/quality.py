@@ -1,13 +1,10 @@
 """Does what scripts/quality says; that script finds the packages and builds the program."""
 
 import argparse
-import io
 import json
 import re
 import shutil
-import subprocess
 import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,43 +14,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import tifffile
-from PIL import Image
 
-MASK = 0.95
-DATA = Path("../shared/data/tooth")
+from quality_interpolation import Interpolation
+from quality_methods import BY_NAME, DATA, DASHES, DRAWN, MASK, METHODS, SAME, STANDARD, scan
+from quality_tools import Failed, number, paragraph, run, save
 
-
-@dataclass(frozen=True)
-class Method:
-    """A way to reconstruct: what is asked for, and how the kernel that must come of it begins (the number of slices and
-    image or buffer follow in its name)."""
-
-    name: str
-    title: str
-    options: str
-    kernel: str
-    color: str = "black"
-
-
-STANDARD = Method("standard", "standard linear", "--profile default", "standard-linear-float", "black")
-METHODS = [
-    STANDARD,
-    Method("nearest", "nearest", "--profile default --interpolation nearest", "standard-nearest-float", "tab:red"),
-    Method("half", "half linear", "--profile default --mode fast", "standard-linear-half", "tab:green"),
-    Method("half-nearest", "half nearest", "--profile default --mode fast --interpolation nearest",
-           "standard-nearest-half"),
-    Method("oversample", "oversampling", "--profile nvidia-maxwell --algorithm oversample --mode fast",
-           "oversample-linear-float", "tab:blue"),
-    Method("texture", "texture linear", "--profile nvidia-maxwell --algorithm texture", "texture-linear-float"),
-    Method("alu", "ALU linear", "--profile nvidia-maxwell --algorithm alu", "alu-linear-float"),
-    Method("hybrid", "hybrid linear", "--profile nvidia-maxwell --algorithm hybrid", "hybrid-linear-float"),
-]
-# what the figures show, in the order in which it is drawn
-DRAWN = ["nearest", "oversample", "half"]
-DASHES = (0, (4, 3))  # of half, which would hide the standard reconstruction
-# other ways to the standard reconstruction
-SAME = ["texture", "alu", "hybrid"]
-BY_NAME = {method.name: method for method in METHODS}
+BESIDE = "`../shared/data` beside the checkout, or `FBP_TEST_DATA`"
 
 
 @dataclass(frozen=True)
@@ -64,19 +30,6 @@ class Case:
     column: int  # the vertical line of the profiles
     zoom: tuple[int, int]  # the rows of the figure's right half
     input: list[str]
-
-
-class Failed(Exception):
-    pass
-
-
-def run(fbp, *arguments):
-    """Runs fbp and returns what it prints; its complaints are shown when it fails."""
-    command = [str(fbp), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failed(f"{' '.join(command)}\n{done.stderr.rstrip()}")
-    return done.stdout
 
 
 def compare(fbp, a, b):
@@ -123,15 +76,6 @@ class Results:
 
 
 # ---- pictures
-
-
-def save(figure, path):
-    """A PNG of 256 colours: a third of the size, and the same bytes for the same pixels."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100)
-    plt.close(figure)
-    image = Image.open(buffer).convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    image.save(path, optimize=True)
 
 
 def running_rms(values, width=15):
@@ -222,16 +166,6 @@ def draw_slices(all_results, path):
 # ---- the page
 
 
-def number(value, digits=2):
-    """0.0026 as 2.6e-3; what JSON cannot hold is infinite."""
-    if value is None:
-        return "inf"
-    if value == 0:
-        return "0"
-    mantissa, exponent = f"{value:.{digits}e}".split("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
 def table(numbers):
     text = "| method | RMSE | NRMSE | PSNR (dB) | SSIM | largest difference |\n|---|---:|---:|---:|---:|---:|\n"
     for name, c in numbers.items():
@@ -239,13 +173,6 @@ def table(numbers):
         text += (f"| {BY_NAME[name].title} | {number(c['rmse'])} | {number(c['nrmse'])} | {psnr} | {c['ssim']:.6f} | "
                  f"{number(c['max_abs'])} |\n")
     return text
-
-
-def paragraph(text, bullet=False):
-    """Text as a paragraph or a point of a list, in lines of up to 120 characters."""
-    return textwrap.fill(" ".join(text.split()), 120, initial_indent="* " if bullet else "",
-                         subsequent_indent="  " if bullet else "", break_long_words=False,
-                         break_on_hyphens=False) + "\n"
 
 
 def page(all_results, missing):
@@ -268,10 +195,11 @@ def page(all_results, missing):
                  if all(f"-x1-{where}" in kernel_of(results.reports[method.name]) for results in all_results)]
         return ", ".join(found) or "none"
 
-    text = "# What the fast methods cost in quality\n\n" + paragraph("""
+    text = "# What the fast methods cost in quality, and what interpolation does\n\n" + paragraph("""
         `scripts/quality` wrote this page: it reconstructs everything, measures, draws, and writes it anew; with PoCL
-        on two processor cores that takes about two minutes. `scripts/quality --device WHICH` does it on another device.
-        It repeats Figures 7, 8, 18 and 19 of the paper (sections 2.4, 5.3 and 7.2) with this program.""")
+        on two processor cores that takes about eight minutes. `scripts/quality --device WHICH` does it on another
+        device. It repeats Figures 7, 8, 18 and 19 of the paper (sections 2.4, 5.3 and 7.2) with this program. The last
+        part, [What interpolation does](#what-interpolation-does), is not from the paper.""")
     text += f"""
 | | |
 |---|---|
@@ -281,10 +209,10 @@ def page(all_results, missing):
 | phantom | Shepp-Logan, 1024 x 1024 pixels from 1024 projections of 1024 bins over 180 degrees, no noise |
 """
     if missing:
-        text += f"| tooth | not done: there is no `{DATA}` beside the checkout |\n"
+        text += f"| tooth | not done: it is not in {BESIDE} |\n"
     else:
-        text += (f"| tooth | `{DATA}` beside the checkout: 181 projections of 640 bins, 10 flats, 10 darks; row 0, "
-                 "axis at bin 295.5 |\n")
+        text += (f"| tooth | in {BESIDE}: 181 projections of 640 bins, 10 flats, 10 darks; row 0, axis at bin "
+                 "295.5 |\n")
     text += "\n" + paragraph(f"""
         Each method is `fbp reconstruct` with the options below, one slice a pass, plain ramp. The *standard
         reconstruction*, with which all are compared, is the standard kernel with float storage and explicit linear
@@ -344,7 +272,8 @@ def page(all_results, missing):
     text += "\n" + paragraph("""
         Texture units of GPUs interpolate with weights of 8 bits, PoCL interpolates images exactly. So figures from a
         GPU differ slightly from those of a processor where the texture unit interpolates: texture, hybrid, and half
-        linear when it reads an image. Oversampling asks it only for quarters of a bin, which 8 bits hold.""")
+        linear when it reads an image. Oversampling asks it only for quarters of a bin, which 8 bits hold.
+        [quality-devices.md](quality-devices.md) has the same figures from devices with texture units.""")
     return text
 
 
@@ -365,23 +294,27 @@ def main():
     run(fbp, "phantom", "--size", 1024, "--projections", 1024, "--output", work / "phantom", "--truth", truth)
     phantom = Case("phantom", "Shepp-Logan phantom", "1/pixel", 512, (780, 860),
                    ["--sinograms", str(work / "phantom"), "--center", "511.5"])
-    tooth = Case("tooth", "tooth", "1/pixel", 320, (200, 260), [
-        "--projections", str(DATA / "proj"), "--flats", str(DATA / "flat"), "--darks", str(DATA / "dark"),
-        "--angles", str(DATA / "angles_deg.txt"), "--rows", "0", "--center", "295.5"])
+    tooth = Case("tooth", "tooth", "1/pixel", 320, (200, 260), scan("tooth", 0, 295.5))
     all_results = [Results(fbp, work, device, phantom, truth)]
-    missing = not DATA.is_dir()
+    missing = not (DATA / "tooth").is_dir()
     if missing:
-        print(f"there is no {DATA}: only the phantom is done")
+        print(f"there is no {DATA}/tooth: only the phantom is done")
         (out / "quality/tooth.png").unlink(missing_ok=True)
     else:
         all_results.append(Results(fbp, work, device, tooth))
 
+    scans = {"tooth": tooth.input, "tomo77": scan("tomo77", 40, 39)}
+    absent = [name for name in scans if not (DATA / name).is_dir()]
+    interpolation = Interpolation(fbp, work, device, {name: scans[name] for name in scans if name not in absent})
+    interpolation.draw(out / "quality/interpolation.png")
+
     draw_slices(all_results, out / "quality/slices.png")
     for results in all_results:
         draw_profiles(results, out / f"quality/{results.case.name}.png")
-    (out / "quality.md").write_text(page(all_results, missing))
+    (out / "quality.md").write_text(page(all_results, missing) + interpolation.page(absent))
     print(f"wrote {out}/quality.md and {out}/quality/*.png")
 
+    interpolation.check()
     # what the paper finds must be found here, too
     for results in all_results:
         rmse = {name: c["rmse"] for name, c in results.against_standard.items()}

@@ -98,7 +98,7 @@ pub struct Position {
 /// The verdict on A against the reference B, over the masked pixels of all slices.
 ///
 /// Serialises with these names; JSON has no infinity, so an infinite (or undefined) number becomes
-/// `null`: `psnr` of equal images, and all that is said under `non_finite`.
+/// `null`: `psnr` and `snr` of equal images, and all that is said under `non_finite`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// `rms(A - B)`, in the unit of the images.
@@ -108,6 +108,8 @@ pub struct Comparison {
     /// `20 log10(span(B) / rmse)` in dB, `span(B)` being the largest less the smallest reference value;
     /// infinite for equal images.
     pub psnr: f64,
+    /// `20 log10(rms(B) / rmse)` in dB; infinite for equal images.
+    pub snr: f64,
     /// Structural similarity (Wang et al. 2004: Gaussian window of sigma 1.5 and 11 x 11 pixels,
     /// K1 = 0.01, K2 = 0.03, dynamic range `span(B)`, population covariances), the mean over those
     /// masked pixels whose window lies inside the image and touches finite values alone. Against a
@@ -119,8 +121,8 @@ pub struct Comparison {
     /// all is equal.
     pub max_at: Option<Position>,
     /// Pixels that are infinite or not a number in A or in B. With any of them, or with no pixel at all,
-    /// nothing compares equal: `rmse`, `nrmse` and `max_abs` are infinite, `psnr` is minus infinity and
-    /// `ssim` 0. The means and the range of B are those of the finite pixels.
+    /// nothing compares equal: `rmse`, `nrmse` and `max_abs` are infinite, `psnr` and `snr` are minus
+    /// infinity and `ssim` 0. The means and the range of B are those of the finite pixels.
     pub non_finite: u64,
     /// Pixels compared, finite or not.
     pub pixels: u64,
@@ -248,6 +250,10 @@ impl Accumulator {
                 },
             ),
             psnr: or(f64::NEG_INFINITY, if equal { f64::INFINITY } else { 20.0 * (span / rmse).log10() }),
+            snr: or(
+                f64::NEG_INFINITY,
+                if equal { f64::INFINITY } else { 20.0 * (self.b_mean.hypot(b_std) / rmse).log10() },
+            ),
             ssim: or(
                 0.0,
                 if span > 0.0 { self.ssim_sum / self.ssim_windows as f64 } else { f64::from(u8::from(equal)) },
@@ -403,6 +409,8 @@ mod tests {
         // Differences 0, 0, 0, 2: rmse 1. Reference 0, 0, 4, 4: std 2, span 4.
         let c = images(2, 2, None, &[0.0, 0.0, 4.0, 6.0], &[0.0, 0.0, 4.0, 4.0]).unwrap();
         assert!(close(c.rmse, 1.0) && close(c.nrmse, 0.5) && close(c.psnr, 20.0 * 4f64.log10()));
+        // the root of the mean of 0, 0, 16, 16
+        assert!(close(c.snr, 10.0 * 8f64.log10()));
         assert!(close(c.max_abs, 2.0) && close(c.a_mean, 2.5) && close(c.b_mean, 2.0));
         assert_eq!(c.max_at, Some(Position { slice: 0, x: 1, y: 1 }));
         assert_eq!((c.b_min, c.b_max, c.b_std), (0.0, 4.0, 2.0));
@@ -463,7 +471,7 @@ mod tests {
         let (a, _) = pair(16, 16, 4);
         let c = images(16, 16, None, &a, &a).unwrap();
         assert_eq!((c.rmse, c.nrmse, c.max_abs, c.max_at), (0.0, 0.0, 0.0, None));
-        assert!(c.psnr == f64::INFINITY && close(c.ssim, 1.0));
+        assert!(c.psnr == f64::INFINITY && c.snr == f64::INFINITY && close(c.ssim, 1.0));
     }
 
     #[test]
@@ -474,6 +482,7 @@ mod tests {
         let off = images(12, 12, None, &[2.5; 144], &flat).unwrap();
         assert_eq!((off.rmse, off.nrmse, off.ssim), (0.5, f64::INFINITY, 0.0));
         assert_eq!(off.psnr, f64::NEG_INFINITY);
+        assert!(close(off.snr, 20.0 * 4f64.log10()));
     }
 
     #[test]
@@ -487,7 +496,8 @@ mod tests {
             for (a, b, count) in [(&bad, &reference, 2), (&reference, &bad, 2), (&bad, &bad, 2), (&all, &all, 256)] {
                 let c = images(16, 16, None, a, b).unwrap();
                 assert_eq!((c.rmse, c.nrmse, c.max_abs), (f64::INFINITY, f64::INFINITY, f64::INFINITY));
-                assert_eq!((c.psnr, c.ssim, c.non_finite), (f64::NEG_INFINITY, 0.0, count));
+                assert_eq!((c.psnr, c.snr), (f64::NEG_INFINITY, f64::NEG_INFINITY));
+                assert_eq!((c.ssim, c.non_finite), (0.0, count));
                 if count == 2 {
                     assert_eq!(c.max_at, Some(Position { slice: 0, x: 2, y: 3 }));
                 }

@@ -8,13 +8,10 @@ use std::path::PathBuf;
 
 /// Problems for checking kernels: complete blocks, and few pixels (no complete block) from many projections, so that loops
 /// run as often as in real scans.
-pub const PROBLEMS: [Protocol; 2] = [
-    Protocol { bins: 96, projections: 100, size: 96, passes: 0 },
-    Protocol { bins: 37, projections: 2003, size: 45, passes: 0 },
-];
+pub const PROBLEMS: [Protocol; 2] = [Protocol::check(96, 100, 96), Protocol::check(37, 2003, 45)];
 
 /// The same for simulators, which are about a thousand times slower than a device.
-pub const QUICK_PROBLEMS: [Protocol; 1] = [Protocol { bins: 23, projections: 9, size: 40, passes: 0 }];
+pub const QUICK_PROBLEMS: [Protocol; 1] = [Protocol::check(23, 9, 40)];
 
 /// Numbers of detector bins for which the filter is checked.
 pub const BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];

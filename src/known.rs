@@ -116,8 +116,8 @@ mod tests {
 
     fn spec(profile: &str, algorithm: Algorithm) -> KernelSpec {
         let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();
-        let offer = profile.select(Some(algorithm), Interpolation::Linear, Mode::Fast, None, 16).unwrap();
-        KernelSpec::new(&offer, &profile, offer.texels()[0], Problem { projections: 9, same_axis: true }, None)
+        let offer = profile.select(Some(algorithm), Interpolation::Linear, Mode::Fast, None, 16, 2048).unwrap();
+        KernelSpec::new(&offer, &profile, offer.texels()[0], Problem::new(9, true), None)
     }
 
     #[test]

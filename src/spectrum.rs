@@ -7,7 +7,7 @@
 
 use rustfft::{FftPlanner, num_complex::Complex};
 use serde::{Deserialize, Serialize};
-use std::f64::consts::PI;
+use std::f64::consts::{PI, TAU};
 use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantArray};
 
 /// The named filters, as in silx, nabu and ASTRA.
@@ -105,6 +105,26 @@ const SHORTEST: usize = 64;
 /// device or profile. Every transform handles powers of two well.
 pub fn padded_length(bins: usize) -> usize {
     (2 * bins).next_power_of_two().max(SHORTEST)
+}
+
+/// Cosine and sine of `2 pi k / length` for every `k`: what a transform's values are multiplied by.
+pub fn turns(length: usize) -> Vec<[f32; 2]> {
+    let turn = |k: usize| {
+        let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
+        [cos as f32, sin as f32]
+    };
+    (0..length).map(turn).collect()
+}
+
+/// Frequencies of a row that are stored where frequencies are back-projected: from 0 to 1/2 period a bin, and room up to a
+/// multiple of 8.
+pub fn stored_frequencies(bins: usize) -> usize {
+    stored_of(padded_length(bins))
+}
+
+/// The same for rows that are padded to `length`.
+pub fn stored_of(length: usize) -> usize {
+    length / 2 + 8
 }
 
 /// A filter's spectrum on `length` points with the `1 / length` of the backward transform.

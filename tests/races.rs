@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::PathBuf;
-use support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
+use support::reference::{Pad, Read, Scan, noise, padded, relative_rms, slice_of};
 
 const BINS: usize = 37;
 /// Odd, and more than kernels stage at once.
@@ -82,7 +82,7 @@ fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
                     problems.push((&same, true, &crowded));
                 }
                 for (scan, same_axis, facts) in problems {
-                    let problem = Problem { projections: PROJECTIONS, same_axis };
+                    let problem = Problem::new(PROJECTIONS, same_axis);
                     let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
                     if !seen.insert(spec.generate().unwrap().key) {
                         continue;
@@ -124,6 +124,9 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
     let count = (spec.slices as usize - 1).max(1);
     // one kernel filters rows in every second case, a transform on the host in the others
     let filter_rows = match number % 2 {
+        _ if spec.texel == (Texel::Spectra { together: true }) => {
+            RowFilter { length: padded(scan.bins), method: RowFilterMethod::Vector }
+        }
         0 => RowFilter { length: padded(scan.bins), method: RowFilterMethod::Transform },
         _ => RowFilter {
             length: padded(scan.bins),
@@ -152,8 +155,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
     let read = Read::of(spec);
     let mut worst = 0f64;
     for (slice, sinogram) in sinograms.chunks(values).enumerate() {
-        let filtered = filter(sinogram, scan.bins, length, pad, Some(&|_| 1.0));
-        let (want, slack) = back_project(&filtered, scan, read);
+        let (want, slack) = slice_of(sinogram, scan, pad, &|_| 1.0, read);
         let crop = |full: &[f64]| -> Vec<f64> {
             let row = |y: usize| (roi.y + y) * scan.size + roi.x;
             (0..roi.height).flat_map(|y| full[row(y)..row(y) + roi.width].to_vec()).collect()

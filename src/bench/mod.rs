@@ -1,21 +1,23 @@
-//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, when timings are steady, and how
-//! results are printed.
+//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, when rates are steady ([`steady_time`]),
+//! and how results are printed.
 
 mod plot;
 mod reference;
+mod steady;
 
 pub use plot::plot;
 pub use reference::Reference;
+pub use steady::{Patience, SteadyTime, steady_time};
 
+use crate::device::GridForm;
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, RowFilter};
+use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter};
 use crate::profile::Profile;
 use crate::units::human;
 use serde::{Serialize, Serializer};
 use std::fmt;
-use std::time::{Duration, Instant};
 
 /// The problem that kernels are timed on, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct Protocol {
     pub size: usize,
     /// Timed passes, of which the median counts; with 0 kernels are only checked.
     pub passes: usize,
+    /// In place of a number of passes: slices that are computed, in as many passes as each kernel needs for them.
+    pub slices: Option<usize>,
 }
 
 impl Protocol {
@@ -41,6 +45,21 @@ impl Protocol {
         }
     }
 
+    /// A problem on which kernels are only checked.
+    pub const fn check(bins: usize, projections: usize, size: usize) -> Protocol {
+        Protocol { bins, projections, size, passes: 0, slices: None }
+    }
+
+    /// Timed passes of a kernel with so many slices per pass.
+    pub fn passes_of(&self, slices: u32) -> usize {
+        self.slices.map_or(self.passes, |all| all.div_ceil(slices as usize))
+    }
+
+    /// What of the problem influences kernels.
+    pub fn problem(&self) -> Problem {
+        Problem { size: self.size, span: self.geometry().span(), ..Problem::new(self.projections, true) }
+    }
+
     /// Updates of a pass over `slices` slices.
     pub fn updates(&self, slices: u32) -> f64 {
         (self.size * self.size) as f64 * self.projections as f64 * f64::from(slices)
@@ -54,13 +73,23 @@ impl Protocol {
             return Ok(Some(format!("its work-group of {group} is larger than the device's {}", facts.max_work_group)));
         }
         let slices = spec.slices as usize;
-        let row = (self.bins + 2 * spec.texel.guard()) * self.projections * spec.element_bytes();
+        let region = self.geometry().roi;
+        let grids = match &spec.parameters {
+            Parameters::Gridding(gridding) => match GridForm::new(facts, gridding, region, spec.bound.accuracy)? {
+                Some(form) => 8 * form.values(slices),
+                None => return Ok(Some("its local memory does not hold a line of the grid".to_owned())),
+            },
+            _ => 0,
+        };
+        let row = spec.texel.row_length(self.bins) * self.projections * spec.element_bytes();
         let buffers = [
             slices * self.projections * self.bins * 4,
             slices * self.size * self.size * 4,
-            slices * self.projections.div_ceil(2) * rows.pair_bytes(self.bins),
+            slices * self.projections.div_ceil(2) * rows.pair_bytes(self.bins, spec.texel),
+            8 * slices * rows.scratch(facts.compute_units),
             row,
             spec.texel.format().map_or(0, |_| row),
+            grids,
         ]
         .map(|bytes| bytes as u64);
         let largest = buffers.into_iter().max().unwrap_or(0);
@@ -77,39 +106,6 @@ impl Protocol {
             )
         }))
     }
-}
-
-/// Warm-up ends when the last three passes differ by at most this share ...
-const STEADY: f64 = 0.02;
-/// ... and clocks have had this long to rise, ...
-const MIN_WARM_UP: Duration = Duration::from_millis(200);
-/// ... or after this time, ...
-const MAX_WARM_UP: Duration = Duration::from_secs(2);
-/// ... or after this many passes.
-const WARM_UP_PASSES: usize = 100;
-
-/// Median seconds of `passes` passes after a warm-up; `pass` runs one and returns its seconds.
-pub fn steady_median(passes: usize, mut pass: impl FnMut() -> Result<f64>) -> Result<f64> {
-    let start = Instant::now();
-    let mut times = Vec::new();
-    for _ in 0..WARM_UP_PASSES {
-        times.push(pass()?);
-        let warm = start.elapsed();
-        if warm >= MAX_WARM_UP || (warm >= MIN_WARM_UP && is_steady(&times)) {
-            break;
-        }
-    }
-    let mut times = (0..passes).map(|_| pass()).collect::<Result<Vec<f64>>>()?;
-    Ok(median(&mut times))
-}
-
-fn is_steady(times: &[f64]) -> bool {
-    let Some(last) = times.last_chunk::<3>() else {
-        return false;
-    };
-    let low = last.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = last.iter().copied().fold(0.0, f64::max);
-    high - low <= STEADY * high
 }
 
 /// The middle value, the upper of two.
@@ -215,6 +211,17 @@ pub struct BenchRow {
     pub bound_gu_per_s: Option<f64>,
     pub limit: Option<&'static str>,
     pub share: Option<f64>,
+    /// Registers of an item, as the driver reports them, and resident warps by the model: their share of the most, and what
+    /// limits them.
+    pub registers: Option<u32>,
+    pub occupancy: Option<f64>,
+    pub occupancy_limit: Option<&'static str>,
+    /// By which share the rate after the timed passes differs from that before.
+    pub drift: Option<f64>,
+    /// Whether that is more than what passes scatter by.
+    pub moved: Option<bool>,
+    /// How often the kernel was timed, until its rate did not move or the patience ended.
+    pub runs: Option<usize>,
     /// Back projection of one slice of a pass.
     pub seconds_per_slice: Option<f64>,
     /// The whole filter for one slice of a pass: padding, transforms, spectrum, storing.
@@ -253,6 +260,12 @@ impl BenchRow {
             bound_gu_per_s: None,
             limit: None,
             share: None,
+            registers: None,
+            occupancy: None,
+            occupancy_limit: None,
+            drift: None,
+            moved: None,
+            runs: None,
             seconds_per_slice: None,
             filter_seconds_per_slice: None,
         }
@@ -263,6 +276,17 @@ impl BenchRow {
         (self.limit, self.bound_gu_per_s) = (bound.map(|(unit, _)| unit), bound.map(|(_, rate)| rate));
         self.share = self.gu_per_s.zip(self.bound_gu_per_s).map(|(rate, bound)| rate / bound);
         self
+    }
+
+    /// The same line with the registers of an item, and the share of resident warps with what limits it.
+    pub fn with_occupancy(self, registers: Option<u32>, occupancy: Option<(f64, &'static str)>) -> BenchRow {
+        BenchRow { registers, occupancy: occupancy.map(|o| o.0), occupancy_limit: occupancy.map(|o| o.1), ..self }
+    }
+
+    /// Occupancy and what limits it, in a cell of a table.
+    pub fn occupancy_cell(&self) -> String {
+        let percent = self.occupancy.map(|share| format!("{:.0} %", 100.0 * share));
+        percent.map_or("-".to_owned(), |percent| format!("{percent} {}", self.occupancy_limit.unwrap_or("")))
     }
 
     /// The same line with the reason of a known failure.
@@ -281,6 +305,11 @@ impl BenchRow {
         self
     }
 
+    /// Whether the rate was another after the timed passes than before, however often they were repeated.
+    fn has_moved(&self) -> bool {
+        self.moved.unwrap_or(false)
+    }
+
     /// One line of progress.
     pub fn describe(&self) -> String {
         let mut text = match (self.gu_per_s, self.error) {
@@ -288,6 +317,10 @@ impl BenchRow {
             (None, Some(_)) => format!("{}, error {}", self.verdict, scientific(self.error)),
             (None, None) => self.verdict.to_string(),
         };
+        if self.has_moved() {
+            let percent = 100.0 * self.drift.unwrap_or(0.0);
+            text += &format!(", its rate moved by {percent:+.0} % in the last of {} runs", self.runs.unwrap_or(1));
+        }
         if let Some(reason) = &self.reason {
             text += &format!(", {}", reason.lines().next().unwrap_or(""));
         }
@@ -324,6 +357,7 @@ pub fn table(rows: &[BenchRow]) -> String {
             "GU/s",
             "of bound",
             "limit",
+            "occupancy",
             "ms/slice",
             "filter ms/slice",
             "error",
@@ -343,6 +377,7 @@ pub fn table(rows: &[BenchRow]) -> String {
             number(r.gu_per_s),
             r.share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
             r.limit.unwrap_or("-").to_owned(),
+            r.occupancy_cell(),
             milli(r.seconds_per_slice),
             milli(r.filter_seconds_per_slice),
             scientific(r.error),
@@ -353,8 +388,8 @@ pub fn table(rows: &[BenchRow]) -> String {
     }
     let first = usize::from(!several);
     let lines: Vec<&[String]> = lines.iter().map(|line| &line[first..]).collect();
-    let mut text = markdown(&lines, &[4, 5, 6, 8, 9, 10, 11].map(|column| column - first));
-    for row in rows.iter().filter(|r| r.reason.is_some()) {
+    let mut text = markdown(&lines, &[4, 5, 6, 9, 10, 11, 12].map(|column| column - first));
+    for row in rows.iter().filter(|r| r.reason.is_some() || r.has_moved()) {
         text += &format!("\n{} {}: {}\n", row.kernel, row.mode, row.describe());
     }
     text
@@ -407,6 +442,12 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
         bound_gu_per_s: Some(200.0),
         limit: Some("local"),
         share: gu_per_s.map(|rate| rate / 200.0),
+        registers: Some(40),
+        occupancy: Some(0.75),
+        occupancy_limit: Some("registers"),
+        drift: gu_per_s.map(|_| 0.001),
+        moved: gu_per_s.map(|_| false),
+        runs: gu_per_s.map(|_| 1),
         seconds_per_slice: gu_per_s.map(|_| 1.25e-3),
         filter_seconds_per_slice: None,
     }
@@ -415,22 +456,11 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     #[test]
-    fn medians_and_steady_times() {
+    fn the_middle_value() {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert!(!is_steady(&[1.0, 1.0]));
-        assert!(!is_steady(&[1.0, 1.0, 1.1]));
-        assert!(is_steady(&[9.0, 1.0, 1.01, 1.0]));
-        let mut count = 0;
-        let passes = steady_median(5, || {
-            count += 1;
-            Ok(f64::from(count))
-        });
-        // never steady: all of the warm-up, then 101 to 105
-        assert_eq!((passes.unwrap(), count), (103.0, 105));
-        assert!(steady_median(1, || Err(Error::usage("no"))).is_err());
+        assert!(median(&mut []).is_nan());
     }
 
     #[test]
@@ -444,11 +474,25 @@ mod tests {
         let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
         assert_eq!(lines.len(), 7);
         assert_eq!(
-            lines[2][1..=12],
-            ["standard", "linear", "precise", "1", "123", "62 %", "local", "1.25", "-", "2.0e-6", "1e-5", "right"]
+            lines[2][1..=13],
+            [
+                "standard",
+                "linear",
+                "precise",
+                "1",
+                "123",
+                "62 %",
+                "local",
+                "75 % registers",
+                "1.25",
+                "-",
+                "2.0e-6",
+                "1e-5",
+                "right"
+            ]
         );
         assert_eq!(lines[3][5..=6], ["-", "-"]);
-        assert_eq!((lines[3][12], lines[4][12]), ("WRONG", "skipped"));
+        assert_eq!((lines[3][13], lines[4][13]), ("WRONG", "skipped"));
         // aligned
         assert!(text.lines().take(5).all(|l| l.len() == text.lines().next().unwrap().len()));
         assert!(text.ends_with("\nexample precise: skipped, too large\n"), "{text}");

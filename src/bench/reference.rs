@@ -1,9 +1,12 @@
 //! Reference for benchmarked kernels: known noise, and its back projection in `f64` at some pixels.
 
 use crate::geometry::{Geometry, cos_sin_degrees, slice_centre};
-use crate::kernel::Reads;
+use crate::kernel::{Padding, Reads};
+use crate::spectrum::padded_length;
 use rayon::prelude::*;
+use rustfft::{FftPlanner, num_complex::Complex};
 use std::collections::BTreeSet;
+use std::f64::consts::TAU;
 
 /// The expected value of a pixel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,6 +19,10 @@ struct Expected {
 /// Pixels that are compared; the cost of a check is this number times projections times slices.
 const SAMPLES: usize = 256;
 
+/// Pixels, projections and frequencies whose product a check may cost, and pixels that are compared in any case.
+const MOST_WAVES: usize = 1 << 27;
+const LEAST_SAMPLES: usize = 24;
+
 /// Noise on the detector, and its back projection.
 pub struct Reference {
     geometry: Geometry,
@@ -24,6 +31,8 @@ pub struct Reference {
     pixels: Vec<[usize; 2]>,
     /// `[pixel][slice]` for every interpolation rule and width of the zone around ties that was requested.
     known: Vec<(Reads, f64, Vec<Expected>)>,
+    /// What continues rows where that counts.
+    padding: Padding,
 }
 
 impl Reference {
@@ -40,7 +49,19 @@ impl Reference {
         let mut pixels = BTreeSet::from([[0, 0], [last, 0], [0, last], [last, last], [middle, middle]]);
         let place = |i: usize| (scramble(!(i as u64)) % geometry.size as u64) as usize;
         pixels.extend((0..SAMPLES - pixels.len()).map(|i| [place(2 * i), place(2 * i + 1)]));
-        Reference { geometry, slices, sinograms, pixels: pixels.into_iter().collect(), known: Vec::new() }
+        Reference {
+            geometry,
+            slices,
+            sinograms,
+            pixels: pixels.into_iter().collect(),
+            known: Vec::new(),
+            padding: Padding::Edge,
+        }
+    }
+
+    /// The same with rows that are continued in this way, where they are read between bins exactly.
+    pub fn padded(self, padding: Padding) -> Self {
+        Reference { padding, ..self }
     }
 
     pub fn geometry(&self) -> &Geometry {
@@ -63,7 +84,7 @@ impl Reference {
     pub fn error(&mut self, got: &[f32], reads: Reads, tie: f64) -> f64 {
         let side = self.geometry.size;
         let total = self.slices;
-        let pixels = self.pixels.clone();
+        let pixels = self.compared(reads);
         let expected = self.expected(reads, tie);
         got.chunks(side * side)
             .enumerate()
@@ -75,11 +96,28 @@ impl Reference {
             .fold(0.0, f64::max)
     }
 
+    /// The pixels that are compared: fewer where each is a sum over all frequencies of all projections.
+    fn compared(&self, reads: Reads) -> Vec<[usize; 2]> {
+        let count = match reads {
+            Reads::Exact => {
+                let each = self.geometry.projections() * padded_length(self.geometry.bins);
+                (MOST_WAVES / each).max(LEAST_SAMPLES).min(self.pixels.len())
+            }
+            _ => self.pixels.len(),
+        };
+        // they are sorted: from everywhere
+        (0..count).map(|i| self.pixels[i * self.pixels.len() / count]).collect()
+    }
+
     fn expected(&mut self, reads: Reads, tie: f64) -> &[Expected] {
         let at = match self.known.iter().position(|k| k.0 == reads && k.1 == tie) {
             Some(at) => at,
             None => {
-                let values = back_project(&self.geometry, &self.sinograms, &self.pixels, reads, tie);
+                let pixels = self.compared(reads);
+                let values = match reads {
+                    Reads::Exact => exact(&self.geometry, &self.sinograms, &pixels, self.padding),
+                    _ => back_project(&self.geometry, &self.sinograms, &pixels, reads, tie),
+                };
                 self.known.push((reads, tie, values));
                 self.known.len() - 1
             }
@@ -114,6 +152,71 @@ fn back_project(
     expected
 }
 
+/// The same with rows as trigonometric polynomials: those through the values of the padded row, with the highest frequency
+/// as a cosine.
+fn exact(geometry: &Geometry, sinograms: &[f32], pixels: &[[usize; 2]], padding: Padding) -> Vec<Expected> {
+    let (bins, projections) = (geometry.bins, geometry.projections());
+    let slices = sinograms.len() / (bins * projections);
+    let length = padded_length(bins);
+    let transform = FftPlanner::new().plan_fft_forward(length);
+    let zeros = || vec![0f64; pixels.len() * slices];
+    let add = |mut sums: Vec<f64>, p: usize| {
+        let spectra: Vec<Vec<Complex<f64>>> = (0..slices)
+            .map(|slice| {
+                let from = (slice * projections + p) * bins;
+                let mut row = padded_row(&sinograms[from..from + bins], length, padding);
+                transform.process(&mut row);
+                row.truncate(length / 2 + 1);
+                for (k, value) in row.iter_mut().enumerate() {
+                    let both = if k == 0 || 2 * k == length { 1.0 } else { 2.0 };
+                    *value *= both * geometry.weights[p] / length as f64;
+                }
+                row
+            })
+            .collect();
+        for (sums, &[x, y]) in sums.chunks_mut(slices.max(1)).zip(pixels) {
+            let h = geometry.position(p, x as f64, y as f64);
+            let wave = |k: usize| Complex::cis(TAU * ((k as f64 * h) / length as f64).fract());
+            let waves: Vec<Complex<f64>> = waves(length / 2 + 1, wave);
+            for (sum, spectrum) in sums.iter_mut().zip(&spectra) {
+                *sum += spectrum.iter().zip(&waves).map(|(a, b)| a.re * b.re - a.im * b.im).sum::<f64>();
+            }
+        }
+        sums
+    };
+    let join = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).map(|(a, b)| a + b).collect();
+    let sums = (0..projections).into_par_iter().fold(zeros, add).reduce(zeros, join);
+    sums.into_iter().map(|value| Expected { value, slack: 0.0 }).collect()
+}
+
+/// `wave(k)` for all k, most of them as the product of the one before with the first.
+fn waves(count: usize, wave: impl Fn(usize) -> Complex<f64>) -> Vec<Complex<f64>> {
+    let step = wave(1);
+    let mut last = Complex::new(1.0, 0.0);
+    let next = |k: usize| {
+        last = if k % 64 == 0 { wave(k) } else { last * step };
+        last
+    };
+    (0..count).map(next).collect()
+}
+
+/// A row with what continues it on both sides: to the right the first half of the rest, to the left the other.
+fn padded_row(row: &[f32], length: usize, padding: Padding) -> Vec<Complex<f64>> {
+    let bins = row.len() as isize;
+    let right = (length as isize - bins + 1) / 2;
+    let value = |at: isize| {
+        let at = if at < bins + right { at } else { at - length as isize };
+        let inside = match padding {
+            Padding::Zero if !(0..bins).contains(&at) => return 0.0,
+            Padding::Mirror if at < 0 => -1 - at,
+            Padding::Mirror if at >= bins => 2 * bins - 1 - at,
+            _ => at,
+        };
+        f64::from(row[inside.clamp(0, bins - 1) as usize])
+    };
+    (0..length as isize).map(|at| Complex::new(value(at), 0.0)).collect()
+}
+
 /// The value of a row at position `h`.
 fn read(row: &[f32], h: f64, reads: Reads, tie: f64) -> Expected {
     let bin = |i: f64| if i >= 0.0 && i < row.len() as f64 { f64::from(row[i as usize]) } else { 0.0 };
@@ -123,7 +226,7 @@ fn read(row: &[f32], h: f64, reads: Reads, tie: f64) -> Expected {
         (1.0 - weight) * bin(below) + weight * bin(below + 1.0)
     };
     match reads {
-        Reads::Linear => Expected { value: between(h), slack: 0.0 },
+        Reads::Linear | Reads::Exact => Expected { value: between(h), slack: 0.0 },
         Reads::Nearest(values) => {
             let values = f64::from(values);
             let nearest = (h * values + 0.5).floor();
@@ -207,7 +310,7 @@ mod tests {
 
     #[test]
     fn one_lit_bin_is_found_by_the_rays_through_it() {
-        let protocol = Protocol { bins: 5, projections: 2, size: 5, passes: 1 };
+        let protocol = Protocol::check(5, 2, 5);
         let geometry = protocol.geometry();
         // projections at 0 and 90 degrees: columns, and rows from the bottom
         let mut sinogram = vec![0f32; 10];
@@ -224,7 +327,7 @@ mod tests {
 
     #[test]
     fn the_worst_slice_counts() {
-        let protocol = Protocol { bins: 9, projections: 7, size: 8, passes: 1 };
+        let protocol = Protocol::check(9, 7, 8);
         let mut reference = Reference::new(protocol.geometry(), 2);
         let every: Vec<[usize; 2]> = (0..64).map(|i| [i % 8, i / 8]).collect();
         let right = back_project(&protocol.geometry(), reference.sinograms(), &every, Reads::Linear, TIE);

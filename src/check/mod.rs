@@ -7,10 +7,10 @@ pub use steps::{DeviceSteps, StepCheck, StepError};
 pub use timing::{Bench, KernelTiming, TimingOptions};
 
 use crate::bench::{Protocol, Reference};
-use crate::device::{BackProjector, Session, SinogramStore};
+use crate::device::{BackProjector, Session, SinogramStore, grid_values};
 use crate::error::Result;
 use crate::fft::{FilterSetup, RowStage};
-use crate::kernel::{KernelSpec, Padding, RowFilter};
+use crate::kernel::{KernelSpec, Padding, RowFilter, Texel};
 use crate::margins::{margin, tie};
 use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
@@ -51,13 +51,23 @@ impl Checker {
     ) -> Result<Loaded> {
         let geometry = reference.geometry();
         let (bins, projections) = (geometry.bins, geometry.projections());
+        let rows = match spec.texel {
+            Texel::Spectra { .. } => rows.for_spectra(bins, &session.facts),
+            _ => rows,
+        };
         let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
         let weights = vec![1.0; projections];
         let setup = FilterSetup { spec, rows, padding, bins, projections, spectrum: &spectrum, weights: &weights };
         let mut filter = RowStage::new(session, setup)?;
-        let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?;
-        filter.store_rows(session, &self.rows, &mut sinogram)?;
-        let projector = BackProjector::new(session, spec, geometry, 0..limit.unwrap_or(projections))?;
+        let grids = grid_values(&session.facts, spec, [geometry.roi].into_iter())?;
+        let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?
+            .with_grids(session, grids)?;
+        let whole = BackProjector::new(session, spec, geometry, 0..projections)?;
+        filter.store_rows(session, &self.rows, whole.phases(), &mut sinogram)?;
+        let projector = match limit {
+            None => whole,
+            Some(limit) => BackProjector::new(session, spec, geometry, 0..limit)?,
+        };
         Ok(Loaded { filter, sinogram, projector })
     }
 
@@ -79,7 +89,7 @@ impl Checker {
 }
 
 /// The problem of the check before a run: several blocks of any kernel, no side a multiple of anything.
-const SELF_TEST: Protocol = Protocol { bins: 71, projections: 61, size: 75, passes: 0 };
+const SELF_TEST: Protocol = Protocol::check(71, 61, 75);
 
 /// Runs a kernel on a small problem with a known answer.
 ///
@@ -88,7 +98,7 @@ const SELF_TEST: Protocol = Protocol { bins: 71, projections: 61, size: 75, pass
 /// # Errors
 /// Device errors; a wrong result is none.
 pub fn self_test(session: &Session, spec: &KernelSpec, rows: RowFilter, padding: Padding) -> Result<Checked> {
-    let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize);
+    let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize).padded(padding);
     let mut checker = Checker::new(session, &reference)?;
     let prepared = checker.prepare(session, spec, (rows.for_bins(SELF_TEST.bins), padding), &reference, None)?;
     let error = checker.error(session, spec, &prepared, &mut reference)?;

@@ -2,17 +2,19 @@
 //! definitions in `f64`.
 
 use crate::device::{
-    BlockCorrector, BlockShape, FieldImages, OutlierForm, PieceSize, ProjectionState, RowBlocks, RowCorrection,
-    RowCorrector, SampleOrder, Session, SinogramBatch, SinogramShape, SliceCounter, SliceEncoder,
+    AirCorrection, BlockCorrector, BlockShape, FieldImages, OutlierForm, PieceSize, ProjectionState, RowBlocks,
+    RowCorrection, RowCorrector, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
+    SliceCounter, SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
+use crate::geometry::{ExtendedField, Roi, even_angles};
 use crate::hash::fnv1a;
 use crate::histogram::{CountedSlice, Histogram};
 use crate::kernel::{EncodedSample, StepBackend, StepBackends, files};
-use crate::source::{SampleType, StoredSamples};
+use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
-use crate::steps::{Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};
+use crate::steps::{Air, Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
@@ -26,6 +28,10 @@ const ROWS: usize = 9;
 pub struct DeviceSteps<'a> {
     pub steps: &'a Steps,
     pub backends: StepBackends,
+    /// Number of bins and rows that the device makes one of.
+    pub binning: usize,
+    /// Rows are extended.
+    pub extended: bool,
     pub sample: Option<EncodedSample>,
     /// The device counts the values of slices.
     pub counts_values: bool,
@@ -41,11 +47,14 @@ impl DeviceSteps<'_> {
 
     /// What is tried before the run.
     fn checks(&self) -> Vec<StepCheck> {
-        let Steps { outliers, tilt, phase, stripes, .. } = self.steps;
+        let Steps { outliers, air, tilt, phase, stripes, .. } = self.steps;
         let images = tilt.map(StepCheck::Tilt).into_iter().chain(phase.map(StepCheck::Phase));
-        let rows = [StepCheck::Rows(outliers.clone())].into_iter().chain(images);
+        let binning = (self.binning > 1).then_some(StepCheck::Binning(self.binning));
+        let rows = binning.into_iter().chain([StepCheck::Rows(outliers.clone())]);
+        let rows = rows.chain(air.map(StepCheck::Air)).chain(images);
         let stripes = stripes.iter().copied().map(StepCheck::Stripes);
-        let all = rows.chain(stripes).chain(self.sample.map(StepCheck::Samples));
+        let extension = self.extended.then_some(StepCheck::Extension);
+        let all = rows.chain(stripes).chain(extension).chain(self.sample.map(StepCheck::Samples));
         let all = all.filter(|check| check.backend(self.backends) == StepBackend::Device);
         // also of slices that the host finishes
         all.chain(self.counts_values.then_some(StepCheck::Histogram)).collect()
@@ -63,11 +72,17 @@ impl DeviceSteps<'_> {
 /// Something that is tried on its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepCheck {
+    /// Means of so many bins and rows.
+    Binning(usize),
     /// Steps on rows of projections, with the removal of outliers or without.
     Rows(Option<Outliers>),
+    /// The same with the normalisation by air.
+    Air(Air),
     Tilt(Tilt),
     Phase(Paganin),
     Stripes(Stripes),
+    /// Rows of an extended field.
+    Extension,
     /// Samples of slices as they are written.
     Samples(EncodedSample),
     /// Counts and moments of the values of slices.
@@ -93,14 +108,20 @@ impl StepError {
 impl StepCheck {
     /// All that a device can do, with usual parameters.
     pub fn all() -> Vec<StepCheck> {
+        let binning = [2, 3].map(StepCheck::Binning);
         let rows = [None, Some(Outliers::new(3, 400.0, true))].map(StepCheck::Rows);
+        let air = [Air::Sides(9, 5), Air::Region(Roi { x: 0, y: 0, width: 9, height: 5 })].map(StepCheck::Air);
         let sharp = Paganin { length: 2.0, unsharp: Some(Unsharp { sigma: 1.5, amount: 2.0 }) };
         let images = [StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
         let samples = [EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
         let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
-        rows.into_iter()
+        binning
+            .into_iter()
+            .chain(rows)
+            .chain(air)
             .chain(images)
             .chain(stripes)
+            .chain([StepCheck::Extension])
             .chain(samples.map(StepCheck::Samples))
             .chain([StepCheck::Histogram])
             .collect()
@@ -109,11 +130,14 @@ impl StepCheck {
     /// What is tried, with its parameters.
     pub fn name(&self) -> String {
         match self {
+            StepCheck::Binning(by) => format!("binning {by}"),
             StepCheck::Rows(None) => "rows".to_owned(),
             StepCheck::Rows(Some(outliers)) => format!("rows with outliers {outliers}"),
+            StepCheck::Air(air) => format!("air {air}"),
             StepCheck::Tilt(tilt) => format!("tilt {}", tilt.degrees),
             StepCheck::Phase(paganin) => format!("phase {paganin}"),
             StepCheck::Stripes(method) => format!("stripes {method}"),
+            StepCheck::Extension => "extension of rows".to_owned(),
             StepCheck::Samples(EncodedSample::Half) => "samples of slices, f16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned16) => "samples of slices, u16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned8) => "samples of slices, u8".to_owned(),
@@ -124,7 +148,7 @@ impl StepCheck {
     /// What does it.
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
-            StepCheck::Rows(_) => backends.rows,
+            StepCheck::Binning(_) | StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Extension => backends.rows,
             StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
             StepCheck::Stripes(_) => backends.sinograms,
             StepCheck::Samples(_) | StepCheck::Histogram => backends.slices,
@@ -148,7 +172,9 @@ impl StepCheck {
         match self {
             // values that are equal within rounding may be sorted in another order
             StepCheck::Stripes(Stripes::Filtering { .. }) => 1e-2,
-            StepCheck::Rows(_) | StepCheck::Tilt(_) | StepCheck::Stripes(_) => 1e-5,
+            // a rounding
+            StepCheck::Binning(_) | StepCheck::Extension => 5e-7,
+            StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Tilt(_) | StepCheck::Stripes(_) => 1e-5,
             // images of other sizes, which end beyond the filter's halo
             StepCheck::Phase(Paganin { unsharp, .. }) => 2e-5 * (1.0 + unsharp.map_or(0.0, |unsharp| unsharp.amount)),
             StepCheck::Samples(_) | StepCheck::Histogram => 0.0,
@@ -161,7 +187,10 @@ impl StepCheck {
     /// The device's; a wrong result is none.
     pub fn run(&self, session: &Session) -> Result<StepError> {
         let error = match self {
-            StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form)),
+            StepCheck::Binning(by) => binning(session, *by),
+            StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form), None),
+            StepCheck::Air(air) => rows(session, None, Some(*air)),
+            StepCheck::Extension => extension(session),
             StepCheck::Tilt(tilt) => images(session, Steps { tilt: Some(*tilt), ..Steps::default() }),
             StepCheck::Phase(phase) => images(session, Steps { phase: Some(*phase), ..Steps::default() }),
             StepCheck::Stripes(method) => stripes(session, method),
@@ -207,23 +236,59 @@ fn stripes(session: &Session, method: &Stripes) -> Result<f64> {
     Ok(farthest(&got, &want.into_iter().map(f64::from).collect::<Vec<_>>()))
 }
 
-/// Counts, some of them outliers, through fields and -log.
-fn rows(session: &Session, outliers: Option<OutlierForm>) -> Result<f64> {
+/// Counts and floats as means of squares of them: the larger error.
+fn binning(session: &Session, by: usize) -> Result<f64> {
+    let (rows, projections, bins) = (2, 3, 2 * BINS / by);
+    // one is left over
+    let width = bins * by + 1;
+    let counts: Vec<u16> = (0..projections * rows * by * width).map(|i| 300 + (65_000.0 * noise(i)) as u16).collect();
+    let floats: Vec<f32> = counts.iter().map(|&count| f32::from(count) * 0.37 - 9000.0).collect();
+    let error = |sample: SampleType, samples: &[u8], values: &dyn Fn(usize) -> f64| -> Result<f64> {
+        let stored = StoredRows { samples: StoredSamples { sample, swapped: false }, by, width };
+        let mut buffer: Buffer<u8> = session.buffer(samples.len(), CL_MEM_READ_WRITE, "samples")?;
+        session.write(&mut buffer, samples, "samples")?;
+        let binner = SampleBinner::new(session, stored, SampleOrder::Projections, rows * projections)?;
+        let means = binner.run(session, &buffer, rows, projections)?;
+        let mut got = vec![0f32; rows * projections * bins];
+        session.read_uploaded(means, bytemuck::cast_slice_mut(&mut got), "binned samples")?;
+        let want = |i: usize| {
+            let (row, bin) = (i / bins, i % bins);
+            let sum: f64 = (0..by * by).map(|k| values((row * by + k / by) * width + bin * by + k % by)).sum();
+            sum / (by * by) as f64
+        };
+        Ok(farthest(&got, &(0..got.len()).map(want).collect::<Vec<_>>()))
+    };
+    let of_counts = error(SampleType::U16, bytemuck::cast_slice(&counts), &|i| counts[i].into())?;
+    let of_floats = error(SampleType::F32, bytemuck::cast_slice(&floats), &|i| floats[i].into())?;
+    Ok(of_counts.max(of_floats))
+}
+
+/// Counts, some of them outliers, through fields, the normalisation by air and -log.
+fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> Result<f64> {
     let projections = 3;
     let bright = |i: usize| if i % 211 == 7 { 60_000 } else { 300 + (900.0 * noise(i)) as u16 };
     let counts: Vec<u16> = (0..projections * ROWS * BINS).map(bright).collect();
     let flat: Vec<f32> = (0..ROWS * BINS).map(|i| 1500.0 + 200.0 * noise(i + 5) as f32).collect();
     let dark: Vec<f32> = (0..ROWS * BINS).map(|i| 90.0 + 9.0 * noise(i + 9) as f32).collect();
-    let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
+    let level = |p: usize| 0.8 + 0.13 * p as f32;
+    let state = |number| ProjectionState { number, progress: 0.0, level: level(number), watched: false };
+    // no more bins than a row has
+    let air = match air {
+        None => AirCorrection::Without,
+        Some(Air::Sides(left, right)) => AirCorrection::Sides(left.min(BINS / 2), right.min(BINS / 2)),
+        Some(Air::Region(_)) => AirCorrection::Levels,
+    };
     let correction = RowCorrection {
         outliers,
+        air,
         fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
         minus_log: true,
         ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };
     let size = PieceSize { rows: ROWS, projections, counted: ROWS };
-    let mut corrector = RowCorrector::new(session, &correction, stored, SampleOrder::Projections, size)?;
+    let mut corrector =
+        RowCorrector::new(session, &correction, StoredRows::unbinned(stored, BINS), SampleOrder::Projections, size)?;
     let length = projections * BINS;
     let sinograms: Buffer<f32> = session.buffer(ROWS * length, CL_MEM_READ_WRITE, "sinograms")?;
     let all: Vec<usize> = (0..ROWS).collect();
@@ -231,14 +296,72 @@ fn rows(session: &Session, outliers: Option<OutlierForm>) -> Result<f64> {
     corrector.take_counts(session, ROWS)?;
     let mut got = vec![0f32; ROWS * length];
     session.read(&sinograms, &mut got, "sinograms")?;
-    let want = |i: usize| {
-        let (row, p, bin) = (i / length, i % length / BINS, i % BINS);
+    let line = |i: usize| {
+        let (row, p) = (i / projections, i % projections);
         let frame = &counts[p * ROWS * BINS..][..ROWS * BINS];
-        let (count, at) = (cleaned(frame, row, bin, outliers), row * BINS + bin);
-        let transmission = (count - f64::from(dark[at])) / (f64::from(flat[at]) - f64::from(dark[at]));
-        -transmission.max(f64::from(SMALLEST_TRANSMISSION)).ln()
+        let transmission = |bin: usize| {
+            let (count, at) = (cleaned(frame, row, bin, outliers), row * BINS + bin);
+            (count - f64::from(dark[at])) / (f64::from(flat[at]) - f64::from(dark[at]))
+        };
+        let line = normalized((0..BINS).map(transmission).collect(), air, level(p).into());
+        line.into_iter().map(|value| -value.max(f64::from(SMALLEST_TRANSMISSION)).ln())
     };
-    Ok(farthest(&got, &(0..got.len()).map(want).collect::<Vec<_>>()))
+    Ok(farthest(&got, &(0..ROWS * projections).flat_map(line).collect::<Vec<_>>()))
+}
+
+/// Transmissions of a row divided by those of air.
+fn normalized(line: Vec<f64>, air: AirCorrection, level: f64) -> Vec<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let at = |bin: usize| match air {
+        AirCorrection::Without => 1.0,
+        AirCorrection::Levels => level,
+        AirCorrection::Sides(left, 0) => mean(&line[..left]),
+        AirCorrection::Sides(0, right) => mean(&line[BINS - right..]),
+        AirCorrection::Sides(left, right) => {
+            let (start, end) = (mean(&line[..left]), mean(&line[BINS - right..]));
+            let (from, to) = ((left as f64 - 1.0) / 2.0, BINS as f64 - 1.0 - (right as f64 - 1.0) / 2.0);
+            start + ((bin as f64 - from) / (to - from)).clamp(0.0, 1.0) * (end - start)
+        }
+    };
+    line.iter().enumerate().map(|(bin, value)| value / at(bin)).collect()
+}
+
+/// Two sinograms of a whole turn with the axis near one end, and with one that moves near the other.
+fn extension(session: &Session) -> Result<f64> {
+    let (slices, detector) = (2, BINS);
+    let angles = even_angles(0.0, 360.0, PROJECTIONS);
+    let moving: Vec<f64> = (0..PROJECTIONS).map(|p| 120.0 + 0.3 * (p % 5) as f64).collect();
+    let mut errors = Vec::new();
+    for (center, axis) in [(31.25, vec![31.25; PROJECTIONS]), (120.6, moving)] {
+        let field = ExtendedField::new(detector, center, &axis, &angles)?;
+        let length = PROJECTIONS * field.bins;
+        let seen = |slice: usize, p: usize, bin: usize| (noise((slice * PROJECTIONS + p) * BINS + bin) - 0.3) as f32;
+        let mut values = vec![f32::NAN; slices * length];
+        for (slice, sinogram) in values.chunks_mut(length).enumerate() {
+            let rows = sinogram.chunks_mut(detector).take(PROJECTIONS).enumerate();
+            rows.for_each(|(p, row)| row.iter_mut().enumerate().for_each(|(bin, value)| *value = seen(slice, p, bin)));
+        }
+        let mut extender = RowExtender::new(session, &field, slices, PROJECTIONS)?;
+        let mut sinograms: Buffer<f32> = session.buffer(values.len(), CL_MEM_READ_WRITE, "sinograms")?;
+        session.write(&mut sinograms, &values, "sinograms")?;
+        let batch = SinogramBatch { values: &sinograms, first: 0, slices, projections: PROJECTIONS, bins: field.bins };
+        extender.seen(session, &batch)?;
+        extender.extend(session, &batch)?;
+        session.finish()?;
+        session.read(&sinograms, &mut values, "sinograms")?;
+        let want = |i: usize| {
+            let (slice, p, bin) = (i / length, i % length / field.bins, i % field.bins);
+            let weights = field.weights();
+            match bin.checked_sub(field.before) {
+                Some(bin) if bin < detector => {
+                    f64::from(seen(slice, p, bin)) * f64::from(weights[p.min(weights.len() - 1)][bin])
+                }
+                _ => 0.0,
+            }
+        };
+        errors.push(farthest(&values, &(0..values.len()).map(want).collect::<Vec<_>>()));
+    }
+    Ok(largest(errors.into_iter()))
 }
 
 /// Rows of the detector for steps on images.
@@ -270,7 +393,8 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
         pairs: 1,
         on_host: false,
     };
-    let mut corrector = BlockCorrector::new(session, &correction, StoredSamples::F32, shape)?;
+    let mut corrector =
+        BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, BINS), shape)?;
     let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
     for block in 0..IMAGE_ROWS.div_ceil(blocks.rows) {
         let rows = blocks.of(block, IMAGE_ROWS);

@@ -1,9 +1,10 @@
 //! Kernels timed on a device, each checked first on the data that it is timed with.
 
 use super::{Checked, Checker, Loaded};
-use crate::bench::{Protocol, Reference, steady_median};
+use crate::bench::{Patience, Protocol, Reference, SteadyTime, steady_time};
 use crate::device::Session;
 use crate::error::Result;
+use crate::fft::RowBatch;
 use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filter};
 use opencl3::event::Event;
 use std::time::Instant;
@@ -13,10 +14,12 @@ use std::time::Instant;
 pub struct KernelTiming {
     /// The largest error over all problems.
     pub checked: Checked,
-    /// Seconds of a pass; only of a kernel that is right.
-    pub seconds: Option<f64>,
+    /// Of a pass; only of a kernel that is right.
+    pub time: Option<SteadyTime>,
     /// Seconds of the filter for a pass, if there is a transform here.
     pub filter: Option<f64>,
+    /// Registers of an item, if the driver reports them.
+    pub registers: Option<u32>,
 }
 
 /// A filter that was timed: its source, what it stores into, and how rows are filtered.
@@ -34,6 +37,8 @@ pub struct TimingOptions {
     pub give_up_after: Option<f64>,
     /// The kernel gets only so many projections, which makes it fast and wrong: for tests.
     pub projections: Option<usize>,
+    /// Heated until rates are steady, and timed again if they moved.
+    pub patient: bool,
 }
 
 /// A device with noise on it, for one problem or several; kernels are timed on the first.
@@ -91,8 +96,10 @@ impl Bench {
             first = first.or(Some(prepared));
         }
         let checked = Checked::new(error, spec);
-        let mut measured = KernelTiming { checked, seconds: None, filter: None };
-        let (passes, count) = (self.protocol.passes, spec.slices as usize);
+        let registers = first.as_ref().and_then(|prepared| prepared.projector.resources().registers);
+        let mut measured = KernelTiming { checked, time: None, filter: None, registers };
+        let (passes, count) = (self.protocol.passes_of(spec.slices), spec.slices as usize);
+        let patience = if options.patient { Patience::Long } else { Patience::Short };
         if let Some(Loaded { filter, sinogram, projector }) = &first
             && checked.right()
             && passes > 0
@@ -100,14 +107,16 @@ impl Bench {
             let slices = &self.checkers[0].slices;
             let pass = || {
                 let start = Instant::now();
-                let event = projector.run(session, sinogram, filter.peaks(), slices, 0, count)?;
+                let events = projector.run(session, sinogram, filter.peaks(), slices, 0, count)?;
                 session.finish()?;
-                Ok(device_seconds(&[event]).unwrap_or_else(|| start.elapsed().as_secs_f64()))
+                Ok(device_seconds(&events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
             };
             let once = options.give_up_after.map(|_| pass()).transpose()?;
-            measured.seconds = Some(match (once, options.give_up_after) {
-                (Some(seconds), Some(most)) if seconds > most => seconds,
-                _ => steady_median(passes, pass)?,
+            measured.time = Some(match (once, options.give_up_after) {
+                (Some(seconds), Some(most)) if seconds > most => {
+                    SteadyTime { seconds, drift: 0.0, moved: false, runs: 1 }
+                }
+                _ => steady_time(passes, patience, pass)?,
             });
         }
         Ok((measured, first))
@@ -121,12 +130,13 @@ impl Bench {
         rows: RowFilter,
         references: &mut [Reference],
     ) -> Result<KernelTiming> {
-        let (measured, first) = self.time_first(spec, rows, references, &TimingOptions::default())?;
-        let (Some(Loaded { mut filter, mut sinogram, .. }), Some(_)) = (first, measured.seconds) else {
+        let (measured, first) =
+            self.time_first(spec, rows, references, &TimingOptions { patient: true, ..TimingOptions::default() })?;
+        let (Some(Loaded { mut filter, mut sinogram, projector }), Some(_)) = (first, measured.time) else {
             return Ok(measured);
         };
         let (session, noise) = (&self.session, &self.checkers[0].rows);
-        let (passes, count) = (self.protocol.passes, spec.slices as usize);
+        let (passes, valid) = (self.protocol.passes_of(spec.slices), spec.slices as usize);
         let projections = self.protocol.projections;
         let key = generate_filter(spec, Padding::Edge, rows)?.key;
         let same = |f: &&Timed| (&f.key, f.texel, f.rows) == (&key, spec.texel, rows);
@@ -140,12 +150,15 @@ impl Bench {
             }
             Ok(()) => {
                 self.notes.extend(filter.note.take());
-                Some(steady_median(passes, || {
+                let timed = steady_time(passes, Patience::Short, || {
                     let start = Instant::now();
-                    let filtered = filter.run(session, noise, 0, count, 0..projections, &mut sinogram)?;
+                    let phases = projector.phases();
+                    let batch = RowBatch { rows: noise, first: 0, valid, projections: 0..projections, phases };
+                    let filtered = filter.run(session, &batch, &mut sinogram)?;
                     session.finish()?;
                     Ok(device_seconds(&filtered.events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
-                })?)
+                })?;
+                Some(timed.seconds)
             }
         };
         self.filters.push(Timed { key, texel: spec.texel, rows, seconds: time });

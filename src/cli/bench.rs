@@ -26,6 +26,9 @@ pub struct BenchArgs {
     /// Timed passes of each kernel; the median is reported
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub passes: usize,
+    /// Time as many passes of each kernel as so many slices need, in place of --passes; the paper has 512
+    #[arg(long, value_name = "N", conflicts_with = "passes")]
+    pub slices: Option<usize>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

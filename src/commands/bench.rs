@@ -6,11 +6,11 @@ use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
-use crate::kernel::{KernelSpec, Offer, Problem, RowFilter};
+use crate::kernel::{KernelSpec, Offer, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::model;
-use crate::profile::{Choice, Profile, ProfileStore};
+use crate::profile::{Choice, Profile, ProfileStore, Throughput};
 use crate::report::{ProgressKind, Reporter};
 
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
@@ -25,6 +25,8 @@ pub(super) struct ProfileOffer<'a> {
 /// The text for stdout, and an error if a kernel is incorrect.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
+    let slices = args.slices.map(|slices| within(slices, LARGEST, "--slices")).transpose()?;
+    let protocol = Protocol { slices, ..protocol };
     let wanted = offer_filter(&args.kernels);
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     if let Some(path) = &args.plot
@@ -92,23 +94,27 @@ pub(super) fn offer_filter(args: &KernelSelectionArgs) -> OfferFilter {
 }
 
 /// The problem that the flags describe.
+fn within(value: usize, most: usize, flag: &str) -> Result<usize> {
+    match value {
+        0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
+        value if value > most => Err(Error::usage(format!("{flag}: {value} is more than {most}"))),
+        value => Ok(value),
+    }
+}
+
 pub(super) fn protocol(
     size: usize,
     bins: Option<usize>,
     projections: Option<usize>,
     passes: usize,
 ) -> Result<Protocol> {
-    let within = |value: usize, most: usize, flag: &str| match value {
-        0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
-        value if value > most => Err(Error::usage(format!("{flag}: {value} is more than {most}"))),
-        value => Ok(value),
-    };
     let size = within(size, LARGEST, "--size")?;
     Ok(Protocol {
         size,
         bins: within(bins.unwrap_or(size), LARGEST, "--bins")?,
         projections: within(projections.unwrap_or(size), LARGEST, "--projections")?,
         passes: within(passes, LARGEST, "--passes")?,
+        slices: None,
     })
 }
 
@@ -167,15 +173,15 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
     };
     format!(
         "{} [{}], {} compute units{clock}, driver {}; {profiles}\n\
-         slices of {size} x {size} pixels from {} projections of {} bins; noise on the device, median of {} passes after \
-         a warm-up",
+         slices of {size} x {size} pixels from {} projections of {} bins; noise on the device, median of {} at a steady \
+         rate",
         f.name,
         f.kind,
         f.compute_units,
         f.driver,
         p.projections,
         p.bins,
-        p.passes,
+        p.slices.map_or(format!("{} passes", p.passes), |slices| format!("the passes of {slices} slices")),
         size = p.size
     )
 }
@@ -197,7 +203,7 @@ pub(super) fn measure(
     let facts = &found.facts;
     let rates = own.and_then(|profile| profile.throughput.as_ref());
     let rows_of = |spec: &KernelSpec, profile: &Profile| RowFilter::new(spec, &profile.fft, protocol.bins, Some(facts));
-    let problem = Problem { projections: protocol.projections, same_axis: true };
+    let problem = protocol.problem();
     // enough noise for the largest kernel that fits, whatever layout it reads
     let mut most = 1;
     for ProfileOffer { profile, offer } in candidates {
@@ -253,6 +259,7 @@ pub(super) fn measure(
                     bench = Some(here);
                     with_numbers(row, &measured, protocol)
                         .with_bound(rates.and_then(|rates| model::bound(&spec, rates, facts)))
+                        .with_occupancy(measured.registers, resident(&spec, rates, measured.registers))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
             },
@@ -264,14 +271,27 @@ pub(super) fn measure(
     Ok(rows)
 }
 
+/// Share of resident warps on a device with these rates, and what limits it.
+pub(super) fn resident(
+    spec: &KernelSpec,
+    rates: Option<&Throughput>,
+    registers: Option<u32>,
+) -> Option<(f64, &'static str)> {
+    let occupancy = model::occupancy(spec, rates?, registers)?;
+    Some((occupancy.share, occupancy.limit))
+}
+
 /// A line with what was measured.
 fn with_numbers(row: BenchRow, measured: &KernelTiming, protocol: &Protocol) -> BenchRow {
     let slices = f64::from(row.slices);
     BenchRow {
         verdict: if measured.checked.right() { Verdict::Correct } else { Verdict::Incorrect },
         error: Some(measured.checked.error),
-        gu_per_s: measured.seconds.map(|s| protocol.updates(row.slices) / s * 1e-9),
-        seconds_per_slice: measured.seconds.map(|s| s / slices),
+        gu_per_s: measured.time.map(|time| protocol.updates(row.slices) / time.seconds * 1e-9),
+        drift: measured.time.map(|time| time.drift),
+        moved: measured.time.map(|time| time.moved),
+        runs: measured.time.map(|time| time.runs),
+        seconds_per_slice: measured.time.map(|time| time.seconds / slices),
         filter_seconds_per_slice: measured.filter.map(|s| s / slices),
         ..row
     }

@@ -51,10 +51,11 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
         let place =
             c.max_at.as_ref().map(|at| format!(" at slice {}, x {}, y {}", at.slice, at.x, at.y)).unwrap_or_default();
         format!(
-            "RMSE    {:.6e}\nNRMSE   {:.6e}\nPSNR    {:.2} dB\nSSIM    {:.6}\nmax     {:.6e}{place}\npixels  {}{}\n",
+            "RMSE    {:.6e}\nNRMSE   {:.6e}\nPSNR    {:.2} dB\nSNR     {:.2} dB\nSSIM    {:.6}\nmax     {:.6e}{place}\npixels  {}{}\n",
             c.rmse,
             c.nrmse,
             c.psnr,
+            c.snr,
             c.ssim,
             c.max_abs,
             c.pixels,

@@ -155,7 +155,7 @@ fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
     // one that reads floats, if there is one, because the host filters only for these
     let offer = offers.iter().find(|o| o.parameters.storage() == Storage::Float).or(offers.first())?;
     let texel = offer.texels().last().copied()?;
-    let problem = Problem { projections: 2, same_axis: true };
+    let problem = Problem::new(2, true);
     Some(KernelSpec::new(offer, profile, texel, problem, Some(&session.facts)))
 }
 

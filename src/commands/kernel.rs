@@ -1,12 +1,13 @@
 //! `fbp kernel`: generated programs as text.
 
+use crate::bench::Protocol;
 use crate::cli::KernelArgs;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
-    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe, step_programs,
+    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe, line_programs, step_programs,
 };
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
@@ -28,11 +29,17 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
         args.mode,
         parse_slices(&args.slices_per_pass)?,
         usize::MAX,
+        args.size.unwrap_or(args.bins),
     )?;
     let texel = offer.texels().first().copied().unwrap_or(Texel::Buffer);
-    let problem = Problem { projections: args.projections, same_axis: true };
-    let source = KernelSpec::new(&offer, &profile, texel, problem, None).generate()?;
+    let source = KernelSpec::new(&offer, &profile, texel, problem(args), None).generate()?;
     Ok(kernel_text(&profile, &source, args))
+}
+
+/// What of the flags influences kernels.
+fn problem(args: &KernelArgs) -> Problem {
+    let KernelArgs { bins, projections, .. } = *args;
+    Protocol::check(bins, projections, args.size.unwrap_or(bins)).problem()
 }
 
 /// Text of a program, with a header that tells how to build and launch it.
@@ -61,7 +68,7 @@ const LAST_STEPS: [usize; 5] = [256, 512, 1024, 2048, 4096];
 /// Writes every program that the profile can use, for every layout of the sinogram that it may read.
 fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Result<String> {
     std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--every: {e}")))?;
-    let problem = Problem { projections: args.projections, same_axis: true };
+    let problem = problem(args);
     // devices without the architecture's extensions, and with the standard sub-group shuffles
     let device = |extensions: &[&str]| DeviceFacts {
         constant_buffer: SMALLEST_CONSTANT_BUFFER,
@@ -84,6 +91,17 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
             }
             let spec = KernelSpec::new(&offer, profile, texel, problem, None);
             let transform = RowFilter { length: padded_length(args.bins), method: RowFilterMethod::Transform };
+            if let Texel::Spectra { together } = texel {
+                let lengths = LAST_STEPS.map(|bins| RowFilter::new(&spec, &profile.fft, bins, None));
+                let sources = lengths.into_iter().chain((!together).then_some(transform));
+                let sources = sources.map(|rows| generate_filter(&spec, Padding::Edge, rows));
+                let sources = sources.chain(line_programs(&spec, &typical)?.into_iter().map(Ok));
+                for source in sources {
+                    let source = source?;
+                    programs.insert(source.name.clone(), source);
+                }
+                continue;
+            }
             programs.insert(format!("filter-{}", spec.layout()), generate_filter(&spec, Padding::Edge, transform)?);
             // padding and filtering do not depend on the layout, so one is enough
             programs.insert("filter-zero".into(), generate_filter(&spec, Padding::Zero, transform)?);

@@ -7,12 +7,12 @@ use crate::model::{ModelRow, of_paper, of_profile, table, table_15};
 use crate::profile::ProfileStore;
 
 /// The number of projections in the paper's protocol (2.3), all with the same axis.
-const PROBLEM: Problem = Problem { projections: 2048, same_axis: true };
+const PROBLEM: Problem = Problem::new(2048, true);
 
 /// `fbp model`: a table, or JSON.
 pub fn model(args: &ModelArgs) -> Result<String> {
     let store = ProfileStore::load()?;
-    let (rows, head) = if args.profile.is_empty() { paper(&store)? } else { (offered(&store, &args.profile)?, None) };
+    let (rows, head) = if args.profile.is_empty() { paper(&store) } else { (offered(&store, &args.profile)?, None) };
     if args.json {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;
         return Ok(format!("{value:#}\n"));
@@ -21,14 +21,14 @@ pub fn model(args: &ModelArgs) -> Result<String> {
 }
 
 /// The paper's kernel on every device with rates, and its operations.
-fn paper(store: &ProfileStore) -> Result<(Vec<ModelRow>, Option<String>)> {
+fn paper(store: &ProfileStore) -> (Vec<ModelRow>, Option<String>) {
     let mut rows = Vec::new();
     for (profile, _) in store.iter() {
-        rows.extend(of_paper(profile, PROBLEM)?);
+        rows.extend(of_paper(profile, PROBLEM));
     }
     // the paper's operations: where the texture unit copies
     let head = rows.iter().find(|row| row.units.texture.is_some()).map(|row| format!("{}\n", table_15(&row.load)));
-    Ok((rows, head))
+    (rows, head)
 }
 
 /// Every kernel of the requested profiles.
@@ -37,12 +37,12 @@ fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
     for name in names {
         if name == "all" {
             for (profile, _) in store.iter() {
-                rows.extend(of_profile(profile, PROBLEM)?);
+                rows.extend(of_profile(profile, PROBLEM));
             }
             continue;
         }
         let profile = store.named(name)?;
-        let own = of_profile(&profile, PROBLEM)?;
+        let own = of_profile(&profile, PROBLEM);
         if own.is_empty() {
             return Err(Error::profile(
                 name,

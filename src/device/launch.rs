@@ -1,10 +1,11 @@
 //! Back projection: one typed function for all of its kernels.
 
 use super::fault;
+use super::gridding::GridProjector;
 use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::geometry::{Geometry, Offset, slice_centre};
-use crate::kernel::KernelSpec;
+use crate::kernel::{KernelSpec, Parameters};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -13,11 +14,67 @@ use std::ops::Range;
 /// More multiprocessors than any device has.
 const COUNTERS: usize = 1024;
 
-/// A back-projection kernel with its per-projection tables on the device.
-pub struct BackProjector {
-    kernel: Kernel,
+/// A back-projection kernel with its tables on the device.
+pub enum BackProjector {
+    /// Reads rows at the position of every pixel.
+    Direct(Box<DirectProjector>),
+    /// Spreads frequencies over a grid.
+    Grid(Box<GridProjector>),
+}
+
+impl BackProjector {
+    /// Builds the kernel for some projections of a scan; the compound sinogram then holds only these.
+    pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
+        Ok(match spec.parameters {
+            Parameters::Gridding(_) => {
+                BackProjector::Grid(Box::new(GridProjector::new(session, spec, scan, projections)?))
+            }
+            _ => BackProjector::Direct(Box::new(DirectProjector::new(session, spec, scan, projections)?)),
+        })
+    }
+
     /// Resources that the kernel uses.
-    pub resources: Resources,
+    pub fn resources(&self) -> Resources {
+        match self {
+            BackProjector::Direct(projector) => projector.resources,
+            BackProjector::Grid(projector) => projector.resources,
+        }
+    }
+
+    /// How far rows are to be shifted, if the kernel reads their frequencies.
+    pub fn phases(&self) -> Option<&Buffer<Offset>> {
+        match self {
+            BackProjector::Direct(_) => None,
+            BackProjector::Grid(projector) => Some(&projector.phases),
+        }
+    }
+
+    /// Back-projects one compound sinogram into the `valid` slices that start at value `first` of `slices`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when a buffer is too small for what the kernel reads or writes.
+    pub fn run(
+        &self,
+        session: &Session,
+        sinogram: &SinogramStore,
+        peaks: &Buffer<u32>,
+        slices: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+    ) -> Result<Vec<Event>> {
+        match self {
+            BackProjector::Direct(projector) => {
+                projector.run(session, sinogram, peaks, slices, first, valid).map(|event| vec![event])
+            }
+            BackProjector::Grid(projector) => projector.run(session, sinogram, slices, first, valid),
+        }
+    }
+}
+
+/// A kernel that reads rows at the position of every pixel, with its per-projection tables.
+pub struct DirectProjector {
+    kernel: Kernel,
+    resources: Resources,
     columns: Buffer<Offset>,
     rows: Buffer<Offset>,
     constants: Buffer<f32>,
@@ -38,9 +95,8 @@ pub struct BackProjector {
     has_image: bool,
 }
 
-impl BackProjector {
-    /// Builds the kernel for some projections of a scan; the compound sinogram then holds only these.
-    pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
+impl DirectProjector {
+    fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let source = spec.generate()?;
         let program = session.build(&source)?;
         let shift = fault::shift(&source.name);
@@ -50,13 +106,13 @@ impl BackProjector {
         let roi = geometry.roi;
         let mut counters = session.buffer(COUNTERS, CL_MEM_READ_WRITE, "block counters")?;
         session.write(&mut counters, &[0u32; COUNTERS], "block counters")?;
-        let table = geometry.constants(source.block);
+        let table = geometry.constants(source.block, source.clearance);
         let constants: Vec<f32> = match source.packed {
             true => table.concat(),
             false => (0..4).flat_map(|i| table.iter().map(move |c| c[i])).collect(),
         };
         let kernel = session.kernel(&program, source.entry)?;
-        Ok(BackProjector {
+        Ok(DirectProjector {
             resources: session.resources(&program, &kernel),
             kernel,
             columns: session.constant_buffer(&offsets.columns, "block columns")?,
@@ -77,11 +133,7 @@ impl BackProjector {
         })
     }
 
-    /// Back-projects one compound sinogram into the `valid` slices that start at value `first` of `slices`.
-    ///
-    /// # Errors
-    /// [`Error::Device`] when a buffer is too small for what the kernel reads or writes.
-    pub fn run(
+    fn run(
         &self,
         session: &Session,
         sinogram: &SinogramStore,

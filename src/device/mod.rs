@@ -4,6 +4,7 @@
 //! `unsafe` code. Every unsafe block states which rule of the driver's interface it keeps.
 
 mod fault;
+mod gridding;
 mod images;
 mod launch;
 mod programs;
@@ -12,6 +13,7 @@ mod session;
 mod steps;
 
 pub(crate) use fault::{lost, planted};
+pub use gridding::{GridForm, GridMemory, grid_values};
 pub use launch::BackProjector;
 pub use programs::{BuiltProgram, ProgramStore};
 pub use select::{DeviceList, DeviceSelector};
@@ -21,8 +23,8 @@ pub use steps::{
     AddedProfiles, AirCorrection, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder, ColumnProducts,
     ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilterForm, ImageSteps,
     LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
-    RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleOrder, SinogramBatch, SinogramShape,
-    SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch,
+    SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

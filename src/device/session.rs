@@ -1,5 +1,6 @@
 //! A context and its queues on one device, and the operations on them.
 
+use super::gridding::GridMemory;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
@@ -496,13 +497,15 @@ impl Launch<'_> {
 
 /// Bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
 pub(crate) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
-    (bins + 2 * texel.guard()) * element_bytes * projections
+    texel.row_length(bins) * element_bytes * projections
 }
 
 /// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
 pub struct SinogramStore {
     pub(crate) buffer: Buffer<u8>,
     pub(crate) image: Option<Image>,
+    /// What gridding computes slices in.
+    pub(crate) grids: Option<GridMemory>,
     size: [usize; 2],
 }
 
@@ -518,7 +521,13 @@ impl SinogramStore {
             .map_err(|e| {
                 cl_error(&format!("creating an image of {bins} x {projections} texels"), session.device_name(), e)
             })?;
-        Ok(SinogramStore { buffer, image, size: [bins, projections] })
+        Ok(SinogramStore { buffer, image, grids: None, size: [bins, projections] })
+    }
+
+    /// The same with memory for so many complex values of grids.
+    pub fn with_grids(self, session: &Session, values: usize) -> Result<Self> {
+        let grids = if values > 0 { Some(GridMemory::new(session, values)?) } else { None };
+        Ok(SinogramStore { grids, ..self })
     }
 
     /// Copies the buffer into the image, if there is one (paper, section 4: OpenCL copies where CUDA binds).

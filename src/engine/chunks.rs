@@ -5,10 +5,10 @@ use super::rows::{DeviceRows, Portion, RowsPlan};
 use super::source::Source;
 use crate::device::{
     BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
-    SinogramBatch, SinogramStore, SliceCounter, SliceCounts, SliceEncoder,
+    SinogramBatch, SinogramStore, SliceCounter, SliceCounts, SliceEncoder, grid_values,
 };
 use crate::error::{Error, Result};
-use crate::fft::{FilterSetup, RowStage, RowTransform};
+use crate::fft::{FilterSetup, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{EncodedSample, KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
 use crate::plan::Plan;
@@ -218,9 +218,10 @@ impl Engine {
             })
         };
         let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
-        let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?;
+        let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?
+            .with_grids(&session, grid_values(&session.facts, spec, cut.bands(roi))?)?;
         Ok(Engine {
-            resources: steps.first().map(|step| step.projector.resources).unwrap_or_default(),
+            resources: steps.first().map(|step| step.projector.resources()).unwrap_or_default(),
             kernels: ChunkKernels {
                 sinogram_steps: Vec::new(),
                 extender: None,
@@ -434,12 +435,21 @@ impl ChunkKernels {
             let batch =
                 SinogramBatch { values: rows, first, slices: valid, projections: count, bins: part.len() / count };
             steps += before_filter(session, &mut self.sinogram_steps, self.extender.as_mut(), &batch)?;
-            let filtered =
-                self.filter.run(session, rows, start * part.len(), valid, projections.clone(), &mut self.sinogram)?;
+            let projections = projections.clone();
+            let first = start * part.len();
+            let batch = RowBatch { rows, first, valid, projections, phases: projector.phases() };
+            let filtered = self.filter.run(session, &batch, &mut self.sinogram)?;
             filter.extend(filtered.events);
             host += filtered.host.as_secs_f64();
             let first = start * band.len();
-            back_projection.push(projector.run(session, &self.sinogram, self.filter.peaks(), slices, first, valid)?);
+            back_projection.extend(projector.run(
+                session,
+                &self.sinogram,
+                self.filter.peaks(),
+                slices,
+                first,
+                valid,
+            )?);
         }
         session.finish()?;
         let (filter, back_projection) = (seconds(&filter), seconds(&back_projection));

@@ -122,7 +122,7 @@ pub fn open_device(
         } else {
             let source = plan.spec.generate()?;
             match check(&session, &plan, &source, job, cache.as_mut(), reporter)? {
-                Ok(right) => match check_steps(&session, &plan, job, cache.as_mut(), reporter)? {
+                Ok(right) => match check_steps(&session, &plan, (job, scan), cache.as_mut(), reporter)? {
                     None => break right,
                     Some(why) => {
                         reporter.note(&format!("note: {why}; the host does the steps before and after the kernels"));
@@ -196,13 +196,18 @@ fn check(
 fn check_steps(
     session: &Session,
     plan: &Plan,
-    job: &Job,
+    (job, scan): (&Job, &Scan),
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Option<String>> {
-    let sample = encoded_sample(job.recipe.values.dtype);
-    let steps =
-        DeviceSteps { steps: &job.recipe.steps, backends: plan.steps, sample, counts_values: plan.counts_values };
+    let steps = DeviceSteps {
+        steps: &job.recipe.steps,
+        backends: plan.steps,
+        binning: scan.samples.stored.by,
+        extended: scan.field.is_some(),
+        sample: encoded_sample(job.recipe.values.dtype),
+        counts_values: plan.counts_values,
+    };
     let Some(key) = steps.key() else { return Ok(None) };
     if cache.as_ref().is_some_and(|cache| cache.correct_error(&key, 1.0).is_some()) {
         return Ok(None);

@@ -203,9 +203,10 @@ impl Source {
     }
 
     /// Samples of some slices as they are stored, for a device that corrects them: `[projection][slice][bin]` from
-    /// projections, with the rows around each run of slices that it needs, else `[slice][projection][bin]`.
+    /// projections, with the rows around each run of slices that it needs, else `[slice][projection][bin]`; where samples are
+    /// to be binned, all rows that form one, and from sinograms `[slice][frame][projection][bin]`.
     pub fn read_stored(&self, which: &[usize], out: &mut [u8]) -> Result<()> {
-        let (used, row) = (&self.scan.used, self.stack.width() * self.stack.stored().sample.bytes());
+        let (used, row) = (&self.scan.used, self.stack.stored().row_bytes());
         let halo = self.scan.samples.halo;
         let around = |run: Range<usize>| widened(&run, halo, self.stack.height());
         let (outer, runs): (_, Vec<Range<usize>>) = match self.sinograms {
@@ -213,25 +214,17 @@ impl Source {
             false => (used.as_slice(), runs_of(which).into_iter().map(around).collect()),
         };
         let rows: usize = runs.iter().map(Range::len).sum();
-        out.par_chunks_mut(rows * row).zip(outer).try_for_each(|(out, &page)| {
-            let mut rest = out;
-            for run in &runs {
-                let (now, after) = std::mem::take(&mut rest).split_at_mut(run.len() * row);
-                self.stack.read_stored(page, run.clone(), now)?;
-                rest = after;
-            }
-            Ok(())
-        })
+        out.par_chunks_mut(rows * row).zip(outer).try_for_each(|(out, &page)| self.stack.read_stored(page, &runs, out))
     }
 
     /// Samples of some projections as they are stored, `[projection][row][bin]`, of a block of rows with those around it, at
     /// the beginning of `out`.
     pub fn read_block(&self, rows: Range<usize>, projections: Range<usize>, out: &mut [u8]) -> Result<()> {
         let rows = widened(&rows, self.scan.samples.halo, self.stack.height());
-        let bytes = rows.len() * self.stack.width() * self.stack.stored().sample.bytes();
+        let bytes = rows.len() * self.stack.stored().row_bytes();
         out.par_chunks_mut(bytes)
             .zip(&self.scan.used[projections])
-            .try_for_each(|(out, &page)| self.stack.read_stored(page, rows.clone(), out))
+            .try_for_each(|(out, &page)| self.stack.read_stored(page, std::slice::from_ref(&rows), out))
     }
 
     /// Bytes of these samples.
@@ -240,7 +233,7 @@ impl Source {
             0 => which.len(),
             halo => runs_of(which).iter().map(|run| widened(run, halo, self.stack.height()).len()).sum(),
         };
-        rows * self.detector_len() * self.stack.stored().sample.bytes()
+        rows * self.scan.used.len() * self.stack.stored().row_bytes()
     }
 
     /// Positions in a list of slices as parts of at most `most`, which a device that corrects rows takes at once: next to

@@ -23,7 +23,6 @@ use crate::steps::Counts;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,8 +40,6 @@ pub struct Run<'a> {
     pub reporter: &'a Reporter,
     /// Looked at before every piece that is read; what is in hand then is still written.
     pub cancelled: &'a AtomicBool,
-    /// Slices that may be held back until others before them are done; `None` where their order does not matter.
-    pub window: Option<usize>,
     pub target: &'a Target,
     /// The slice whose values are handed back, if one is wanted.
     pub keep: Option<usize>,
@@ -97,7 +94,7 @@ pub fn run_stages(
     let started = Instant::now();
     let scan = &run.source.scan;
     let paces: Vec<_> = devices.iter().map(|device| device.pace(run.recipe, scan)).collect();
-    let work = &Work::new(run.slices.len(), &paces, run.window);
+    let work = &Work::new(run.slices.len(), &paces);
     let on_devices = &Mutex::new(DeviceCounts::default());
     let done = scope(|scope| {
         let (out, computed) = unbounded();
@@ -207,10 +204,10 @@ pub(super) fn parts_of(count: usize, most: usize) -> impl Iterator<Item = Range<
     (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
 }
 
-/// Threads that write pieces of separate files at the same time, so that none waits for the last slice of a piece.
+/// Threads that write pieces at the same time, so that none waits for the last slice of a piece.
 const WRITERS: usize = WRITTEN_PIECES - 1;
 
-/// Finishes and writes slices as they come, or in order where they go into one file.
+/// Finishes and writes slices as they come.
 fn write(
     run: Run,
     writer: SliceWriter,
@@ -222,13 +219,12 @@ fn write(
     let (going_on, stopped) = unbounded();
     let progress = Mutex::new(WriteProgress { kept: Vec::new(), written: 0, advance, going_on: Some(going_on) });
     let delivered = Delivered { run, writer: &writer, pixels, slice_bytes: pixels * encoding.dtype.bytes(), progress };
-    let writers = if run.window.is_none() { WRITERS } else { 1 };
     let busy: Result<Vec<f64>> = scope(|scope| {
         let one = || {
             let _stop = StopOnDrop(&delivered);
             delivered.write_all(&computed, &stopped, &memory_back)
         };
-        let threads: Vec<_> = (0..writers).map(|_| scope.spawn(one)).collect();
+        let threads: Vec<_> = (0..WRITERS).map(|_| scope.spawn(one)).collect();
         threads.into_iter().map(|thread| joined(thread, "writer")).collect()
     });
     let busy = busy?.into_iter().fold(0.0, f64::max);
@@ -249,13 +245,6 @@ struct Delivered<'a> {
     /// Of a slice as it is written.
     slice_bytes: usize,
     progress: Mutex<WriteProgress<'a>>,
-}
-
-/// Slices that wait for those before them.
-struct HeldSlices {
-    count: usize,
-    values: Vec<f32>,
-    clamped: Option<Vec<u32>>,
 }
 
 /// What was written.
@@ -290,28 +279,12 @@ impl<'a> Delivered<'a> {
         memory_back: &[Sender<HostMemory>],
     ) -> Result<f64> {
         let mut busy = 0.0;
-        // slices that came before their turn
-        let mut held: BTreeMap<usize, HeldSlices> = BTreeMap::new();
-        let mut next = 0;
         let more = || select! { recv(computed) -> slices => slices.ok(), recv(stopped) -> _ => None };
         while let Some(ComputedSlices { device, positions, mut values, found }) = more() {
             let start = Instant::now();
             let slices = &mut values[..self.length(positions.len(), found.clamped.is_some())];
             self.finish(&positions, slices, &found);
-            let clamped = found.clamped;
-            if self.run.window.is_none() {
-                self.write(positions, slices, clamped.as_deref())?;
-            } else if positions.start == next {
-                next = positions.end;
-                self.write(positions, slices, clamped.as_deref())?;
-                while let Some(HeldSlices { count, values, clamped }) = held.remove(&next) {
-                    let positions = next..next + count;
-                    next = positions.end;
-                    self.write(positions, &values, clamped.as_deref())?;
-                }
-            } else {
-                held.insert(positions.start, HeldSlices { count: positions.len(), values: slices.to_vec(), clamped });
-            }
+            self.write(positions, slices, found.clamped.as_deref())?;
             busy += start.elapsed().as_secs_f64();
             // its device may have ended
             let _ = memory_back[device].send(values);

@@ -22,8 +22,6 @@ pub(super) struct Pace {
 pub(super) struct Work {
     state: Mutex<State>,
     changed: Condvar,
-    /// No chunk reaches so far beyond the first slice that is not done.
-    window: usize,
 }
 
 struct State {
@@ -60,7 +58,7 @@ impl Worker {
 
 impl Work {
     /// `slices` slices for some devices.
-    pub fn new(slices: usize, paces: &[Pace], window: Option<usize>) -> Self {
+    pub fn new(slices: usize, paces: &[Pace]) -> Self {
         let devices = paces
             .iter()
             .map(|&pace| Worker { pace, slots: pace.slots, assigned: Vec::new(), alive: true, first: None, done: 0 })
@@ -68,7 +66,6 @@ impl Work {
         Work {
             state: Mutex::new(State { todo: std::iter::once(0..slices).collect(), devices }),
             changed: Condvar::new(),
-            window: window.unwrap_or(usize::MAX).max(1),
         }
     }
 
@@ -91,7 +88,7 @@ impl Work {
             if idle || state.devices.iter().all(|d| !d.alive) {
                 return None;
             }
-            if let Some(found) = state.assign(self.window) {
+            if let Some(found) = state.assign() {
                 return Some(found);
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -141,14 +138,8 @@ impl Work {
 
 impl State {
     /// The first slices that are left, for the device that has least to do and did least.
-    fn assign(&mut self, window: usize) -> Option<(usize, Range<usize>)> {
-        let first = self.todo.front()?.start;
-        let oldest =
-            self.devices.iter().flat_map(|d| &d.assigned).map(|assigned| assigned.start).fold(first, usize::min);
-        let end = self.todo.front()?.end.min(oldest.saturating_add(window));
-        if end <= first {
-            return None;
-        }
+    fn assign(&mut self) -> Option<(usize, Range<usize>)> {
+        let Range { start: first, end } = self.todo.front()?.clone();
         let left: usize = self.todo.iter().map(Range::len).sum();
         let alive = self.devices.iter().filter(|d| d.alive).count();
         let mut ready: Vec<usize> = (0..self.devices.len()).filter(|&d| self.devices[d].slots > 0).collect();
@@ -212,7 +203,7 @@ mod tests {
 
     #[test]
     fn one_device_takes_whole_chunks_in_order() {
-        let work = Work::new(10, &[Pace { slots: 2, ..pace(4, None) }], None);
+        let work = Work::new(10, &[Pace { slots: 2, ..pace(4, None) }]);
         assert_eq!(work.next(), Some((0, 0..4)));
         assert_eq!(work.next(), Some((0, 4..8)));
         work.done(0, 0..2);
@@ -227,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_a_lost_device_had_is_done_by_another() {
-        let work = Work::new(12, &[pace(3, None), pace(3, None)], None);
+        let work = Work::new(12, &[pace(3, None), pace(3, None)]);
         assert_eq!(work.next(), Some((0, 0..3)));
         work.done(0, 0..1);
         work.leave(0);
@@ -239,7 +230,7 @@ mod tests {
 
     #[test]
     fn without_devices_nothing_is_awaited() {
-        let work = Work::new(5, &[pace(2, None)], None);
+        let work = Work::new(5, &[pace(2, None)]);
         assert!(work.next().is_some());
         work.leave(0);
         assert_eq!(work.next(), None);
@@ -247,26 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_keeps_devices_together() {
-        let work = Work::new(100, &[pace(10, None), pace(10, None)], Some(15));
-        assert_eq!(work.next(), Some((0, 0..10)));
-        // only five more, as 0 is not done
-        assert_eq!(work.next(), Some((1, 10..15)));
-        work.done(1, 10..15);
-        work.done(0, 0..10);
-        work.ready(1);
-        assert_eq!(work.next(), Some((1, 15..25)));
-    }
-
-    #[test]
     fn a_slow_device_takes_nothing_that_it_would_be_waited_for() {
-        let work = Work::new(100, &[pace(10, Some(100.0)), pace(10, Some(1.0))], None);
+        let work = Work::new(100, &[pace(10, Some(100.0)), pace(10, Some(1.0))]);
         // the fast one needs a second for everything; the slow one does one slice in it
         let (device, range) = work.next().unwrap();
         assert_eq!((device, range.len()), (0, 10));
         assert_eq!(work.next(), Some((1, 10..11)));
         // and it is not asked for the last ones
-        let work = Work::new(100, &[pace(100, Some(100.0)), Pace { pass: 2, ..pace(10, Some(1.0)) }], None);
+        let work = Work::new(100, &[pace(100, Some(100.0)), Pace { pass: 2, ..pace(10, Some(1.0)) }]);
         assert_eq!(work.next(), Some((0, 0..25)));
         work.ready(0);
         assert_eq!(work.next(), Some((0, 25..44)));
@@ -274,7 +253,7 @@ mod tests {
 
     #[test]
     fn devices_end_together() {
-        let work = Work::new(20, &[pace(16, None), pace(16, None)], None);
+        let work = Work::new(20, &[pace(16, None), pace(16, None)]);
         assert_eq!(work.next(), Some((0, 0..5)));
         assert_eq!(work.next(), Some((1, 5..9)));
     }

@@ -38,9 +38,8 @@ pub(super) fn load() -> Result<()> {
 fn open() -> Result<Library> {
     let failed = |message: String| Error::Device(format!("clFFT cannot be loaded: {message}\n{INSTALL_HINT}"));
     let clfft = sys::ClFft::open().map_err(|e| failed(e.to_string()))?;
-    let data = sys::SetupData { major: 2, minor: 12, patch: 2, debug_flags: 0 };
     // SAFETY: the first call into a library that no plan uses yet; the lock is held.
-    match unsafe { (clfft.setup)(&data) } {
+    match unsafe { (clfft.setup)(&sys::SetupData::VERSION) } {
         sys::SUCCESS => Ok(Library { clfft, plans: 0 }),
         status => Err(failed(format!("clfftSetup: {}", sys::status_name(status)))),
     }
@@ -49,7 +48,7 @@ fn open() -> Result<Library> {
 /// Whether clFFT can transform rows of this length: its radices are 2, 3, 5, 7, 11 and 13.
 pub fn supports(length: usize) -> bool {
     let mut rest = length;
-    for radix in [2, 3, 5, 7, 11, 13] {
+    for radix in sys::RADICES {
         while rest > 1 && rest % radix == 0 {
             rest /= radix;
         }

@@ -143,7 +143,7 @@ impl HostFilter {
                                 let from = (slice * projections + p) * bins;
                                 (p < projections).then(|| &rows[from..from + bins])
                             };
-                            self.pad(row(first), row(first + 1), values);
+                            pad_rows(self.padding, row(first), row(first + 1), bins, values);
                             filter(values, scratch);
                         } else {
                             values.fill(zero);
@@ -164,27 +164,33 @@ impl HostFilter {
             },
         );
     }
+}
 
-    /// Combines two rows into one complex row, padded to its length: see `padded` in `filter.cl`.
-    fn pad(&self, real: Option<&[f32]>, imaginary: Option<&[f32]>, values: &mut [Complex<f32>]) {
-        let (bins, length) = (self.bins as isize, values.len() as isize);
-        let right = bins + (length - bins + 1) / 2;
-        for (x, value) in values.iter_mut().enumerate() {
-            let mut i = x as isize;
-            if i >= right {
-                i -= length;
-            }
-            let inside = (0..bins).contains(&i);
-            if self.padding == Padding::Mirror {
-                i = if i < 0 { -1 - i } else { i };
-                i = if i >= bins { 2 * bins - 1 - i } else { i };
-            }
-            let at = i.clamp(0, bins - 1) as usize;
-            let of = |row: Option<&[f32]>| match row {
-                Some(row) if inside || self.padding != Padding::Zero => row[at],
-                _ => 0.0,
-            };
-            *value = Complex::new(of(real), of(imaginary));
+/// Combines two rows into one complex row, padded to its length: see `padding.cl`.
+pub(super) fn pad_rows(
+    padding: Padding,
+    real: Option<&[f32]>,
+    imaginary: Option<&[f32]>,
+    bins: usize,
+    values: &mut [Complex<f32>],
+) {
+    let (bins, length) = (bins as isize, values.len() as isize);
+    let right = bins + (length - bins + 1) / 2;
+    for (x, value) in values.iter_mut().enumerate() {
+        let mut i = x as isize;
+        if i >= right {
+            i -= length;
         }
+        let inside = (0..bins).contains(&i);
+        if padding == Padding::Mirror {
+            i = if i < 0 { -1 - i } else { i };
+            i = if i >= bins { 2 * bins - 1 - i } else { i };
+        }
+        let at = i.clamp(0, bins - 1) as usize;
+        let of = |row: Option<&[f32]>| match row {
+            Some(row) if inside || padding != Padding::Zero => row[at],
+            _ => 0.0,
+        };
+        *value = Complex::new(of(real), of(imaginary));
     }
 }

@@ -3,10 +3,11 @@
 mod clfft;
 mod host;
 mod rows;
+mod spectra;
 
 pub use clfft::ClFftRows;
 pub use host::{HostFilter, HostRows};
-pub use rows::{FilterSetup, Filtered, RowStage};
+pub use rows::{FilterSetup, Filtered, RowBatch, RowStage};
 
 use crate::device::Session;
 use crate::error::{Error, Result};

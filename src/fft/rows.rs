@@ -1,14 +1,18 @@
 //! Filters rows into a compound sinogram: by the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
+use super::spectra::{Factors, SpectraStage};
 use super::{HostFilter, RowTransform};
 use crate::device::{Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft;
-use crate::kernel::{KernelSpec, Padding, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, generate_filter};
+use crate::geometry::Offset;
+use crate::kernel::{
+    KernelSpec, Padding, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, Texel, generate_filter,
+};
+use crate::spectrum::turns;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};
-use std::f64::consts::TAU;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -35,6 +39,21 @@ pub struct RowStage {
     peak_bits: Buffer<u32>,
     /// Note for the user.
     pub note: Option<String>,
+}
+
+/// Rows of some slices.
+#[derive(Clone)]
+pub struct RowBatch<'a> {
+    /// `[slice][projection][bin]`.
+    pub rows: &'a Buffer<f32>,
+    /// The value of `rows` that they start at.
+    pub first: usize,
+    /// Slices that there are.
+    pub valid: usize,
+    /// The part of the scan that `rows` has.
+    pub projections: Range<usize>,
+    /// For kernels that read frequencies.
+    pub phases: Option<&'a Buffer<Offset>>,
 }
 
 /// Commands and time that filtering took.
@@ -83,6 +102,7 @@ impl BatchShape {
 }
 
 enum FilterBackend {
+    Spectra(Box<SpectraStage>),
     Device(Box<RowKernels>),
     Host(HostFilter),
 }
@@ -108,7 +128,7 @@ enum FilterKernels {
     },
     Fused {
         kernel: Kernel,
-        twiddles: Buffer<[f32; 2]>,
+        turns: Buffer<[f32; 2]>,
     },
 }
 
@@ -125,8 +145,13 @@ impl RowStage {
         session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
         let mut note = None;
         let backend = match rows.method {
+            _ if matches!(spec.texel, Texel::Spectra { .. }) => {
+                FilterBackend::Spectra(Box::new(SpectraStage::new(session, &setup)?))
+            }
             RowFilterMethod::Host => FilterBackend::Host(host_filter(&setup)),
-            RowFilterMethod::Transform => FilterBackend::Device(Box::new(RowKernels::new(session, &setup, shape)?)),
+            RowFilterMethod::Transform | RowFilterMethod::Vector => {
+                FilterBackend::Device(Box::new(RowKernels::new(session, &setup, shape)?))
+            }
             RowFilterMethod::Fused { .. } => {
                 let tried = RowKernels::new(session, &setup, shape).and_then(|kernels| {
                     kernels.try_fused(session, &setup)?;
@@ -148,6 +173,11 @@ impl RowStage {
 
     /// Creates a transform if one is needed: `given`, or the best that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
+        if let FilterBackend::Spectra(stage) = &mut self.backend {
+            let why = stage.ready(session, given, self.shape.projections)?;
+            self.note = self.note.take().or(why);
+            return Ok(());
+        }
         if let FilterBackend::Device(kernels) = &mut self.backend
             && let RowKernels { filter: FilterKernels::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
             && transform.is_none()
@@ -166,22 +196,19 @@ impl RowStage {
         Ok(())
     }
 
-    /// Filters `projections`, a part of the scan, of the `valid` slices that start at value `first` of `rows` into
-    /// `sinogram`: only they are in `rows`, and only they in `sinogram` afterwards.
-    pub fn run(
-        &mut self,
-        session: &Session,
-        rows: &Buffer<f32>,
-        first: usize,
-        valid: usize,
-        projections: Range<usize>,
-        sinogram: &mut SinogramStore,
-    ) -> Result<Filtered> {
+    /// Filters a part of the scan into `sinogram`: only that is in it afterwards.
+    pub fn run(&mut self, session: &Session, batch: &RowBatch, sinogram: &mut SinogramStore) -> Result<Filtered> {
         self.ready(session, None)?;
+        let RowBatch { rows, first, valid, .. } = *batch;
+        let projections = batch.projections.clone();
         let part = projections.start / self.shape.projections;
         let least = self.shape.sinogram_bytes / self.shape.projections * projections.len();
         let shape = BatchShape { projections: projections.len(), sinogram_bytes: least, ..self.shape };
         match &mut self.backend {
+            FilterBackend::Spectra(stage) => {
+                let events = stage.run(session, batch, part, Factors::Filter, sinogram)?;
+                Ok(Filtered { events, host: Duration::ZERO })
+            }
             FilterBackend::Host(filter) => {
                 on_host(session, shape, rows, first, valid, sinogram, |rows, out| filter.run(projections, rows, out))
             }
@@ -193,12 +220,25 @@ impl RowStage {
         }
     }
 
-    /// Stores rows as they are, unfiltered: the compound sinogram then holds known values.
-    pub fn store_rows(&mut self, session: &Session, rows: &Buffer<f32>, sinogram: &mut SinogramStore) -> Result<()> {
+    /// Stores all rows as they are, unfiltered: the compound sinogram then holds known values, or their spectra.
+    pub fn store_rows(
+        &mut self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        phases: Option<&Buffer<Offset>>,
+        sinogram: &mut SinogramStore,
+    ) -> Result<()> {
         let shape = self.shape;
+        let all = 0..shape.projections;
+        if let FilterBackend::Spectra(_) = self.backend {
+            self.ready(session, None)?;
+        }
         match &mut self.backend {
+            FilterBackend::Spectra(stage) => {
+                let batch = RowBatch { rows, first: 0, valid: shape.slices, projections: all, phases };
+                stage.run(session, &batch, 0, Factors::Flat, sinogram)?;
+            }
             FilterBackend::Host(filter) => {
-                let all = 0..shape.projections;
                 on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(all, rows, out))?;
             }
             FilterBackend::Device(kernels) => {
@@ -253,18 +293,11 @@ impl RowKernels {
         let program = session.build(&generate_filter(setup.spec, setup.padding, shape.rows)?)?;
         let length = shape.rows.length;
         let filter = match shape.rows.method {
-            RowFilterMethod::Fused { .. } => {
-                let twiddle = |k: usize| {
-                    let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
-                    [cos as f32, sin as f32]
-                };
-                let twiddles: Vec<[f32; 2]> = (0..length).map(twiddle).collect();
-                FilterKernels::Fused {
-                    kernel: session.kernel(&program, "filter_rows")?,
-                    twiddles: session.constant_buffer(&twiddles, "the transform's factors")?,
-                }
-            }
-            RowFilterMethod::Transform | RowFilterMethod::Host => {
+            RowFilterMethod::Fused { .. } => FilterKernels::Fused {
+                kernel: session.kernel(&program, "filter_rows")?,
+                turns: session.constant_buffer(&turns(length), "the transform's factors")?,
+            },
+            RowFilterMethod::Transform | RowFilterMethod::Vector | RowFilterMethod::Host => {
                 FilterKernels::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
             }
         };
@@ -337,7 +370,7 @@ impl RowKernels {
         valid: usize,
         out: &Buffer<[f32; 2]>,
     ) -> Result<Event> {
-        let (FilterKernels::Fused { kernel, twiddles }, RowFilterMethod::Fused { rows: side, .. }) =
+        let (FilterKernels::Fused { kernel, turns }, RowFilterMethod::Fused { rows: side, .. }) =
             (&self.filter, s.rows.method)
         else {
             return Err(Error::Device("there is no fused filter".into()));
@@ -350,7 +383,7 @@ impl RowKernels {
             .handle(rows)?
             .handle(out)?
             .handle(&self.spectrum)?
-            .handle(twiddles)?
+            .handle(turns)?
             .value(first as u64)?
             .value(s.bins as i32)?
             .value(s.projections as i32)?

@@ -17,8 +17,12 @@
 //! (see [`Geometry::block_offsets`]).
 
 mod extended;
+mod gridding;
 
 pub use extended::{ExtendedField, widest_gap};
+pub use gridding::{
+    ACCURACIES, FrequencyGrid, GRID_LENGTHS, KERNEL_WIDTHS, Segment, SplitTile, Spreading, Tile, Tiling, coefficients,
+};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -209,18 +213,25 @@ impl Geometry {
 
     /// Constants of every projection for blocks of `block[0] x block[1]` pixels, rounded once: cosine and sine of the
     /// angle, axis, and how far below its first pixel's position a block's lowest position is (at most 0 bins; the
-    /// paper's `c_m`, section 6.1, with the opposite sign).
-    pub fn constants(&self, block: [usize; 2]) -> Vec<[f32; 4]> {
+    /// paper's `c_m`, section 6.1, with the opposite sign), less a `clearance` in bins.
+    pub fn constants(&self, block: [usize; 2], clearance: f64) -> Vec<[f32; 4]> {
         let last = block.map(|side| side as f64 - 1.0);
         self.angles
             .iter()
             .zip(&self.axis)
             .map(|(&angle, &axis)| {
                 let (cos, sin) = cos_sin_degrees(angle);
-                let lowest = (last[0] * cos).min(0.0) + (-last[1] * sin).min(0.0);
+                let lowest = (last[0] * cos).min(0.0) + (-last[1] * sin).min(0.0) - clearance;
                 [cos as f32, sin as f32, axis as f32, lowest as f32]
             })
             .collect()
+    }
+
+    /// Bins from 0 that positions inside the detector span, with what a kernel adds up on the way to them: the axis, and half
+    /// a slice to one side.
+    pub fn span(&self) -> usize {
+        let axes = self.axis.iter().map(|axis| axis.abs() + self.size as f64 / 2.0);
+        (axes.fold(0.0, f64::max).ceil() as usize).max(self.bins)
     }
 
     /// Whether all projections have the same axis.

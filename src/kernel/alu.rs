@@ -2,8 +2,11 @@
 
 use super::family::{Family, Reads, rule};
 use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
+use super::load::row_start;
 use super::parameter::{Declared, parameters};
-use super::{Build, Common, Defines, Exchange, Interpolation, KernelSpec, LaunchShape, Load, Mode, Parameter, Sampler};
+use super::{
+    Build, Common, Defines, Exchange, Interpolation, KernelSpec, LaunchShape, Load, Mode, Parameter, Positions, Sampler,
+};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -86,6 +89,9 @@ parameters! {
         exchange: Exchange = Exchange::Local, Domain::words::<Exchange>().rank(2);
         /// What is cached of the start of a row: nothing, one value per `row` (h_m) or per `column` of pixels (h_x) (6.8).
         offsets: Offsets = Offsets::Row, Domain::words::<Offsets>();
+        /// Where positions are counted from: the first pixel of a `block`, by tables in global memory, or bin 0, by the constants
+        /// alone, `absolute` (Algorithm 6); see [positions](#positions).
+        positions: Positions = Positions::Block, Domain::words::<Positions>();
         /// Cosine and sine are also cached (c_s).
         rotation_cache: bool = false, Domain::switch();
         /// Projections whose row starts are computed at once (s_p), in a third stage, a multiple of `cached-projections`; 0
@@ -109,7 +115,7 @@ impl Alu {
     /// advanced cache, 256 items for 32 x 32 pixels, 16 items a row, copied by the texture unit.
     pub fn of_paper() -> Alu {
         let common = Common { sampler: Sampler::Image, ..Common::default() };
-        Alu { common, cache: Cache::Advanced, ..Alu::default() }
+        Alu { common, cache: Cache::Advanced, positions: Positions::Absolute, ..Alu::default() }
     }
 
     /// Pixels per item (n_q).
@@ -158,6 +164,7 @@ impl Alu {
     }
 
     fn define_for(&self, samples: u32, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
+        defines.switch("ABSOLUTE", self.positions == Positions::Absolute)?;
         defines.number("BLOCK", self.block)?;
         defines.number("CACHED", self.cached_projections)?;
         defines.number("ROW_ITEMS", self.row_items)?;
@@ -188,7 +195,11 @@ impl Alu {
             // four projections are loaded at once
             Offsets::Row => Load { fp: 2.0, ..Load::local(0.25, 4.0).staged() },
             Offsets::Column => Load { fp: 1.0, ..Load::local(1.0, f64::from(self.block / 16) * 4.0).staged() },
-            Offsets::None => Load { fp: 7.0, conversions: 1.0, ..Load::constant(2.0, 8.0) },
+            // and a multiply-add for x
+            Offsets::None => {
+                Load { fp: 1.0, ..Load::default() }
+                    + row_start(self.positions, spec.parameters.common().packed_constants)
+            }
         };
         let item = turn + offset + Load { shifts: 1.0, ..Load::default() };
 
@@ -222,8 +233,8 @@ impl Alu {
         // where a row starts: by every item that copies the row, or once with a third stage
         let row_items = f64::from(self.row_items);
         let starts = if self.stage > 0 { 1.0 } else { row_items };
-        let mut block = Load::constant(starts, 16.0).staged() + Load::local(row_items, 4.0).staged();
-        block += Load { fp: 4.0 * starts, conversions: starts, shifts: 2.0 * starts, ..Load::default() };
+        let start = row_start(self.positions, spec.parameters.common().packed_constants);
+        let mut block = (start * starts).staged() + Load::local(row_items, 4.0).staged();
 
         // the copy
         let cells = f64::from(self.row_bins() * samples);
@@ -307,6 +318,21 @@ impl Family for Alu {
         false
     }
 
+    fn counts_from_bin_0(&self) -> bool {
+        self.positions == Positions::Absolute
+    }
+
+    fn count_from_blocks(&mut self) {
+        self.positions = Positions::Block;
+    }
+
+    fn clearance(&self) -> f64 {
+        // more than what rounding takes from positions; 1/2 more where 1/2 is taken off and 2^23 added, because just below
+        // 2^23 a float has halves
+        let roundings = 2f64.powi(-10);
+        if self.rounding == Rounding::Convert { roundings } else { roundings + 0.5 }
+    }
+
     fn rounds_to_half(&self) -> bool {
         self.half_cache
     }
@@ -372,6 +398,18 @@ impl Family for Oversample {
 
     fn reads(&self, _: Interpolation) -> Reads {
         Reads::Nearest(OVERSAMPLE)
+    }
+
+    fn counts_from_bin_0(&self) -> bool {
+        self.0.counts_from_bin_0()
+    }
+
+    fn count_from_blocks(&mut self) {
+        self.0.count_from_blocks();
+    }
+
+    fn clearance(&self) -> f64 {
+        self.0.clearance()
     }
 
     fn rounds_to_half(&self) -> bool {

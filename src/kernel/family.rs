@@ -19,6 +19,8 @@ pub enum Reads {
     Linear,
     /// The nearest of this many values per bin, which are interpolated linearly between bins.
     Nearest(u32),
+    /// The trigonometric polynomial through the values of the padded row.
+    Exact,
 }
 
 impl Reads {
@@ -27,6 +29,7 @@ impl Reads {
         match interpolation {
             Interpolation::Linear => Reads::Linear,
             Interpolation::Nearest => Reads::Nearest(1),
+            Interpolation::Exact => Reads::Exact,
         }
     }
 }
@@ -101,6 +104,11 @@ pub trait Family: Debug {
         interpolation == Interpolation::Linear
     }
 
+    /// Whether the family's kernel has this interpolation.
+    fn serves(&self, interpolation: Interpolation) -> bool {
+        interpolation != Interpolation::Exact
+    }
+
     /// How values are interpolated. A family with another rule than that of the interpolation is only used on request.
     fn reads(&self, interpolation: Interpolation) -> Reads {
         Reads::of(interpolation)
@@ -109,6 +117,14 @@ pub trait Family: Debug {
     /// Whether positions are counted from bin 0 in `f32`, which loses precision on wide detectors.
     fn counts_from_bin_0(&self) -> bool {
         false
+    }
+
+    /// Counts positions from blocks, if the family can count from bin 0 as well.
+    fn count_from_blocks(&mut self) {}
+
+    /// What constants keep free below the lowest position of a block, in bins.
+    fn clearance(&self) -> f64 {
+        0.0
     }
 
     /// Whether values are rounded to half precision in between, however they are stored.
@@ -217,7 +233,11 @@ impl Parameters {
         if first > 1 {
             return Err(format!("a {algorithm} kernel has {first} to {last} slices, not {slices:?}"));
         }
-        let more = |algorithm: &Algorithm| *Parameters::start(*algorithm, Mode::Fast).family().slices().end() > last;
+        let linear = |parameters: &Parameters| parameters.family().serves(Interpolation::Linear);
+        let more = |algorithm: &Algorithm| {
+            let other = Parameters::start(*algorithm, Mode::Fast);
+            *other.family().slices().end() > last && linear(&other) == linear(self)
+        };
         let others: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(more).collect();
         Err(format!("only {} kernels support {most} slices at once", alternatives(&others).replace(" or ", " and ")))
     }

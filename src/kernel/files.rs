@@ -20,10 +20,22 @@ pub(super) const SAMPLE: ClFile = cl_file!("sample.cl");
 pub(super) const EXCHANGE: ClFile = cl_file!("exchange.cl");
 pub(super) const ROUND: ClFile = cl_file!("round.cl");
 pub(super) const HALVES: ClFile = cl_file!("halves.cl");
+pub(super) const PADDING: ClFile = cl_file!("padding.cl");
+pub(super) const PAD_ROWS: ClFile = cl_file!("pad_rows.cl");
 pub(super) const FILTER: ClFile = cl_file!("filter.cl");
+pub(super) const FILTER_SPECTRA: ClFile = cl_file!("filter_spectra.cl");
+pub(super) const FILTER_SPECTRA_VECTOR: ClFile = cl_file!("filter_spectra_vector.cl");
+pub(super) const PHASE: ClFile = cl_file!("phase.cl");
+pub(super) const BUTTERFLIES: ClFile = cl_file!("butterflies.cl");
+pub(super) const GRID_VECTOR: ClFile = cl_file!("grid_vector.cl");
+pub(super) const GRID_LINES: ClFile = cl_file!("grid_lines.cl");
+pub(super) const LINES_VECTOR: ClFile = cl_file!("lines_vector.cl");
+pub(super) const MEMORY_HINTS: ClFile = cl_file!("memory_hints.cl");
+pub(super) const TRANSFORM_LINE: ClFile = cl_file!("transform_line.cl");
 pub(super) const TRANSFORM_ROW: ClFile = cl_file!("transform_row.cl");
 pub(super) const FILTER_ROWS: ClFile = cl_file!("filter_rows.cl");
 pub(super) const SAMPLES: ClFile = cl_file!("samples.cl");
+pub(super) const BIN_SAMPLES: ClFile = cl_file!("bin_samples.cl");
 pub(super) const LOGARITHM: ClFile = cl_file!("logarithm.cl");
 pub(super) const CORRECT_ROWS: ClFile = cl_file!("correct_rows.cl");
 pub(super) const ROTATE_ROWS: ClFile = cl_file!("rotate_rows.cl");
@@ -54,14 +66,26 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (EXCHANGE, &[COMMON]),
     (ROUND, &[COMMON]),
     (HALVES, &[COMMON]),
-    (FILTER, &[COMMON, HALVES]),
-    (TRANSFORM_ROW, &[COMMON]),
-    (FILTER_ROWS, &[COMMON, HALVES, FILTER, TRANSFORM_ROW]),
+    (PADDING, &[COMMON]),
+    (PAD_ROWS, &[COMMON, PADDING]),
+    (FILTER, &[COMMON, HALVES, PADDING, PAD_ROWS]),
+    (BUTTERFLIES, &[COMMON]),
+    (TRANSFORM_ROW, &[COMMON, BUTTERFLIES]),
+    (FILTER_ROWS, &[COMMON, HALVES, PADDING, PAD_ROWS, FILTER, BUTTERFLIES, TRANSFORM_ROW]),
+    (PHASE, &[COMMON]),
+    (FILTER_SPECTRA, &[COMMON, PADDING, PAD_ROWS, PHASE]),
+    (FILTER_SPECTRA_VECTOR, &[COMMON, PADDING, PHASE, BUTTERFLIES, TRANSFORM_LINE]),
+    (MEMORY_HINTS, &[COMMON]),
+    (GRID_VECTOR, &[COMMON, BUTTERFLIES, MEMORY_HINTS]),
+    (GRID_LINES, &[COMMON, BUTTERFLIES, TRANSFORM_ROW]),
+    (TRANSFORM_LINE, &[COMMON, BUTTERFLIES]),
+    (LINES_VECTOR, &[COMMON, MEMORY_HINTS, BUTTERFLIES, TRANSFORM_LINE]),
     (SAMPLES, &[]),
+    (BIN_SAMPLES, &[COMMON, SAMPLES]),
     (LOGARITHM, &[]),
     (CORRECT_ROWS, &[SAMPLES, LOGARITHM]),
     (ROTATE_ROWS, &[COMMON]),
-    (FILTER_IMAGES, &[COMMON, TRANSFORM_ROW]),
+    (FILTER_IMAGES, &[COMMON, BUTTERFLIES, TRANSFORM_ROW]),
     (MINUS_LOG, &[LOGARITHM]),
     (REMOVE_OUTLIERS, &[COMMON, FLOAT_ORDER, SAMPLES]),
     (EXTEND_ROWS, &[]),

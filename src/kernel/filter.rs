@@ -1,6 +1,7 @@
 //! How rows of the sinogram are padded and filtered, and the source of the filter kernels.
 
-use super::files::{COMMON, FILTER, FILTER_ROWS, HALVES, TRANSFORM_ROW};
+use super::files::{BUTTERFLIES, COMMON, FILTER, FILTER_ROWS, HALVES, PAD_ROWS, PADDING, TRANSFORM_ROW};
+use super::gridding::generate_spectra;
 use super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource, KernelSpec, Storage, Texel};
 use crate::error::Result;
@@ -67,6 +68,8 @@ pub enum RowFilterMethod {
     Transform,
     /// One kernel with `rows` complex rows per work-group, which exchanges values in `parts` parts.
     Fused { rows: usize, parts: u32 },
+    /// Slices as the vector of single items: for kernels that read frequencies of all slices together.
+    Vector,
     /// Without OpenCL on the processor that is the device: directly into the compound sinogram.
     Host,
 }
@@ -76,6 +79,7 @@ impl fmt::Display for RowFilterMethod {
         f.write_str(match self {
             RowFilterMethod::Transform => "by a transform",
             RowFilterMethod::Fused { .. } => "by one kernel",
+            RowFilterMethod::Vector => "as vectors of slices",
             RowFilterMethod::Host => "on the host",
         })
     }
@@ -90,15 +94,13 @@ impl RowFilter {
     /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform if that is not possible.
     pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
         let transformed = RowFilter { length: padded_length(bins), method: RowFilterMethod::Transform };
-        match fft.rows {
-            RowFilterBackend::Transform => transformed,
-            RowFilterBackend::Fused => RowFilter::fused(bins, facts).unwrap_or(transformed),
-            RowFilterBackend::Host => match (spec.texel, spec.parameters.storage()) {
-                (Texel::Buffer | Texel::GuardedBuffer { .. }, Storage::Float) => {
-                    RowFilter { method: RowFilterMethod::Host, ..transformed }
-                }
-                _ => transformed,
-            },
+        match (fft.rows, spec.texel, spec.parameters.storage()) {
+            (_, Texel::Spectra { together: true }, _) => RowFilter { method: RowFilterMethod::Vector, ..transformed },
+            (RowFilterBackend::Fused, ..) => RowFilter::fused(bins, facts).unwrap_or(transformed),
+            (RowFilterBackend::Host, Texel::Buffer | Texel::GuardedBuffer { .. }, Storage::Float) => {
+                RowFilter { method: RowFilterMethod::Host, ..transformed }
+            }
+            _ => transformed,
         }
     }
 
@@ -124,16 +126,36 @@ impl RowFilter {
         let length = padded_length(bins);
         match self.method {
             RowFilterMethod::Fused { .. } if length <= self.length => self,
-            RowFilterMethod::Host => RowFilter { length, ..self },
+            RowFilterMethod::Host | RowFilterMethod::Vector => RowFilter { length, ..self },
             _ => RowFilter { length, method: RowFilterMethod::Transform },
         }
     }
 
-    /// Bytes of a pair of filtered rows on the device.
-    pub fn pair_bytes(&self, bins: usize) -> usize {
+    /// For spectra of rows of another number of bins: a program serves one length.
+    pub fn for_spectra(self, bins: usize, facts: &DeviceFacts) -> RowFilter {
+        let length = padded_length(bins);
         match self.method {
-            RowFilterMethod::Host => 0,
+            RowFilterMethod::Fused { .. } if length != self.length => {
+                RowFilter::fused(bins, Some(facts)).unwrap_or(RowFilter { length, method: RowFilterMethod::Transform })
+            }
+            _ => RowFilter { length, ..self },
+        }
+    }
+
+    /// Bytes of a pair of filtered rows on the device, on their way to a layout.
+    pub fn pair_bytes(&self, bins: usize, texel: Texel) -> usize {
+        match (self.method, texel) {
+            (RowFilterMethod::Host | RowFilterMethod::Vector, _)
+            | (RowFilterMethod::Fused { .. }, Texel::Spectra { .. }) => 0,
             _ => 8 * self.stride(bins),
+        }
+    }
+
+    /// Complex values of a slice that items of the vector form work in, on a device of so many compute units.
+    pub fn scratch(&self, compute_units: u32) -> usize {
+        match self.method {
+            RowFilterMethod::Vector => 2 * self.length * compute_units.max(1) as usize,
+            _ => 0,
         }
     }
 
@@ -146,13 +168,16 @@ impl RowFilter {
     pub fn stride(&self, bins: usize) -> usize {
         match self.method {
             RowFilterMethod::Transform => self.length,
-            RowFilterMethod::Fused { .. } | RowFilterMethod::Host => bins,
+            RowFilterMethod::Fused { .. } | RowFilterMethod::Vector | RowFilterMethod::Host => bins,
         }
     }
 }
 
 /// Source of the filter's kernels for the layout that `spec` reads.
 pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
+    if let Texel::Spectra { .. } = spec.texel {
+        return generate_spectra(spec, padding, filter);
+    }
     let mut defines = Defines::default();
     defines.number("SLICES", spec.slices)?;
     defines.number("CHANNELS", spec.texel.channels(spec.slices) as u32)?;
@@ -163,14 +188,14 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     defines.number("TILE_ROWS", TILE[1] as u32)?;
     defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
     defines.number("PADDING", padding as u32)?;
-    let mut files = vec![COMMON, HALVES, FILTER];
+    let mut files = vec![COMMON, HALVES, PADDING, PAD_ROWS, FILTER];
     // not the kernel's name: kernels that read one layout share the program
     let mut name = format!("filter-{}", spec.layout());
     if let RowFilterMethod::Fused { rows, parts } = filter.method {
         defines.number("LENGTH", filter.length as u32)?;
         defines.number("ROWS", rows as u32)?;
         defines.number("PARTS", parts)?;
-        files.extend([TRANSFORM_ROW, FILTER_ROWS]);
+        files.extend([BUTTERFLIES, TRANSFORM_ROW, FILTER_ROWS]);
         name = format!("fused-{}-{name}", filter.length);
     }
     Ok(assemble(name, &defines, &files, spec.build.compiler_options(), "interleave", LaunchShape::NONE))

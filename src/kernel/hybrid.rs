@@ -3,7 +3,7 @@
 use super::alu::{Alu, SOURCE as ALU};
 use super::family::Family;
 use super::files::{ClFile, EXCHANGE, ROUND, SAMPLE, cl_file};
-use super::load::sample;
+use super::load::{position, sample};
 use super::parameter::parameters;
 use super::{Build, Common, Defines, KernelSpec, LaunchShape, Load, Matrix, Mode};
 use crate::error::Result;
@@ -41,7 +41,8 @@ impl Family for Hybrid {
     }
 
     fn notes(&self) -> &'static str {
-        "It has a table `alu` with the keys of `[kernel.alu]`, including `common`."
+        "It has a table `alu` with the keys of `[kernel.alu]`, including `common`. Tuning does not try `balance = \"multiprocessor\"`: \
+         a region would no longer be a crop of the slice bit for bit, and no run the same as another."
     }
 
     fn common(&self) -> &Common {
@@ -75,6 +76,18 @@ impl Family for Hybrid {
         self.alu.shape(spec)
     }
 
+    fn counts_from_bin_0(&self) -> bool {
+        self.alu.counts_from_bin_0()
+    }
+
+    fn count_from_blocks(&mut self) {
+        self.alu.count_from_blocks();
+    }
+
+    fn clearance(&self) -> f64 {
+        self.alu.clearance()
+    }
+
     fn rounds_to_half(&self) -> bool {
         self.alu.half_cache
     }
@@ -91,7 +104,8 @@ impl Family for Hybrid {
 
     fn load(&self, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
-        let item = Load::constant(3.0, 8.0) + Load { fp: 4.0, conversions: 1.0, shifts: 1.0, ..Load::default() };
+        let index = Load { conversions: 1.0, shifts: 1.0, ..Load::default() };
+        let item = position(self.alu.positions, spec) + index;
         let pixel = Load { fp: 1.0, ..Load::default() } + sample(spec);
         let by_texture = item * (1.0 / (f64::from(self.alu.pixels()) * slices)) + pixel * (1.0 / slices);
         let [texture, arithmetic] = [self.texture_blocks, self.alu_blocks].map(f64::from);

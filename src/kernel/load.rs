@@ -4,7 +4,7 @@
 //! by the block's pixels and slices, work of an item by the item's, work of a pixel by its slices. The other families are
 //! counted in the same way from their files in `cl/`, each in its own module.
 
-use super::{Interpolation, KernelSpec, Storage, Texel};
+use super::{Interpolation, KernelSpec, Positions, Storage, Texel};
 use crate::facts::ChannelType;
 use serde::Serialize;
 use std::ops::{Add, AddAssign, Mul};
@@ -112,6 +112,33 @@ impl Load {
         }
         Load { texels, ..Load::default() }
     }
+}
+
+/// Load of finding the position on the detector for a pixel, up to where the sinogram is read: by the constants of a
+/// projection alone, or by them and where the block's column and row start.
+pub(super) fn position(positions: Positions, spec: &KernelSpec) -> Load {
+    let packed = spec.parameters.common().packed_constants;
+    let by_image = spec.texel.format().is_some();
+    let rounded = by_image && spec.interpolation == Interpolation::Nearest;
+    // two multiply-adds; a texel's centre along bins and projections, or the whole bin and the rest from there
+    let (fp, constants) = match (positions, packed) {
+        (Positions::Absolute, true) => (3.0, Load::constant(1.0, 16.0)),
+        (Positions::Absolute, false) => (3.0, Load::constant(3.0, 4.0)),
+        (Positions::Block, true) => (6.0, Load::constant(3.0, 8.0)),
+        (Positions::Block, false) => (6.0, Load::constant(2.0, 8.0) + Load::constant(2.0, 4.0)),
+    };
+    let each = |yes: bool| f64::from(u8::from(yes));
+    constants + Load { fp: fp + each(by_image), conversions: each(rounded), ..Load::default() }
+}
+
+/// Load of finding where a block's row starts.
+pub(super) fn row_start(positions: Positions, packed: bool) -> Load {
+    let (fp, constants) = match (positions, packed) {
+        (Positions::Absolute, true) => (4.0, Load::constant(1.0, 16.0)),
+        (Positions::Absolute, false) => (4.0, Load::constant(4.0, 4.0)),
+        (Positions::Block, _) => (6.0, Load::constant(2.0, 8.0) + Load::constant(1.0, 4.0)),
+    };
+    constants + Load { fp, conversions: 1.0, shifts: 2.0, ..Load::default() }
 }
 
 /// Load of reading the sinogram at a position, for one pixel with all its slices, and adding to the sums.

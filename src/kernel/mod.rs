@@ -21,6 +21,7 @@ mod texel;
 mod words;
 
 mod alu;
+mod gridding;
 mod hybrid;
 mod standard;
 mod tensor;
@@ -35,7 +36,7 @@ pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilter
 pub use load::Load;
 pub use parameter::{LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
-pub use spec::{KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
+pub use spec::{Bound, KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
 pub use steps::{
     AirKind, CORRECTION_GROUP, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup,
     IMAGE_LENGTHS, ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
@@ -44,13 +45,15 @@ pub use steps::{
     generate_minus_log, generate_outliers, generate_polynomials, generate_rotation, generate_transposed_medians,
     generate_wavelet, power_of_two_group, row_group, step_programs,
 };
-pub use target::{Build, Hardware, KernelTarget};
+pub use steps::{BinningKernel, generate_binning};
+pub use target::{Build, Hardware, KernelTarget, Residency};
 pub use texel::{GUARD, Texel};
-pub use words::{Constants, Exchange, Interpolation, Mode, SLICE_MODES, Sampler, Storage};
+pub use words::{Constants, Exchange, Interpolation, Mode, Positions, SLICE_MODES, Sampler, Storage};
 
 use words::Word;
 
 pub use alu::{Cache, Mapping, OVERSAMPLE, Offsets, Rounding};
+pub use gridding::{GridItems, GridLines, line_programs};
 pub use hybrid::Balance;
 
 registry::families! {
@@ -61,4 +64,5 @@ registry::families! {
     hybrid::Hybrid,
     tensor::Tensor,
     vector::Vector,
+    gridding::Gridding,
 }

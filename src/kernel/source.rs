@@ -21,6 +21,8 @@ pub struct KernelSource {
     pub block: [usize; 2],
     /// The constants of a projection are one vector, not four arrays.
     pub packed: bool,
+    /// What the constants keep free below the lowest position of a block, in bins.
+    pub clearance: f64,
     /// Identifies text and options: 16 hexadecimal digits.
     pub key: String,
 }
@@ -63,6 +65,7 @@ pub(super) fn assemble(
         work_group: sides(shape.work_group),
         block: sides(shape.block),
         packed: true,
+        clearance: 0.0,
         key,
     }
 }

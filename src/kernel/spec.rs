@@ -3,8 +3,8 @@
 use super::files::{COMMON, ClFile};
 use super::source::assemble;
 use super::{
-    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Reads, SLICE_MODES,
-    Sampler, Storage, Texel,
+    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Positions, Reads,
+    SLICE_MODES, Sampler, Storage, Texel,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -89,17 +89,57 @@ impl Matrix {
     }
 }
 
+/// Whether positions that are counted from bin 0 are exact enough for a kernel's mode: in `precise` not between bins, unless
+/// the texture unit interpolates there, whose weights of 8 bits are coarser.
+fn keeps_margin_from_bin_0(offer: &Offer, texel: Texel) -> bool {
+    let by_unit = texel.format().is_some() && offer.parameters.family().reads_between_bins(offer.interpolation);
+    offer.mode == Mode::Fast || offer.interpolation == Interpolation::Nearest || by_unit
+}
+
 /// Whether the device's compiler is the one that the options, assembly and functions of the architecture require.
 fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
     facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
 }
 
 /// Properties of a problem that influence its kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     pub projections: usize,
     /// Whether all projections have the same axis.
     pub same_axis: bool,
+    /// Of kernels with interpolation `exact`; what is usual in the kernel's mode if there is none.
+    pub bound: Option<Bound>,
+    /// Side of slices in pixels, which the cost of an update depends on where it is not the same for all.
+    pub size: usize,
+    /// Bins that positions and what leads to them span, see `Geometry::span`: kernels count positions from bin 0 only up to
+    /// [`Positions::WIDEST_ABSOLUTE`].
+    pub span: usize,
+}
+
+/// How far a kernel of interpolation `exact` may be from the exact slice, and what it takes to keep that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// Root mean square, relative to that of the slice.
+    pub accuracy: f64,
+    /// Cells of a side of the kernel that spreads frequencies.
+    pub width: u32,
+}
+
+impl Bound {
+    /// What is usual in a mode, with the kernel for twice as many cells as pixels.
+    pub const fn usual(mode: Mode) -> Bound {
+        match mode {
+            Mode::Fast => Bound { accuracy: 1e-3, width: 5 },
+            Mode::Precise => Bound { accuracy: 1e-5, width: 7 },
+        }
+    }
+}
+
+impl Problem {
+    /// A problem whose kernels have the usual bounds, for 2048 bins and slices of 2048 x 2048 pixels.
+    pub const fn new(projections: usize, same_axis: bool) -> Self {
+        Problem { projections, same_axis, bound: None, size: 2048, span: 2048 }
+    }
 }
 
 /// Everything that determines the text of a back-projection kernel.
@@ -115,6 +155,9 @@ pub struct KernelSpec {
     pub shuffle: Shuffle,
     /// Whether the axis is the same for all projections.
     pub same_axis: bool,
+    pub bound: Bound,
+    /// See [`Problem::size`].
+    pub size: usize,
     pub matrix: Matrix,
     /// Items per warp in matrix products.
     pub lanes: u32,
@@ -123,8 +166,10 @@ pub struct KernelSpec {
     /// Whether sums are added to those of other projections in the slices.
     pub accumulate: bool,
     pub build: Build,
-    /// Compiler option that limits registers, if there is one and the profile asks.
-    pub register_option: Option<String>,
+    /// Most registers of an item that the compiler is asked for, if it can be asked and the profile does.
+    pub registers: Option<u32>,
+    /// The compiler's option for that.
+    pub register_option: String,
 }
 
 /// Size in bytes of constant memory that every device has.
@@ -157,6 +202,9 @@ impl KernelSpec {
             Texel::Buffer => offer.parameters.clone().with_buffer(),
             _ => offer.parameters.clone(),
         };
+        if !keeps_margin_from_bin_0(offer, texel) || problem.span > Positions::WIDEST_ABSOLUTE {
+            parameters.family_mut().count_from_blocks();
+        }
         let common = parameters.common().clone();
         let own_compiler = has_own_compiler(target, facts);
         let by_matrix = parameters.family().uses_matrix_unit();
@@ -171,13 +219,21 @@ impl KernelSpec {
             constants: if bytes <= available { common.constants } else { Constants::Global },
             shuffle,
             same_axis: problem.same_axis,
+            bound: problem.bound.unwrap_or(Bound::usual(offer.mode)),
+            size: problem.size,
             matrix,
             lanes: hardware.lanes(),
             bulk_copies: by_matrix && hardware.bulk_copies && own_compiler,
             accumulate: false,
             build: target.build.clone(),
-            register_option: hardware.register_limit(common.occupancy).filter(|_| own_compiler),
+            registers: hardware.register_limit(common.occupancy, target.residency).filter(|_| own_compiler),
+            register_option: hardware.register_option.clone(),
         }
+    }
+
+    /// The same kernel with another bound.
+    pub fn bounded(&self, bound: Bound) -> Self {
+        KernelSpec { bound, ..self.clone() }
     }
 
     /// The same kernel, adding its sums to those of other projections in the slices.
@@ -198,6 +254,8 @@ impl KernelSpec {
             Texel::PackedHalves(format) => format!("image-forged-{:?}", format.channels).to_lowercase(),
             Texel::Halves { split: false, .. } => "halves".to_owned(),
             Texel::Halves { split: true, .. } => "halves-split".to_owned(),
+            Texel::Spectra { together: true } => "spectra-together".to_owned(),
+            Texel::Spectra { together: false } => "spectra".to_owned(),
         };
         format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
     }
@@ -229,7 +287,7 @@ impl KernelSpec {
             return wrong("this number of slices per pass is not supported");
         }
         match self.texel {
-            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => Ok(()),
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
                 wrong("the texel has fewer channels than slices")
             }
@@ -272,9 +330,10 @@ impl KernelSpec {
         let own = self.parameters.family().files().iter().copied();
         let files: Vec<ClFile> = [COMMON].into_iter().chain(self.texel.reader()).chain(own).collect();
         let mut options = self.build.compiler_options();
-        options.extend(self.register_option.clone());
+        options.extend(self.registers.map(|registers| format!("{}={registers}", self.register_option)));
         let source = assemble(self.name(), &defines, &files, options, "backproject", shape);
-        Ok(KernelSource { packed: common.packed_constants, ..source })
+        let clearance = self.parameters.family().clearance();
+        Ok(KernelSource { packed: common.packed_constants, clearance, ..source })
     }
 }
 
@@ -297,8 +356,8 @@ mod tests {
         let spec = |extensions: &[&str]| {
             let extensions = extensions.iter().map(|&e| e.to_owned()).collect();
             let facts = DeviceFacts { extensions, ..DeviceFacts::default() };
-            let problem = Problem { projections: 8, same_axis: true };
-            let target = KernelTarget { hardware: &hardware, build: &build };
+            let problem = Problem::new(8, true);
+            let target = KernelTarget { hardware: &hardware, build: &build, residency: None };
             KernelSpec::new(&offer, target, offer.texels()[0], problem, Some(&facts))
         };
         assert_eq!(

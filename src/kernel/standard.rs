@@ -2,9 +2,9 @@
 
 use super::family::{Family, rule};
 use super::files::{ClFile, SAMPLE, cl_file};
-use super::load::sample;
+use super::load::{position, sample};
 use super::parameter::parameters;
-use super::{Algorithm, Build, Common, Defines, Hardware, KernelSpec, LaunchShape, Load, Mode};
+use super::{Algorithm, Build, Common, Defines, Hardware, KernelSpec, LaunchShape, Load, Mode, Positions};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -28,6 +28,9 @@ parameters! {
             [64, 8],
             [64, 16],
         ]);
+        /// Where positions are counted from: the first pixel of a `block`, by tables in global memory, or bin 0, by the constants
+        /// alone, `absolute` (Algorithm 1); see [positions](#positions).
+        positions: Positions = Positions::Block, Domain::words::<Positions>();
         /// Items fill 4 x 4 squares in Z-order (Algorithm 2); the work-group must be 16 x 16.
         z_order: bool = false, Domain::switch();
     }
@@ -63,6 +66,7 @@ impl Family for Standard {
     }
 
     fn define(&self, _: &KernelSpec, defines: &mut Defines) -> Result<()> {
+        defines.switch("ABSOLUTE", self.positions == Positions::Absolute)?;
         defines.switch("Z_ORDER", self.z_order)
     }
 
@@ -70,10 +74,17 @@ impl Family for Standard {
         LaunchShape { work_group: self.work_group, block: self.work_group }
     }
 
+    fn counts_from_bin_0(&self) -> bool {
+        self.positions == Positions::Absolute
+    }
+
+    fn count_from_blocks(&mut self) {
+        self.positions = Positions::Block;
+    }
+
     fn load(&self, spec: &KernelSpec) -> Load {
-        // where the block's column and row start, cosine and sine; the position is a sum of four
-        let place = Load::constant(3.0, 8.0) + Load { fp: 5.0, conversions: 1.0, shifts: 1.0, ..Load::default() };
-        (place + sample(spec)) * (1.0 / f64::from(spec.slices))
+        let index = Load { conversions: 1.0, shifts: 1.0, ..Load::default() };
+        (position(self.positions, spec) + index + sample(spec)) * (1.0 / f64::from(spec.slices))
     }
 
     fn stand_ins(&self) -> &'static [Algorithm] {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Hardware {
-    /// 32-bit registers per item at full occupancy; 0 if no option limits registers.
+    /// 32-bit registers per item at full occupancy; 0 if no option limits registers. Where the residency is known, that
+    /// says how many there are.
     pub registers_at_full_occupancy: u32,
     /// Most registers that an item can have.
     pub max_registers: u32,
@@ -44,13 +45,58 @@ impl Hardware {
         self.matrix || !self.matrix_function.is_empty()
     }
 
-    /// The compiler option for an occupancy in percent: the more warps are resident, the fewer registers per item.
-    pub(super) fn register_limit(&self, occupancy: u32) -> Option<String> {
-        let registers = (self.registers_at_full_occupancy * 100).checked_div(occupancy)?;
-        if registers == 0 || self.register_option.is_empty() {
-            return None;
-        }
-        Some(format!("{}={}", self.register_option, registers.min(self.max_registers)))
+    /// Most registers of an item for an occupancy in percent, if the compiler has an option for that: the more warps are
+    /// resident, the fewer.
+    pub(super) fn register_limit(&self, occupancy: u32, residency: Option<&Residency>) -> Option<u32> {
+        let by_share = (self.registers_at_full_occupancy * 100).checked_div(occupancy)?;
+        let registers = residency.map_or(by_share, |held| held.registers_for(occupancy));
+        let limits = by_share > 0 && registers > 0 && !self.register_option.is_empty();
+        limits.then_some(registers.min(self.max_registers))
+    }
+}
+
+/// Resources of a compute unit, which determine the occupancy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Residency {
+    /// Work-items of a warp.
+    pub warp: u32,
+    /// Warps.
+    pub warps: u32,
+    /// Work-groups.
+    pub groups: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Bytes of local memory.
+    pub local_memory: u32,
+    /// Registers are allocated to a warp in multiples of this.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub register_granule: u32,
+    /// Warps are resident in multiples of this where registers limit them.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub warp_granule: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+impl Residency {
+    /// Most registers of an item with which an occupancy in percent is reached.
+    pub fn registers_for(&self, occupancy: u32) -> u32 {
+        let warps = (self.warps * occupancy).div_ceil(100).max(1).next_multiple_of(self.warp_granule);
+        self.registers / warps / self.register_granule * self.register_granule / self.warp
+    }
+
+    /// Warps whose items may have so many registers each.
+    pub fn warps_for(&self, registers: u32) -> u32 {
+        let of_warp = (registers.max(1) * self.warp).next_multiple_of(self.register_granule);
+        self.registers / of_warp / self.warp_granule * self.warp_granule
     }
 }
 
@@ -92,4 +138,6 @@ impl Build {
 pub struct KernelTarget<'a> {
     pub hardware: &'a Hardware,
     pub build: &'a Build,
+    /// Of a compute unit, if it is known.
+    pub residency: Option<&'a Residency>,
 }

@@ -4,6 +4,7 @@ use super::files::{ClFile, HALVES, SAMPLE_BUFFER, SAMPLE_IMAGE};
 use super::{Defines, Storage};
 use crate::error::Result;
 use crate::facts::{ChannelType, Channels, ImageFormat};
+use crate::spectrum::stored_frequencies;
 
 /// Memory layout of the bins of a compound sinogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub enum Texel {
     Halves { split: bool, guard: u32 },
     /// A plain buffer with enough guard bins that no tile reads beyond them.
     GuardedBuffer { guard: u32 },
+    /// A plain buffer of the spectra of rows; all slices of a frequency side by side if `together`, else one slice after
+    /// the other.
+    Spectra { together: bool },
 }
 
 /// Zero bins before and after each row of a sinogram in a buffer.
@@ -29,14 +33,25 @@ impl Texel {
         match self {
             Texel::Buffer => GUARD,
             Texel::Halves { guard, .. } | Texel::GuardedBuffer { guard } => guard as usize,
-            Texel::Image(_) | Texel::PackedHalves(_) => 0,
+            Texel::Image(_) | Texel::PackedHalves(_) | Texel::Spectra { .. } => 0,
+        }
+    }
+
+    /// Values stored for a row of `bins`: with its guards, or frequencies.
+    pub fn row_length(self, bins: usize) -> usize {
+        match self {
+            // complex ones
+            Texel::Spectra { .. } => 2 * stored_frequencies(bins),
+            _ => bins + 2 * self.guard(),
         }
     }
 
     /// Values stored per bin, for `slices` slices.
     pub fn channels(self, slices: u32) -> usize {
         match self {
-            Texel::Buffer | Texel::PackedHalves(_) | Texel::GuardedBuffer { .. } => slices as usize,
+            Texel::Buffer | Texel::PackedHalves(_) | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => {
+                slices as usize
+            }
             Texel::Image(format) => format.channels.count(),
             // eight more, so that rows lie well in the banks of local memory
             Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)) + 8,
@@ -46,7 +61,7 @@ impl Texel {
     /// The image's format, if it is one.
     pub fn format(self) -> Option<ImageFormat> {
         match self {
-            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } => None,
+            Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => None,
             Texel::Image(format) | Texel::PackedHalves(format) => Some(format),
         }
     }
@@ -85,7 +100,7 @@ impl Texel {
         match self {
             Texel::Buffer => Some(SAMPLE_BUFFER),
             Texel::Halves { .. } => Some(HALVES),
-            Texel::GuardedBuffer { .. } => None,
+            Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => None,
             Texel::Image(_) | Texel::PackedHalves(_) => Some(SAMPLE_IMAGE),
         }
     }
@@ -98,6 +113,7 @@ impl Texel {
                 defines.number("GUARD", guard)?;
                 defines.switch("SPLIT", split)
             }
+            Texel::Spectra { .. } => Ok(()),
             Texel::Image(_) => defines.switch("FORGED", false),
             Texel::PackedHalves(_) => defines.switch("FORGED", true),
         }

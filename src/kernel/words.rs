@@ -42,6 +42,8 @@ pub(super) fn unknown<T: Word>(text: &str) -> Error {
 pub enum Interpolation {
     Linear,
     Nearest,
+    /// The band-limited row itself, within `--accuracy`.
+    Exact,
 }
 
 impl Interpolation {
@@ -131,6 +133,23 @@ pub enum Constants {
     Global,
 }
 
+/// Where the positions on the detector are counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Positions {
+    /// From the first pixel of a block, whose position two tables in global memory have with whole bins apart: as exact on
+    /// any detector.
+    Block,
+    /// From bin 0, by the constants of a projection alone (paper, Algorithms 1 and 6).
+    Absolute,
+}
+
+impl Positions {
+    /// Up to here positions counted from bin 0 keep the margin of kernels that do so, see `crate::margins`.
+    pub const WIDEST_ABSOLUTE: usize = 4096;
+}
+
 /// How items exchange values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
 #[serde(rename_all = "kebab-case")]
@@ -152,11 +171,11 @@ mod tests {
         assert_eq!("nearest".parse::<Interpolation>().unwrap(), Interpolation::Nearest);
         assert_eq!(format!("{:<8}|", Mode::Fast), "fast    |");
         let message = "cubic".parse::<Interpolation>().unwrap_err().to_string();
-        assert_eq!(message, "unknown interpolation `cubic`; it is one of linear, nearest");
+        assert_eq!(message, "unknown interpolation `cubic`; it is one of linear, nearest, exact");
         let message = "magic".parse::<Algorithm>().unwrap_err().to_string();
         assert_eq!(
             message,
-            "unknown algorithm `magic`; it is one of standard, texture, alu, oversample, hybrid, tensor, vector"
+            "unknown algorithm `magic`; it is one of standard, texture, alu, oversample, hybrid, tensor, vector, gridding"
         );
     }
 }

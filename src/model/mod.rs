@@ -6,8 +6,8 @@
 
 use crate::bench::markdown;
 use crate::facts::DeviceFacts;
-use crate::kernel::{Alu, Interpolation, KernelSpec, Load, Mode, Offer, Problem, Texel};
-use crate::profile::{Profile, Residency, Special, Throughput};
+use crate::kernel::{Alu, Interpolation, KernelSpec, Load, Mode, Offer, Problem, Residency, Texel};
+use crate::profile::{Profile, Special, Throughput};
 use serde::Serialize;
 
 /// 10^9 updates per second that each unit allows; `None` if the kernel does not use it or the device does not have it.
@@ -103,8 +103,7 @@ impl Occupancy {
         let warps = items.div_ceil(held.warp);
         let mut limits = vec![("warps", held.warps / warps.max(1)), ("groups", held.groups)];
         limits.extend(u64::from(held.local_memory).checked_div(local).map(|groups| ("local memory", groups as u32)));
-        let registers = registers.and_then(|each| held.registers.checked_div(each * held.warp * warps));
-        limits.extend(registers.map(|groups| ("registers", groups)));
+        limits.extend(registers.map(|each| ("registers", held.warps_for(each) / warps.max(1))));
         let (limit, groups) = limits.into_iter().min_by_key(|(_, groups)| *groups)?;
         let resident = groups * warps;
         (groups > 0).then(|| Occupancy { warps: resident, share: f64::from(resident) / f64::from(held.warps), limit })
@@ -114,6 +113,12 @@ impl Occupancy {
 /// The unit that limits a kernel on a device, and the GU/s that it allows.
 pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Option<(&'static str, f64)> {
     Units::of(&spec.load(), rates, rates.scale(facts)).limit()
+}
+
+/// Resident warps of a kernel, by the registers of an item that the compiler reports, else by the most that it is asked for.
+pub fn occupancy(spec: &KernelSpec, rates: &Throughput, registers: Option<u32>) -> Option<Occupancy> {
+    let [x, y] = spec.parameters.family().shape(spec).work_group;
+    Occupancy::of(rates.residency.as_ref()?, x * y, spec.local_memory(), registers.or(spec.registers))
 }
 
 /// One line of the model, and one object of its JSON.
@@ -142,19 +147,15 @@ fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Proble
     KernelSpec::new(offer, profile, texel, problem, None)
 }
 
-fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> crate::error::Result<ModelRow> {
+fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> ModelRow {
     let load = spec.load();
     let units = Units::of(&load, rates, 1.0);
     let limit = units.limit();
-    let [x, y] = spec.generate()?.work_group;
-    let registers = spec.register_option.as_ref().and_then(|o| o.rsplit('=').next()).and_then(|n| n.parse().ok());
-    let occupancy =
-        rates.residency.as_ref().and_then(|held| Occupancy::of(held, (x * y) as u32, spec.local_memory(), registers));
     let same = profile.measured.iter().filter(|m| {
         (m.algorithm, m.interpolation, m.mode, m.slices)
             == (offer.parameters.algorithm(), offer.interpolation, offer.mode, offer.slices)
     });
-    Ok(ModelRow {
+    ModelRow {
         profile: profile.name.clone(),
         device: rates.device.clone(),
         spec: spec.name(),
@@ -162,29 +163,30 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
         units,
         gu_per_s: limit.map(|(_, rate)| rate),
         limit: limit.map(|(name, _)| name),
-        occupancy,
+        occupancy: occupancy(spec, rates, None),
         load,
         measured: same.map(|m| m.gu_per_s).max_by(f64::total_cmp),
-    })
+    }
 }
 
 /// Every kernel that a profile offers; empty if it has no rates.
-pub fn of_profile(profile: &Profile, problem: Problem) -> crate::error::Result<Vec<ModelRow>> {
-    let Some(rates) = &profile.throughput else { return Ok(Vec::new()) };
+pub fn of_profile(profile: &Profile, problem: Problem) -> Vec<ModelRow> {
+    let Some(rates) = &profile.throughput else { return Vec::new() };
     profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
 }
 
 /// The paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
-pub fn of_paper(profile: &Profile, problem: Problem) -> crate::error::Result<Option<ModelRow>> {
-    let Some(rates) = &profile.throughput else { return Ok(None) };
+pub fn of_paper(profile: &Profile, problem: Problem) -> Option<ModelRow> {
+    let rates = profile.throughput.as_ref()?;
     let offer = Offer {
         interpolation: Interpolation::Linear,
-        mode: Mode::Precise,
+        // positions from bin 0 are less exact than those of the precise kernels
+        mode: Mode::Fast,
         slices: 1,
         parameters: Alu::of_paper().into(),
     };
     let spec = spec_of(&offer, profile, rates, problem);
-    Ok(Some(ModelRow { measured: None, ..row(&spec, &offer, profile, rates)? }))
+    Some(ModelRow { measured: None, ..row(&spec, &offer, profile, rates) })
 }
 
 /// Three digits, or a dash for `None`.

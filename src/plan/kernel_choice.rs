@@ -1,10 +1,13 @@
 //! Which kernel a run gets: the first that nothing speaks against.
 
 use super::Request;
+use crate::device::GridForm;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::geometry::Geometry;
-use crate::kernel::{Algorithm, KernelSource, KernelSpec, Offer, Problem, Sampler, Texel};
+use crate::geometry::{FrequencyGrid, Geometry};
+use crate::kernel::{
+    Algorithm, Bound, Interpolation, KernelSource, KernelSpec, Offer, Parameters, Positions, Problem, Sampler, Texel,
+};
 use crate::known::KnownFailures;
 use crate::profile::Profile;
 use crate::recipe::{KernelChoice, Recipe};
@@ -37,11 +40,17 @@ pub(super) struct Chosen {
 pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     let Request { scan, choice, facts, .. } = *request;
     let (profile, geometry) = (&choice.profile, &scan.geometry);
-    let problem = Problem { projections: geometry.projections(), same_axis: geometry.same_axis() };
+    let problem = Problem {
+        bound: bound(request.recipe, geometry)?,
+        size: geometry.size,
+        span: geometry.span(),
+        ..Problem::new(geometry.projections(), geometry.same_axis())
+    };
     let mut notes = Vec::new();
     // name and what is wrong of those that are passed over
     let mut passed: Vec<(String, String)> = Vec::new();
-    for offer in offers(request.recipe, profile, run_slices)? {
+    for offer in offers(request.recipe, profile, run_slices, geometry.size)? {
+        let (offer, in_cache) = fitting(offer, geometry, facts, problem.bound)?;
         let (best, why) = layout(&offer, geometry, facts);
         // in place of another family the standard kernel reads a buffer: nothing less can go wrong
         let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::default();
@@ -75,6 +84,8 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
             let next = passed.iter().skip(1).map(|(name, _)| name).chain([&source.name]);
             notes.extend(passed.iter().zip(next).map(|((name, why), next)| format!("{name} -> {next}: {why}")));
             notes.extend(why.filter(|_| !plain));
+            notes.extend(in_cache);
+            notes.extend(from_blocks(&offer, &spec, problem.span));
             return Ok(Chosen { spec, source, notes });
         }
     }
@@ -82,14 +93,52 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
 }
 
 /// The kernel that the profile takes, and what may stand in for it unless its family was asked for.
-fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize) -> Result<Vec<Offer>> {
+fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize, size: usize) -> Result<Vec<Offer>> {
     let KernelChoice { algorithm, interpolation, mode, slices_per_pass, .. } = recipe.kernel;
-    let first = profile.select(algorithm, interpolation, mode, slices_per_pass, run_slices)?;
+    let first = profile.select(algorithm, interpolation, mode, slices_per_pass, run_slices, size)?;
     let mut offers = vec![first];
     if algorithm.is_none() {
-        offers.extend(fallbacks(recipe, profile, &offers[0], run_slices));
+        offers.extend(fallbacks(recipe, profile, &offers[0], (run_slices, size)));
     }
     Ok(offers)
+}
+
+/// The bound of a run, and the kernel that keeps it for the region.
+fn bound(recipe: &Recipe, geometry: &Geometry) -> Result<Option<Bound>> {
+    if recipe.kernel.interpolation != Interpolation::Exact {
+        return Ok(None);
+    }
+    let accuracy = recipe.kernel.bound();
+    let grid = FrequencyGrid::new(geometry.roi, accuracy).ok_or_else(|| GridForm::refusal(geometry.roi, accuracy))?;
+    Ok(Some(Bound { accuracy, width: grid.width() }))
+}
+
+/// The offer with a form of gridding that the device has the local memory for, and why it is another, if so.
+fn fitting(
+    mut offer: Offer,
+    geometry: &Geometry,
+    facts: &DeviceFacts,
+    bound: Option<Bound>,
+) -> Result<(Offer, Option<String>)> {
+    let (Parameters::Gridding(gridding), Some(bound)) = (&offer.parameters, bound) else { return Ok((offer, None)) };
+    if GridForm::new(facts, gridding, geometry.roi, bound.accuracy)?.is_some() {
+        return Ok((offer, None));
+    }
+    let why = "gridding: local memory does not hold a line of the grid; lines are transformed in global memory, which is slower";
+    offer.parameters = gridding.in_cache().into();
+    Ok((offer, Some(why.to_owned())))
+}
+
+/// Why a kernel counts positions from blocks though the profile has it count from bin 0, if the scan is too wide for that.
+fn from_blocks(offer: &Offer, spec: &KernelSpec, span: usize) -> Option<String> {
+    let absolute = |parameters: &Parameters| parameters.family().counts_from_bin_0();
+    let widest = Positions::WIDEST_ABSOLUTE;
+    (absolute(&offer.parameters) && !absolute(&spec.parameters) && span > widest).then(|| {
+        format!(
+            "positions from bin 0 -> from blocks: in f32 they keep the margin up to {widest} bins, here axis and slices \
+             reach {span}"
+        )
+    })
 }
 
 fn too_large(source: &KernelSource, facts: &DeviceFacts) -> Option<String> {
@@ -154,10 +203,10 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
 }
 
 /// What may stand in for a family that is not to be used, best first.
-fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, run_slices: usize) -> Vec<Offer> {
+fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, (run_slices, size): (usize, usize)) -> Vec<Offer> {
     let KernelChoice { interpolation, mode, slices_per_pass, .. } = recipe.kernel;
     let select = |&algorithm: &Algorithm| {
-        let of = |slices| profile.select(Some(algorithm), interpolation, mode, slices, run_slices);
+        let of = |slices| profile.select(Some(algorithm), interpolation, mode, slices, run_slices, size);
         of(slices_per_pass).or_else(|_| of(None)).ok()
     };
     first.parameters.family().stand_ins().iter().filter_map(select).collect()

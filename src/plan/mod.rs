@@ -1,17 +1,18 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
 mod describe;
+mod estimate;
 mod kernel_choice;
 mod scan;
 
 pub use kernel_choice::{Avoid, Refused};
 pub use scan::{SampleShape, Scan, StackShape, binned};
 
-use crate::device::{BlockShape, PieceSize, RowBlocks, RowCorrector, SliceCounter};
+use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, SliceCounter};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::geometry::Cut;
-use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES, StepBackend, StepBackends};
+use crate::kernel::{KernelSpec, Parameters, RowFilter, SLICE_MODES, StepBackend, StepBackends};
 use crate::profile::{Choice, Profile};
 use crate::recipe::Recipe;
 use crate::sink::Dtype;
@@ -151,7 +152,7 @@ impl Plan {
         let cut = sizes.cut(may_cut)?;
         let Chunks { chunk, sets, pieces, host_bytes } = sizes.chunks(cut);
         let notes = chosen.notes.iter().cloned().chain(sizes.note(cut)).collect();
-        Ok(Plan {
+        let mut plan = Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
             rows,
@@ -166,19 +167,9 @@ impl Plan {
             host_bytes,
             spec: chosen.spec.clone(),
             notes,
-        })
-    }
-
-    /// Seconds of back projection, from the profile's measurements of this kernel on this device, if there are any.
-    pub fn estimate(&self, scan: &Scan, facts: &DeviceFacts, recipe: &Recipe) -> Option<f64> {
-        let measured = self.profile.measured.iter().find(|m| {
-            facts.name.contains(&m.device)
-                && m.algorithm == self.spec.parameters.algorithm()
-                && m.interpolation == self.spec.interpolation
-                && m.mode == recipe.kernel.mode
-                && m.slices == self.spec.slices
-        })?;
-        Some(scan.updates() / (measured.gu_per_s * 1e9))
+        };
+        plan.notes.extend(plan.exact_is_faster(scan, facts, request.recipe));
+        Ok(plan)
     }
 }
 
@@ -197,6 +188,14 @@ struct Sizes<'a> {
     cut_pass: u64,
     /// Sinograms and slices that the host's memory holds in each direction.
     of_host: u64,
+}
+
+/// Bytes that gridding needs.
+#[derive(Default)]
+struct GridBytes {
+    grids: u64,
+    /// In place of those of other kernels.
+    tables: Option<u64>,
 }
 
 /// How many slices are where at a time.
@@ -301,7 +300,7 @@ impl<'a> Sizes<'a> {
         let (sinogram, slice) = (self.in_part(self.uncut()), self.out_band(self.uncut()));
         [
             if rows == StepBackend::Device {
-                sinogram / 4 * scan.samples.stored.sample.bytes() as u64
+                (scan.geometry.projections() * scan.samples.stored.row_bytes()) as u64
             } else {
                 sinogram
             },
@@ -340,7 +339,7 @@ impl<'a> Sizes<'a> {
     /// Bytes of the samples of a projection that a block needs.
     fn projection_bytes(&self, blocks: RowBlocks) -> u64 {
         let SampleShape { stored, height, halo, .. } = self.request.scan.samples;
-        ((blocks.rows + 2 * halo).min(height) * self.detector_bins() * stored.sample.bytes()) as u64
+        ((blocks.rows + 2 * halo).min(height) * stored.row_bytes()) as u64
     }
 
     /// Bins of the detector.
@@ -412,22 +411,39 @@ impl<'a> Sizes<'a> {
     fn buffers(&self, cut: Cut, slices_there: u64) -> Vec<Bytes> {
         let geometry = &self.request.scan.geometry;
         let Chosen { spec, source, .. } = self.chosen;
-        let row_bytes = ((geometry.bins + 2 * spec.texel.guard()) * spec.element_bytes()) as u64;
+        let row_bytes = (spec.texel.row_length(geometry.bins) * spec.element_bytes()) as u64;
         let pairs = cut.projections.div_ceil(2) as u64;
-        let pair_bytes = self.rows.pair_bytes(geometry.bins) as u64;
+        let pair_bytes = self.rows.pair_bytes(geometry.bins, spec.texel) as u64;
+        let scratch = 8 * self.rows.scratch(self.request.facts.compute_units) as u64;
         let sinogram = row_bytes * cut.projections as u64;
-        let tables = cut.bands(geometry.roi).map(|band| geometry.block_offsets_bytes(band, source.block)).sum();
+        let GridBytes { grids, tables: of_grids } = self.grid_bytes(cut);
+        let of_blocks = |band| geometry.block_offsets_bytes(band, source.block);
+        let tables = of_grids.unwrap_or_else(|| cut.bands(geometry.roi).map(of_blocks).sum());
         let kernels = [
             Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
             Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
             Bytes { what: "encoded slices", bytes: slices_there * self.of_encoded(cut) },
             Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
-            Bytes { what: "padded rows", bytes: u64::from(spec.slices) * pairs * pair_bytes },
+            Bytes { what: "padded rows", bytes: u64::from(spec.slices) * (pairs * pair_bytes + scratch) },
             Bytes { what: "compound sinogram", bytes: sinogram },
             Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
             Bytes { what: "geometry tables", bytes: tables },
+            Bytes { what: "grids", bytes: grids },
         ];
         kernels.into_iter().chain(self.of_steps(cut)).collect()
+    }
+
+    /// What gridding needs with so much of a pass on the device.
+    fn grid_bytes(&self, cut: Cut) -> GridBytes {
+        let Request { scan, facts, .. } = *self.request;
+        let spec = &self.chosen.spec;
+        let Parameters::Gridding(gridding) = &spec.parameters else { return GridBytes::default() };
+        let form = |roi| GridForm::new(facts, gridding, roi, spec.bound.accuracy).ok().flatten();
+        let geometry = &scan.geometry;
+        let forms: Vec<GridForm> = cut.bands(geometry.roi).filter_map(form).collect();
+        let values = forms.iter().map(|form| form.values(spec.slices as usize)).max().unwrap_or(0);
+        let tables = forms.iter().map(|form| form.table_bytes(geometry)).sum();
+        GridBytes { grids: 8 * values as u64, tables: Some(tables) }
     }
 
     /// A processor computes in the host's memory.

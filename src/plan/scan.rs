@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
 use crate::job::Job;
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
-use crate::source::StoredSamples;
+use crate::source::{StoredRows, StoredSamples};
 
 /// What the headers of the input say, and the text files that were read beside it.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct StackShape {
 /// The samples that a device may get as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleShape {
-    pub stored: StoredSamples,
+    pub stored: StoredRows,
     /// Rows of the detector.
     pub height: usize,
     /// Number of flat and dark fields.
@@ -109,7 +109,7 @@ impl Scan {
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
-        let stored = StoredSamples::F32;
+        let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
         let samples = SampleShape { stored, height: 0, fields: 0, halo: 0, blocks: None, correctable: false };
         Ok(Scan { geometry, center, field, held: 0, cached: 0, samples, slices, run_slices, used, notes })
     }

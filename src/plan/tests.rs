@@ -3,10 +3,10 @@ use crate::cli::{InputArgs, ReconstructArgs};
 use crate::facts;
 use crate::facts::example;
 use crate::job::Job;
-use crate::kernel::Texel;
-use crate::kernel::{Algorithm, Mode};
+use crate::kernel::{Algorithm, Interpolation, Mode};
+use crate::kernel::{Positions, Texel};
 use crate::known::KnownFailures;
-use crate::profile::ProfileStore;
+use crate::profile::{MeasuredSpeed, ProfileStore};
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
@@ -160,6 +160,27 @@ fn a_pass_is_cut_only_if_no_smaller_one_fits() {
 }
 
 #[test]
+fn wide_scans_count_positions_from_blocks_and_say_so() {
+    let fast = job(|a| a.mode = Some(Mode::Fast));
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("default"), &example()).unwrap();
+    let plan = |bins| {
+        let scan = Scan::new(&fast, &StackShape { bins, ..stack() }).unwrap();
+        planned(&fast, &scan, &choice, &example(), 8 << 30, nothing(&known())).unwrap()
+    };
+    let from_bin_0 = |plan: &Plan| plan.spec.parameters.family().counts_from_bin_0();
+    let widest = plan(Positions::WIDEST_ABSOLUTE);
+    assert!(from_bin_0(&widest) && widest.notes.is_empty(), "{:?}", widest.notes);
+    let wide = plan(Positions::WIDEST_ABSOLUTE + 2);
+    assert!(!from_bin_0(&wide));
+    assert_eq!(
+        wide.notes,
+        [
+            "positions from bin 0 -> from blocks: in f32 they keep the margin up to 4096 bins, here axis and slices reach 4098"
+        ]
+    );
+}
+
+#[test]
 fn images_are_used_only_where_they_work_and_fit() {
     let fast = job(|a| a.mode = Some(Mode::Fast));
     let texel = |facts: &DeviceFacts| {
@@ -285,12 +306,13 @@ fn what_is_known_to_be_wrong_is_avoided() {
         let [note] = &plan.notes[..] else { panic!("{:?}", plan.notes) };
         assert!(note.contains("-> standard-linear-float-x16-buffer") && note.contains("65535"), "{note}");
     }
-    let error = planned(|a| a.algorithm = Some("vector".into())).unwrap_err();
-    assert_eq!(error.exit_code(), 4);
-    assert!(
-        ["--algorithm vector", "65535", "llvmpipe", "1.0"].iter().all(|w| error.to_string().contains(w)),
-        "{error}"
-    );
+    let refused: [fn(&mut ReconstructArgs); 2] =
+        [|a| a.algorithm = Some("vector".into()), |a| a.interpolation = Some(Interpolation::Exact)];
+    for (change, word) in refused.into_iter().zip(["--algorithm vector", "gridding"]) {
+        let error = planned(change).unwrap_err();
+        assert_eq!(error.exit_code(), 4);
+        assert!([word, "65535", "llvmpipe", "1.0"].iter().all(|w| error.to_string().contains(w)), "{error}");
+    }
     let asked = planned(|a| (a.algorithm, a.no_self_test) = (Some("vector".into()), true)).unwrap();
     assert_eq!(asked.spec.parameters.algorithm(), Algorithm::Vector);
     assert!(asked.notes[0].contains("--algorithm vector is used as asked"), "{:?}", asked.notes);
@@ -344,4 +366,44 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
     let families: Vec<&str> = names.iter().map(|name| name.split('-').next().unwrap()).collect();
     assert_eq!(families, ["tensor", "texture", "texture", "alu", "alu", "standard"], "{names:?}");
     assert!(names[1].contains("image") && names[2].ends_with("buffer") && names[5].ends_with("buffer"), "{names:?}");
+}
+
+#[test]
+fn long_runs_are_told_of_exact_interpolation() {
+    let plan = |slices: usize, interpolation| {
+        let of_pass = if interpolation == Interpolation::Exact { "8" } else { "16" };
+        let job = job(|args| {
+            args.interpolation = Some(interpolation);
+            args.slices_per_pass = Some(of_pass.into());
+        });
+        let stack = StackShape { slices, projections: 2048, bins: 2048, ..stack() };
+        let scan = Scan::new(&job, &stack).unwrap();
+        let mut profile = ProfileStore::built_in().unwrap().named("cpu").unwrap();
+        let facts = DeviceFacts { kind: DeviceKind::Cpu, ..example() };
+        let measured = |interpolation, algorithm, slices, gu_per_s| MeasuredSpeed {
+            device: facts.name.clone(),
+            interpolation,
+            algorithm,
+            mode: Mode::Precise,
+            slices,
+            problem: [1024; 3],
+            gu_per_s,
+            ..profile.measured[0].clone()
+        };
+        profile.measured = vec![
+            measured(Interpolation::Linear, Algorithm::Vector, 16, 20.0),
+            measured(Interpolation::Exact, Algorithm::Gridding, 8, 80.0),
+        ];
+        let choice = Choice { profile, reason: String::new(), notes: Vec::new() };
+        let known = known();
+        let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known)).unwrap();
+        (plan.estimate(&scan, &facts, &job.recipe).unwrap(), plan.notes.join(" "))
+    };
+    // 2048^3 updates a slice: 0.43 s by linear interpolation, 0.054 s exactly
+    let (seconds, notes) = plan(1000, Interpolation::Linear);
+    assert!((seconds - 429.5).abs() < 1.0, "{seconds}");
+    assert!(notes.contains("about 429 s; --interpolation exact takes about 54 s"), "{notes}");
+    assert!(!plan(100, Interpolation::Linear).1.contains("exact"));
+    let (seconds, notes) = plan(1000, Interpolation::Exact);
+    assert!((seconds - 53.7).abs() < 0.2 && !notes.contains("exact"), "{seconds} {notes}");
 }

@@ -62,13 +62,16 @@ impl Profile {
         let what = format!("{interpolation} {mode}");
         let choices: Vec<&Auto> =
             self.auto.iter().filter(|a| a.interpolation == interpolation && a.mode == mode).collect();
-        let mut limits: Vec<Option<u32>> = choices.iter().map(|a| a.up_to).collect();
+        // profiles of other people may be older than this interpolation
+        if choices.is_empty() && interpolation == Interpolation::Exact {
+            return Ok(());
+        }
+        let mut limits: Vec<[u32; 2]> = choices.iter().map(|a| a.order()).collect();
         limits.sort_unstable();
-        if limits.iter().filter(|limit| limit.is_none()).count() != 1
-            || limits.windows(2).any(|pair| pair[0] == pair[1])
-        {
+        if limits.last() != Some(&[u32::MAX; 2]) || limits.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(format!(
-                "{what} needs exactly one [[auto]] entry without up-to, and others with different up-to"
+                "{what} needs exactly one [[auto]] entry without up-to and up-to-size, and others with different up-to or \
+                 up-to-size"
             ));
         }
         for auto in choices {
@@ -100,6 +103,10 @@ impl Profile {
                 return Err(format!("{at}: slices {bad} is not one of {SLICE_MODES:?}"));
             }
             entry.parameters.check(&entry.slices, &self.build).map_err(|e| format!("{at}: {e}"))?;
+            let (family, algorithm) = (entry.parameters.family(), entry.parameters.algorithm());
+            if let Some(other) = entry.interpolation.iter().find(|&&interpolation| !family.serves(interpolation)) {
+                return Err(format!("{at}: a kernel of {algorithm} has no {other} interpolation"));
+            }
         }
         for (number, entry) in self.kernel.iter().enumerate() {
             if let Some((interpolation, mode, slices)) =

@@ -15,7 +15,7 @@ pub use entry::KernelEntry;
 pub use matching::{Choice, choose};
 pub use select::auto_keys;
 pub use store::{ProfileStore, tuned_directory};
-pub use throughput::{Residency, Special, Throughput};
+pub use throughput::{Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
@@ -85,7 +85,7 @@ pub struct Match {
     pub kind: Vec<DeviceKind>,
 }
 
-/// The automatic choice for one interpolation and mode, for runs of any size or of few slices.
+/// The automatic choice for one interpolation and mode, for any run or those of few or small slices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auto {
@@ -97,11 +97,25 @@ pub struct Auto {
     /// Only for runs of at most this many slices; the entry without it is for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<u32>,
+    /// Only for slices of at most this many pixels a side, likewise; decides before `up_to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to_size: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
 impl Auto {
+    /// Whether the choice is one for a run of so many slices of so many pixels a side.
+    fn serves(&self, run_slices: usize, size: usize) -> bool {
+        let within = |value: usize, most: Option<u32>| most.is_none_or(|most| value <= most as usize);
+        within(run_slices, self.up_to) && within(size, self.up_to_size)
+    }
+
+    /// The order in which choices are taken: the one for the smallest and fewest slices first.
+    pub fn order(&self) -> [u32; 2] {
+        [self.up_to_size, self.up_to].map(|most| most.unwrap_or(u32::MAX))
+    }
+
     /// Whether this choice selects the kernel.
     pub fn is_for(&self, offer: &Offer) -> bool {
         (self.interpolation, self.mode, self.slices) == (offer.interpolation, offer.mode, offer.slices)
@@ -150,8 +164,12 @@ pub struct MeasuredSpeed {
     /// Bins, projections and side of the slice.
     pub problem: [u32; 3],
     pub gu_per_s: f64,
-    /// Relative RMS error against the `f64` reference, measured in the same run.
-    pub error: f64,
+    /// Relative RMS error against the `f64` reference, measured in the same run; not of cited measurements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    /// Where the measurement is from, if it is cited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 impl Profile {
@@ -170,7 +188,8 @@ impl Profile {
 
 impl<'a> From<&'a Profile> for KernelTarget<'a> {
     fn from(profile: &'a Profile) -> Self {
-        KernelTarget { hardware: &profile.hardware, build: &profile.build }
+        let residency = profile.throughput.as_ref().and_then(|rates| rates.residency.as_ref());
+        KernelTarget { hardware: &profile.hardware, build: &profile.build, residency }
     }
 }
 

@@ -8,7 +8,8 @@ use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Problem, 
 impl Profile {
     /// The kernel for a run.
     ///
-    /// `None` as `algorithm` or `slices` uses the profile's `auto`, with no more slices per pass than `run_slices` needs. If
+    /// `None` as `algorithm` or `slices` uses the profile's `auto` for slices of `size` pixels a side (in full, whatever the
+    /// region, which must not change values), with no more slices per pass than `run_slices` needs. If
     /// the automatic algorithm does not support the given `slices`, the profile's first kernel that does is used.
     ///
     /// # Errors
@@ -20,13 +21,14 @@ impl Profile {
         mode: Mode,
         slices: Option<u32>,
         run_slices: usize,
+        size: usize,
     ) -> Result<Offer> {
         let auto = self
             .auto
             .iter()
             .filter(|a| a.interpolation == interpolation && a.mode == mode)
-            .filter(|a| a.up_to.is_none_or(|most| run_slices <= most as usize))
-            .min_by_key(|a| a.up_to.unwrap_or(u32::MAX));
+            .filter(|a| a.serves(run_slices, size))
+            .min_by_key(|a| a.order());
         let offers = self.offers();
         let serves = |o: &&Offer| o.interpolation == interpolation && o.mode == mode;
         let chosen = auto.map(|a| a.algorithm).unwrap_or_default();
@@ -74,7 +76,7 @@ impl Profile {
 /// Keys of the kernels that a profile's `[[auto]]` selects on a device, each once: they change with the files of `cl/`, the
 /// generator, the profile's parameters and the capabilities of the device.
 pub fn auto_keys(profile: &Profile, facts: &DeviceFacts) -> Result<Vec<String>> {
-    let problem = Problem { projections: 1, same_axis: true };
+    let problem = Problem::new(1, true);
     let offers = profile.offers();
     let mut keys = Vec::new();
     for offer in profile.auto.iter().filter_map(|auto| offers.iter().find(|offer| auto.is_for(offer))) {

@@ -1,6 +1,7 @@
 //! Throughput of the units of a device, as data of a profile: the paper's Table 10, extended to newer devices.
 
 use crate::facts::DeviceFacts;
+use crate::kernel::Residency;
 use serde::{Deserialize, Serialize};
 use strum::Display;
 
@@ -57,22 +58,6 @@ pub struct Throughput {
     pub residency: Option<Residency>,
 }
 
-/// Resources of a compute unit, which determine the occupancy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Residency {
-    /// Work-items of a warp.
-    pub warp: u32,
-    /// Warps.
-    pub warps: u32,
-    /// Work-groups.
-    pub groups: u32,
-    /// 32-bit registers.
-    pub registers: u32,
-    /// Bytes of local memory.
-    pub local_memory: u32,
-}
-
 impl Throughput {
     /// How much faster a device is than the one that the rates belong to; 1 if its clock or size is unknown.
     pub fn scale(&self, facts: &DeviceFacts) -> f64 {
@@ -107,7 +92,7 @@ impl Throughput {
             return Err("[throughput] texels, matrix and half-conversions must not be negative".into());
         }
         if let Some(r) = self.residency
-            && [r.warp, r.warps, r.groups, r.registers, r.local_memory].contains(&0)
+            && [r.warp, r.warps, r.groups, r.registers, r.local_memory, r.register_granule, r.warp_granule].contains(&0)
         {
             return Err("[throughput.residency] every value must be more than 0".into());
         }

@@ -152,6 +152,7 @@ mod tests {
                 interpolation: Interpolation::Nearest,
                 mode: Mode::Fast,
                 slices_per_pass: Some(2),
+                accuracy: Some(1e-4),
             },
             values: Values {
                 dtype: Dtype::U16,

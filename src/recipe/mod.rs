@@ -24,7 +24,8 @@ pub use spans::{Ranges, Span};
 
 use crate::cli::{InputArgs, ReconstructArgs, StepArgs, Text};
 use crate::error::{Error, Result};
-use crate::kernel::{Algorithm, Interpolation, Mode, Padding, SLICE_MODES};
+use crate::geometry::ACCURACIES;
+use crate::kernel::{Algorithm, Bound, Interpolation, Mode, Padding, SLICE_MODES};
 use crate::spectrum::Filter;
 use crate::steps::{StepFlags, Steps};
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,8 @@ pub struct KernelChoice {
     pub interpolation: Interpolation,
     pub mode: Mode,
     pub slices_per_pass: Option<u32>,
+    /// How far slices of interpolation `exact` may be off: root mean square, relative to the slice's.
+    pub accuracy: Option<f64>,
 }
 
 impl Default for KernelChoice {
@@ -81,6 +84,7 @@ impl Default for KernelChoice {
             interpolation: Interpolation::Linear,
             mode: Mode::Precise,
             slices_per_pass: None,
+            accuracy: None,
         }
     }
 }
@@ -149,16 +153,47 @@ impl RowFilterRecipe {
 }
 
 impl KernelChoice {
+    /// The bound of slices with interpolation `exact`.
+    pub fn bound(&self) -> f64 {
+        self.accuracy.unwrap_or(Bound::usual(self.mode).accuracy)
+    }
+
     fn new(args: &ReconstructArgs) -> Result<KernelChoice> {
         let default = KernelChoice::default();
+        let algorithm = parse_algorithm(args.algorithm.as_deref())?;
+        // gridding has no other
+        let usual = match algorithm {
+            Some(Algorithm::Gridding) => Interpolation::Exact,
+            _ => default.interpolation,
+        };
+        let interpolation = args.interpolation.unwrap_or(usual);
         Ok(KernelChoice {
             profile: args.profile.clone(),
-            algorithm: parse_algorithm(args.algorithm.as_deref())?,
-            interpolation: args.interpolation.unwrap_or(default.interpolation),
+            interpolation,
+            accuracy: accuracy(args.accuracy, interpolation)?,
+            algorithm,
             mode: args.mode.unwrap_or(default.mode),
             slices_per_pass: args.slices_per_pass.as_ref().map_or(Ok(None), |text| parse_slices(&text.0))?,
         })
     }
+}
+
+/// The bound of `--accuracy`.
+fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f64>> {
+    let Some(accuracy) = given else { return Ok(None) };
+    if interpolation != Interpolation::Exact {
+        return Err(Error::usage(format!(
+            "--accuracy is for --interpolation exact; {interpolation} interpolation has no bound that could be chosen"
+        )));
+    }
+    let (least, most) = (*ACCURACIES.start(), *ACCURACIES.end());
+    if !ACCURACIES.contains(&accuracy) {
+        return Err(Error::usage(format!(
+            "--accuracy: {accuracy} is not from {least:e}, what single precision allows, to {most}: a relative error of the \
+             slice, root mean square"
+        )));
+    }
+    Ok(given)
 }
 
 /// `auto` or one of the slice modes.

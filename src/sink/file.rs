@@ -2,9 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use tiff::TiffError;
 
 /// Writes a text, replacing an existing file; the file appears complete or not at all.
 ///
@@ -12,7 +11,7 @@ use tiff::TiffError;
 /// [`Error::Output`] when it cannot be written.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
     let file = create(path)?;
-    file.file().write_all(text.as_bytes()).map_err(|e| failed(path, &TiffError::IoError(e)))?;
+    file.file().write_all(text.as_bytes()).map_err(|e| failed(path, &e))?;
     finish(file, true)
 }
 
@@ -40,10 +39,6 @@ pub(super) fn finish(file: AtomicFile, overwrite: bool) -> Result<()> {
 }
 
 /// An error of writing to a file.
-pub(super) fn failed(path: &Path, error: &TiffError) -> Error {
-    let cause = match error {
-        TiffError::IoError(e) => e.to_string(),
-        e => e.to_string(),
-    };
-    Error::output(path, format!("cannot be written: {cause}; free some space or choose another --output"))
+pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::output(path, format!("cannot be written: {error}; free some space or choose another --output"))
 }

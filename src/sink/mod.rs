@@ -3,6 +3,7 @@
 //! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
 //! format's [`Sink`].
 
+mod directory;
 mod encoding;
 mod file;
 mod multipage;
@@ -38,7 +39,7 @@ const FORMATS: [Parse; 3] = [separate::parse_pattern, multipage::parse_single, s
 /// Writes the slices of a run; several threads may write at the same time.
 pub trait Sink: Send + Sync {
     /// Writes slices, given as numbers with pixels; returns how many values were clamped. Every number is one
-    /// of those announced, is written once, and in ascending order if the format requires it.
+    /// of those announced, and is written once.
     ///
     /// # Errors
     /// [`Error::Output`](crate::error::Error::Output) when a slice cannot be written; then there is no file of its name.

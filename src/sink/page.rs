@@ -1,26 +1,25 @@
 //! A slice or another image as a page of a TIFF file.
 
+use super::directory::{Directory, TagValue, TiffKind, tag};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
 use crate::error::{Error, Result};
-use bytemuck::Pod;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
-use std::borrow::Cow;
-use std::io::{BufWriter, Seek, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use tiff::encoder::colortype::{ColorType, Gray8, Gray16, Gray32Float};
-use tiff::encoder::{TiffEncoder, TiffKind, TiffValue};
-use tiff::tags::{PhotometricInterpretation, ResolutionUnit, SampleFormat, Tag};
-use tiff::{TiffError, TiffResult};
 
 /// Files larger than this are BigTIFF instead of classic TIFF.
 const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
 /// Approximate size of a strip in bytes.
 const STRIP: usize = 256 << 10;
+/// Samples and directories begin at multiples of this after the header.
+const ALIGNMENT: u64 = 16;
 
 /// Common properties of all slices of an output.
 pub struct SliceForm {
@@ -36,8 +35,28 @@ pub struct SliceForm {
 }
 
 impl SliceForm {
+    /// Classic where this number of pages fits it.
+    pub(super) fn kind(&self, pages: usize) -> TiffKind {
+        if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
+    }
+
+    /// Rows of a strip.
+    fn rows_of_strip(&self) -> usize {
+        (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height)
+    }
+
+    /// Bytes of the samples of a page.
+    fn sample_bytes(&self) -> u64 {
+        (self.width * self.height * self.encoding.dtype.bytes()) as u64
+    }
+
+    /// Bytes from the first sample of a page to its directory.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.sample_bytes().next_multiple_of(ALIGNMENT)
+    }
+
     /// Whether this number of pages does not fit a classic TIFF.
-    pub(super) fn is_big(&self, pages: usize) -> bool {
+    fn is_big(&self, pages: usize) -> bool {
         let row = (self.width as u64).saturating_mul(self.encoding.dtype.bytes() as u64);
         let header = 1024 + 16 * self.height as u64; // generous estimate of tags and the strip table
         row.saturating_mul(self.height as u64).saturating_add(header).saturating_mul(pages as u64) > CLASSIC_LIMIT
@@ -72,9 +91,6 @@ pub enum Pixels<'a> {
     Samples(&'a [u8], u64),
 }
 
-/// Samples of a strip, and how many of them were clamped.
-type EncodedStrip<'a, T> = (Cow<'a, [T]>, u64);
-
 /// One page to write.
 pub(super) struct OutputPage<'a> {
     pub form: &'a SliceForm,
@@ -85,119 +101,178 @@ pub(super) struct OutputPage<'a> {
     pub number: Option<(usize, usize)>,
 }
 
+/// Samples of a page as they are stored.
+pub(super) struct EncodedPage<'a> {
+    strips: Vec<Strip<'a>>,
+    pub clamped: u64,
+    /// Checksum of the samples.
+    crc32: String,
+}
+
+/// Samples of a few rows.
+enum Strip<'a> {
+    Lent(&'a [u8]),
+    Bytes(Vec<u8>),
+    Words(Vec<u16>),
+}
+
+impl<'a> Strip<'a> {
+    /// Values, and how many of them were clamped.
+    fn of(values: &'a [f32], dtype: Dtype, range: (f32, f32)) -> (Self, u64) {
+        match dtype {
+            Dtype::F32 => (Strip::Lent(bytemuck::cast_slice(values)), 0),
+            Dtype::F16 => {
+                let mut half = vec![f16::ZERO; values.len()];
+                half.convert_from_f32_slice(values);
+                let infinite = half.iter().zip(values).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite()));
+                let infinite = infinite.sum();
+                (Strip::Words(half.reinterpret_into()), infinite)
+            }
+            Dtype::U16 => {
+                let words = values.iter().map(|&v| nearest(v, range, 65535.0) as u16);
+                (Strip::Words(words.collect()), outside(values, range))
+            }
+            Dtype::U8 => {
+                let bytes = values.iter().map(|&v| nearest(v, range, 255.0) as u8);
+                (Strip::Bytes(bytes.collect()), outside(values, range))
+            }
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Strip::Lent(bytes) => bytes,
+            Strip::Bytes(bytes) => bytes,
+            Strip::Words(words) => bytemuck::cast_slice(words),
+        }
+    }
+}
+
+impl EncodedPage<'_> {
+    /// The samples, strip by strip.
+    pub fn strips(&self) -> impl Iterator<Item = &[u8]> {
+        self.strips.iter().map(Strip::bytes)
+    }
+}
+
 impl OutputPage<'_> {
     /// Writes a file with this page only; returns how many values were clamped.
     pub fn write_file(&self, path: &Path) -> Result<u64> {
+        let encoded = self.encode(path)?;
         let complete = create(path)?;
-        let mut file = BufWriter::with_capacity(STRIP, complete.file());
-        let clamped = if self.form.is_big(1) {
-            self.write(&mut TiffEncoder::new_big(&mut file).map_err(|e| failed(path, &e))?, path)
-        } else {
-            self.write(&mut TiffEncoder::new(&mut file).map_err(|e| failed(path, &e))?, path)
-        }?;
-        file.flush().map_err(|e| failed(path, &TiffError::IoError(e)))?;
-        drop(file);
+        let kind = self.form.kind(1);
+        let data = kind.header_bytes() as u64;
+        let directory = data + self.form.data_bytes();
+        let write = || -> std::io::Result<()> {
+            let mut file = BufWriter::with_capacity(STRIP, complete.file());
+            file.write_all(&kind.header(directory))?;
+            encoded.strips().try_for_each(|strip| file.write_all(strip))?;
+            file.write_all(&vec![0; (directory - data - self.form.sample_bytes()) as usize])?;
+            file.write_all(&self.directory(&encoded.crc32, data).bytes(kind, directory, 0))?;
+            file.flush()
+        };
+        write().map_err(|e| failed(path, &e))?;
         finish(complete, true)?;
-        Ok(clamped)
+        Ok(encoded.clamped)
     }
 
-    /// Adds the page to a file; returns how many values were clamped.
-    pub fn write<W: Write + Seek, K: TiffKind>(&self, encoder: &mut TiffEncoder<W, K>, path: &Path) -> Result<u64> {
+    /// Samples as they are stored, the strips encoded side by side.
+    pub fn encode(&self, path: &Path) -> Result<EncodedPage<'_>> {
         let SliceForm { width, height, encoding, .. } = *self.form;
         let n = match self.pixels {
             Pixels::Values(values) => values.len(),
             Pixels::Samples(bytes, _) => bytes.len() / encoding.dtype.bytes(),
         };
-        if width == 0 || width.checked_mul(height) != Some(n) {
+        let sides = [width, height].map(u32::try_from);
+        if n == 0 || width.checked_mul(height) != Some(n) || sides.iter().any(std::result::Result::is_err) {
             return Err(Error::output(path, format!("{n} values do not make an image of {width}x{height}")));
         }
         let range = encoding.checked_range()?;
-        match encoding.dtype {
-            Dtype::F32 => self.put::<Gray32Float, W, K>(encoder, |v| (Cow::Borrowed(v), 0)),
-            Dtype::F16 => self.put::<Gray16Float, W, K>(encoder, |v| {
-                let mut half = vec![f16::ZERO; v.len()];
-                half.convert_from_f32_slice(v);
-                let clamped = half.iter().zip(v).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite())).sum();
-                (Cow::Owned(half.reinterpret_into()), clamped)
-            }),
-            Dtype::U16 => self.put::<Gray16, W, K>(encoder, |v| {
-                (Cow::Owned(v.iter().map(|&v| nearest(v, range, 65535.0) as u16).collect()), outside(v, range))
-            }),
-            Dtype::U8 => self.put::<Gray8, W, K>(encoder, |v| {
-                (Cow::Owned(v.iter().map(|&v| nearest(v, range, 255.0) as u8).collect()), outside(v, range))
-            }),
-        }
-        .map_err(|e| failed(path, &e))
-    }
-
-    /// Writes the strips, which are encoded side by side, then the tags, so that the data is contiguous. Returns how many
-    /// values were clamped.
-    fn put<C: ColorType, W: Write + Seek, K: TiffKind>(
-        &self,
-        encoder: &mut TiffEncoder<W, K>,
-        encode: impl Fn(&[f32]) -> EncodedStrip<C::Inner> + Send + Sync,
-    ) -> TiffResult<u64>
-    where
-        C::Inner: Pod + Send + Sync,
-        [C::Inner]: TiffValue,
-    {
-        let form = self.form;
-        let mut image = encoder.new_image::<C>(u32::try_from(form.width)?, u32::try_from(form.height)?)?;
-        let rows = (STRIP / (form.width * form.encoding.dtype.bytes())).clamp(1, form.height);
-        image.rows_per_strip(u32::try_from(rows)?)?;
-        let (encoded, mut clamped): (Vec<EncodedStrip<C::Inner>>, u64) = match self.pixels {
-            Pixels::Values(values) => (values.par_chunks(rows * form.width).map(encode).collect(), 0),
+        let strip = self.form.rows_of_strip() * width;
+        let (strips, clamped) = match self.pixels {
+            Pixels::Values(values) => {
+                let (strips, clamped): (Vec<_>, Vec<u64>) =
+                    values.par_chunks(strip).map(|values| Strip::of(values, encoding.dtype, range)).unzip();
+                (strips, clamped.into_iter().sum())
+            }
             Pixels::Samples(bytes, clamped) => {
-                let strips = bytes.chunks(rows * form.width * form.encoding.dtype.bytes());
-                (strips.map(|strip| (samples_of(strip), 0)).collect(), clamped)
+                (bytes.chunks(strip * encoding.dtype.bytes()).map(Strip::Lent).collect(), clamped)
             }
         };
         let mut crc = crc32fast::Hasher::new();
-        for (samples, more) in encoded {
-            crc.update(&samples.data());
-            image.write_strip(&samples)?;
-            clamped += more;
+        strips.iter().for_each(|strip| crc.update(strip.bytes()));
+        Ok(EncodedPage { strips, clamped, crc32: digits(crc) })
+    }
+
+    /// Writes encoded samples to offset `data` of a file, and after them the directory, which says where that of the next
+    /// page is.
+    pub fn write_at(&self, file: &File, kind: TiffKind, encoded: &EncodedPage, data: u64, next: u64) -> io::Result<()> {
+        let mut at = data;
+        for strip in encoded.strips() {
+            file.write_all_at(strip, at)?;
+            at += strip.len() as u64;
         }
-        let ascii: String = form.software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
-        image.encoder().write_tag(Tag::Software, ascii.as_str())?;
+        let directory = data + self.form.data_bytes();
+        file.write_all_at(&self.directory(&encoded.crc32, data).bytes(kind, directory, next), directory)
+    }
+
+    /// Most bytes of a page of a file: samples, directory, and what follows until the next page. `self` has the longest
+    /// description.
+    pub fn room(&self, kind: TiffKind) -> u64 {
+        let any = digits(crc32fast::Hasher::new());
+        let directory = self.directory(&any, 0).bytes(kind, 0, 0).len() as u64;
+        self.form.data_bytes() + directory.next_multiple_of(ALIGNMENT)
+    }
+
+    /// What describes samples at offset `data`.
+    fn directory(&self, crc32: &str, data: u64) -> Directory {
+        let SliceForm { width, height, encoding, ref software, ref stamp } = *self.form;
+        let rows = self.form.rows_of_strip();
+        let strips: Vec<u64> = (0..height).step_by(rows).map(|row| row as u64).collect();
+        let row_bytes = (width * encoding.dtype.bytes()) as u64;
+        // unsigned or float
+        let format = if encoding.dtype.is_integer() { 1 } else { 3 };
+        let mut directory = Directory::default();
+        let longs = [(tag::IMAGE_WIDTH, width), (tag::IMAGE_LENGTH, height), (tag::ROWS_PER_STRIP, rows)];
+        longs.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Long(value as u32)));
+        let shorts = [
+            (tag::BITS_PER_SAMPLE, 8 * encoding.dtype.bytes() as u16),
+            (tag::COMPRESSION, 1),
+            (tag::PHOTOMETRIC_INTERPRETATION, 1),
+            (tag::SAMPLES_PER_PIXEL, 1),
+            (tag::PREDICTOR, 1),
+            (tag::SAMPLE_FORMAT, format),
+        ];
+        shorts.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Shorts(vec![value])));
+        let rows_from = |row: u64| (rows as u64).min(height as u64 - row);
+        directory.set(tag::STRIP_OFFSETS, TagValue::Offsets(strips.iter().map(|row| data + row * row_bytes).collect()));
+        directory.set(
+            tag::STRIP_BYTE_COUNTS,
+            TagValue::Offsets(strips.iter().map(|&row| rows_from(row) * row_bytes).collect()),
+        );
+        let ascii: String = software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
+        directory.set(tag::SOFTWARE, TagValue::Text(ascii));
+        // pixels without a unit, or by centimetre
+        let mut resolution = (1, TagValue::Rational(1, 1));
         if let Some(slice) = self.slice {
-            let stamp = form.stamp.as_ref();
-            let description = SliceDescription { slice, crc32: digits(crc), stamp: stamp.cloned() };
-            let text = serde_json::to_string(&description).map_err(std::io::Error::from)?;
-            image.encoder().write_tag(Tag::ImageDescription, text.as_str())?;
-            if let Some(resolution) = stamp.and_then(|stamp| fraction(stamp.per_centimetre?)) {
-                image.resolution(ResolutionUnit::Centimeter, resolution);
+            let description = SliceDescription { slice, crc32: crc32.to_owned(), stamp: stamp.clone() };
+            // numbers and texts
+            let text = serde_json::to_string(&description).unwrap_or_default();
+            directory.set(tag::IMAGE_DESCRIPTION, TagValue::Text(text));
+            let per_centimetre = stamp.as_ref().and_then(|stamp| fraction(stamp.per_centimetre?));
+            if let Some((above, below)) = per_centimetre {
+                resolution = (3, TagValue::Rational(above, below));
             }
         }
-        if let Some((page, pages)) = self.number {
-            // the values of PageNumber have 16 bits
-            if let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages)) {
-                image.encoder().write_tag(Tag::Unknown(297), &[page, pages][..])?;
-            }
+        directory.set(tag::RESOLUTION_UNIT, TagValue::Shorts(vec![resolution.0]));
+        directory.set(tag::X_RESOLUTION, resolution.1.clone());
+        directory.set(tag::Y_RESOLUTION, resolution.1);
+        // the values of PageNumber have 16 bits
+        if let Some((page, pages)) = self.number
+            && let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages))
+        {
+            directory.set(tag::PAGE_NUMBER, TagValue::Shorts(vec![page, pages]));
         }
-        image.finish()?;
-        Ok(clamped)
-    }
-}
-
-/// Bytes as the samples that they are.
-fn samples_of<T: Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
-    match bytemuck::try_cast_slice(bytes) {
-        Ok(samples) => Cow::Borrowed(samples),
-        Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)),
-    }
-}
-
-/// 16-bit float, as its bits.
-struct Gray16Float;
-
-impl ColorType for Gray16Float {
-    type Inner = u16;
-    const TIFF_VALUE: PhotometricInterpretation = PhotometricInterpretation::BlackIsZero;
-    const BITS_PER_SAMPLE: &'static [u16] = &[16];
-    const SAMPLE_FORMAT: &'static [SampleFormat] = &[SampleFormat::IEEEFP];
-
-    fn horizontal_predict(row: &[u16], result: &mut Vec<u16>) {
-        result.extend_from_slice(row); // no predictor is ever used
+        directory
     }
 }

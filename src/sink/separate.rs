@@ -124,7 +124,7 @@ impl OutputFormat for SeparateFiles {
         number.is_some_and(is_number) || name == WRITE_TEST
     }
 
-    fn in_order(&self) -> bool {
+    fn one_file(&self) -> bool {
         false
     }
 

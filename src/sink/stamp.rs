@@ -6,7 +6,6 @@ use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 use tiff::TiffError;
 use tiff::decoder::{Decoder, Limits};
-use tiff::encoder::Rational;
 use tiff::tags::Tag;
 
 /// Description of a run, the same in all of its slices.
@@ -87,10 +86,10 @@ pub fn examine(path: &Path) -> SliceState {
 }
 
 /// A positive number as a fraction of two 32-bit integers.
-pub(super) fn fraction(value: f64) -> Option<Rational> {
+pub(super) fn fraction(value: f64) -> Option<(u32, u32)> {
     let d = [1_000_000, 10_000, 100, 1].into_iter().find(|&d| value * f64::from(d) < f64::from(u32::MAX))?;
     let n = (value * f64::from(d)).round() as u32;
-    (n > 0).then_some(Rational { n, d })
+    (n > 0).then_some((n, d))
 }
 
 #[cfg(test)]
@@ -99,11 +98,10 @@ mod tests {
 
     #[test]
     fn fractions() {
-        let of = |value| fraction(value).map(|f| (f.n, f.d));
-        assert_eq!(of(1e4 / 0.65), Some((153846154, 10_000)));
-        assert_eq!(of(2.0), Some((2_000_000, 1_000_000)));
-        assert_eq!(of(1e9), Some((1_000_000_000, 1)));
-        assert_eq!(of(1e12), None);
-        assert_eq!(of(1e-9), None);
+        assert_eq!(fraction(1e4 / 0.65), Some((153846154, 10_000)));
+        assert_eq!(fraction(2.0), Some((2_000_000, 1_000_000)));
+        assert_eq!(fraction(1e9), Some((1_000_000_000, 1)));
+        assert_eq!(fraction(1e12), None);
+        assert_eq!(fraction(1e-9), None);
     }
 }

@@ -34,8 +34,8 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// Whether a file of this name in the directory is written by this output.
     fn writes(&self, name: &str) -> bool;
 
-    /// Whether slices must be written in ascending order.
-    fn in_order(&self) -> bool;
+    /// Whether all slices are in one file.
+    fn one_file(&self) -> bool;
 
     /// Whether existing slices can be kept when a run is resumed.
     fn resumable(&self) -> bool;
@@ -115,9 +115,9 @@ impl Target {
         self.0.fills_directory()
     }
 
-    /// Whether slices must be written in ascending order.
-    pub fn in_order(&self) -> bool {
-        self.0.in_order()
+    /// Whether all slices are in one file.
+    pub fn one_file(&self) -> bool {
+        self.0.one_file()
     }
 
     /// Whether existing slices can be kept when a run is resumed.
@@ -175,7 +175,7 @@ impl Target {
 
     /// Whether there is any slice or, in a directory, any file except the record.
     pub fn is_started(&self) -> bool {
-        if self.in_order() {
+        if self.one_file() {
             return self.path_of(0).exists();
         }
         let record = self.record();

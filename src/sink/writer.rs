@@ -108,8 +108,7 @@ impl SliceWriter {
         }
     }
 
-    /// Writes slice `index`, row-major, `width * height` values. A directory or pattern accepts
-    /// slices in any order, a single file only in ascending order.
+    /// Writes slice `index`, row-major, `width * height` values. Slices come in any order.
     ///
     /// # Errors
     /// As [`write_all`](Self::write_all).
@@ -117,20 +116,16 @@ impl SliceWriter {
         self.write_all(&[(index, Pixels::Values(data))])
     }
 
-    /// Writes slices, given as numbers with pixels; separate files in parallel and in any order. Several threads may call
-    /// this with other slices.
+    /// Writes slices, given as numbers with pixels, in parallel. Several threads may call this with other slices.
     ///
     /// # Errors
     /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already, is
-    /// not one of the indices, is out of order or has another size. Other slices may be complete.
+    /// not one of the indices or has another size. Other slices may be complete.
     pub fn write_all(&self, slices: &[(usize, Pixels)]) -> Result<()> {
-        let together = if self.target.in_order() { 1 } else { slices.len().max(1) };
-        for slices in slices.chunks(together) {
-            let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
-            self.clamped.fetch_add(self.sink.write(slices, &self.form)?, Relaxed);
-            let mut written = self.written();
-            places.into_iter().for_each(|place| written[place] = true);
-        }
+        let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
+        self.clamped.fetch_add(self.sink.write(slices, &self.form)?, Relaxed);
+        let mut written = self.written();
+        places.into_iter().for_each(|place| written[place] = true);
         Ok(())
     }
 
@@ -138,22 +133,11 @@ impl SliceWriter {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Position in the list of a slice that may be written now: announced, not written yet, and in order.
+    /// Position in the list of a slice that may be written now: announced, and not written yet.
     fn free_place(&self, index: usize) -> Result<usize> {
-        let wrong = |why: String| Error::output(&self.path_of(index), format!("slice {index} {why}"));
-        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced".into()))?;
-        let written = self.written();
-        if written[place] {
-            return Err(wrong("was written already".into()));
-        }
-        let missing = if self.target.in_order() { written[..place].iter().position(|done| !done) } else { None };
-        match missing {
-            None => Ok(place),
-            Some(before) => {
-                let before = self.indices[before];
-                Err(wrong(format!("came before slice {before}; one file takes slices in ascending order")))
-            }
-        }
+        let wrong = |why: &str| Error::output(&self.path_of(index), format!("slice {index} {why}"));
+        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced"))?;
+        if self.written()[place] { Err(wrong("was written already")) } else { Ok(place) }
     }
 
     /// The file that holds slice `index`.
@@ -211,7 +195,7 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
         }
     }
     // a single file is in the way whatever its slices are
-    let indices = if target.in_order() { &[0] } else { indices };
+    let indices = if target.one_file() { &[0] } else { indices };
     let there = indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok());
     Ok(there.map(|path| (path, "exists already".to_owned())))
 }

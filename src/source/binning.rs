@@ -1,5 +1,7 @@
 //! Binning of pixels.
 
+use super::StoredSamples;
+
 /// How pixels are binned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binning {
@@ -21,6 +23,33 @@ impl Binning {
     /// Pages that form one.
     pub fn pages(self) -> usize {
         if self.pages { self.by } else { 1 }
+    }
+}
+
+/// How rows of the detector lie in memory, if the samples of their pixels are not binned yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredRows {
+    pub samples: StoredSamples,
+    /// Number of bins and rows that form one.
+    pub by: usize,
+    /// Samples of a row as it is stored.
+    pub width: usize,
+}
+
+impl StoredRows {
+    /// Rows of so many bins, of one sample each.
+    pub fn unbinned(samples: StoredSamples, bins: usize) -> Self {
+        StoredRows { samples, by: 1, width: bins }
+    }
+
+    /// Bins of a row.
+    pub fn bins(self) -> usize {
+        self.width / self.by.max(1)
+    }
+
+    /// Bytes of the stored rows that form one.
+    pub fn row_bytes(self) -> usize {
+        self.by * self.width * self.samples.sample.bytes()
     }
 }
 

@@ -14,7 +14,7 @@ mod stack;
 mod tiff;
 mod watch;
 
-pub use binning::Binning;
+pub use binning::{Binning, StoredRows};
 pub use convert::{SampleType, StoredSamples};
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};

@@ -3,7 +3,7 @@
 use super::binning::{Binning, Means};
 use super::frames::{Frames, as_f32};
 use super::tiff::TiffPages;
-use super::{SampleType, StoredSamples};
+use super::{SampleType, StoredRows, StoredSamples};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -143,26 +143,53 @@ impl Stack {
         Ok(())
     }
 
-    /// How [`read_stored`](Self::read_stored) hands out samples: as they are stored, or as f32 where they are binned or have
-    /// 64 bits.
-    pub fn stored(&self) -> StoredSamples {
-        match self.frames.stored() {
-            stored if self.binning.by == 1 && stored.sample != SampleType::F64 => stored,
-            _ => StoredSamples::F32,
+    /// How [`read_stored`](Self::read_stored) hands out rows: as they are stored, before binning, or as f32 and binned where
+    /// frames are converted anyway.
+    pub fn stored(&self) -> StoredRows {
+        match self.converts() {
+            true => StoredRows::unbinned(StoredSamples::F32, self.width()),
+            false => StoredRows { samples: self.frames.stored(), by: self.binning.by, width: self.frames.size().0 },
         }
     }
 
-    /// Reads rows of one page in the form that [`stored`](Self::stored) says, row-major, into `out`.
+    /// Whether samples cannot be handed out as they are stored: of 64 bits, or in two orders of bytes.
+    fn converts(&self) -> bool {
+        let StoredSamples { sample, .. } = self.frames.stored();
+        sample == SampleType::F64 || sample != self.sample()
+    }
+
+    /// Reads runs of rows of one page, one after another, in the form that [`stored`](Self::stored) says: of each frame that
+    /// forms the page, all rows that form these, in order.
     ///
     /// # Errors
     /// Those of [`read_rows`](Self::read_rows).
-    pub fn read_stored(&self, page: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
-        if self.binning.by > 1 || self.stored() != self.frames.stored() {
-            return as_f32(out, |out| self.read_rows(page, rows, out));
+    pub fn read_stored(&self, page: usize, runs: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+        let (stored, rows) = (self.stored(), self.binning.rows());
+        let count: usize = runs.iter().map(Range::len).sum();
+        if out.len() != count * stored.row_bytes() {
+            let (flag, bytes) = (&self.flag, out.len());
+            return Err(Error::Input(format!("{flag}: {count} rows do not fit {bytes} bytes")));
         }
-        let count = out.len() / self.stored().sample.bytes();
-        self.check_unbinned(page, &rows, count)?;
-        self.frames.read_stored(page, rows, out)
+        let mut rest = out;
+        let mut next = |bytes: usize| {
+            let (now, after) = std::mem::take(&mut rest).split_at_mut(bytes);
+            rest = after;
+            now
+        };
+        if self.converts() {
+            return runs.iter().try_for_each(|run| {
+                as_f32(next(run.len() * stored.row_bytes()), |out| self.read_rows(page, run.clone(), out))
+            });
+        }
+        for frame in (0..self.binning.pages()).map(|i| page * self.binning.pages() + i) {
+            for run in runs {
+                let within = run.start * rows..run.end * rows;
+                let values = within.len() * stored.width;
+                self.check_unbinned(frame, &within, values)?;
+                self.frames.read_stored(frame, within, next(values * stored.samples.sample.bytes()))?;
+            }
+        }
+        Ok(())
     }
 
     fn check_size(&self, rows: &Range<usize>, count: usize, width: usize, height: usize) -> Result<()> {

@@ -36,6 +36,9 @@ pub struct LogEntry {
     /// Relative error; none where it is not finite.
     pub error: Option<f64>,
     pub gu_per_s: Option<f64>,
+    /// Registers of an item, if the driver reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registers: Option<u32>,
     /// Total time of the measurement, which a resumed run charges to its budget.
     pub milliseconds: u64,
 }
@@ -162,6 +165,7 @@ mod tests {
             reason: None,
             error: Some(1.0 / 3.0),
             gu_per_s: Some(speed),
+            registers: None,
             milliseconds: 7,
         }
     }

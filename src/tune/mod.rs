@@ -6,14 +6,14 @@ pub mod search;
 pub mod space;
 
 pub use log::{Log, LogEntry, MeasurementConditions};
-pub use search::{Candidate, Predict, Search};
+pub use search::{Candidate, Predict, Prediction, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
 
 use crate::bench::{markdown, scientific, three_digits};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::hash::fnv1a;
-use crate::kernel::{Interpolation, KernelSpec, Mode, Offer};
+use crate::kernel::{Interpolation, KernelSpec, Mode, Offer, Reads};
 use crate::margins::{margin, tie};
 use crate::profile::{Auto, KernelEntry, Match, MeasuredSpeed, Profile, Tuned, auto_keys};
 
@@ -30,7 +30,7 @@ pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize)
     if allowed > most {
         return Some(format!("its margin of {allowed:.0e} is wider than the {most:.0e} of the shipped kernel"));
     }
-    (tie(spec, bins) > tie(shipped, bins))
+    (matches!(spec.reads(), Reads::Nearest(_)) && tie(spec, bins) > tie(shipped, bins))
         .then(|| "its positions are less exact than those of the shipped kernel".into())
 }
 
@@ -193,17 +193,20 @@ fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
             .collect();
         profile.kernel.push(KernelEntry::of(tuned, Some(source.clone())));
         let mut few = None;
-        for auto in profile.auto.iter_mut().filter(|auto| auto.is_for(shipped)) {
+        // choices for smaller slices than were measured remain
+        let size = run.problem[2];
+        let measured = |auto: &&mut Auto| auto.up_to_size.is_none_or(|most| size <= most as usize);
+        for auto in profile.auto.iter_mut().filter(|auto| auto.is_for(shipped)).filter(measured) {
             // a choice for few slices remains one
             if auto.up_to.is_none() || tuned.slices <= shipped.slices {
-                if auto.up_to.is_none() {
+                if auto.up_to.is_none() && auto.up_to_size.is_none() {
                     few = up_to(outcome).map(|most| Auto { up_to: Some(most), ..auto.clone() });
                 }
                 (auto.algorithm, auto.slices, auto.source) = (algorithm, tuned.slices, Some(source.clone()));
             }
         }
         let here = profile.auto.iter().filter(|auto| (auto.interpolation, auto.mode) == (interpolation, mode));
-        let reached = here.filter_map(|auto| auto.up_to).max();
+        let reached = here.filter(|auto| auto.up_to_size.is_none()).filter_map(|auto| auto.up_to).max();
         profile.auto.extend(few.filter(|auto| auto.up_to > reached));
     }
     // measurements of kernels that were removed or measured again are dropped
@@ -228,7 +231,8 @@ fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
             key: Some(side.key.clone()),
             problem: run.problem.map(|n| n as u32),
             gu_per_s: side.speed?,
-            error: side.error?,
+            error: Some(side.error?),
+            source: None,
         })
     });
     profile.measured.extend(measured);

@@ -3,7 +3,8 @@
 //!
 //! First come the starting points. Then rounds: all legal points one step away from the best, those with the highest
 //! predicted speed first. Rounds continue until one brings no gain; then the next family is searched from its own best
-//! point. Before a round starts around a point, the point is measured again and the lower speed counts, so that a lucky
+//! point. Of kernels with one predicted speed that with more resident warps comes first, so work-groups and registers are tried
+//! from the highest occupancy on (the method of the thinning paper, 4.5). Before a round starts around a point, the point is measured again and the lower speed counts, so that a lucky
 //! measurement does not mislead the search.
 
 use super::space::{Point, Reach, Space};
@@ -29,8 +30,17 @@ pub struct Candidate {
 /// Turns a point into a candidate; `None` if it is not legal.
 pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
 
-/// Predicts the speed in GU/s, if possible.
-pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<f64> + 'a;
+/// What is known of a kernel before it is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Prediction {
+    /// The most that the units of the device allow, in GU/s.
+    pub speed: f64,
+    /// Share of the warps that fit with its local memory, its groups and the registers that the compiler is asked for.
+    pub occupancy: f64,
+}
+
+/// Predicts how a kernel does, if possible.
+pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<Prediction> + 'a;
 
 /// The point to be measured next.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,8 +109,12 @@ impl Search {
             for point in self.space.neighbours(&centre.point) {
                 round.extend(admit(&point)?);
             }
-            let predicted = |c: &Candidate| predict(&c.spec).unwrap_or(f64::NEG_INFINITY);
-            round.sort_by(|a, b| predicted(b).total_cmp(&predicted(a)));
+            let nothing = Prediction { speed: f64::NEG_INFINITY, occupancy: 0.0 };
+            let predicted = |c: &Candidate| predict(&c.spec).unwrap_or(nothing);
+            round.sort_by(|a, b| {
+                let (a, b) = (predicted(a), predicted(b));
+                b.speed.total_cmp(&a.speed).then(b.occupancy.total_cmp(&a.occupancy))
+            });
             round.into_iter().for_each(|candidate| self.offer(candidate));
         }
     }
@@ -165,7 +179,7 @@ mod tests {
     }
 
     fn candidate(point: &Point) -> Candidate {
-        let problem = Problem { projections: 8, same_axis: true };
+        let problem = Problem::new(8, true);
         let spec = KernelSpec::new(point, &cpu(), point.texels()[0], problem, None);
         Candidate { point: point.clone(), key: spec.generate().unwrap().key, spec }
     }
@@ -233,13 +247,16 @@ mod tests {
     #[test]
     fn predictions_order_a_round() {
         let predict = |spec: &KernelSpec| match &spec.parameters {
-            Parameters::Vector(p) if p.projections_at_once == 4 => Some(9.0),
-            Parameters::Vector(p) if p.tile == 64 => Some(7.0),
+            Parameters::Vector(p) if p.projections_at_once == 4 => Some(Prediction { speed: 9.0, occupancy: 0.25 }),
+            // as fast, with more warps
+            Parameters::Vector(p) if p.projections_at_once == 2 => Some(Prediction { speed: 9.0, occupancy: 0.5 }),
+            Parameters::Vector(p) if p.tile == 64 => Some(Prediction { speed: 7.0, occupancy: 1.0 }),
             _ => None,
         };
         let (points, _) = visits(search(Reach::Any, &[shipped()]), &predict);
         let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
-        assert_eq!(words[..4], ["as shipped", "projections-at-once = 4", "tile = 64", "tile = 32"]);
+        let order = ["as shipped", "projections-at-once = 2", "projections-at-once = 4", "tile = 64", "tile = 32"];
+        assert_eq!(words[..5], order);
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub fn shipped(
     let offers: Vec<Offer> =
         profile.offers().into_iter().filter(|o| (o.interpolation, o.mode) == (interpolation, mode)).collect();
     let mut choices: Vec<_> = profile.auto.iter().collect();
-    choices.sort_by_key(|auto| std::cmp::Reverse(auto.up_to.unwrap_or(u32::MAX)));
+    choices.sort_by_key(|auto| std::cmp::Reverse(auto.order()));
     let chosen = |auto: &Auto| offers.iter().find(|offer| auto.is_for(offer));
     let chosen: Vec<&Offer> = choices.into_iter().filter_map(chosen).collect();
     let wanted_choice = chosen.iter().copied().find(|o| wanted(o));
@@ -149,7 +149,8 @@ pub fn starts(
         let offered = starts.iter().any(|point| point.parameters.algorithm() == algorithm);
         let parameters = Parameters::start(algorithm, mode);
         let suits = parameters.family().suits(&profile.hardware, facts);
-        if offered || !(suits || asked.contains(&algorithm)) {
+        let serves = parameters.family().serves(interpolation);
+        if offered || !serves || !(suits || asked.contains(&algorithm)) {
             continue;
         }
         let point = |slices| Point { interpolation, mode, slices, parameters: parameters.clone() };

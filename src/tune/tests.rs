@@ -14,7 +14,7 @@ fn offer(parameters: Parameters, slices: u32, mode: Mode) -> Offer {
 }
 
 fn spec(offer: &Offer) -> KernelSpec {
-    let problem = Problem { projections: 64, same_axis: true };
+    let problem = Problem::new(64, true);
     KernelSpec::new(offer, &named("default"), offer.texels()[0], problem, None)
 }
 
@@ -99,7 +99,7 @@ fn a_gain_replaces_one_kernel_and_its_choice() {
     assert_eq!(profile.name, "cpu-tuned");
     assert!(profile.source.contains("fbp 1.2.3 on Example GPU 9000, driver 1.0") && profile.source.contains("x.jsonl"));
     assert_eq!(profile.r#match.device, ["Example GPU 9000"]);
-    let chosen = |mode| profile.select(None, Interpolation::Linear, mode, None, 1000).unwrap();
+    let chosen = |mode| profile.select(None, Interpolation::Linear, mode, None, 1000, 2048).unwrap();
     assert_eq!(chosen(Mode::Precise), tuned);
     assert_eq!(chosen(Mode::Fast), Offer { mode: Mode::Fast, ..shipped.clone() });
     // all other combinations are served as before
@@ -116,11 +116,11 @@ fn a_gain_replaces_one_kernel_and_its_choice() {
     let fast = Offer { mode: Mode::Fast, ..shipped };
     let stays = Outcome::decide(side(fast, Some(9.0)), None);
     let again = tuned_profile(&cpu, Some(&profile), std::slice::from_ref(&stays));
-    assert_eq!(again.select(None, Interpolation::Linear, Mode::Precise, None, 1000).unwrap(), tuned);
+    assert_eq!(again.select(None, Interpolation::Linear, Mode::Precise, None, 1000, 2048).unwrap(), tuned);
     assert_eq!(again.offers().len(), cpu.offers().len());
     let stranger = Profile { name: "other-tuned".into(), ..profile };
     let again = tuned_profile(&cpu, Some(&stranger), &[stays]);
-    assert_ne!(again.select(None, Interpolation::Linear, Mode::Precise, None, 1000).unwrap(), tuned);
+    assert_ne!(again.select(None, Interpolation::Linear, Mode::Precise, None, 1000, 2048).unwrap(), tuned);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn another_family_leaves_few_slices_to_the_shipped_kernel() {
     let vector = offer(Parameters::Vector(Vector::default()), 32, Mode::Precise);
     let outcome = Outcome::decide(side(shipped.clone(), Some(4.0)), Some(side(vector.clone(), Some(10.0))));
     let profile = tuned_profile(&base, None, &[outcome]);
-    let chosen = |run| profile.select(None, Interpolation::Linear, Mode::Precise, None, run).unwrap();
+    let chosen = |run| profile.select(None, Interpolation::Linear, Mode::Precise, None, run, 2048).unwrap();
     assert_eq!(chosen(12).parameters.algorithm(), standard(1).parameters.algorithm());
     assert_eq!(chosen(13), vector);
 }

@@ -71,7 +71,8 @@ fn a_table_for_people() {
     let cells: Vec<&str> = out.lines().last().unwrap().split('|').map(str::trim).collect();
     assert_eq!(cells[1..=4], ["standard", "linear", "fast", "4"]);
     assert!(cells[5].parse::<f64>().unwrap() > 0.0, "{out}");
-    assert_eq!(cells[12], "right");
+    // no device is known here whose rates say how many warps it has
+    assert_eq!((cells[8], cells[13]), ("-", "right"));
     // the model bounds it, and it stays below
     assert!(cells[6].strip_suffix(" %").unwrap().parse::<u32>().unwrap() <= 100, "{out}");
     assert!(["memory", "local", "constant", "alu", "instructions"].contains(&cells[7]), "{out}");

@@ -5,7 +5,7 @@ use fbp::device::{
     AirCorrection, FieldImages, PieceSize, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
     Session, enumerate,
 };
-use fbp::source::{SampleType, StoredSamples};
+use fbp::source::{SampleType, StoredRows, StoredSamples};
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
@@ -74,6 +74,11 @@ pub fn stored(counts: &[f64], samples: StoredSamples) -> Vec<u8> {
     counts.iter().flat_map(|&count| bytes(count)).collect()
 }
 
+/// Level of air in a projection.
+fn level(p: usize) -> f32 {
+    0.9 + 0.02 * p as f32
+}
+
 /// What should come out of a row: line integrals, and {dead, not finite, without logarithm, saturated} with the bins.
 struct Wanted {
     line: Vec<f64>,
@@ -98,9 +103,17 @@ fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, mi
         }
         found.line.push(value);
     }
+    if air == AirCorrection::Levels {
+        found.line.iter_mut().for_each(|value| *value /= f64::from(level(p)));
+    }
     if let AirCorrection::Sides(left, right) = air {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let (start, end) = (mean(&found.line[..left]), mean(&found.line[BINS - right..]));
+        // one side alone decides
+        let (start, end) = match (left, right) {
+            (_, 0) => (mean(&found.line[..left]), mean(&found.line[..left])),
+            (0, _) => (mean(&found.line[BINS - right..]), mean(&found.line[BINS - right..])),
+            _ => (mean(&found.line[..left]), mean(&found.line[BINS - right..])),
+        };
         let (from, to) = ((left as f64 - 1.0) / 2.0, BINS as f64 - 1.0 - (right as f64 - 1.0) / 2.0);
         if start > 0.0 && end > 0.0 {
             for (bin, value) in found.line.iter_mut().enumerate() {
@@ -125,7 +138,7 @@ fn correct(
     let state = |number| ProjectionState {
         number,
         progress: number as f32 / (PROJECTIONS - 1) as f32,
-        level: 1.0,
+        level: level(number),
         watched: number % 2 == 0,
     };
     let correction = RowCorrection {
@@ -136,7 +149,8 @@ fn correct(
         ..RowCorrection::nothing(BINS, HEIGHT, (0..PROJECTIONS).map(state).collect())
     };
     let size = PieceSize { rows: 2, projections: PROJECTIONS, counted: ROWS.len() };
-    let mut corrector = RowCorrector::new(session, &correction, samples, order, size).unwrap();
+    let mut corrector =
+        RowCorrector::new(session, &correction, StoredRows::unbinned(samples, BINS), order, size).unwrap();
     let length = PROJECTIONS * BINS + 5;
     let sinograms: Buffer<f32> = session.buffer(ROWS.len() * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
     for (number, rows) in ROWS.chunks(2).enumerate() {
@@ -212,9 +226,14 @@ fn every_sample_type_becomes_line_integrals() {
 fn air_and_transmissions() {
     let (session, scan) = (session(), scan());
     let form = (StoredSamples { sample: SampleType::U16, swapped: false }, SampleOrder::Projections);
-    for (air, minus_log) in
-        [(AirCorrection::Sides(9, 5), true), (AirCorrection::Sides(9, 5), false), (AirCorrection::Without, false)]
-    {
+    for (air, minus_log) in [
+        (AirCorrection::Sides(9, 5), true),
+        (AirCorrection::Sides(9, 5), false),
+        (AirCorrection::Sides(0, 4), true),
+        (AirCorrection::Sides(7, 0), true),
+        (AirCorrection::Levels, true),
+        (AirCorrection::Without, false),
+    ] {
         let got = correct(&session, &scan, form, air, minus_log);
         check(&scan, form.0, air, minus_log, &got);
     }
@@ -232,7 +251,8 @@ fn what_does_not_fit_is_refused() {
     let samples = StoredSamples { sample: SampleType::U8, swapped: false };
     let new = |correction: &RowCorrection, samples| {
         let size = PieceSize { rows: 2, projections: 1, counted: 3 };
-        RowCorrector::new(&session, correction, samples, SampleOrder::Projections, size)
+        let rows = StoredRows::unbinned(samples, BINS);
+        RowCorrector::new(&session, correction, rows, SampleOrder::Projections, size)
     };
     let mut corrector = new(&correction, samples).unwrap();
     let sinograms: Buffer<f32> = session.buffer(3 * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
@@ -247,6 +267,7 @@ fn what_does_not_fit_is_refused() {
     assert!(!run(2 * BINS, &[0, 1], 1, 2 * BINS), "past the buffer");
     assert!(!run(3 * BINS, &[0, 1, 2], 0, BINS), "more than a piece");
     assert!(new(&correction, StoredSamples { sample: SampleType::F64, swapped: false }).is_err());
+    assert!(new(&RowCorrection { bins: BINS - 1, ..correction.clone() }, samples).is_err(), "rows of other bins");
     let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..] });
     assert!(new(&RowCorrection { fields, ..correction }, samples).is_err(), "fields of two sizes");
 }
@@ -281,6 +302,7 @@ fn runs_do_not_depend_on_who_corrects() {
         format!("{fields} --remove-outliers 3,150,both --slices-per-pass 4"),
         format!("{fields} --remove-outliers 5,400 --rows 1..10:3 --normalize-air 6,4"),
         format!("{fields} --tilt 1.5 --slices-per-pass 4"),
+        format!("{fields} --tilt 1.5 --binning 2 --remove-outliers 3,150,both --dark-scale 0.8"),
         format!("{fields} --tilt -0.4 --no-minus-log --rows 3..8"),
         format!("{fields} {PHASE} --slices-per-pass 4"),
         format!("{fields} {PHASE} --unsharp 1.2,2 --tilt 1 --remove-outliers 3,150 --normalize-air 6,4 --rows 1..10:2"),
@@ -368,6 +390,13 @@ fn wrong_steps_are_left_to_the_host() {
     assert!(output.status.success() && told.contains("samples of slices, f16: wrong on this device"), "{told}");
     assert!(told.contains("the host does the steps"), "{told}");
     assert_eq!(lab.read("device"), host);
+    let extended = "--sinograms sin --overall-angle 360 --center 11 --extended-field";
+    let host = lab.slices(&format!("{extended} --profile cpu"), "host-extended");
+    let run_extended = format!("reconstruct {extended} --profile device.toml --output extended");
+    let output = lab.command(&run_extended).env("FBP_TEST_FAULT", "extend").output().unwrap();
+    let told_extended = String::from_utf8(output.stderr).unwrap();
+    assert!(told_extended.contains("extension of rows: wrong on this device"), "{told_extended}");
+    assert!(output.status.success() && lab.read("extended") == host);
     // without the fault nothing is told, and the verdict is not that of the faulty driver
     let told = lab.ok(&format!("{run} --overwrite")).1;
     assert!(!told.contains("wrong"), "{told}");

@@ -117,7 +117,7 @@ fn no_profile_chooses_another_rule() {
             for &mode in Mode::ALL {
                 for run in [1, 2, 3, 4, 8, 12, 16, 64, 2048] {
                     for slices in SLICE_MODES.map(Some).into_iter().chain([None]) {
-                        if let Ok(offer) = profile.select(None, interpolation, mode, slices, run) {
+                        if let Ok(offer) = profile.select(None, interpolation, mode, slices, run, 2048) {
                             assert_ne!(offer.parameters.algorithm(), Algorithm::Oversample, "{} {run}", profile.name);
                         }
                     }

@@ -63,8 +63,8 @@ fn this_device_passes_and_a_run_trusts_that() {
     let steps = found["steps"].as_array().unwrap();
     assert_eq!(
         steps.len(),
-        17,
-        "rows, outliers, tilt, phase, nine methods against stripes, three types of samples, histogram"
+        22,
+        "binning by 2 and 3, rows, outliers, air twice, tilt, phase, nine methods against stripes, extension, three types of samples, histogram"
     );
     for step in steps {
         assert_eq!(step["verdict"], "right", "{step}");
@@ -129,7 +129,7 @@ fn a_wrong_step_is_avoided() {
         assert_eq!(wrong, 3, "{out}");
     }
     let (out, err) = lab.ok("doctor --quick --profile default");
-    assert!(out.contains("17 of 17 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
+    assert!(out.contains("22 of 22 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
     assert!(out.lines().any(|line| line.starts_with("| step") && line.contains("| rows ")), "{out}");
 }
 

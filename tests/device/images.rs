@@ -4,13 +4,15 @@ use fbp::device::{
     BlockCorrector, BlockShape, ImageFilterForm, ImageSteps, ProjectionState, RotationForm, RowBlocks, RowCorrection,
     RowCounts, Session, enumerate,
 };
-use fbp::source::StoredSamples;
+use fbp::source::{StoredRows, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
+/// Samples of a row.
+const F32_ROWS: StoredRows = StoredRows { samples: StoredSamples::F32, by: 1, width: BINS };
 const BINS: usize = 41;
 const HEIGHT: usize = 37;
 const PROJECTIONS: usize = 5;
@@ -124,7 +126,7 @@ fn on_device(
         pairs: 2,
         on_host: rows == 7,
     };
-    let mut corrector = BlockCorrector::new(session, &correction, StoredSamples::F32, shape).unwrap();
+    let mut corrector = BlockCorrector::new(session, &correction, F32_ROWS, shape).unwrap();
     let length = PROJECTIONS * BINS;
     let mut sinograms: Buffer<f32> = session.buffer(HEIGHT * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
     let mut counts = Vec::new();
@@ -243,7 +245,7 @@ fn what_does_not_fit_is_refused() {
         pairs: 1,
         on_host: false,
     };
-    let new = |images, shape| BlockCorrector::new(&session, &correction(images), StoredSamples::F32, shape);
+    let new = |images, shape| BlockCorrector::new(&session, &correction(images), F32_ROWS, shape);
     let mut corrector = new(steps, shape).unwrap();
     assert!(new(ImageSteps::default(), shape).is_err(), "nothing to do");
     assert!(new(steps, BlockShape { batch: 3, ..shape }).is_err(), "half a pair");

@@ -22,6 +22,7 @@ fn source(add: usize, options: &str) -> KernelSource {
         work_group: [1, 1],
         block: [1, 1],
         packed: true,
+        clearance: 0.0,
         key: String::new(),
     }
 }

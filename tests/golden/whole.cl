@@ -1,4 +1,5 @@
 /* standard-linear-float-x1-buffer */
+#define ABSOLUTE 0
 #define CONSTANTS __constant
 #define GUARD 2
 #define HALF_STORAGE 0
@@ -21,6 +22,8 @@
  *   CONSTANTS     address space of the per-projection constants
  *   PACKED        1 the constants of a projection are one float4, 0 four arrays
  *   UNROLL        unroll hint of the projection loop; 1 leaves it to the compiler
+ *   ABSOLUTE      1 positions are counted from bin 0, by the constants alone (Algorithm 1); 0 from the first pixel of a
+ *                 block; only families that have both look at it
  *   ACCUMULATE    1 sums are added to what the slices hold of other projections; only defined then
  *
  * Layouts
@@ -53,6 +56,9 @@
 #endif
 #ifndef ACCUMULATE
 #define ACCUMULATE 0
+#endif
+#ifndef ABSOLUTE
+#define ABSOLUTE 0
 #endif
 
 /* A plain inline function has no body where a compiler chooses to call it. */
@@ -98,7 +104,8 @@ HELPER float half_range_factor(uint peak)
 }
 
 /* Constants of a projection: cosine and sine of its angle, axis c + d_p in bins, and `lowest`, how far below a block's
- * first pixel the block's lowest position is (<= 0 bins). PACKED 1: one float4 each (paper, 5.7); 0: four arrays. */
+ * first pixel the block's lowest position is (<= 0 bins), less what a family keeps free below it. PACKED 1: one float4 each
+ * (paper, 5.7); 0: four arrays. */
 #if PACKED
 typedef float4 constant_t;
 #define ROTATION(constants, p, count) ((constants)[p].xy)
@@ -126,6 +133,31 @@ HELPER position_t position_in_block(float2 column, float2 row, float2 rotation, 
     h.rest = mad(f.x, rotation.x, mad(-f.y, rotation.y, column.y + row.y));
     return h;
 }
+
+/* Equation 1 of the paper for pixel `f`, counted from the pixel on the axis: all in one float, whose last bit grows with
+ * the detector (Algorithm 1). */
+HELPER float position_from_bin_0(float axis, float2 rotation, float2 f)
+{
+    return mad(f.x, rotation.x, mad(-f.y, rotation.y, axis));
+}
+
+/* The same as whole bins and rest; -0 may be added to anything without changing it, so compilers leave it out. */
+HELPER position_t absolute_position(float axis, float2 rotation, float2 f)
+{
+    position_t h;
+    h.whole = -0.0f;
+    h.rest = position_from_bin_0(axis, rotation, f);
+    return h;
+}
+
+/* Where a ray meets the detector, for pixel `f` of a block whose first pixel is `from_axis` from the one on the axis, in a
+ * kernel with KERNEL_ARGUMENTS. */
+#if ABSOLUTE
+#define POSITION(p, from_axis, f) \
+    absolute_position(AXIS(constants, p, projections), ROTATION(constants, p, projections), (from_axis) + (f))
+#else
+#define POSITION(p, from_axis, f) position_in_block(columns[p], rows[p], ROTATION(constants, p, projections), f)
+#endif
 
 /* Item 0..15 of a 4 x 4 square along the Z-order curve (paper, Algorithm 2). */
 HELPER int2 z_order(int item)
@@ -264,15 +296,19 @@ void backproject(KERNEL_ARGUMENTS)
     const int2 pixel = (int2)(get_local_id(0), get_local_id(1));
 #endif
     const float2 f = convert_float2(pixel);
+    const int2 block = origin + (int2)(get_group_id(0) * WORK_X, get_group_id(1) * WORK_Y);
+#if ABSOLUTE
+    const float2 from_axis = convert_float2(block) - centre;
+#else
     columns += (ulong)get_group_id(0) * projections;
     rows += (ulong)get_group_id(1) * projections;
+#endif
 
     values_t sum = (values_t)(0.0f);
     UNROLL_LOOP
     for (int p = 0; p < projections; p++) {
-        const position_t h = position_in_block(columns[p], rows[p], ROTATION(constants, p, projections), f);
+        const position_t h = POSITION(p, from_axis, f);
         sum += sample(sinogram, bins, p, h);
     }
-    store_pixel(out, sum, origin.x + (int)get_group_id(0) * WORK_X + pixel.x,
-                origin.y + (int)get_group_id(1) * WORK_Y + pixel.y);
+    store_pixel(out, sum, block.x + pixel.x, block.y + pixel.y);
 }

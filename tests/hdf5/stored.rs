@@ -4,7 +4,7 @@
 use super::{Counts, FLAGS, FRAMES, ROWS, WIDTH, alone, angles, cast, exchange, file, list, nxtomo, unit, volume};
 use crate::support::cli::{Lab, Pages};
 use crate::support::samples::read_stored;
-use fbp::source::{Hdf5Input, SampleType, Stack, StoredSamples};
+use fbp::source::{Hdf5Input, SampleType, Stack, StoredRows, StoredSamples};
 use hdf5_metno::{File, H5Type};
 use std::fs;
 
@@ -72,7 +72,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 /// Every selection of rows, as stored and converted.
 fn check(lab: &Lab, what: &str, expected: &[f32], stored: StoredSamples) {
     let stack = open(lab, "x.h5");
-    assert_eq!(stack.stored(), stored, "{what}");
+    assert_eq!(stack.stored(), StoredRows::unbinned(stored, SHAPE.2), "{what}");
     let (_, rows, bins) = SHAPE;
     for (frame, expected) in expected.chunks(rows * bins).enumerate() {
         for start in 0..rows {
@@ -165,14 +165,15 @@ fn stored_samples_of_selected_frames() {
     let counts = Counts::new(&lab);
     nxtomo(&file(&lab, "scan.nx"), "/entry", &counts, true);
     let stack = open(&lab, "scan.nx");
-    assert_eq!(stack.stored(), StoredSamples { sample: SampleType::U16, swapped: false });
+    let samples = StoredSamples { sample: SampleType::U16, swapped: false };
+    assert_eq!(stack.stored(), StoredRows::unbinned(samples, WIDTH));
     for (frame, page) in counts.projections.pages.iter().enumerate() {
         assert_eq!(read_stored(&stack, frame, 0..ROWS), *page);
     }
     let mut bytes = fs::read(lab.path("scan.nx")).unwrap();
     bytes.extend(b"more");
     fs::write(lab.path("scan.nx"), bytes).unwrap();
-    let error = stack.read_stored(0, 0..1, &mut [0; 2 * WIDTH]).unwrap_err().to_string();
+    let error = stack.read_stored(0, std::slice::from_ref(&(0..1)), &mut [0; 2 * WIDTH]).unwrap_err().to_string();
     assert!(error.contains("scan.nx") && error.contains("writing to it"), "{error}");
 }
 
@@ -213,6 +214,9 @@ fn runs_do_not_depend_on_who_corrects() {
         ("gzip.h5", "--remove-outliers 3,150,both --slices-per-pass 2"),
         ("gzip.h5", "--stripes mean --exclude 3"),
         ("u16.h5", "--binning 2 --slices-per-pass 1"),
+        ("gzip.h5", "--binning 2 --tilt 1 --remove-outliers 3,150"),
+        ("f64.h5", "--binning 2"),
+        ("x.h5", "--flats f --darks d --binning 3 --exclude 3"),
         ("x.h5", "--flats f --darks d"),
     ]
     .into_iter()

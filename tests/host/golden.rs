@@ -6,7 +6,7 @@
 use fbp::facts::DeviceFacts;
 use fbp::kernel::{
     Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowFilterMethod,
-    StepBackends, Texel, files, generate_filter, generate_probe, step_programs,
+    StepBackends, Texel, files, generate_filter, generate_probe, line_programs, step_programs,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 
 /// The problem that the kernels are for.
-const PROBLEM: Problem = Problem { projections: 1024, same_axis: true };
+const PROBLEM: Problem = Problem::new(1024, true);
 
 /// What the generator adds to the files of `cl/`: options, launch shape, defines, order of files.
 fn head(source: &KernelSource) -> String {
@@ -42,8 +42,14 @@ fn generated() -> BTreeMap<String, String> {
             for texel in offer.texels() {
                 let spec = KernelSpec::new(&offer, profile, texel, PROBLEM, None);
                 sections.insert(head(&spec.generate().unwrap()));
-                let rows = RowFilter { length: 4096, method: RowFilterMethod::Transform };
+                let method = match texel {
+                    Texel::Spectra { together: true } => RowFilterMethod::Vector,
+                    _ => RowFilterMethod::Transform,
+                };
+                let rows = RowFilter { length: 4096, method };
                 sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
+                let facts = DeviceFacts { local_memory: 48 << 10, max_work_group: 1024, ..DeviceFacts::default() };
+                sections.extend(line_programs(&spec, &facts).unwrap().iter().map(head));
             }
         }
         let offer = &profile.offers()[0];

@@ -10,4 +10,5 @@ mod hostile;
 mod io;
 mod layering;
 mod model;
+mod paper;
 mod startup;

@@ -48,6 +48,8 @@ pub enum Read {
     Nearest,
     /// Linear at so many places a bin, then the nearest of them.
     Oversampled(u32),
+    /// The trigonometric polynomial through the padded row.
+    Exact,
 }
 
 impl Read {
@@ -57,6 +59,7 @@ impl Read {
             Reads::Linear => Read::Linear,
             Reads::Nearest(1) => Read::Nearest,
             Reads::Nearest(values) => Read::Oversampled(values),
+            Reads::Exact => Read::Exact,
         }
     }
 }
@@ -70,12 +73,20 @@ pub fn padded(bins: usize) -> usize {
     length
 }
 
+/// A factor on the ramp at a multiple of the Nyquist frequency.
+pub type Window<'a> = &'a dyn Fn(f64) -> f64;
+
 /// Rows filtered by direct circular convolution in `f64`, on `length` points. `window(u)` is the factor on the ramp
 /// at `u` times the Nyquist frequency; `None` does not filter at all.
-pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Option<&dyn Fn(f64) -> f64>) -> Vec<f64> {
-    let Some(window) = window else {
-        return sinogram.iter().map(|v| f64::from(*v)).collect();
-    };
+pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Option<Window>) -> Vec<f64> {
+    match window {
+        Some(window) => filter_places(sinogram, bins, length, pad, window, bins),
+        None => sinogram.iter().map(|v| f64::from(*v)).collect(),
+    }
+}
+
+/// The first `places` values of the padded rows, filtered.
+fn filter_places(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Window, places: usize) -> Vec<f64> {
     let distance = |n: usize| n.min(length - n);
     let ramp = |n: usize| match distance(n) {
         0 => 0.25,
@@ -98,7 +109,7 @@ pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Op
         (0..length).map(|n| (0..length).map(|k| spectrum[k] * turn(n, k)).sum::<f64>() / length as f64).collect()
     };
     let right = (length - bins).div_ceil(2);
-    let mut filtered = Vec::with_capacity(sinogram.len());
+    let mut filtered = Vec::with_capacity(sinogram.len() / bins * places);
     for row in sinogram.chunks(bins) {
         let padded: Vec<f64> = (0..length)
             .map(|x| {
@@ -114,7 +125,7 @@ pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Op
             })
             .collect();
         // the kernel is even: its value at b - j is that at j - b
-        for b in 0..bins {
+        for b in 0..places {
             let (before, after) = padded.split_at(b);
             let sum =
                 |values: &[f64], first: usize| -> f64 { values.iter().zip(&kernel[first..]).map(|(v, k)| v * k).sum() };
@@ -122,6 +133,53 @@ pub fn filter(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window: Op
         }
     }
     filtered
+}
+
+/// A slice of a sinogram as it is defined: values, and how much each may be off because of ties.
+pub fn slice_of(sinogram: &[f32], scan: &Scan, pad: Pad, window: Window, read: Read) -> (Vec<f64>, Vec<f64>) {
+    let (bins, length) = (scan.bins, padded(scan.bins));
+    if read == Read::Exact {
+        let pixels: Vec<[usize; 2]> = (0..scan.size * scan.size).map(|i| [i % scan.size, i / scan.size]).collect();
+        return (exact_pixels(sinogram, scan, pad, window, &pixels), vec![0.0; pixels.len()]);
+    }
+    back_project(&filter(sinogram, bins, length, pad, Some(window)), scan, read)
+}
+
+/// Pixels `[x, y]` of the band-limited slice: the sum over projections of the trigonometric polynomial through the filtered
+/// padded row, its highest frequency as a cosine (docs/geometry.md).
+pub fn exact_pixels(sinogram: &[f32], scan: &Scan, pad: Pad, window: Window, pixels: &[[usize; 2]]) -> Vec<f64> {
+    let length = padded(scan.bins);
+    let rows = filter_places(sinogram, scan.bins, length, pad, window, length);
+    let turn = 2.0 * PI / length as f64;
+    let waves: Vec<(f64, f64)> = (0..length).map(|n| (turn * n as f64).sin_cos()).collect();
+    let centre = (scan.size as f64 - 1.0) / 2.0;
+    let mut values = vec![0.0; pixels.len()];
+    for (p, row) in rows.chunks(length).enumerate() {
+        // c_k cos(2 pi k h / L) + s_k sin(2 pi k h / L)
+        let of_frequency = |k: usize| {
+            let both = if k == 0 || 2 * k == length { 1.0 } else { 2.0 } / length as f64;
+            let sums = row.iter().enumerate().fold((0.0, 0.0), |(c, s), (j, value)| {
+                let (sin, cos) = waves[j * k % length];
+                (c + value * cos, s + value * sin)
+            });
+            // at whole places the sine of the highest frequency is 0, so it is none of the row's
+            (both * sums.0, if 2 * k == length { 0.0 } else { both * sums.1 })
+        };
+        let frequencies: Vec<(f64, f64)> = (0..=length / 2).map(of_frequency).collect();
+        let (sin, cos) = scan.angles[p].to_radians().sin_cos();
+        for (value, &[x, y]) in values.iter_mut().zip(pixels) {
+            let h = scan.axis[p] + (x as f64 - centre) * cos - (y as f64 - centre) * sin;
+            let (step_sin, step_cos) = (turn * h).sin_cos();
+            let (mut sin, mut cos) = (0.0, 1.0);
+            let mut sum = 0.0;
+            for (c, s) in &frequencies {
+                sum += c * cos + s * sin;
+                (sin, cos) = (sin * step_cos + cos * step_sin, cos * step_cos - sin * step_sin);
+            }
+            *value += scan.weights[p] * sum;
+        }
+    }
+    values
 }
 
 /// Back projection of filtered rows: values, and how much each may be off because of ties of nearest interpolation.
@@ -149,6 +207,7 @@ pub fn back_project(filtered: &[f64], scan: &Scan, read: Read) -> (Vec<f64>, Vec
                         values[pixel] += scan.weights[p] * between(h);
                         continue;
                     }
+                    Read::Exact => panic!("the filtered rows end with the detector"),
                     Read::Nearest => (1.0, &|step| at(step as i64)),
                     Read::Oversampled(samples) => (f64::from(samples), &|step| between(step / 4.0)),
                 };

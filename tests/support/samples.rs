@@ -1,14 +1,14 @@
 //! Samples as files store them.
 
-use fbp::source::{SampleType, Stack, StoredSamples};
+use fbp::source::{SampleType, Stack, StoredRows, StoredSamples};
 use half::f16;
 use std::ops::Range;
 
 /// Samples as they are stored, as numbers.
 pub fn read_stored(stack: &Stack, page: usize, rows: Range<usize>) -> Vec<f32> {
-    let StoredSamples { sample, swapped } = stack.stored();
-    let mut bytes = vec![0; rows.len() * stack.width() * sample.bytes()];
-    stack.read_stored(page, rows, &mut bytes).unwrap();
+    let StoredRows { samples: StoredSamples { sample, swapped }, .. } = stack.stored();
+    let mut bytes = vec![0; rows.len() * stack.stored().row_bytes()];
+    stack.read_stored(page, &[rows], &mut bytes).unwrap();
     let number = |sample_bytes: &[u8]| -> f32 {
         let mut b = sample_bytes.to_vec();
         if swapped {

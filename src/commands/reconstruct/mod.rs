@@ -9,7 +9,7 @@ mod summary;
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
 use crate::engine::{
-    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, chosen, host_budget, plan_for, ready_devices, run_stages,
+    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, chosen, plan_for, ready_devices, run_stages,
 };
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -191,8 +191,6 @@ impl Reconstruction<'_> {
     ) -> Result<Done> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let roi = source.scan.geometry.roi;
-        // what comes early waits in a part of the memory
-        let held = || Ok((host_budget(job, &source.scan)? / 4 / (roi.pixels() as u64 * 4).max(1)) as usize);
         let observe = |slice: usize, seen: ObservedSlice| overview.into_iter().for_each(|o| o.add(slice, seen));
         let run = Run {
             recipe: &job.recipe,
@@ -201,7 +199,6 @@ impl Reconstruction<'_> {
             finish,
             reporter,
             cancelled,
-            window: target.in_order().then(held).transpose()?,
             target,
             keep: job.execution.preview.as_ref().map(|_| middle(&source.scan.slices)),
             observer: Some(&observe),

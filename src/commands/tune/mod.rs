@@ -3,7 +3,7 @@
 mod problem;
 mod tuner;
 
-use super::bench::{offer_filter, protocol};
+use super::bench::{offer_filter, protocol, resident};
 use crate::bench::{Protocol, Reference};
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector};
@@ -15,7 +15,9 @@ use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
-use crate::tune::{Log, MeasurementConditions, Outcome, Reach, TimedKernel, TuningRun, compose, file_stem, table};
+use crate::tune::{
+    Log, MeasurementConditions, Outcome, Prediction, Reach, TimedKernel, TuningRun, compose, file_stem, table,
+};
 use problem::{SIZE, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -74,7 +76,10 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     };
     // without known rates points are tried in the order of the parameters
     let rates = choice.profile.throughput.as_ref();
-    let predict = |spec: &KernelSpec| Some(model::bound(spec, rates?, facts)?.1);
+    let predict = |spec: &KernelSpec| {
+        let speed = model::bound(spec, rates?, facts)?.1;
+        Some(Prediction { speed, occupancy: resident(spec, rates, None).map_or(0.0, |(share, _)| share) })
+    };
     let outcomes = tuner.search_all(&targets, &predict)?;
     let finished = outcomes.len();
     // without a correct kernel there is nothing to add to the profile

@@ -30,7 +30,7 @@ pub fn targets(profile: &Profile, wanted: &OfferFilter) -> Vec<Offer> {
 }
 
 pub fn problem(protocol: &Protocol) -> Problem {
-    Problem { projections: protocol.projections, same_axis: true }
+    protocol.problem()
 }
 
 /// How rows are filtered for a kernel.

@@ -1,5 +1,6 @@
 //! The search around one shipped kernel, and the comparison with the best kernel found.
 
+use super::super::bench::resident;
 use super::problem::{problem, rows_of, slice_modes};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
 use crate::check::{Bench, TimingOptions};
@@ -247,6 +248,7 @@ impl Tuner<'_> {
         let options = TimingOptions {
             give_up_after: best.map(|best| FAR * updates / best),
             projections: planted.then(|| self.protocol.projections.div_ceil(8)),
+            patient: false,
         };
         let start = Instant::now();
         self.open()?;
@@ -261,8 +263,9 @@ impl Tuner<'_> {
             }
             None => Err(Error::Device("the device is not open".into())),
         };
+        let registers = measured.as_ref().ok().and_then(|measured| measured.registers);
         let (verdict, reason, error, seconds) = match measured {
-            Ok(m) if m.seconds.is_some() => ("right", None, Some(m.checked.error), m.seconds),
+            Ok(m) if m.time.is_some() => ("right", None, Some(m.checked.error), m.time.map(|time| time.seconds)),
             Ok(m) => ("wrong", None, Some(m.checked.error), None),
             Err(error) => ("failed", Some(error.to_string()), None, None),
         };
@@ -274,6 +277,7 @@ impl Tuner<'_> {
             reason,
             error: error.filter(|e| e.is_finite()),
             gu_per_s: seconds.map(|s| updates / s),
+            registers,
             milliseconds: start.elapsed().as_millis() as u64,
         })
     }
@@ -296,6 +300,8 @@ impl Tuner<'_> {
             seconds_per_slice: entry.speed().map(|speed| self.protocol.updates(1) * 1e-9 / speed),
             ..BenchRow::new(facts, self.profile, point, &self.protocol, names, margin)
         };
+        let rates = self.profile.throughput.as_ref();
+        let row = row.with_occupancy(entry.registers, resident(&candidate.spec, rates, entry.registers));
         let mut changed = changes(shipped, point);
         if candidate.key.starts_with(PLANTED) {
             changed.push(("planted".to_owned(), "true".to_owned()));
@@ -303,9 +309,10 @@ impl Tuner<'_> {
         let how = match &row.verdict {
             Verdict::Failed(_) => row.describe(),
             verdict => format!(
-                "{} GU/s, error {}, {verdict}",
+                "{} GU/s, error {}, {verdict}, occupancy {}",
                 row.gu_per_s.map_or("no".to_owned(), three_digits),
-                scientific(row.error)
+                scientific(row.error),
+                row.occupancy_cell()
             ),
         };
         let turn = match entry.turn {

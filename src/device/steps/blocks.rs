@@ -5,7 +5,7 @@ use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
 use super::{HostMemory, Session, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
-use crate::source::StoredSamples;
+use crate::source::StoredRows;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ impl BlockShape {
 
     /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images: of the block, or a
     /// batch of it, and of the rest.
-    pub fn bytes(&self, stored: StoredSamples, halo: usize, fields: usize) -> [u64; 2] {
+    pub fn bytes(&self, stored: StoredRows, halo: usize, fields: usize) -> [u64; 2] {
         let BlockShape { blocks, bins, height, batch, pairs, .. } = *self;
         let block = 4 * (blocks.rows * self.there() * bins) as u64;
         let images = 4 * (self.corrected() * batch * bins) as u64 * if self.rotates_and_filters() { 2 } else { 1 };
@@ -115,12 +115,7 @@ impl BlockCorrector {
     ///
     /// # Errors
     /// The device's.
-    pub fn new(
-        session: &Session,
-        correction: &RowCorrection,
-        stored: StoredSamples,
-        shape: BlockShape,
-    ) -> Result<Self> {
+    pub fn new(session: &Session, correction: &RowCorrection, stored: StoredRows, shape: BlockShape) -> Result<Self> {
         let BlockShape { blocks, bins, height, projections, batch, pairs, .. } = shape;
         if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() || !correction.images.any() {
             return Err(Error::Device(format!("batches of {batch} of {projections} projections")));

@@ -1,13 +1,15 @@
 //! Correction of rows on a device: samples as they are stored become line integrals in sinograms.
 
 use super::Session;
+use super::binning::SampleBinner;
 use super::images::ImageSteps;
 use super::outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    AirKind, CORRECTION_GROUP, CorrectionForm, LogKind, SampleForm, SampleKind, generate_correction, power_of_two_group,
+    AirKind, CORRECTION_GROUP, CorrectionForm, KernelSource, LogKind, SampleForm, SampleKind, generate_correction,
+    power_of_two_group,
 };
-use crate::source::{SampleType, StoredSamples};
+use crate::source::{SampleType, StoredRows, StoredSamples};
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
 use std::ops::Range;
@@ -132,7 +134,9 @@ pub enum SampleOrder {
 pub struct RowCorrector {
     kernel: Kernel,
     order: SampleOrder,
-    stored: StoredSamples,
+    stored: StoredRows,
+    /// Bins samples before all else.
+    binner: Option<SampleBinner>,
     bins: usize,
     height: usize,
     has_fields: bool,
@@ -162,18 +166,14 @@ pub struct RowCorrector {
 impl RowCorrector {
     /// Bytes on the device for pieces of this size with `halo` rows around them, of a detector of `[bins, height]`, and so
     /// many field images.
-    pub fn bytes(
-        stored: StoredSamples,
-        [bins, height]: [usize; 2],
-        size: PieceSize,
-        halo: usize,
-        fields: usize,
-    ) -> u64 {
+    pub fn bytes(stored: StoredRows, [bins, height]: [usize; 2], size: PieceSize, halo: usize, fields: usize) -> u64 {
         let [bins, height, rows, projections] = [bins, height, size.rows, size.projections].map(|size| size as u64);
-        let (sample, read) = (stored.sample.bytes() as u64, rows + 2 * halo as u64);
-        let values = if halo > 0 { 4 * rows } else { 0 };
+        let read = rows + 2 * halo as u64;
+        let binned = if stored.by > 1 { read } else { 0 };
+        let cleaned = if halo > 0 { rows } else { 0 };
         // counts of chunks are few
-        (sample * read + values) * projections * bins + 4 * (fields as u64 * height * bins + 5 * projections)
+        (stored.row_bytes() as u64 * read + 4 * bins * (binned + cleaned)) * projections
+            + 4 * (fields as u64 * height * bins + 5 * projections)
     }
 
     /// Builds the kernel and copies fields and tables to the device.
@@ -183,30 +183,18 @@ impl RowCorrector {
     pub fn new(
         session: &Session,
         correction: &RowCorrection,
-        stored: StoredSamples,
+        stored: StoredRows,
         order: SampleOrder,
         size: PieceSize,
     ) -> Result<Self> {
         let RowCorrection { bins, height, fields, .. } = *correction;
         let projections = correction.projections.len();
+        if stored.bins() != bins {
+            return Err(Error::Device(format!("rows of {} bins, not of {bins}", stored.bins())));
+        }
+        let samples = if stored.by > 1 { StoredSamples::F32 } else { stored.samples };
         let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
-        let (air_kind, air) = match correction.air {
-            AirCorrection::Without => (AirKind::Without, [0, 0]),
-            AirCorrection::Sides(left, right) => (AirKind::Sides, [left as i32, right as i32]),
-            AirCorrection::Levels => (AirKind::Levels, [0, 0]),
-        };
-        let flats = fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 });
-        let source = generate_correction(CorrectionForm {
-            samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { stored })?,
-            flats,
-            air: air_kind,
-            minus_log: match (correction.minus_log, correction.images.any()) {
-                (false, _) => LogKind::Without,
-                (true, false) => LogKind::Taken,
-                (true, true) => LogKind::Later,
-            },
-            group: group as u32,
-        })?;
+        let source = source(correction, samples, group)?;
         let program = session.build(&source)?;
         let states = correction.projections.iter();
         let states: Vec<_> = states.map(|s| [s.progress, s.level, f32::from(u8::from(s.watched)), 0.0]).collect();
@@ -219,7 +207,7 @@ impl RowCorrector {
             }
         };
         let saturation = correction.saturation;
-        let rows = DetectorRows { stored, saturation, bins, height, piece: size };
+        let rows = DetectorRows { stored: samples, saturation, bins, height, piece: size };
         let outliers = correction.outliers.map(|form| -> Result<_> {
             if order != SampleOrder::Projections {
                 return Err(Error::Device("outliers are those of projections".into()));
@@ -229,11 +217,13 @@ impl RowCorrector {
             Ok((OutlierRemover::new(session, form, rows)?, values))
         });
         let halo = correction.outliers.map_or(0, |form| form.size / 2);
-        let most = (size.rows + 2 * halo) * size.projections * bins * stored.sample.bytes();
+        let most = (size.rows + 2 * halo) * size.projections;
+        let binner = || SampleBinner::new(session, stored, order, most);
         let mut corrector = RowCorrector {
             kernel: session.kernel(&program, source.entry)?,
             order,
             stored,
+            binner: (stored.by > 1).then(binner).transpose()?,
             bins,
             height,
             has_fields: fields.is_some(),
@@ -243,10 +233,13 @@ impl RowCorrector {
             // counted before outliers are replaced
             saturation: saturation.filter(|_| outliers.is_none()).unwrap_or(f32::NAN),
             outliers: outliers.transpose()?,
-            air,
+            air: match correction.air {
+                AirCorrection::Sides(left, right) => [left as i32, right as i32],
+                AirCorrection::Without | AirCorrection::Levels => [0, 0],
+            },
             later: correction.minus_log && correction.images.any(),
             size,
-            samples: session.buffer(most, CL_MEM_READ_ONLY, "samples")?,
+            samples: session.buffer(most * stored.row_bytes(), CL_MEM_READ_ONLY, "samples")?,
             flat: field(fields.map(|f| f.flat), "flat fields")?,
             flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
             dark: field(fields.map(|f| f.dark), "dark fields")?,
@@ -263,7 +256,7 @@ impl RowCorrector {
 
     /// Most bytes of the samples of a piece.
     pub fn most_bytes(&self) -> usize {
-        (self.size.rows + 2 * self.halo) * self.size.projections * self.bins * self.stored.sample.bytes()
+        (self.size.rows + 2 * self.halo) * self.size.projections * self.stored.row_bytes()
     }
 
     /// The rows of the detector that are read for these.
@@ -272,10 +265,14 @@ impl RowCorrector {
         first.saturating_sub(self.halo)..(last + self.halo).min(self.height)
     }
 
+    /// Number of rows that are read for these.
+    fn count_of(&self, rows: &[usize]) -> usize {
+        if self.outliers.is_some() { self.read(rows).len() } else { rows.len() }
+    }
+
     /// Bytes of the samples that are read for these rows of so many projections.
     pub(super) fn bytes_of(&self, rows: &[usize], projections: usize) -> usize {
-        let count = if self.outliers.is_some() { self.read(rows).len() } else { rows.len() };
-        count * projections * self.bins * self.stored.sample.bytes()
+        self.count_of(rows) * projections * self.stored.row_bytes()
     }
 
     /// Bytes of the samples that are read for these rows.
@@ -330,10 +327,14 @@ impl RowCorrector {
             SampleOrder::Projections => (1, rows.len()),
             SampleOrder::Sinograms => (projections.len(), 1),
         };
+        let values = match &self.binner {
+            Some(binner) => binner.run(session, &self.samples, self.count_of(rows), projections.len())?,
+            None => &self.samples,
+        };
         let read = self.read(rows);
         let launch = session.launch(&self.kernel, "correct_rows");
         let launch = match &mut self.outliers {
-            Some((outliers, values)) => {
+            Some((outliers, cleaned)) => {
                 let start = rows.first().copied().unwrap_or(0);
                 let rows = OutlierRows {
                     read,
@@ -342,10 +343,10 @@ impl RowCorrector {
                     place,
                     projections: projections.len(),
                 };
-                outliers.run(session, &self.samples, values, &rows)?;
-                launch.handle(values)?
+                outliers.run(session, values, cleaned, &rows)?;
+                launch.handle(cleaned)?
             }
-            None => launch.handle(&self.samples)?,
+            None => launch.handle(values)?,
         };
         let launch = launch
             .handle(&self.flat)?
@@ -410,6 +411,25 @@ impl RowCorrector {
         session.upload(&mut self.unlit, 0, &vec![0; self.projections], "projections without light")?;
         session.upload(&mut self.replaced, 0, &vec![0; self.size.counted * self.bins], "replaced bins")
     }
+}
+
+/// The kernel for what is done to these samples after binning.
+fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> Result<KernelSource> {
+    generate_correction(CorrectionForm {
+        samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { samples })?,
+        flats: correction.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 }),
+        air: match correction.air {
+            AirCorrection::Without => AirKind::Without,
+            AirCorrection::Sides(..) => AirKind::Sides,
+            AirCorrection::Levels => AirKind::Levels,
+        },
+        minus_log: match (correction.minus_log, correction.images.any()) {
+            (false, _) => LogKind::Without,
+            (true, false) => LogKind::Taken,
+            (true, true) => LogKind::Later,
+        },
+        group: group as u32,
+    })
 }
 
 /// How kernels read samples.

@@ -7,9 +7,10 @@ use crate::geometry::default_axis;
 use crate::kernel::{
     IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation, row_group,
 };
+use crate::spectrum::turns;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 use std::ops::Range;
 
 /// What is done to projections as images: plain data.
@@ -239,13 +240,6 @@ impl ImageFilter {
             let of = |i: usize| {
                 let k2 = (TAU * i.min(count - i) as f64 / count as f64).powi(2);
                 [form.length.powi(2) * k2, (-form.sigma.powi(2) * k2 / 2.0).exp()].map(|value| value as f32)
-            };
-            (0..count).map(of).collect()
-        };
-        let turns = |count: usize| -> Vec<[f32; 2]> {
-            let of = |i: usize| {
-                let (sin, cos) = (2.0 * PI * i as f64 / count as f64).sin_cos();
-                [cos as f32, sin as f32]
             };
             (0..count).map(of).collect()
         };

@@ -1,5 +1,6 @@
 //! Operations of the steps around the filter, one module a group of them: kernels with their memory, and checked starts.
 
+mod binning;
 mod blocks;
 mod column_sums;
 mod columns;
@@ -16,6 +17,7 @@ mod sinograms;
 mod transposed_medians;
 mod wavelet;
 
+pub use binning::SampleBinner;
 pub use blocks::{BlockCorrector, BlockShape};
 pub use column_sums::{ColumnSums, Gap};
 pub use columns::{ColumnCorrection, ColumnOrder};

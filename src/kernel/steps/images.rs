@@ -1,6 +1,6 @@
 //! Sources of the kernels that work on rows of projections as images: rotation, and filters in two dimensions.
 
-use super::super::files::{COMMON, FILTER_IMAGES, ROTATE_ROWS, TRANSFORM_ROW};
+use super::super::files::{BUTTERFLIES, COMMON, FILTER_IMAGES, ROTATE_ROWS, TRANSFORM_ROW};
 use super::super::source::{LaunchShape, assemble};
 use super::groups::power_of_two;
 use super::{Defines, KernelSource, row_group};
@@ -57,6 +57,11 @@ impl ImageGroups {
         Some(ImageGroups { width, height, rows, columns, row_parts })
     }
 
+    /// Parts in which values of a row change places.
+    pub fn row_parts(&self) -> u32 {
+        self.row_parts
+    }
+
     /// Work-items of a line of `length`.
     pub fn items(length: usize) -> usize {
         length / POINTS
@@ -82,7 +87,7 @@ fn generate(name: String, length: usize, lines: usize, parts: u32, columns: bool
     defines.switch("COLUMNS", columns)?;
     defines.number("ROOM_STRIDE", if columns { lines as u32 } else { 1 })?;
     let entry = if columns { "filter_image_columns" } else { "transform_image_rows" };
-    let files = [COMMON, TRANSFORM_ROW, FILTER_IMAGES];
+    let files = [COMMON, BUTTERFLIES, TRANSFORM_ROW, FILTER_IMAGES];
     Ok(assemble(name, &defines, &files, vec!["-cl-std=CL1.1".to_owned()], entry, LaunchShape::NONE))
 }
 

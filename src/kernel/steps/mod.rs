@@ -1,5 +1,6 @@
 //! Steps around the filter: the sources of their kernels, one module a group of operations, and where they are done.
 
+mod binning;
 mod column_sums;
 mod columns;
 mod correction;
@@ -16,6 +17,7 @@ mod polynomials;
 mod transposed_medians;
 mod wavelet;
 
+pub use binning::{BinningKernel, generate_binning};
 pub use column_sums::{ColumnSumGroup, generate_column_sums};
 pub use columns::{ColumnSort, generate_columns};
 pub use correction::{
@@ -90,12 +92,16 @@ pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<
             group: power_of_two_group(facts, CORRECTION_GROUP) as u32,
         })
     };
+    let bins = |samples, by| generate_binning(facts, BinningKernel { samples, by });
     let group = row_group(facts);
     let mut programs = vec![
         correction(counts, 2, AirKind::Sides, LogKind::Taken)?,
         correction(samples(1, SampleKind::Signed, false), 0, AirKind::Without, LogKind::Taken)?,
         correction(samples(2, SampleKind::Float, false), 1, AirKind::Levels, LogKind::Later)?,
         correction(samples(4, SampleKind::Float, true), 0, AirKind::Without, LogKind::Without)?,
+        bins(counts, 2)?,
+        bins(samples(4, SampleKind::Signed, false), 3)?,
+        bins(samples(2, SampleKind::Float, false), 4)?,
         generate_minus_log(power_of_two_group(facts, CORRECTION_GROUP))?,
         generate_rotation(facts)?,
         generate_encoding(EncodedSample::Half, group)?,

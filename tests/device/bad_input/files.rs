@@ -99,7 +99,8 @@ fn one_odd_file_in_a_stack() {
     refused_after("s_0002.tif", &other(33, 16), &["33x16", "32x16"]);
     refused_after("s_0002.tif", &other(32, 15), &["32x15", "32x16"]);
     refused_after("s_0003.tif", &cut(|n| n / 2), &[]);
-    refused_after("s_0003.tif", &cut(|n| n - 2), &[]);
+    // the last bytes are texts that nothing reads; the directory is before them
+    refused_after("s_0003.tif", &cut(|n| n - 200), &[]);
     refused_after("s_0003.tif", &cut(|_| 5), &[]);
     refused_after("s_0003.tif", &cut(|_| 0), &[]);
     refused_after("s_0001.tif", &|lab| lab.text("sin/s_0001.tif", "this is not a picture\n"), &[]);

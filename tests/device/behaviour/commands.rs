@@ -114,7 +114,7 @@ fn comparisons() {
     for (key, value) in [("rmse", 0.0), ("nrmse", 0.0), ("ssim", 1.0), ("max_abs", 0.0)] {
         assert_eq!(result[key].as_f64(), Some(value), "{key}");
     }
-    assert!(result.get("psnr").is_some());
+    assert!(result.get("psnr").is_some() && result.get("snr").is_some());
     let code = |args: &str| {
         let output = lab.run(&format!("compare {args}"));
         crate::support::cli::assert_no_panic(&text(&output.stderr), args);

@@ -1,13 +1,13 @@
 //! The device at hand, kernels for it, and slices from them.
 
-use crate::support::reference::{Scan, padded};
+use crate::support::reference::Scan;
 use fbp::device::{DeviceSelector, FoundDevice, Session, enumerate};
 use fbp::engine::{Engine, Setup};
 use fbp::facts::DeviceKind;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
 use fbp::kernel::{Common, Interpolation, Mode, Offer, Parameters, Sampler, Standard, Storage, Tensor};
-use fbp::kernel::{KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
+use fbp::kernel::{Fft, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use std::cell::RefCell;
@@ -65,7 +65,7 @@ pub fn plain() -> Profile {
 /// Options of the device's compiler beside the profile's: `FBP_TEST_OPTIONS`. By default a processor's compiler does not
 /// optimise kernels that are made for other devices, unless they compute so many slices that they are slow then: it takes
 /// most of the time, and what is tested here is the kernel. scripts/implementations runs all kernels as they are.
-fn options(found: &FoundDevice, profile: &Profile, offer: &Offer) -> Vec<String> {
+pub fn options(found: &FoundDevice, profile: &Profile, offer: &Offer) -> Vec<String> {
     match std::env::var("FBP_TEST_OPTIONS") {
         Ok(options) => options.split_whitespace().map(str::to_owned).collect(),
         Err(_) if found.facts.kind == DeviceKind::Cpu && profile.name != "cpu" && offer.slices < 16 => {
@@ -76,7 +76,7 @@ fn options(found: &FoundDevice, profile: &Profile, offer: &Offer) -> Vec<String>
 }
 
 fn problem(scan: &Scan) -> Problem {
-    Problem { projections: scan.projections(), same_axis: scan.axis.windows(2).all(|a| a[0] == a[1]) }
+    Problem::new(scan.projections(), scan.axis.windows(2).all(|a| a[0] == a[1]))
 }
 
 /// An offer of a standard kernel.
@@ -142,7 +142,7 @@ pub fn reconstruct(
     padding: Padding,
     sinograms: &[f32],
 ) -> Vec<f32> {
-    let rows = RowFilter { length: padded(scan.bins), method: RowFilterMethod::Transform };
+    let rows = RowFilter::new(spec, &Fft::default(), scan.bins, None);
     let full = Cut { projections: scan.projections(), rows: roi.height };
     reconstruct_cut(found, spec, scan, (roi, full), (rows, RowTransform::Host), (filter, padding), sinograms)
 }

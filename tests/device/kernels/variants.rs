@@ -1,8 +1,8 @@
 //! Variants of every family of kernels.
 
 use fbp::kernel::{
-    Alu, Balance, Cache, Common, Exchange, Hybrid, Interpolation, Mapping, Offsets, Oversample, Parameters, Rounding,
-    Sampler, Standard, Tensor, Texture, Vector,
+    Alu, Balance, Cache, Common, Exchange, GridItems, Gridding, Hybrid, Interpolation, Mapping, Offsets, Oversample,
+    Parameters, Positions, Rounding, Sampler, Standard, Tensor, Texture, Vector,
 };
 
 /// A kernel's parameters, the slices per pass and the interpolations to try it with.
@@ -10,12 +10,15 @@ type Variant = (Parameters, Vec<u32>, Vec<Interpolation>);
 
 /// Every value of every parameter of every family, each at least once, and the combinations that share code.
 pub fn variants() -> Vec<Variant> {
-    let both = || Interpolation::ALL.to_vec();
+    let both = || vec![Interpolation::Linear, Interpolation::Nearest];
     let mut list: Vec<Variant> = Vec::new();
     for sampler in [Sampler::Buffer, Sampler::Image] {
         let common = Common { sampler, ..Common::default() };
         let standard = Standard { common: split(&common), z_order: true, ..Standard::default() };
-        list.push((Parameters::Standard(standard), vec![1, 4], both()));
+        list.push((Parameters::Standard(standard.clone()), vec![1, 4], both()));
+        let absolute = Standard { positions: Positions::Absolute, ..standard };
+        list.push((Parameters::Standard(absolute.clone()), vec![1, 4], both()));
+        list.push((Parameters::Standard(Standard { common: common.clone(), ..absolute }), vec![2], both()));
         list.extend(textures(&common).into_iter().map(|(t, slices)| (Parameters::Texture(t), slices, both())));
         let alu = Alu { common: common.clone(), ..Alu::default() };
         list.extend(alus(&alu).into_iter().map(|(alu, slices)| (Parameters::Alu(alu), slices, both())));
@@ -27,11 +30,28 @@ pub fn variants() -> Vec<Variant> {
         );
         let hybrid = |alu: Alu| Hybrid { texture_blocks: 1, alu_blocks: 1, balance: Balance::Multiprocessor, alu };
         list.push((Parameters::Hybrid(hybrid(alu.clone())), vec![1, 2], both()));
+        let absolute = Alu { positions: Positions::Absolute, ..alu.clone() };
+        list.push((Parameters::Hybrid(hybrid(absolute)), vec![1], both()));
         let large = Alu { block: 64, row_items: 32, cached_projections: 8, cache: Cache::Advanced, ..alu };
         list.push((Parameters::Hybrid(Hybrid { texture_blocks: 3, alu_blocks: 5, ..hybrid(large) }), vec![1], both()));
     }
     list.extend(of_many_slices().into_iter().map(|(parameters, slices)| (parameters, slices, both())));
+    list.extend(griddings().map(|(gridding, slices)| (gridding.into(), slices, vec![Interpolation::Exact])));
     list
+}
+
+fn griddings() -> impl Iterator<Item = (Gridding, Vec<u32>)> {
+    let cells = Gridding::default();
+    let tiles = Gridding { items: GridItems::Tiles, ..cells.clone() };
+    let list = [
+        (Gridding { rows: 1, columns: 1, ..cells.clone() }, vec![1]),
+        (Gridding { rows: 2, columns: 8, ..cells.clone() }, vec![4, 16]),
+        (Gridding { tile: 16, rows: 4, columns: 4, ..cells }, vec![2, 8]),
+        (Gridding { tile: 8, columns: 1, ..tiles.clone() }, vec![1]),
+        (Gridding { tile: 16, columns: 2, ..tiles.clone() }, vec![2, 8]),
+        (Gridding { tile: 32, columns: 8, ..tiles }, vec![4]),
+    ];
+    list.into_iter()
 }
 
 fn split(common: &Common) -> Common {
@@ -65,6 +85,28 @@ fn alus(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
     vec![
         (alu.clone(), vec![1, 2, 4]),
         (Alu { common: split(&alu.common), mapping: Mapping::Rows, offsets: Offsets::None, ..alu.clone() }, vec![1, 4]),
+        (Alu { positions: Positions::Absolute, ..alu.clone() }, vec![1, 4]),
+        (
+            Alu {
+                positions: Positions::Absolute,
+                common: split(&alu.common),
+                offsets: Offsets::None,
+                rounding: Rounding::Float,
+                ..alu.clone()
+            },
+            vec![1],
+        ),
+        (
+            Alu {
+                positions: Positions::Absolute,
+                cache: Cache::Advanced,
+                offsets: Offsets::Column,
+                mapping: Mapping::Block,
+                stage: 32,
+                ..alu.clone()
+            },
+            vec![1],
+        ),
         (Alu { mapping: Mapping::Block, offsets: Offsets::Column, rotation_cache: true, ..alu.clone() }, vec![1, 4]),
         (
             Alu {
@@ -116,6 +158,7 @@ fn oversamples(alu: &Alu) -> Vec<(Alu, Vec<u32>)> {
     let oversample = Alu { row_items: 32, cached_projections: 8, ..alu.clone() };
     vec![
         (oversample.clone(), vec![1, 2]),
+        (Alu { positions: Positions::Absolute, ..oversample.clone() }, vec![1]),
         (
             Alu {
                 arrays: 2,

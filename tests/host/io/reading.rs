@@ -3,8 +3,9 @@
 use super::make::Make;
 use super::{TYPES, input_error, open, put, read};
 use crate::support::samples::read_stored;
-use fbp::source::{SampleType, Stack, StoredSamples};
+use fbp::source::{Binning, SampleType, Stack, StoredRows, StoredSamples};
 use std::fs;
+use std::ops::Range;
 use tempfile::TempDir;
 
 #[test]
@@ -57,7 +58,32 @@ fn every_layout_reads_back() {
     }
 }
 
-/// Pages that differ in the order of bytes come as f32; binned ones, too.
+/// Pages that are to be binned are handed out as they are stored: all rows that form the wanted ones, and of sinograms all
+/// pages.
+#[test]
+fn samples_before_binning() {
+    let dir = TempDir::new().unwrap();
+    let make = Make { sample: SampleType::U16, ..Default::default() };
+    let pages: Vec<Vec<f64>> = (0..5).map(|page| (0..35).map(|i| f64::from(100 * page + i)).collect()).collect();
+    let path = put(&dir, "x.tif", &make.file(&pages));
+    let check = |pages_form_one: bool, page: usize, runs: &[Range<usize>], lines: &[(usize, usize)]| {
+        let stack = open(&path).unwrap().binned(Binning { by: 2, pages: pages_form_one }).unwrap();
+        let samples = StoredSamples { sample: SampleType::U16, swapped: false };
+        assert_eq!(stack.stored(), StoredRows { samples, by: 2, width: 7 });
+        let mut bytes = vec![0; lines.len() * 14];
+        stack.read_stored(page, runs, &mut bytes).unwrap();
+        let values: Vec<f64> = bytes.chunks(2).map(|b| u16::from_ne_bytes([b[0], b[1]]).into()).collect();
+        let want: Vec<f64> = lines.iter().flat_map(|&(page, row)| &pages[page][7 * row..][..7]).copied().collect();
+        assert_eq!(values, want, "{page} {runs:?}");
+        bytes.push(0);
+        assert!(stack.read_stored(page, runs, &mut bytes).is_err(), "more bytes than rows");
+    };
+    check(false, 3, &[0..2, 0..0], &[(3, 0), (3, 1), (3, 2), (3, 3)]);
+    check(false, 0, &[1..2, 0..1], &[(0, 2), (0, 3), (0, 0), (0, 1)]);
+    check(true, 1, &[0..1, 3..5], &[(2, 0), (2, 3), (2, 4), (3, 0), (3, 3), (3, 4)]);
+}
+
+/// Pages that differ in the order of bytes come as f32, and are binned before.
 #[test]
 fn samples_that_differ_come_as_values() {
     let dir = TempDir::new().unwrap();
@@ -67,10 +93,15 @@ fn samples_that_differ_come_as_values() {
         put(&dir, &format!("p_{}.tif", u8::from(big_endian)), &make.file(std::slice::from_ref(&values)));
     }
     let stack = Stack::open(dir.path().to_str().unwrap(), "--projections").unwrap();
-    assert_eq!(stack.stored(), StoredSamples::F32);
+    assert_eq!(stack.stored(), StoredRows::unbinned(StoredSamples::F32, 7));
     for page in 0..2 {
         assert_eq!(read_stored(&stack, page, 1..4), values[7..28].iter().map(|&v| v as f32).collect::<Vec<_>>());
     }
+    let stack = stack.binned(Binning { by: 2, pages: false }).unwrap();
+    assert_eq!(stack.stored(), StoredRows::unbinned(StoredSamples::F32, 3));
+    let mut binned = vec![0f32; 2 * 3];
+    stack.read_rows(1, 0..2, &mut binned).unwrap();
+    assert_eq!(read_stored(&stack, 1, 0..2), binned);
 }
 
 #[test]

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Measures exact interpolation beside the Fourier methods and filtered back projections of other programs, on processors.
+
+    scripts/bench/exact_peers.py [--fbp target/release/fbp] [--sizes 512 1024 2048] [--json FILE]
+
+Seconds of whole programs, from sinograms in one TIFF file to slices in another, with their start: SIZE projections of SIZE
+bins, 64 slices, 16 of 2048 and more; the ramp filter, no logarithm. Programs take turns, the best of --rounds counts.
+
+  fbp exact    fbp reconstruct --interpolation exact, --accuracy 1e-3 and 1e-5
+  fbp linear   fbp reconstruct --interpolation linear
+  algotom DFI  direct Fourier inversion (algotom.rec.reconstruction.dfi_reconstruction), slices on all processors
+  silx         silx.opencl.backprojection, linear interpolation, on the device that fbp takes
+
+Sinograms are noise that falls off to zero at the ends of the detector, so that programs which pad in other ways have the
+same task. The error is that of the first slice at sampled pixels inside half the radius, against the sum in float64 that
+defines the exact slice (docs/geometry.md), relative to the root mean square of its values; each program's slice is first
+multiplied by the factor, turned, mirrored and moved by half a pixel in the way that fits best.
+
+The peers are installed from PyPI into target/peers.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = (ROOT / "target" / "peers").resolve()
+IN_VENV = Path(sys.prefix).resolve() == VENV
+PACKAGES = ["silx", "pyopencl", "algotom", "numpy", "tifffile"]
+ALGOTOM = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+import tifffile
+from algotom.rec.reconstruction import dfi_reconstruction
+
+def slice_of(sinogram):
+    angles = np.arange(len(sinogram)) * np.pi / len(sinogram)
+    centre = (sinogram.shape[1] - 1) / 2
+    return dfi_reconstruction(sinogram, centre, angles=angles, filter_name=None, apply_log=False, pad_rate=0.5)
+
+if __name__ == "__main__":
+    source, target = sys.argv[1:]
+    sinograms = tifffile.imread(source)
+    with ProcessPoolExecutor() as pool:
+        slices = np.stack(list(pool.map(slice_of, sinograms)))
+    tifffile.imwrite(target, slices.astype(np.float32))
+"""
+SILX = """
+import sys
+import numpy as np
+import pyopencl
+import tifffile
+from silx.opencl.backprojection import Backprojection
+source, target = sys.argv[1:]
+sinograms = tifffile.imread(source)
+angles = np.arange(sinograms.shape[1]) * np.pi / sinograms.shape[1]
+kinds = [pyopencl.device_type.CPU]
+device = [d for p in pyopencl.get_platforms() for d in p.get_devices() if d.type in kinds][0]
+fbp = Backprojection(sinograms.shape[1:], axis_position=(sinograms.shape[2] - 1) / 2, angles=angles,
+                     ctx=pyopencl.Context([device]))
+tifffile.imwrite(target, np.stack([fbp(sinogram) for sinogram in sinograms]))
+"""
+
+if IN_VENV:  # else enter_venv starts this script anew
+    import numpy as np
+    import tifffile
+
+
+def enter_venv():
+    """Makes the virtual environment, or completes it, and starts this script anew inside."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True)
+    os.execv(python, [str(python), *sys.argv])
+
+
+def noise(size, slices):
+    random = np.random.default_rng(1)
+    window = np.cos(np.linspace(-np.pi / 2, np.pi / 2, size)) ** 2
+    return (random.standard_normal((slices, size, size)) * window).astype(np.float32)
+
+
+class Exact:
+    """The exact slice at some pixels: the filtered rows, as the trigonometric sums that their values are samples of."""
+
+    def __init__(self, sinogram, pixels=100):
+        size = len(sinogram)
+        length = 2 * size
+        kernel = np.zeros(length)
+        odd = np.arange(1, size, 2)
+        kernel[0], kernel[odd], kernel[-odd] = 0.25, -1 / (np.pi * odd) ** 2, -1 / (np.pi * odd) ** 2
+        spectra = np.fft.rfft(sinogram.astype(float), length) * np.fft.rfft(kernel).real / length
+        spectra[:, 1:-1] *= 2
+        random = np.random.default_rng(2)
+        radius, turn = size / 4 * np.sqrt(random.random(pixels)), random.random(pixels) * 2 * np.pi
+        centre = (size - 1) / 2
+        self.x, self.y = (np.rint(centre + radius * f(turn)).astype(int) for f in (np.cos, np.sin))
+        # some programs have the axis between pixels, others in the middle of one
+        moves = np.array([(0, 0), (-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)])[:, :, None]
+        x, y = (self.x - centre + moves[:, 0]).ravel(), (self.y - centre + moves[:, 1]).ravel()
+        frequencies = 2j * np.pi / length * np.arange(size + 1)
+        want = np.zeros(len(x))
+        for p, spectrum in enumerate(spectra):
+            angle = p * np.pi / size
+            position = centre + x * np.cos(angle) - y * np.sin(angle)
+            want += (np.exp(position[:, None] * frequencies) @ spectrum).real
+        self.wanted = want.reshape(len(moves), pixels) * np.pi / size
+
+    def error(self, image):
+        """Of a slice in any orientation and scale."""
+        errors = []
+        for turned in range(4):
+            for mirrored in (False, True):
+                view = np.rot90(image, turned)
+                got = (view.T if mirrored else view)[self.y, self.x].astype(float)
+                for want in self.wanted:
+                    factor = got @ want / (got @ got)
+                    errors.append(np.linalg.norm(factor * got - want) / np.linalg.norm(want))
+        return float(min(errors))
+
+
+def measure(args, size, directory):
+    slices = 16 if size >= 2048 else 64
+    source, algotom = directory / "sinograms.tif", directory / "algotom_dfi.py"
+    data = noise(size, slices)
+    tifffile.imwrite(source, data)
+    exact = Exact(data[0])
+    del data
+    fbp = [args.fbp, "reconstruct", "--device", "cpu", "--sinograms", source, "--padding", "zero", "--no-minus-log",
+           "--overwrite", "--quiet", "--output"]
+    commands = {
+        "fbp exact, 1e-3": lambda out: [*fbp, out, "--interpolation", "exact", "--accuracy", "1e-3"],
+        "fbp exact, 1e-5": lambda out: [*fbp, out, "--interpolation", "exact", "--accuracy", "1e-5"],
+        "fbp linear": lambda out: [*fbp, out, "--interpolation", "linear"],
+        "algotom DFI": lambda out: [sys.executable, algotom, source, out],
+        "silx": lambda out: [sys.executable, "-c", SILX, source, out],
+    }
+    algotom.write_text(ALGOTOM)  # processes of a pool read it again
+    seconds, errors = {name: [] for name in commands}, {}
+    for number in range(args.rounds + 1):  # the first fills caches
+        for name, command in commands.items():
+            if number > 1 and seconds[name][-1] > 120:
+                continue  # whoever takes minutes is measured once
+            out = directory / f"{name.replace(' ', '-').replace(',', '')}.tif"
+            start = time.perf_counter()
+            done = subprocess.run(list(map(str, command(out))), capture_output=True, text=True)
+            if done.returncode != 0:
+                sys.exit(f"{name}: {done.stderr.strip()[-2000:]}")
+            taken = time.perf_counter() - start
+            if number > 0 or taken > 120:
+                seconds[name].append(taken)
+            if number == 0:
+                errors[name] = exact.error(tifffile.imread(out, key=0))
+    return {"size": size, "slices": slices,
+            "programs": {name: {"seconds": seconds[name], "error": errors[name]} for name in commands}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fbp", type=Path, default=ROOT / "target/release/fbp", metavar="PATH")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024, 2048], metavar="N")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON, too")
+    args = parser.parse_args()
+    if not args.fbp.is_file():
+        parser.error(f"{args.fbp} is missing: cargo build --release")
+    if not IN_VENV:
+        enter_venv()
+    results = []
+    for size in args.sizes:
+        with tempfile.TemporaryDirectory(prefix="fbp-exact.") as directory:
+            results.append(measure(args, size, Path(directory)))
+        print(f"\n{size} x {size} pixels, {results[-1]['slices']} slices; {os.cpu_count()} cores\n\n"
+              "| program | seconds best | ms a slice | error against the exact slice |\n|---|---:|---:|---:|", flush=True)
+        for name, row in results[-1]["programs"].items():
+            best = min(row["seconds"])
+            print(f"| {name} | {best:.2f} | {1e3 * best / results[-1]['slices']:.0f} | {row['error']:.1e} |", flush=True)
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

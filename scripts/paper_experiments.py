@@ -1,0 +1,277 @@
+"""The experiments of scripts/paper: which kernels repeat a table or figure of the paper, as profiles for fbp bench.
+
+Every variant is a kernel of a shipped profile (configs/), with some parameters changed. The paper's figures come from
+docs/paper/tables.toml.
+"""
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    try:
+        import tomli as tomllib
+    except ImportError:
+        from pip._vendor import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLES = ROOT / "docs/paper/tables.toml"
+# a kernel for the automatic choices of a variant's profile, which the experiments do not run
+FILLER = {"interpolation": ["linear", "nearest"], "mode": ["precise", "fast"], "slices": [32],
+          "vector": {"common": {"sampler": "buffer", "constants": "global"}}}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel, and what the paper measured of it, if it did."""
+
+    label: str
+    profile: str
+    family: str
+    interpolation: str
+    mode: str
+    slices: int
+    parameters: dict
+    paper: float | None = None
+    gpu: str = ""
+    group: str = ""  # speeds are compared with the first variant of the group
+
+
+@dataclass
+class Experiment:
+    """Variants that belong together; ratios are to the first of a group."""
+
+    key: str
+    title: str
+    where: str
+    variants: list[Variant] = field(default_factory=list)
+    processors: bool = False  # only where it is a processor that is measured
+
+
+def load(path):
+    with open(path, "rb") as file:
+        return tomllib.load(file)
+
+
+class Profiles:
+    """The shipped profiles, and kernels of them."""
+
+    def __init__(self):
+        self.read = {}
+
+    def __getitem__(self, name):
+        if name not in self.read:
+            self.read[name] = load(ROOT / f"configs/{name}.toml")
+        return self.read[name]
+
+    def parameters(self, name, family, interpolation, mode, slices):
+        """A copy of the parameters of one kernel."""
+        for entry in self[name]["kernel"]:
+            if (family in entry and interpolation in entry["interpolation"] and mode in entry["mode"]
+                    and slices in entry["slices"]):
+                return copy.deepcopy(entry[family])
+        raise SystemExit(f"scripts/paper: {name} has no {family} kernel, {interpolation} {mode}, {slices} slices")
+
+
+def changed(parameters, **changes):
+    """The parameters with changes; `common_x` is x in the table `common`."""
+    result = copy.deepcopy(parameters)
+    for key, value in changes.items():
+        key = key.replace("_", "-")
+        if key.startswith("common-"):
+            result.setdefault("common", {})[key.removeprefix("common-")] = value
+        else:
+            result[key] = value
+    return result
+
+
+def slices_of(count):
+    return f"{count} slice{'s' * (count > 1)}"
+
+
+def value(item):
+    """As TOML."""
+    if isinstance(item, bool):
+        return str(item).lower()
+    if isinstance(item, str):
+        return '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(item, list):
+        return "[" + ", ".join(map(value, item)) + "]"
+    if isinstance(item, dict):
+        return "{ " + ", ".join(f"{key} = {value(entry)}" for key, entry in item.items()) + " }"
+    return repr(item)
+
+
+def profile_text(variant, name, profiles):
+    """A profile with this one kernel, for the hardware and with the rates of the shipped one."""
+    base = profiles[variant.profile]
+    lines = ["schema = 2", f"name = {value(name)}", f"title = {value(variant.label)}",
+             'source = "scripts/paper: a variant of a shipped profile"']
+    for table in ("hardware", "throughput", "build"):
+        if table in base:
+            lines += [f"[{table}]"] + [f"{key} = {value(entry)}" for key, entry in base[table].items()]
+    for interpolation in ("linear", "nearest"):
+        for mode in ("precise", "fast"):
+            lines += ["[[auto]]", f"interpolation = {value(interpolation)}", f"mode = {value(mode)}",
+                      'algorithm = "vector"', "slices = 32"]
+    kernel = {"interpolation": [variant.interpolation], "mode": [variant.mode], "slices": [variant.slices],
+              variant.family: variant.parameters}
+    for entry in (FILLER, kernel):
+        lines += ["[[kernel]]"] + [f"{key} = {value(item)}" for key, item in entry.items()]
+    return "\n".join(lines) + "\n"
+
+
+class Builder:
+    """Makes the experiments."""
+
+    def __init__(self):
+        self.tables = load(TABLES)
+        self.profiles = Profiles()
+        self.of_gpu = {gpu["name"]: gpu["profile"] for gpu in self.tables["gpu"]}
+
+    def rows(self, table):
+        return self.tables[f"table-{table}"]["rows"]
+
+    def kernel(self, label, gpu, family, interpolation, slices, mode="precise", paper=None, group="", **changes):
+        profile = self.of_gpu[gpu]
+        parameters = changed(self.profiles.parameters(profile, family, interpolation, mode, slices), **changes)
+        return Variant(label, profile, family, interpolation, mode, slices, parameters, paper, gpu, group)
+
+    def experiment(self, key, where, title, variants, processors=False):
+        return Experiment(key, title, where, variants, processors)
+
+    def mappings(self):
+        paper = {(row["slices"], row["mapping"] == "z-order"): row["speed"] for row in self.rows(11)}
+        best = {row["slices"]: row["speed"] for row in self.rows(13) if row["gpu"] == "Titan X"}
+        variants = []
+        for slices, interpolation, mode, storage in ((1, "linear", "precise", "float"),
+                                                     (2, "linear", "precise", "float"),
+                                                     (4, "nearest", "fast", "half")):
+            what = f"{slices_of(slices)}, {interpolation}, {storage}"
+            for order in (False, True):
+                variants.append(self.kernel(
+                    f"{what}: standard, {'Z-order' if order else 'linear order'}", "Titan X", "standard",
+                    interpolation, slices, mode, paper.get((slices, order)), what, z_order=order, common_storage=storage))
+                shipped = variants[-1].parameters
+            if "positions" in shipped:
+                variants.append(self.kernel(f"{what}: standard, Z-order, positions from blocks", "Titan X", "standard",
+                                            interpolation, slices, mode, None, what, z_order=True,
+                                            common_storage=storage, positions="block"))
+            variants.append(self.kernel(f"{what}: texture kernel", "Titan X", "texture", interpolation, slices, mode,
+                                        best[slices], what))
+        return self.experiment("order", "Table 11, Figures 3 and 6", "Order of items, and the texture kernel",
+                               variants)
+
+    def texture_occupancy(self):
+        paper = {None if not row["restricted"] else 100: row["speed"] for row in self.rows(12)}
+        variants = [self.kernel(f"2 slices, occupancy {target or 'left to the compiler'}", "Titan", "texture", "linear",
+                                2, paper=paper.get(target), group="all", common_occupancy=target or 0)
+                    for target in (None, 50, 75, 100)]
+        return self.experiment("texture-occupancy", "Table 12", "Occupancy targets of the texture kernel", variants)
+
+    def texture(self):
+        variants = []
+        for row in self.rows(13):
+            nearest = row["slices"] == 4
+            variants.append(self.kernel(f"{row['gpu']}, {slices_of(row['slices'])}", row["gpu"], "texture",
+                                        "nearest" if nearest else "linear", row["slices"],
+                                        "fast" if nearest else "precise", row["speed"]))
+        return self.experiment("texture", "Table 13", "The texture kernel of each GPU", variants)
+
+    def rounding(self):
+        variants = [self.kernel(f"1 slice, rounding {row['rounding']}", "Titan", "alu", "linear", 1,
+                                paper=row["speed"], group="all", rounding=row["rounding"]) for row in self.rows(17)]
+        return self.experiment("rounding", "Table 17", "Units that round", variants)
+
+    def caches(self):
+        one = lambda label, **changes: self.kernel(f"1 slice, {label}", "Titan X", "alu", "linear", 1, group="one",
+                                                  **changes)
+        four = lambda label, mode="precise", **changes: self.kernel(f"4 slices, {label}", "Titan X", "alu", "linear", 4,
+                                                                    mode, group="four", **changes)
+        return self.experiment("caches", "Table 18 and 6.3 to 6.8", "Caches of the arithmetic kernel, one changed at a time", [
+            one("as Table 18 has it: advanced cache, row starts (h_m), rotation (c_s)"),
+            one("standard cache", cache="standard"),
+            one("no row starts", offsets="none"),
+            one("items in squares of 16 x 16", mapping="block"),
+            one("column starts (h_x), items in squares of 16 x 16", offsets="column", mapping="block"),
+            one("no rotation", rotation_cache=False),
+            one("row starts of 256 projections at once (s_p)", stage=256),
+            one("items along rows in place of squares (6.3)", mapping="rows"),
+            four("as Table 18 has it: standard cache, row starts"),
+            four("advanced cache", cache="advanced", arrays=4),
+            four("rotation", rotation_cache=True),
+            four("two arrays (Algorithm 8)", arrays=2),
+            four("half values in the cache (6.7)", "fast"),
+        ])
+
+    def occupancy(self):
+        paper = {(row["interpolation"], row["target"]): row["speed"] for row in self.rows(19)}
+        variants = [self.kernel(f"{interpolation}, occupancy {target if target != '-' else 'left to the compiler'}",
+                                "Titan X", "alu", interpolation, 1, paper=paper.get((interpolation, target)),
+                                group=interpolation, common_occupancy=0 if target == "-" else target)
+                    for interpolation in ("linear", "nearest") for target in ("-", 50, 75, 100)]
+        return self.experiment("occupancy", "Table 19", "Occupancy targets of the arithmetic kernel", variants)
+
+    def arithmetic(self):
+        variants = []
+        for row in self.rows(20):
+            mode = "fast" if row.get("half") else "precise"
+            for interpolation in ("linear", "nearest"):
+                variants.append(self.kernel(f"{row['gpu']}, {slices_of(row['slices'])}, {interpolation}", row["gpu"], "alu",
+                                            interpolation, row["slices"], mode, row[interpolation]))
+        return self.experiment("arithmetic", "Table 20", "The arithmetic kernel of each GPU", variants)
+
+    def processors(self):
+        paper = {(row["method"], row["slices"]): row["xeon-intel"] for row in self.rows(21)}
+        buffer = {"common_sampler": "buffer"}
+        variants = []
+        for slices in (1, 4):
+            variants.append(self.kernel(f"standard, {slices_of(slices)}", "HD7970", "standard", "linear", slices,
+                                        paper=paper["standard", slices], z_order=False, **buffer))
+            # 6.10: 64 x 64 pixels a group, the advanced cache, column starts
+            variants.append(self.kernel(f"arithmetic, {slices_of(slices)}", "HD7970", "alu", "linear", slices,
+                                        paper=paper["alu", slices], block=64, row_items=32, cache="advanced",
+                                        arrays=slices, **buffer))
+        vector = self.profiles.parameters("cpu", "vector", "linear", "precise", 16)
+        variants.append(Variant("this program's kernel for processors, 16 slices", "cpu", "vector", "linear", "precise",
+                                16, vector))
+        return self.experiment("processors", "Table 21", "Kernels for GPUs on a processor", variants, processors=True)
+
+    def balance(self):
+        paper = {row["algorithm"]: row["speed"] for row in self.rows(22)}
+        variants = [self.kernel(f"2 slices, {family}", "Titan X", family, "linear", 2,
+                                "fast" if family == "oversample" else "precise", paper[family], "all")
+                    for family in ("texture", "alu", "hybrid", "oversample")]
+        return self.experiment("balance", "Table 22", "Four algorithms side by side", variants)
+
+    def hybrid(self):
+        paper = {(row["gpu"], row["slices"]): row for row in self.rows(23)}
+        variants = []
+        texture = {row["slices"]: row["speed"] for row in self.rows(13) if row["gpu"] == "Titan X"}
+        alone = {row["slices"]: row["linear"] for row in self.rows(20) if row["gpu"] == "Titan X"}
+        for slices in (1, 2):
+            row = paper["Titan X", slices]
+            for family, speeds, what in (("alu", alone, "arithmetic"), ("texture", texture, "texture")):
+                variants.append(self.kernel(f"{slices_of(slices)}, the {what} kernel alone", "Titan X", family, "linear",
+                                            slices, paper=speeds[slices], group=str(slices)))
+            for blocks, alu in ((1, 7), (1, 3), (3, 5), (1, 1), (5, 3)):
+                same = (blocks, alu) == (row["texture-blocks"], row["alu-blocks"])
+                variants.append(self.kernel(f"{slices_of(slices)}, {blocks} by texture units to {alu}", "Titan X", "hybrid",
+                                            "linear", slices, paper=row["speed"] if same else None,
+                                            group=str(slices), texture_blocks=blocks, alu_blocks=alu))
+            variants.append(self.kernel(f"{slices_of(slices)}, as for the GTX 980", "GTX980", "hybrid", "linear", slices,
+                                        paper=paper["GTX980", slices]["speed"]))
+        return self.experiment("hybrid", "Table 23", "The hybrid kernel, by shares of the units", variants)
+
+    def oversampling(self):
+        variants = [self.kernel(f"{row['gpu']}, {slices_of(row['slices'])}", row["gpu"], "oversample", "linear",
+                                row["slices"], "fast", row["speed"]) for row in self.rows(24)]
+        return self.experiment("oversampling", "Table 24", "The arithmetic kernel with oversampling of each GPU",
+                               variants)
+
+    def all(self):
+        return [self.mappings(), self.texture_occupancy(), self.texture(), self.rounding(), self.caches(),
+                self.occupancy(), self.arithmetic(), self.processors(), self.balance(), self.hybrid(),
+                self.oversampling()]

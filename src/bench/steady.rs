@@ -1,0 +1,173 @@
+//! When a device runs at a steady rate, and a kernel's time there (paper, 2.3): heated until its rate is steady, timed, and
+//! timed again if the rate is another afterwards.
+
+use super::median;
+use crate::error::Result;
+use std::time::{Duration, Instant};
+
+/// Medians of passes that differ by at most this share are the same rate in any case.
+const STEADY: f64 = 0.02;
+/// Passes whose median counts as one rate take at least this long, so that clocks have time to change, ...
+const WINDOW: Duration = Duration::from_millis(200);
+/// ... and are at least this many, ...
+const WINDOW_PASSES: usize = 3;
+/// ... unless they take this long.
+const LONG_WINDOW: Duration = Duration::from_secs(1);
+/// Without patience a device is heated for at most this long.
+const SHORT_HEATING: Duration = Duration::from_secs(2);
+/// With patience for at most this long: more than cards take to become warm.
+const LONG_HEATING: Duration = Duration::from_secs(120);
+/// A kernel whose rate moves is timed at most so often.
+const MOST_RUNS: usize = 3;
+
+/// How a kernel is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Heated for a short time, and timed once: for searches that compare kernels in turns.
+    Short,
+    /// Heated until the rate is steady, and timed again if it moved.
+    Long,
+}
+
+/// The time of a pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SteadyTime {
+    /// Median.
+    pub seconds: f64,
+    /// By which share the rate afterwards differs from that before; 0 if that was not looked at.
+    pub drift: f64,
+    /// Whether that is more than what passes scatter by.
+    pub moved: bool,
+    /// How often the kernel was timed; only the last counts.
+    pub runs: usize,
+}
+
+/// Seconds of a few passes: the median, and the quarters around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Window {
+    median: f64,
+    quartiles: [f64; 2],
+    length: Duration,
+}
+
+impl Window {
+    /// Runs passes for so long.
+    fn of(length: Duration, pass: &mut dyn FnMut() -> Result<f64>) -> Result<Window> {
+        let start = Instant::now();
+        let mut times = Vec::new();
+        loop {
+            times.push(pass()?);
+            let elapsed = start.elapsed();
+            if elapsed >= length && (times.len() >= WINDOW_PASSES || elapsed >= LONG_WINDOW) {
+                break;
+            }
+        }
+        // sorts them
+        let median = median(&mut times);
+        let last = times.len() - 1;
+        Ok(Window { median, quartiles: [times[last / 4], times[last - last / 4]], length })
+    }
+
+    /// Whether the passes of a later window have the same rate: nearly the same median, or one among the middle half of the
+    /// passes here, where times scatter.
+    fn agrees(&self, later: &Window) -> bool {
+        let [low, high] = self.quartiles;
+        (later.median / self.median - 1.0).abs() <= STEADY || (low..=high).contains(&later.median)
+    }
+}
+
+/// Passes until two windows in a row agree; each is twice as long as the one before, so that times that scatter settle,
+/// too. Returns the last.
+fn heat(patience: Patience, pass: &mut dyn FnMut() -> Result<f64>) -> Result<Window> {
+    let most = match patience {
+        Patience::Short => SHORT_HEATING,
+        Patience::Long => LONG_HEATING,
+    };
+    let start = Instant::now();
+    let mut before = Window::of(WINDOW, pass)?;
+    while start.elapsed() < most {
+        let now = Window::of(before.length, pass)?;
+        if before.agrees(&now) {
+            return Ok(now);
+        }
+        before = Window { length: 2 * now.length, ..now };
+    }
+    Ok(before)
+}
+
+/// The median of `passes` passes at a steady rate; `pass` runs one and returns its seconds.
+pub fn steady_time(passes: usize, patience: Patience, mut pass: impl FnMut() -> Result<f64>) -> Result<SteadyTime> {
+    let mut runs = 0;
+    loop {
+        let before = heat(patience, &mut pass)?;
+        let mut times = (0..passes).map(|_| pass()).collect::<Result<Vec<f64>>>()?;
+        runs += 1;
+        let seconds = median(&mut times);
+        if patience == Patience::Short {
+            return Ok(SteadyTime { seconds, drift: 0.0, moved: false, runs });
+        }
+        let after = Window::of(before.length, &mut pass)?;
+        let moved = !before.agrees(&after);
+        if !moved || runs == MOST_RUNS {
+            return Ok(SteadyTime { seconds, drift: before.median / after.median - 1.0, moved, runs });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use std::thread::sleep;
+
+    /// Passes of so many milliseconds, as their number says.
+    fn passes(of: impl Fn(usize) -> u64) -> (impl FnMut() -> Result<f64>, std::rc::Rc<std::cell::Cell<usize>>) {
+        let count = std::rc::Rc::new(std::cell::Cell::new(0));
+        let counted = count.clone();
+        let pass = move || {
+            let milliseconds = of(counted.get());
+            counted.set(counted.get() + 1);
+            // some of the time passes
+            sleep(Duration::from_millis(20));
+            Ok(milliseconds as f64 * 1e-3)
+        };
+        (pass, count)
+    }
+
+    #[test]
+    fn a_device_is_heated_until_its_rate_is_steady() {
+        // it slows down for 60 passes, which are more than a short heating has
+        let (pass, count) = passes(|number| 100 + 5 * number.min(60) as u64);
+        let time = steady_time(3, Patience::Long, pass).unwrap();
+        assert_eq!((time.seconds, time.moved, time.runs), (0.4, false, 1));
+        assert!(count.get() > 60, "{}", count.get());
+    }
+
+    #[test]
+    fn a_rate_that_moves_is_measured_again() {
+        // steady at first, and slower from pass 24 on: after the first heating, in the passes that are timed or after them
+        let (pass, _) = passes(|number| if number < 24 { 100 } else { 150 });
+        let time = steady_time(4, Patience::Long, pass).unwrap();
+        assert!(time.seconds == 0.15 && !time.moved && time.runs == 2, "{time:?}");
+        let (pass, _) = passes(|number| if number < 24 { 100 } else { 150 });
+        let time = steady_time(4, Patience::Short, pass).unwrap();
+        assert_eq!((time.drift, time.runs), (0.0, 1));
+    }
+
+    #[test]
+    fn times_that_scatter_are_steady_where_they_do_not_drift() {
+        // by half, in an order without a trend
+        let (pass, _) = passes(|number| 100 + 7 * (number as u64 * 5 % 8));
+        let time = steady_time(5, Patience::Long, pass).unwrap();
+        assert!(!time.moved && time.runs == 1, "{time:?}");
+    }
+
+    #[test]
+    fn what_never_settles_is_said_and_errors_end_it() {
+        // each window agrees with the one before, and yet the passes after are slower than those before
+        let (pass, _) = passes(|number| 100_000 + 150 * number as u64);
+        let time = steady_time(100, Patience::Long, pass).unwrap();
+        assert!(time.moved && time.runs == MOST_RUNS && time.drift < 0.0, "{time:?}");
+        assert!(steady_time(1, Patience::Long, || Err(Error::usage("no"))).is_err());
+    }
+}

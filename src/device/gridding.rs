@@ -1,0 +1,361 @@
+//! Back projection by gridding: frequencies are spread over a grid, whose rows and columns are transformed.
+
+use super::fault;
+use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::geometry::{FrequencyGrid, Geometry, Offset, Roi, Segment, SplitTile, Tile, Tiling};
+use crate::kernel::{Bound, GridItems, GridLines, Gridding, ImageGroups, KernelSpec, Parameters};
+use crate::spectrum::{stored_frequencies, turns};
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::f64::consts::PI;
+use std::ops::Range;
+
+/// Columns that an item stores together, see `lines_vector.cl`.
+const STORED: usize = 16;
+
+/// Most parts of tiles that are divided.
+const MOST_PARTS: usize = 4096;
+
+/// The grid for a region with the bound that a kernel has, and how its lines are transformed on a device.
+#[derive(Clone, Debug)]
+pub struct GridForm {
+    pub grid: FrequencyGrid,
+    lines: GridLines,
+    tiling: Tiling,
+    /// Of the region.
+    height: usize,
+    /// Items that transform lines in memory of their own.
+    workers: usize,
+}
+
+impl GridForm {
+    /// That there is no grid for a region.
+    pub fn refusal(roi: Roi, accuracy: f64) -> Error {
+        Error::usage(format!(
+            "--interpolation exact: no grid for a region of {} x {} pixels within {accuracy:.0e}; a side has at most 11915 \
+             pixels, 5957 for the smallest bounds: choose a --roi, a larger --accuracy, or --interpolation linear",
+            roi.width, roi.height
+        ))
+    }
+
+    /// `None` where lines do not fit the device's local memory and its kernel takes them there.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a region that is too large, or a bound that is too small.
+    pub fn new(facts: &DeviceFacts, gridding: &Gridding, roi: Roi, accuracy: f64) -> Result<Option<GridForm>> {
+        let grid = FrequencyGrid::new(roi, accuracy).ok_or_else(|| GridForm::refusal(roi, accuracy))?;
+        let lines = GridLines::new(facts, gridding, grid.lengths);
+        let workers = facts.compute_units.max(1) as usize;
+        let parts = if gridding.items == GridItems::Cells { MOST_PARTS } else { 0 };
+        let tiling = Tiling { side: gridding.tile as usize, samples: gridding.samples() as usize, parts };
+        Ok(lines.map(|lines| GridForm { grid, lines, tiling, height: roi.height, workers }))
+    }
+
+    /// Complex values of the grids of so many slices, and of what transforms lines.
+    pub fn values(&self, slices: usize) -> usize {
+        let scratch = match self.lines {
+            GridLines::Local { .. } => MOST_PARTS * self.tiling.side * self.tiling.side,
+            GridLines::Cached { lengths } => {
+                let line = lengths[0].max(lengths[1]);
+                self.workers * (2 * line + STORED / 2 * self.height)
+            }
+        };
+        slices * (self.cells() + scratch)
+    }
+
+    /// Rows of the grid of a slice.
+    fn rows(&self) -> usize {
+        self.grid.rows(self.tiling.side)
+    }
+
+    fn cells(&self) -> usize {
+        self.grid.lengths[0] * self.rows()
+    }
+
+    /// Bytes of the tables for a part of a scan.
+    pub fn table_bytes(&self, geometry: &Geometry) -> u64 {
+        let tile = self.tiling.side;
+        // a line crosses this many tiles and their surroundings, whatever its angle
+        let [width, height] = self.grid.lengths.map(|cells| cells as f64 / tile as f64);
+        let reached = 1.0 + f64::from(self.grid.width()) / tile as f64;
+        let segments = geometry.projections() as f64 * (1.3 * reached * width.max(height) + 8.0);
+        let (segments, tiles) = (segments / 2.0 + 8.0 * width, width * (height / 2.0 + 1.0));
+        (segments * size_of::<Segment>() as f64 + tiles * size_of::<Tile>() as f64) as u64
+    }
+}
+
+/// Complex values of the largest grid for some regions; 0 for kernels that need none.
+///
+/// # Errors
+/// Those of [`GridForm::new`].
+pub fn grid_values(facts: &DeviceFacts, spec: &KernelSpec, regions: impl Iterator<Item = Roi>) -> Result<usize> {
+    let Parameters::Gridding(gridding) = &spec.parameters else { return Ok(0) };
+    let mut most = 0;
+    for region in regions {
+        if let Some(form) = GridForm::new(facts, gridding, region, spec.bound.accuracy)? {
+            most = most.max(form.values(spec.slices as usize));
+        }
+    }
+    Ok(most)
+}
+
+/// Memory for the grids of a pass, which all parts of a run share.
+pub struct GridMemory {
+    pub(super) grids: Buffer<[f32; 2]>,
+}
+
+impl GridMemory {
+    /// For the largest of these forms.
+    pub fn new(session: &Session, values: usize) -> Result<GridMemory> {
+        Ok(GridMemory { grids: session.buffer(values, CL_MEM_READ_WRITE, "grids")? })
+    }
+}
+
+/// Kernels and tables of gridding for a part of a scan and a band of the region.
+pub struct GridProjector {
+    spread: Kernel,
+    rows: Kernel,
+    columns: Kernel,
+    pub(super) resources: Resources,
+    /// How far rows are shifted before their frequencies are spread.
+    pub(super) phases: Buffer<Offset>,
+    form: GridForm,
+    tiles: Buffer<Tile>,
+    /// Tiles that are computed in parts, and what adds these.
+    split: Option<(Kernel, Buffer<SplitTile>, usize)>,
+    segments: Buffer<Segment>,
+    steps: Buffer<[f32; 2]>,
+    empty: Buffer<[i32; 2]>,
+    coefficients: Buffer<f32>,
+    corrections: [Buffer<f32>; 2],
+    turns: [Buffer<[f32; 2]>; 2],
+    /// Of tiles.
+    count: usize,
+    items: [usize; 2],
+    region: [usize; 2],
+    slices: usize,
+    sinogram_bytes: usize,
+    /// Complex values of the spectra of a slice, and of a row.
+    plane: usize,
+    stride: usize,
+    unit: f32,
+}
+
+impl GridProjector {
+    /// Builds the kernels for some projections of a scan; the spectra then are those of these alone.
+    pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
+        let Parameters::Gridding(gridding) = &spec.parameters else {
+            return Err(Error::Device(format!("kernel {} is none of gridding", spec.name())));
+        };
+        let accuracy = spec.bound.accuracy;
+        let Some(form) = GridForm::new(&session.facts, gridding, scan.roi, accuracy)? else {
+            let name = session.device_name();
+            return Err(Error::Device(format!("{name}: local memory does not hold a line of the grid")));
+        };
+        let grid = form.grid;
+        let spec = &spec.bounded(Bound { accuracy, width: grid.width() });
+        let source = spec.generate()?;
+        let spread = session.build(&source)?;
+        let [rows, columns] = [form.lines.generate(spec, 0)?, form.lines.generate(spec, 1)?];
+        let (row_program, column_program) = (session.build(&rows)?, session.build(&columns)?);
+
+        let mut geometry = scan.part(projections);
+        let shift = fault::shift(&source.name);
+        geometry.axis.iter_mut().for_each(|axis| *axis += shift);
+        let spreading = geometry.spreading(&grid, form.tiling);
+        let Some(spreading) = spreading.filter(|spreading| !spreading.segments.is_empty()) else {
+            return Err(Error::Device("the projections have more frequencies than a kernel can number".into()));
+        };
+        let phases = geometry.phases();
+        let region = [scan.roi.width, scan.roi.height];
+        let [of_x, of_y] = [0, 1].map(|axis| grid.corrections(axis, region[axis]));
+        let [along_x, along_y] = grid.lengths.map(turns);
+        let bytes = sinogram_bytes(spec.texel, geometry.bins, geometry.projections(), spec.element_bytes());
+        let kernel = session.kernel(&spread, source.entry)?;
+        let split = match spreading.split.len() {
+            0 => None,
+            count => {
+                let tiles = session.constant_buffer(&spreading.split, "tiles in parts")?;
+                Some((session.kernel(&spread, "add_parts")?, tiles, count))
+            }
+        };
+        Ok(GridProjector {
+            resources: session.resources(&spread, &kernel),
+            spread: kernel,
+            rows: session.kernel(&row_program, rows.entry)?,
+            columns: session.kernel(&column_program, columns.entry)?,
+            split,
+            tiles: session.constant_buffer(&spreading.tiles, "tiles of the grid")?,
+            segments: session.constant_buffer(&spreading.segments, "segments of projections")?,
+            steps: session.constant_buffer(&spreading.steps, "steps of projections")?,
+            empty: session.constant_buffer(&spreading.empty, "empty cells")?,
+            coefficients: session.constant_buffer(
+                &grid.kernels.map(|kernel| kernel.polynomials()).concat(),
+                "the kernel's polynomials",
+            )?,
+            corrections: [
+                session.constant_buffer(&of_x, "corrections along x")?,
+                session.constant_buffer(&of_y, "corrections along y")?,
+            ],
+            turns: [
+                session.constant_buffer(&along_x, "the transform's factors")?,
+                session.constant_buffer(&along_y, "the transform's factors")?,
+            ],
+            phases: session.constant_buffer(&phases, "phases of projections")?,
+            count: spreading.tiles.len(),
+            items: source.work_group,
+            region,
+            slices: spec.slices as usize,
+            plane: bytes / 8 / spec.slices as usize,
+            stride: stored_frequencies(geometry.bins),
+            sinogram_bytes: bytes,
+            unit: (PI / scan.projections() as f64) as f32,
+            form,
+        })
+    }
+
+    /// Spreads one compound spectrum and transforms it into the `valid` slices that start at value `first` of `slices`.
+    pub fn run(
+        &self,
+        session: &Session,
+        sinogram: &SinogramStore,
+        slices: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+    ) -> Result<Vec<Event>> {
+        let [width, height] = self.region;
+        let Some(memory) = &sinogram.grids else {
+            return Err(Error::Device("there is no memory for grids".into()));
+        };
+        session.expect_length(slices, first + valid * width * height, "slices")?;
+        session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
+        session.expect_length(&memory.grids, self.form.values(self.slices), "grids")?;
+        if valid > self.slices {
+            return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
+        }
+        let grids = &memory.grids;
+        let (cells_x, cells_y) = (self.form.grid.lengths[0], self.form.rows());
+        let behind = self.behind();
+        let spread = session
+            .launch(&self.spread, "backproject")
+            .handle(&sinogram.buffer)?
+            .handle(&self.tiles)?
+            .handle(&self.segments)?
+            .handle(&self.steps)?
+            .handle(&self.coefficients)?
+            .handle(grids)?
+            .value(self.plane as u64)?
+            .value(self.stride as i32)?
+            .value(behind)?
+            .value(cells_x as i32)?
+            .value(cells_y as i32)?;
+        let [items_x, items_y] = self.items;
+        // SAFETY: the sizes were checked; tiles are within the grid, and segments within the spectra.
+        let mut events = vec![unsafe { spread.run(&[self.count * items_x, items_y], Some(&self.items)) }?];
+        if let Some((add, tiles, count)) = &self.split {
+            let launch = session
+                .launch(add, "add_parts")
+                .handle(tiles)?
+                .handle(grids)?
+                .value(behind)?
+                .value(cells_x as i32)?
+                .value(cells_y as i32)?;
+            // SAFETY: there are no more parts than there is memory for behind the grids.
+            events.push(unsafe { launch.run(&[count * items_x, items_y], Some(&self.items)) }?);
+        }
+        match self.form.lines {
+            GridLines::Local { groups, .. } => self.rows_in_local_memory(session, groups, grids, &mut events)?,
+            GridLines::Cached { .. } => self.rows_in_cache(session, grids, &mut events)?,
+        }
+        events.push(self.slices_of(session, grids, slices, first, valid)?);
+        Ok(events)
+    }
+
+    /// The complex value behind the grids.
+    fn behind(&self) -> u64 {
+        (self.form.cells() * self.slices) as u64
+    }
+
+    /// Rows of the grid that are transformed.
+    fn used_rows(&self) -> usize {
+        self.form.grid.lengths[1] / 2 + 1
+    }
+
+    fn rows_in_local_memory(
+        &self,
+        session: &Session,
+        groups: ImageGroups,
+        grids: &Buffer<[f32; 2]>,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
+        let items = ImageGroups::items(self.form.grid.lengths[0]);
+        let launch = session
+            .launch(&self.rows, "transform_grid_rows")
+            .handle(grids)?
+            .handle(&self.empty)?
+            .handle(&self.turns[0])?
+            .value(self.form.rows() as i32)?
+            .value(self.used_rows() as i32)?
+            .value(self.region[0] as i32)?;
+        let global = [items, self.used_rows().next_multiple_of(groups.rows), self.slices];
+        // SAFETY: the grids hold so many rows; others are neither read nor written.
+        events.push(unsafe { launch.run(&global, Some(&[items, groups.rows, 1])) }?);
+        Ok(())
+    }
+
+    fn rows_in_cache(&self, session: &Session, grids: &Buffer<[f32; 2]>, events: &mut Vec<Event>) -> Result<()> {
+        let launch = session
+            .launch(&self.rows, "transform_grid_rows")
+            .handle(grids)?
+            .handle(&self.empty)?
+            .handle(&self.turns[0])?
+            .value(self.behind())?
+            .value(self.used_rows() as i32)?
+            .value(self.region[0] as i32)?;
+        // SAFETY: the buffer holds the grids, and behind them the memory of each of these items.
+        events.push(unsafe { launch.run(&[self.form.workers, 1], Some(&[1, 1])) }?);
+        Ok(())
+    }
+
+    /// The transforms of columns, which store slices.
+    fn slices_of(
+        &self,
+        session: &Session,
+        grids: &Buffer<[f32; 2]>,
+        slices: &Buffer<f32>,
+        first: usize,
+        valid: usize,
+    ) -> Result<Event> {
+        let [width, height] = self.region;
+        let launch = session
+            .launch(&self.columns, "transform_grid_columns")
+            .handle(grids)?
+            .handle(&self.corrections[0])?
+            .handle(&self.corrections[1])?
+            .handle(&self.turns[1])?
+            .handle(slices)?;
+        let launch = match self.form.lines {
+            GridLines::Local { .. } => launch,
+            GridLines::Cached { .. } => launch.value(self.behind())?,
+        };
+        let launch = launch.value(first as u64)?.value(self.form.grid.lengths[0] as i32)?;
+        let launch = match self.form.lines {
+            GridLines::Local { .. } => launch.value(self.form.rows() as i32)?,
+            GridLines::Cached { .. } => launch,
+        };
+        let launch = launch.value(width as i32)?.value(height as i32)?.value(valid as i32)?.value(self.unit)?;
+        let (global, local) = match self.form.lines {
+            GridLines::Local { columns, .. } => {
+                let items = ImageGroups::items(self.form.grid.lengths[1]);
+                let global = vec![width.div_ceil(2).next_multiple_of(columns), items, self.slices];
+                (global, vec![columns, items, 1])
+            }
+            GridLines::Cached { .. } => (vec![self.form.workers, 1], vec![1, 1]),
+        };
+        // SAFETY: sizes were checked by the caller; columns beyond the region are not stored.
+        unsafe { launch.run(&global, Some(&local)) }
+    }
+}

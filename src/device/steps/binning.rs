@@ -1,0 +1,70 @@
+//! Binning on a device: samples as they are stored become means of squares of them.
+
+use super::Session;
+use super::correction::{SampleOrder, sample_form};
+use crate::error::Result;
+use crate::kernel::{BinningKernel, generate_binning, row_group};
+use crate::source::StoredRows;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// The kernel with memory for means.
+pub struct SampleBinner {
+    kernel: Kernel,
+    stored: StoredRows,
+    order: SampleOrder,
+    group: usize,
+    means: Buffer<u8>,
+}
+
+impl SampleBinner {
+    /// For at most `rows` binned rows of a projection at a time.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for samples that the kernel cannot read.
+    pub fn new(session: &Session, stored: StoredRows, order: SampleOrder, rows: usize) -> Result<Self> {
+        let source =
+            generate_binning(&session.facts, BinningKernel { samples: sample_form(stored.samples)?, by: stored.by })?;
+        let program = session.build(&source)?;
+        Ok(SampleBinner {
+            kernel: session.kernel(&program, source.entry)?,
+            stored,
+            order,
+            group: row_group(&session.facts),
+            means: session.buffer(4 * rows * stored.bins(), CL_MEM_READ_WRITE, "binned samples")?,
+        })
+    }
+
+    /// Bins samples of some rows of some projections, in the order of the stack; the means are in the same order, as f32.
+    /// Does not wait for the kernel.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Device`] for what does not fit.
+    pub fn run(&self, session: &Session, samples: &Buffer<u8>, rows: usize, projections: usize) -> Result<&Buffer<u8>> {
+        let StoredRows { by, width, .. } = self.stored;
+        session.expect_length(samples, rows * projections * self.stored.row_bytes(), "samples")?;
+        session.expect_length(&self.means, 4 * rows * projections * self.stored.bins(), "binned samples")?;
+        if rows == 0 || projections == 0 {
+            return Ok(&self.means);
+        }
+        // rows of a frame that form one are next to each other, frames that do follow one another
+        let ([inner, outer], [of_outer, of_inner, of_part]) = match self.order {
+            SampleOrder::Projections => ([rows, projections], [rows * by, by, 1]),
+            SampleOrder::Sinograms => ([projections, rows], [projections * by, 1, projections]),
+        };
+        let bins = self.stored.bins();
+        let launch = session
+            .launch(&self.kernel, "bin_samples")
+            .handle(samples)?
+            .handle(&self.means)?
+            .value(of_outer as u64)?
+            .value(of_inner as u64)?
+            .value(of_part as u64)?
+            .value(width as i32)?
+            .value(bins as i32)?;
+        let global = [bins.next_multiple_of(self.group), inner, outer];
+        // SAFETY: samples and means were checked against these rows; bins beyond a row are not written.
+        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }?;
+        Ok(&self.means)
+    }
+}

@@ -1,0 +1,244 @@
+//! Rows to the filtered spectra that gridding reads: by one kernel, or by a transform with kernels around it.
+
+use super::RowTransform;
+use super::rows::{FilterSetup, RowBatch};
+use crate::device::{Session, SinogramStore};
+use crate::error::{Error, Result};
+use crate::geometry::Offset;
+use crate::kernel::{ROW_GROUP, RowFilter, RowFilterMethod, generate_filter};
+use crate::spectrum::{stored_frequencies, turns};
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+
+/// Makes spectra of rows.
+pub(super) struct SpectraStage {
+    method: SpectraMethod,
+    rows: RowFilter,
+    bins: usize,
+    slices: usize,
+    /// Factors of the filter, and of none.
+    spectra: [Buffer<f32>; 2],
+    /// Of every part of the scan.
+    weights: Vec<Buffer<f32>>,
+}
+
+enum SpectraMethod {
+    Fused {
+        kernel: Kernel,
+        turns: Buffer<[f32; 2]>,
+    },
+    /// Items with memory of their own.
+    Vector {
+        kernel: Kernel,
+        turns: Buffer<[f32; 2]>,
+        scratch: Buffer<[f32; 2]>,
+        items: usize,
+    },
+    /// The transform is missing until it is needed.
+    Transform {
+        pad: Kernel,
+        keep: Kernel,
+        transform: Option<Box<dyn RowTransform>>,
+        padded: Buffer<[f32; 2]>,
+    },
+}
+
+/// Which factors frequencies are multiplied by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Factors {
+    Filter = 0,
+    /// Those of an unfiltered row.
+    Flat = 1,
+}
+
+impl SpectraStage {
+    pub fn new(session: &Session, setup: &FilterSetup) -> Result<Self> {
+        let FilterSetup { spec, rows, bins, .. } = *setup;
+        let (slices, length) = (spec.slices as usize, rows.length);
+        let program = session.build(&generate_filter(spec, setup.padding, rows)?)?;
+        let turns = || session.constant_buffer(&turns(length), "the transform's factors");
+        let method = match rows.method {
+            RowFilterMethod::Fused { .. } => {
+                SpectraMethod::Fused { kernel: session.kernel(&program, "filter_spectra")?, turns: turns()? }
+            }
+            RowFilterMethod::Vector => {
+                let items = session.facts.compute_units.max(1);
+                SpectraMethod::Vector {
+                    kernel: session.kernel(&program, "filter_spectra")?,
+                    turns: turns()?,
+                    scratch: session.buffer(slices * rows.scratch(items), CL_MEM_READ_WRITE, "rows in work")?,
+                    items: items as usize,
+                }
+            }
+            RowFilterMethod::Transform | RowFilterMethod::Host => {
+                let padded = slices * setup.projections.div_ceil(2) * length;
+                SpectraMethod::Transform {
+                    pad: session.kernel(&program, "pad_rows")?,
+                    keep: session.kernel(&program, "keep_spectra")?,
+                    transform: None,
+                    padded: session.buffer(padded, CL_MEM_READ_WRITE, "padded rows")?,
+                }
+            }
+        };
+        let parts = setup.weights.chunks(setup.projections);
+        let flat = vec![1.0 / length as f32; length];
+        Ok(SpectraStage {
+            method,
+            rows,
+            bins,
+            slices,
+            spectra: [
+                session.constant_buffer(setup.spectrum, "the filter's spectrum")?,
+                session.constant_buffer(&flat, "no filter's spectrum")?,
+            ],
+            weights: parts.map(|part| session.constant_buffer(part, "projection weights")).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Creates a transform if one is needed: `given`, or the best that works here, with a note for the user.
+    pub fn ready(
+        &mut self,
+        session: &Session,
+        given: Option<Box<dyn RowTransform>>,
+        projections: usize,
+    ) -> Result<Option<String>> {
+        let (length, batch) = (self.rows.length, self.slices * projections.div_ceil(2));
+        let SpectraMethod::Transform { transform: transform @ None, padded, .. } = &mut self.method else {
+            return Ok(None);
+        };
+        let (found, why) = match given {
+            Some(given) => (given, None),
+            None => super::row_transform(session, length, batch, padded)?,
+        };
+        *transform = Some(found);
+        Ok(why)
+    }
+
+    /// Spectra of a part of the scan.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        batch: &RowBatch,
+        part: usize,
+        factors: Factors,
+        sinogram: &SinogramStore,
+    ) -> Result<Vec<Event>> {
+        let Some(phases) = batch.phases else {
+            return Err(Error::Device("spectra of rows need their phases".into()));
+        };
+        let Some(weights) = self.weights.get(part) else {
+            return Err(Error::Device(format!("there is no part {part} of the projections")));
+        };
+        let (bins, projections, slices) = (self.bins, batch.projections.len(), self.slices);
+        let bytes = 8 * slices * projections * stored_frequencies(bins);
+        session.expect_length(&sinogram.buffer, bytes, "the compound sinogram")?;
+        session.expect_length(batch.rows, batch.first + batch.valid * projections * bins, "sinograms")?;
+        session.expect_length(phases, projections, "phases")?;
+        session.expect_length(weights, projections, "projection weights")?;
+        if batch.valid > slices {
+            return Err(Error::Device(format!("{} slices are more than a pass of {slices}", batch.valid)));
+        }
+        let spectrum = &self.spectra[factors as usize];
+        let pass = SpectraPass { batch, sinogram, spectrum, weights, phases, bins, slices, projections };
+        match &mut self.method {
+            SpectraMethod::Fused { kernel, turns } => {
+                let RowFilterMethod::Fused { rows: side, .. } = self.rows.method else {
+                    return Err(Error::Device("there is no fused filter".into()));
+                };
+                let items = RowFilter::items(self.rows.length);
+                let global = [items, projections.div_ceil(2).next_multiple_of(side), slices];
+                pass.by_kernel(session, kernel, turns, None, (&global, &[items, side, 1]))
+            }
+            SpectraMethod::Vector { kernel, turns, scratch, items } => {
+                pass.by_kernel(session, kernel, turns, Some(scratch), (&[*items, 1], &[1, 1]))
+            }
+            SpectraMethod::Transform { pad, keep, transform: Some(transform), padded } => {
+                pass.by_transform(session, [pad, keep], transform.as_mut(), padded, self.rows.length)
+            }
+            SpectraMethod::Transform { .. } => Err(Error::Device("there is no transform of rows".into())),
+        }
+    }
+}
+
+/// What spectra of a pass are made from; all buffers have been checked.
+struct SpectraPass<'a> {
+    batch: &'a RowBatch<'a>,
+    sinogram: &'a SinogramStore,
+    spectrum: &'a Buffer<f32>,
+    weights: &'a Buffer<f32>,
+    phases: &'a Buffer<Offset>,
+    bins: usize,
+    slices: usize,
+    projections: usize,
+}
+
+impl SpectraPass<'_> {
+    /// By `filter_spectra`, started with a global and a local size.
+    fn by_kernel(
+        &self,
+        session: &Session,
+        kernel: &Kernel,
+        turns: &Buffer<[f32; 2]>,
+        scratch: Option<&Buffer<[f32; 2]>>,
+        (global, local): (&[usize], &[usize]),
+    ) -> Result<Vec<Event>> {
+        let launch = session
+            .launch(kernel, "filter_spectra")
+            .handle(self.batch.rows)?
+            .handle(&self.sinogram.buffer)?
+            .handle(self.spectrum)?
+            .handle(self.weights)?
+            .handle(self.phases)?
+            .handle(turns)?;
+        let launch = match scratch {
+            Some(scratch) => launch.handle(scratch)?,
+            None => launch,
+        };
+        let launch = launch
+            .value(self.batch.first as u64)?
+            .value(self.bins as i32)?
+            .value(self.projections as i32)?
+            .value(self.batch.valid as i32)?;
+        // SAFETY: buffers were checked; factors and scratch have the length that the kernel was made for.
+        Ok(vec![unsafe { launch.run(global, Some(local)) }?])
+    }
+
+    /// By a transform of rows of `length`, between `pad_rows` and `keep_spectra`.
+    fn by_transform(
+        &self,
+        session: &Session,
+        [pad, keep]: [&Kernel; 2],
+        transform: &mut dyn RowTransform,
+        padded: &mut Buffer<[f32; 2]>,
+        length: usize,
+    ) -> Result<Vec<Event>> {
+        let pairs = self.projections.div_ceil(2);
+        session.expect_length(padded, self.slices * pairs * length, "padded rows")?;
+        let (group, global) = ([ROW_GROUP, 1, 1], [ROW_GROUP, pairs, self.slices]);
+        let launch = session
+            .launch(pad, "pad_rows")
+            .handle(self.batch.rows)?
+            .handle(padded)?
+            .value(self.batch.first as u64)?
+            .value(self.bins as i32)?
+            .value(length as i32)?
+            .value(self.projections as i32)?
+            .value(self.batch.valid as i32)?;
+        // SAFETY: both buffers were checked.
+        let padding = unsafe { launch.run(&global, Some(&group)) }?;
+        let transformed = transform.forward(session, padded)?;
+        let launch = session
+            .launch(keep, "keep_spectra")
+            .handle(padded)?
+            .handle(&self.sinogram.buffer)?
+            .handle(self.spectrum)?
+            .handle(self.weights)?
+            .handle(self.phases)?
+            .value(length as i32)?
+            .value(self.projections as i32)?;
+        // SAFETY: all buffers were checked.
+        let kept = unsafe { launch.run(&global, Some(&group)) }?;
+        Ok(vec![padding, transformed, kept])
+    }
+}

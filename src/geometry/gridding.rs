@@ -1,0 +1,566 @@
+//! Gridding: the band-limited slice by way of its spectrum.
+//!
+//! Filtered rows are trigonometric polynomials of period `L`, the padded length, so the slice is a sum of waves:
+//! `f(x, y) = sum_p w_p sum_k S_p[k] exp(2 pi i k (h_p(x, y)) / L)`. The waves' frequencies lie on lines through the origin.
+//! They are spread over a regular grid by a Kaiser-Bessel kernel, the grid is transformed, and the slice divided by the
+//! kernel's transform (Jackson and others, IEEE Trans. Med. Imaging 10, 1991; Fessler and Sutton, IEEE Trans. Signal
+//! Process. 51, 2003).
+
+use super::{Geometry, Offset, Roi, cos_sin_degrees};
+use crate::spectrum::padded_length;
+use rayon::prelude::*;
+use std::f64::consts::PI;
+
+/// Fewest cells of the grid for each pixel of a side: fewer need wider kernels than the smaller grid pays for.
+const LEAST_OVERSAMPLING: f64 = 1.375;
+
+/// Lengths of a side of the grid: powers of two between these.
+pub const GRID_LENGTHS: [usize; 2] = [64, 16384];
+
+/// Cells of a side of the kernel.
+pub const KERNEL_WIDTHS: [u32; 2] = [2, 8];
+
+/// Coefficients of the polynomial for a cell of a kernel of this width, whose error is far below the kernel's.
+pub fn coefficients(width: u32) -> usize {
+    width as usize + 5
+}
+
+/// The bounds that may be asked for.
+pub const ACCURACIES: std::ops::RangeInclusive<f64> = 2e-6..=1e-1;
+
+/// Rounding of `f32` where the kernel's transform is largest, relative to a wave; elsewhere slices are divided by less, so that it
+/// is more.
+const ROUNDING: f64 = 5e-7;
+
+/// A Kaiser-Bessel kernel, 1 at its middle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KaiserBessel {
+    /// Cells that it covers.
+    pub width: u32,
+    shape: f64,
+}
+
+/// The modified Bessel function of order 0.
+fn bessel_i0(x: f64) -> f64 {
+    let quarter = x * x / 4.0;
+    let mut term = 1.0;
+    let mut sum = 1.0;
+    for k in 1..200 {
+        term *= quarter / f64::from(k * k);
+        sum += term;
+        if term < 1e-17 * sum {
+            break;
+        }
+    }
+    sum
+}
+
+impl KaiserBessel {
+    /// The kernel whose bound is smallest for so many cells a pixel.
+    fn best(width: u32, oversampling: f64) -> KaiserBessel {
+        let widest = PI * f64::from(width) * (1.0 - 0.5 / oversampling);
+        let of = |share: f64| KaiserBessel { width, shape: widest * share };
+        let candidates = (0..48).map(|i| of(0.80 + 0.005 * f64::from(i)));
+        let bound = |kernel: &KaiserBessel| kernel.bound(oversampling);
+        candidates.min_by(|a, b| bound(a).total_cmp(&bound(b))).unwrap_or(of(1.0))
+    }
+
+    /// Its value at a distance in cells.
+    pub fn value(&self, distance: f64) -> f64 {
+        let z = 2.0 * distance / f64::from(self.width);
+        if z.abs() > 1.0 {
+            return 0.0;
+        }
+        bessel_i0(self.shape * (1.0 - z * z).sqrt()) / bessel_i0(self.shape)
+    }
+
+    /// Its Fourier transform at a frequency in periods a cell.
+    pub fn transform(&self, frequency: f64) -> f64 {
+        let width = f64::from(self.width);
+        let square = self.shape * self.shape - (PI * width * frequency).powi(2);
+        let root = square.abs().sqrt();
+        let ratio = match square {
+            _ if root < 1e-9 => 1.0,
+            square if square > 0.0 => root.sinh() / root,
+            _ => root.sin() / root,
+        };
+        width * ratio / bessel_i0(self.shape)
+    }
+
+    /// How far a wave may be from the exact one: root mean square over a side of the image, relative to the wave.
+    fn bound(&self, oversampling: f64) -> f64 {
+        const PLACES: u32 = 32;
+        let at = |place: u32| {
+            let x = 0.5 / oversampling * (f64::from(place) + 0.5) / f64::from(PLACES);
+            let others: f64 =
+                (1..8).map(|l| self.transform(x + f64::from(l)).abs() + self.transform(x - f64::from(l)).abs()).sum();
+            (others / self.transform(x)).powi(2)
+        };
+        ((0..PLACES).map(at).sum::<f64>() / f64::from(PLACES)).sqrt()
+    }
+
+    /// By how much rounding grows when slices are divided by the kernel's transform: root mean square over a side.
+    fn growth(&self, oversampling: f64) -> f64 {
+        const PLACES: u32 = 32;
+        let at = |place: u32| {
+            let x = 0.5 / oversampling * (f64::from(place) + 0.5) / f64::from(PLACES);
+            (self.transform(0.0) / self.transform(x)).powi(2)
+        };
+        ((0..PLACES).map(at).sum::<f64>() / f64::from(PLACES)).sqrt()
+    }
+
+    /// Coefficients, highest power first, of a polynomial for each cell that the kernel covers: its value for a sample
+    /// that is `f` cells, from -1/2 to 1/2, beyond the middle of these cells.
+    pub fn polynomials(&self) -> Vec<f32> {
+        let count = coefficients(self.width);
+        let middle = (f64::from(self.width) - 1.0) / 2.0;
+        let of_cell = |cell: u32| {
+            let value = |f: f64| self.value(f + middle - f64::from(cell));
+            chebyshev(count, value).into_iter().map(|c| c as f32)
+        };
+        (0..self.width).flat_map(of_cell).collect()
+    }
+}
+
+/// The polynomial with `count` coefficients, highest power first, that meets a function at the Chebyshev nodes of
+/// [-1/2, 1/2]: Newton's divided differences, multiplied out.
+fn chebyshev(count: usize, function: impl Fn(f64) -> f64) -> Vec<f64> {
+    let nodes: Vec<f64> = (0..count).map(|i| 0.5 * (PI * (i as f64 + 0.5) / count as f64).cos()).collect();
+    let mut differences: Vec<f64> = nodes.iter().map(|&node| function(node)).collect();
+    for order in 1..count {
+        for i in (order..count).rev() {
+            differences[i] = (differences[i] - differences[i - 1]) / (nodes[i] - nodes[i - order]);
+        }
+    }
+    // lowest power first while it grows
+    let mut polynomial = vec![0.0; count];
+    for (node, difference) in nodes.iter().zip(&differences).rev() {
+        for i in (1..count).rev() {
+            polynomial[i] = polynomial[i - 1] - node * polynomial[i];
+        }
+        polynomial[0] = difference - node * polynomial[0];
+    }
+    polynomial.reverse();
+    polynomial
+}
+
+/// The grid for a region, and its kernels along x and y.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrequencyGrid {
+    /// Cells along x and y.
+    pub lengths: [usize; 2],
+    pub kernels: [KaiserBessel; 2],
+}
+
+impl FrequencyGrid {
+    /// The smallest grid and kernel whose bound is within `accuracy`. `None` for regions of more pixels than grids have
+    /// room for, and bounds that no kernel has.
+    pub fn new(roi: Roi, accuracy: f64) -> Option<FrequencyGrid> {
+        let sides = [roi.width, roi.height];
+        let length = |side: usize| {
+            let least = (side as f64 * LEAST_OVERSAMPLING).ceil() as usize;
+            least.next_power_of_two().max(GRID_LENGTHS[0])
+        };
+        let [narrowest, widest] = KERNEL_WIDTHS;
+        let of_lengths = |lengths: [usize; 2]| {
+            let oversampling = [0, 1].map(|axis| lengths[axis] as f64 / sides[axis] as f64);
+            let of_width =
+                |width| FrequencyGrid { lengths, kernels: oversampling.map(|cells| KaiserBessel::best(width, cells)) };
+            (narrowest..=widest).map(of_width).find(|grid| grid.bound(roi) <= accuracy)
+        };
+        let smallest = sides.map(length);
+        // no kernel is wide enough for some bounds on the smallest
+        let candidates = [smallest, smallest.map(|length| 2 * length)].into_iter();
+        candidates.filter(|lengths| lengths.iter().all(|length| *length <= GRID_LENGTHS[1])).find_map(of_lengths)
+    }
+
+    /// Cells of a side of the kernels.
+    pub fn width(&self) -> u32 {
+        self.kernels[0].width
+    }
+
+    /// How far slices may be from the exact ones, by the kernel and by rounding: root mean square, relative to that of the
+    /// slice.
+    pub fn bound(&self, roi: Roi) -> f64 {
+        let of = |axis: usize, side: usize| {
+            let oversampling = self.lengths[axis] as f64 / side as f64;
+            (self.kernels[axis].bound(oversampling), self.kernels[axis].growth(oversampling))
+        };
+        let [(kernel_x, growth_x), (kernel_y, growth_y)] = [of(0, roi.width), of(1, roi.height)];
+        kernel_x.hypot(kernel_y) + ROUNDING * growth_x * growth_y
+    }
+
+    /// Rows of the grid that are computed in tiles of a side of `tile` cells: slices are real, so frequencies along y from 0
+    /// to the highest are enough.
+    pub fn rows(&self, tile: usize) -> usize {
+        (self.lengths[1] / 2 + 1).next_multiple_of(tile)
+    }
+
+    /// What pixels along x (`axis` 0) or y are multiplied by.
+    pub fn corrections(&self, axis: usize, pixels: usize) -> Vec<f32> {
+        let length = self.lengths[axis] as f64;
+        let middle = (pixels / 2) as f64;
+        (0..pixels).map(|i| (1.0 / self.kernels[axis].transform((i as f64 - middle) / length)) as f32).collect()
+    }
+}
+
+/// Samples of a projection that a tile of the grid gets, as the kernels read them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Segment {
+    /// Of the first sample, from -1/2 to 1/2 of the padded length.
+    pub frequency: i32,
+    /// Projection times 256, and the number of samples.
+    pub projection_and_count: u32,
+    /// Of the first sample, in cells from the tile's first.
+    pub x: f32,
+    pub y: f32,
+}
+
+/// Segments of a tile of the grid that one work-group spreads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Tile {
+    /// The tile's first cell along x, and 65536 times that along y.
+    pub place: u32,
+    pub first: u32,
+    pub end: u32,
+    /// Where this part of a tile's sum is kept; [`Tile::WHOLE`] for a tile that is spread as a whole.
+    pub part: u32,
+}
+
+impl Tile {
+    /// No part of a tile.
+    pub const WHOLE: u32 = u32::MAX;
+}
+
+/// A tile whose sum is that of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct SplitTile {
+    /// See [`Tile::place`].
+    pub place: u32,
+    pub first_part: u32,
+    pub parts: u32,
+    pub unused: u32,
+}
+
+/// How the grid is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Side of a tile in cells.
+    pub side: usize,
+    /// Most samples of a segment, fewer than 256.
+    pub samples: usize,
+    /// Most parts of all tiles: all projections meet in the middle, and groups should have about as much to do. With 0
+    /// tiles are not divided.
+    pub parts: usize,
+}
+
+/// A tile is divided into parts of at least so many segments ...
+const LEAST_SEGMENTS: usize = 32;
+/// ... and this share of the projections.
+const OF_PROJECTIONS: usize = 16;
+
+/// What is spread where.
+pub struct Spreading {
+    /// Those with most segments first, so that none of them is left to the end.
+    pub tiles: Vec<Tile>,
+    /// Those that are divided.
+    pub split: Vec<SplitTile>,
+    pub segments: Vec<Segment>,
+    /// Cells along x and y from one sample of a projection to the next.
+    pub steps: Vec<[f32; 2]>,
+    /// For every row of tiles, the cells that nothing is spread to: from the first on, before the second.
+    pub empty: Vec<[i32; 2]>,
+}
+
+/// A line of samples in the grid.
+#[derive(Clone, Copy)]
+struct Line {
+    projection: u32,
+    step: [f64; 2],
+}
+
+impl Geometry {
+    /// How far from the axis' bin the middle pixel of the region sees a projection, in bins: frequencies are turned by it.
+    pub fn phases(&self) -> Vec<Offset> {
+        let Roi { x, y, width, height } = self.roi;
+        let [x, y] = [(x + width / 2) as f64, (y + height / 2) as f64];
+        (0..self.projections()).map(|p| Offset::new(self.position(p, x, y))).collect()
+    }
+
+    /// Where the samples of all projections are spread, in half of the grid. `None` where there are more than 32 bits can
+    /// number.
+    pub fn spreading(&self, grid: &FrequencyGrid, tiling: Tiling) -> Option<Spreading> {
+        let Tiling { side: tile, samples: most, parts } = tiling;
+        let length = padded_length(self.bins);
+        u32::try_from(self.projections() << 8).ok()?;
+        let [width, height] = grid.lengths.map(|cells| cells as f64);
+        let line = |(projection, &angle): (usize, &f64)| {
+            let (cos, sin) = cos_sin_degrees(angle);
+            Line { projection: projection as u32, step: [width * cos / length as f64, -height * sin / length as f64] }
+        };
+        let lines: Vec<Line> = self.angles.iter().enumerate().map(line).collect();
+        let (columns, rows) = (grid.lengths[0] / tile, grid.rows(tile) / tile);
+        let of_row = |row| tiles_of_row(&lines, grid, (tile, most), row, length);
+        let found: Vec<Vec<Vec<Segment>>> = (0..rows).into_par_iter().map(of_row).collect();
+        let total: usize = found.iter().flatten().map(Vec::len).sum();
+        u32::try_from(total).ok()?;
+        let mut spreading = Spreading {
+            tiles: Vec::new(),
+            split: Vec::new(),
+            segments: Vec::with_capacity(total),
+            steps: lines.iter().map(|line| line.step.map(|step| step as f32)).collect(),
+            empty: Vec::with_capacity(rows),
+        };
+        for (row, tiles) in found.iter().enumerate() {
+            let any = |column: &usize| !tiles[*column].is_empty();
+            let middle = columns / 2;
+            let low = (0..middle).rfind(any).map_or(0, |column| column + 1);
+            let high = (middle..columns).find(any).unwrap_or(columns);
+            spreading.empty.push([low * tile, high * tile].map(|cell| cell as i32));
+            for (column, segments) in tiles.iter().enumerate().filter(|(column, _)| *column < low || *column >= high) {
+                let first = spreading.segments.len() as u32;
+                spreading.segments.extend(segments);
+                let place = (column * tile + ((row * tile) << 16)) as u32;
+                spreading.tiles.push(Tile { place, first, end: spreading.segments.len() as u32, part: Tile::WHOLE });
+            }
+        }
+        if parts > 0 {
+            spreading.divide((lines.len() / OF_PROJECTIONS).max(LEAST_SEGMENTS), parts);
+            spreading.tiles.sort_by_key(|tile| std::cmp::Reverse(tile.end - tile.first));
+        }
+        Some(spreading)
+    }
+}
+
+impl Spreading {
+    /// Divides tiles into parts of at most so many segments, or more if there were too many parts.
+    fn divide(&mut self, least: usize, most_parts: usize) {
+        let count = |tile: &Tile, limit: usize| ((tile.end - tile.first) as usize).div_ceil(limit);
+        let parts = |limit: &usize| self.tiles.iter().map(|tile| count(tile, *limit)).filter(|&n| n > 1).sum::<usize>();
+        let limits = std::iter::successors(Some(least), |limit| Some(2 * limit));
+        let limit = limits.take(32).find(|limit| parts(limit) <= most_parts).unwrap_or(usize::MAX);
+        let mut parts = Vec::with_capacity(self.tiles.len());
+        let mut kept = 0;
+        for tile in std::mem::take(&mut self.tiles) {
+            let number = count(&tile, limit);
+            if number < 2 {
+                parts.push(tile);
+                continue;
+            }
+            self.split.push(SplitTile { place: tile.place, first_part: kept, parts: number as u32, unused: 0 });
+            for first in (tile.first..tile.end).step_by(limit) {
+                parts.push(Tile { first, end: tile.end.min(first + limit as u32), part: kept, ..tile });
+                kept += 1;
+            }
+        }
+        self.tiles = parts;
+    }
+}
+
+/// The segments of every tile of a row of tiles. The grid begins at frequency 0, negative frequencies are in its second
+/// half; frequencies repeat with it, so that samples near an end are also spread beyond the other.
+fn tiles_of_row(
+    lines: &[Line],
+    grid: &FrequencyGrid,
+    (tile, most): (usize, usize),
+    row: usize,
+    length: usize,
+) -> Vec<Vec<Segment>> {
+    let [width, height] = grid.lengths;
+    let columns = width / tile;
+    let reach = f64::from(grid.width()) / 2.0;
+    let span = (tile - 1) as f64;
+    let signed = |cell: usize, length: usize| cell as f64 - if 2 * cell < length { 0.0 } else { length as f64 };
+    let nyquist = (length / 2) as f64;
+    let mut tiles = vec![Vec::new(); columns];
+    let y = signed(row * tile, height);
+    for line in lines {
+        for around_y in [-1.0, 0.0, 1.0] {
+            let y = y + around_y * height as f64;
+            let Some([low, high]) = crossing(line.step[1], y - reach, y + span + reach, [-nyquist, nyquist]) else {
+                continue;
+            };
+            let ends = [low * line.step[0], high * line.step[0]];
+            let [left, right] = [ends[0].min(ends[1]) - reach - span, ends[0].max(ends[1]) + reach];
+            let first = (left / tile as f64).floor() as i64;
+            let last = (right / tile as f64).ceil() as i64;
+            for number in first..=last {
+                let x = (number * tile as i64) as f64;
+                let Some([low, high]) = crossing(line.step[0], x - reach, x + span + reach, [low, high]) else {
+                    continue;
+                };
+                let (low, high) = (low.ceil() as i64, high.floor() as i64);
+                let column = number.rem_euclid(columns as i64) as usize;
+                for start in (low..=high).step_by(most) {
+                    let count = (high - start + 1).min(most as i64) as u32;
+                    tiles[column].push(Segment {
+                        frequency: start as i32,
+                        projection_and_count: line.projection << 8 | count,
+                        x: (start as f64 * line.step[0] - x) as f32,
+                        y: (start as f64 * line.step[1] - y) as f32,
+                    });
+                }
+            }
+        }
+    }
+    tiles
+}
+
+/// The samples within `limits` at which a line is between `low` and `high`, if there are any.
+fn crossing(step: f64, low: f64, high: f64, limits: [f64; 2]) -> Option<[f64; 2]> {
+    if step.abs() < 1e-12 {
+        return (low <= 0.0 && high >= 0.0).then_some(limits);
+    }
+    let [a, b] = [low / step, high / step];
+    let range = [a.min(b).max(limits[0]), a.max(b).min(limits[1])];
+    (range[0] <= range[1]).then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full(size: usize) -> Roi {
+        Roi::full(size)
+    }
+
+    #[test]
+    fn bessel_functions_are_those_of_tables() {
+        // Abramowitz and Stegun, table 9.8
+        for (x, value) in [(0.0, 1.0), (1.0, 1.266_065_877_752_008), (5.0, 27.239_871_823_604_45)] {
+            assert!((bessel_i0(x) - value).abs() <= 1e-13 * value, "{x}");
+        }
+    }
+
+    #[test]
+    fn the_transform_is_that_of_the_kernel() {
+        let kernel = KaiserBessel::best(6, 2.0);
+        for frequency in [0.0, 0.1, 0.25, 0.7, 1.3] {
+            // the kernel jumps to 0 at its ends: the midpoint rule
+            let steps = 60_000;
+            let sum: f64 = (0..steps)
+                .map(|i| {
+                    let t = 6.0 * ((f64::from(i) + 0.5) / f64::from(steps) - 0.5);
+                    kernel.value(t) * (2.0 * PI * frequency * t).cos()
+                })
+                .sum();
+            let want = sum * 6.0 / f64::from(steps);
+            assert!((kernel.transform(frequency) - want).abs() < 1e-8, "{frequency}");
+        }
+    }
+
+    #[test]
+    fn polynomials_follow_the_kernel() {
+        for width in KERNEL_WIDTHS[0]..=KERNEL_WIDTHS[1] {
+            for oversampling in [1.375, 2.0, 2.75] {
+                let kernel = KaiserBessel::best(width, oversampling);
+                let polynomials = kernel.polynomials();
+                let count = coefficients(width);
+                assert_eq!(polynomials.len(), width as usize * count);
+                let mut worst = 0f64;
+                for (cell, polynomial) in polynomials.chunks(count).enumerate() {
+                    for i in 0..=40 {
+                        let f = f64::from(i) / 40.0 - 0.5;
+                        let value = polynomial.iter().fold(0.0, |sum, &c| sum * f + f64::from(c));
+                        let distance = f + (f64::from(width) - 1.0) / 2.0 - cell as f64;
+                        worst = worst.max((value - kernel.value(distance)).abs());
+                    }
+                }
+                let bound = kernel.bound(oversampling);
+                assert!(worst <= (0.1 * bound).max(3e-7), "{width} {oversampling}: {worst:.1e}, bound {bound:.1e}");
+            }
+        }
+    }
+
+    #[test]
+    fn grids_are_as_small_as_the_bound_allows() {
+        for (size, accuracy, lengths, width) in [
+            (2048, 1e-3, 4096, 5),
+            (2048, 1e-5, 4096, 7),
+            (1489, 1e-3, 2048, 6),
+            (1490, 1e-3, 4096, 4),
+            (1, 0.1, 64, 2),
+        ] {
+            let grid = FrequencyGrid::new(full(size), accuracy).unwrap();
+            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
+            assert!(grid.bound(full(size)) <= accuracy);
+        }
+        assert!(FrequencyGrid::new(full(11_915), 1e-4).is_some());
+        assert_eq!(FrequencyGrid::new(full(1489), 2e-6).unwrap().lengths, [4096; 2]);
+        assert!(FrequencyGrid::new(full(11_916), 1e-1).is_none());
+        // every bound that may be asked for has a kernel, up to the side with whose grid the largest begins
+        for size in (1..=55).map(|i| 108 * i + 17) {
+            assert!(FrequencyGrid::new(full(size), *ACCURACIES.start()).is_some(), "{size}");
+        }
+    }
+
+    #[test]
+    fn every_sample_is_spread_to_every_cell_that_it_reaches() {
+        let geometry = Geometry {
+            bins: 40,
+            size: 40,
+            roi: full(40),
+            angles: vec![0.0, 90.0, 37.0, 179.9, 271.0],
+            axis: vec![19.5; 5],
+            weights: vec![1.0; 5],
+        };
+        let grid = FrequencyGrid::new(geometry.roi, 1e-3).unwrap();
+        let [width, height] = grid.lengths.map(|cells| cells as i64);
+        let length = padded_length(geometry.bins) as i64;
+        let reach = f64::from(grid.width()) / 2.0;
+        for tiling in [
+            Tiling { side: 8, samples: 16, parts: 0 },
+            Tiling { side: 8, samples: 5, parts: 4096 },
+            Tiling { side: 16, samples: 240, parts: 0 },
+        ] {
+            let spreading = geometry.spreading(&grid, tiling).unwrap();
+            let mut reached = std::collections::BTreeMap::new();
+            for tile in &spreading.tiles {
+                let place = [i64::from(tile.place & 65535), i64::from(tile.place >> 16)];
+                for segment in &spreading.segments[tile.first as usize..tile.end as usize] {
+                    let count = segment.projection_and_count & 255;
+                    assert!(count as usize <= tiling.samples);
+                    for i in 0..count as i32 {
+                        let p = segment.projection_and_count >> 8;
+                        for y in 0..tiling.side as i64 {
+                            for x in 0..tiling.side as i64 {
+                                let step = spreading.steps[p as usize];
+                                let dx = f64::from(segment.x + i as f32 * step[0]) - x as f64;
+                                let dy = f64::from(segment.y + i as f32 * step[1]) - y as f64;
+                                if dx.abs() < reach - 1e-4 && dy.abs() < reach - 1e-4 {
+                                    let key = (p, segment.frequency + i, place[0] + x, place[1] + y);
+                                    *reached.entry(key).or_insert(0) += 1;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            assert!(reached.values().all(|&times| times == 1));
+            let mut expected = 0;
+            for (p, &angle) in geometry.angles.iter().enumerate() {
+                let (cos, sin) = cos_sin_degrees(angle);
+                for k in -length / 2..=length / 2 {
+                    let at = [width as f64 * cos, -height as f64 * sin].map(|step| step * k as f64 / length as f64);
+                    for y in 0..=height / 2 {
+                        for x in 0..width {
+                            let near = |cell: i64, at: f64, cells: i64| {
+                                let d = (cell as f64 - at).rem_euclid(cells as f64);
+                                d.min(cells as f64 - d) < reach - 1e-4
+                            };
+                            if near(x, at[0], width) && near(y, at[1], height) {
+                                expected += 1;
+                                assert!(reached.contains_key(&(p as u32, k as i32, x, y)), "{angle} {k} {x} {y}");
+                            }
+                        }
+                    }
+                }
+            }
+            let within = reached.keys().filter(|key| key.3 <= height / 2).count();
+            assert_eq!(within, expected);
+        }
+    }
+}

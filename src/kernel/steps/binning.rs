@@ -1,0 +1,28 @@
+//! Source of the kernel that bins samples.
+
+use super::super::files::{BIN_SAMPLES, COMMON, SAMPLES};
+use super::super::source::{LaunchShape, assemble};
+use super::{Defines, KernelSource, SampleForm, SampleKind, row_group};
+use crate::error::Result;
+use crate::facts::DeviceFacts;
+
+/// What the kernel bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BinningKernel {
+    pub samples: SampleForm,
+    /// Bins, and rows, that form one.
+    pub by: usize,
+}
+
+/// Source of the kernel that bins samples.
+pub fn generate_binning(facts: &DeviceFacts, kernel: BinningKernel) -> Result<KernelSource> {
+    let BinningKernel { samples, by } = kernel;
+    let mut defines = Defines::default();
+    samples.define(&mut defines)?;
+    defines.number("BINNING", by as u32)?;
+    defines.switch("DOUBLE", samples.kind == SampleKind::Float && facts.has("cl_khr_fp64"))?;
+    defines.number("GROUP", row_group(facts) as u32)?;
+    let options = vec!["-cl-std=CL1.1".to_owned()];
+    let files = [COMMON, SAMPLES, BIN_SAMPLES];
+    Ok(assemble(format!("bin-samples-{by}"), &defines, &files, options, "bin_samples", LaunchShape::NONE))
+}
