@@ -17,7 +17,7 @@ use fbp::kernel::{Fft, KernelSpec, Padding, RowFilter, Texel};
 use fbp::margins::margin;
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
-use setup::{RowTransform, device, is_selected, plain, reconstruct, reconstruct_cut, spec, standard};
+use setup::{RowTransform, device, is_selected, options, plain, reconstruct, reconstruct_cut, spec, standard};
 use std::collections::BTreeSet;
 use variants::variants;
 
