@@ -1,12 +1,13 @@
 /* backproject_texture.cl: the cache-aware texture kernel (paper, 5.6, Algorithms 3 to 5; its LaTeX draft).
  *
- * A work-group of 256 items computes 16 x 16 pixels. GROUPS projections are processed side by side; every item adds
+ * A work-group computes 16 x 16 pixels. GROUPS projections are processed side by side; every item adds
  * its share of the projections to several pixels, which cuts the load on constant memory, and at the end the partial
  * sums of the GROUPS items of a pixel are added up.
  *
  *   GROUPS          projections side by side
- *                   4: items 0..63 of a projection cover 16 x 4 pixels, in four steps down (paper, Figure 10)
- *                   16: items 0..15 cover 4 x 4 pixels, in 4 x 4 steps (draft)
+ *                   2, 4, 8: 64 items of a projection cover 16 x 4 pixels, in four steps down (paper, Figure 10, with 4);
+ *                   128, 256 or 512 items in all
+ *                   16: 16 items cover 4 x 4 pixels, in 4 x 4 steps (draft); 256 items
  *   CACHED          constants of so many projections are kept in local memory (Algorithm 5); 0: constant memory
  *   REGROUP         1 the cached axes lie together by GROUPS, padded, so that neighbours are read at once (draft)
  *   SAME_CENTRE     1 all projections have the axis of the first, none is loaded (draft)
@@ -37,15 +38,16 @@
 #define DIRECT_WRITES 0
 #endif
 
-#define ITEMS 256
-/* pixels of one step, all projections of a step, and steps in x and y */
-#define STEP_PIXELS (ITEMS / GROUPS)
-#if GROUPS == 4
+/* pixels of one step, and steps in x and y */
+#if GROUPS < 16
+#define STEP_PIXELS 64
 #define STEPS_X 1
 #else
+#define STEP_PIXELS 16
 #define STEPS_X 4
 #endif
 #define STEPS_Y 4
+#define ITEMS (STEP_PIXELS * GROUPS)
 
 /* Axes of the cached projections: in order, or the ones of each item together with a gap against bank conflicts. */
 #if REGROUP
@@ -96,7 +98,7 @@ void backproject(KERNEL_ARGUMENTS)
     const int2 block = origin + 16 * (int2)(get_group_id(0), get_group_id(1));
 
     /* item -> place in the step and projection of the group (Algorithm 2, Figure 10; draft) */
-#if GROUPS == 4
+#if GROUPS < 16
     const int group = item / 64;
     const int2 place = z_order(item % 16) + (int2)(4 * ((item / 16) % 4), 0);
     const int pixel = place.y * 16 + place.x;
@@ -121,7 +123,7 @@ void backproject(KERNEL_ARGUMENTS)
 #endif
 #endif
 #if !DIRECT_WRITES
-    __local values_t tile[ITEMS];
+    __local values_t tile[256];
 #endif
 
     values_t sums[STEPS_X * STEPS_Y];
@@ -187,6 +189,7 @@ void backproject(KERNEL_ARGUMENTS)
     }
 #if !DIRECT_WRITES
     barrier(CLK_LOCAL_MEM_FENCE);
-    store_pixel(out, tile[item], block.x + item % 16, block.y + item / 16);
+    for (int i = item; i < 256; i += ITEMS)
+        store_pixel(out, tile[i], block.x + i % 16, block.y + i / 16);
 #endif
 }

@@ -230,10 +230,11 @@ class Builder:
         for slices in (1, 4):
             variants.append(self.kernel(f"standard, {slices_of(slices)}", "HD7970", "standard", "linear", slices,
                                         paper=paper["standard", slices], z_order=False, **buffer))
-            # 6.10: 64 x 64 pixels a group, the advanced cache, column starts
-            variants.append(self.kernel(f"arithmetic, {slices_of(slices)}", "HD7970", "alu", "linear", slices,
-                                        paper=paper["alu", slices], block=64, row_items=32, cache="advanced",
-                                        arrays=slices, **buffer))
+            variants.append(self.kernel(f"synchronized, {slices_of(slices)}", "HD7970", "standard", "linear", slices,
+                                        paper=paper["synchronized", slices], z_order=False, synchronized=True, **buffer))
+            variants.append(Variant(f"arithmetic, {slices_of(slices)}", "cpu", "alu", "linear", "precise", slices,
+                                    self.profiles.parameters("cpu", "alu", "linear", "precise", slices),
+                                    paper["alu", slices]))
         vector = self.profiles.parameters("cpu", "vector", "linear", "precise", 16)
         variants.append(Variant("this program's kernel for processors, 16 slices", "cpu", "vector", "linear", "precise",
                                 16, vector))

@@ -191,6 +191,12 @@ fn read_facts(
     if images {
         image_formats = images::creatable(device);
     }
+    let c_version = clean(device.opencl_c_version().unwrap_or_default());
+    // OpenCL 3.0 lists versions; before it, the one that is reported includes those below it
+    let accepts_opencl_c_2 = match device.opencl_c_all_versions() {
+        Ok(versions) if !versions.is_empty() => versions.iter().any(|v| v.version >> 22 == 2),
+        _ => c_version.starts_with("OpenCL C 2."),
+    };
     Ok(DeviceFacts {
         platform_index,
         device_index,
@@ -202,7 +208,8 @@ fn read_facts(
         kind,
         driver: clean(device.driver_version()?) + &fault::mark(),
         version: clean(device.version()?),
-        c_version: clean(device.opencl_c_version().unwrap_or_default()),
+        c_version,
+        accepts_opencl_c_2,
         compute_units: device.max_compute_units()?,
         clock_mhz: device.max_clock_frequency().unwrap_or(0),
         max_work_group: device.max_work_group_size()?,

@@ -102,6 +102,8 @@ pub struct DeviceFacts {
     pub driver: String,
     pub version: String,
     pub c_version: String,
+    /// Whether the compiler accepts `-cl-std=CL2.0`.
+    pub accepts_opencl_c_2: bool,
     pub compute_units: u32,
     pub clock_mhz: u32,
     pub max_work_group: usize,
@@ -140,6 +142,7 @@ pub(crate) fn example() -> DeviceFacts {
         driver: "1.0".into(),
         version: "OpenCL 1.2".into(),
         c_version: "OpenCL C 1.2".into(),
+        accepts_opencl_c_2: false,
         compute_units: 8,
         clock_mhz: 1000,
         max_work_group: 256,

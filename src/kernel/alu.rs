@@ -5,7 +5,7 @@ use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
 use super::load::row_start;
 use super::parameter::{Declared, parameters};
 use super::{
-    Build, Common, Defines, Exchange, Interpolation, KernelSpec, LaunchShape, Load, Mode, Parameter, Positions, Sampler,
+    Common, Defines, Exchange, Interpolation, KernelSpec, LaunchShape, Load, Mode, Parameter, Positions, Sampler,
 };
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Alu {
         self.block * 3 / 2
     }
 
-    fn check_for(&self, samples: u32, slices: &[u32], build: &Build) -> Result<(), String> {
+    fn check_for(&self, samples: u32, slices: &[u32]) -> Result<(), String> {
         rule(
             self.stage % self.cached_projections == 0,
             format!("stage {} must be a multiple of cached-projections", self.stage),
@@ -158,8 +158,8 @@ impl Alu {
             )?;
         }
         rule(
-            self.rounding == Rounding::Convert || !build.relaxed_math,
-            "rounding by floating-point additions fails with build.relaxed-math",
+            self.rounding == Rounding::Convert || !self.common.relaxed_math,
+            "rounding by floating-point additions fails with relaxed-math",
         )
     }
 
@@ -298,8 +298,8 @@ impl Family for Alu {
         Alu::default()
     }
 
-    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
-        self.check_for(1, slices, build)
+    fn check(&self, slices: &[u32]) -> Result<(), String> {
+        self.check_for(1, slices)
     }
 
     fn files(&self) -> &'static [ClFile] {
@@ -376,8 +376,8 @@ impl Family for Oversample {
         Oversample::default()
     }
 
-    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
-        self.0.check_for(OVERSAMPLE, slices, build)
+    fn check(&self, slices: &[u32]) -> Result<(), String> {
+        self.0.check_for(OVERSAMPLE, slices)
     }
 
     fn files(&self) -> &'static [ClFile] {

@@ -15,6 +15,8 @@ parameters! {
         constants: Constants = Constants::Constant, Domain::words::<Constants>().rank(4);
         /// One vector per projection instead of separate arrays (paper, 5.7).
         packed_constants: bool = true, Domain::switch().rank(3);
+        /// `-cl-fast-relaxed-math`: the compiler may reorder sums and round as it likes.
+        relaxed_math: bool = false, Domain::switch().trades_exactness();
         /// Unroll hint of the projection loop; 1 leaves it to the compiler.
         unroll: u32 = 1, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16]).rank(1);
         /// Occupancy in percent that the registers of a work-item should allow (paper, 5.7 and 6.9), by `[hardware]`; 0 leaves

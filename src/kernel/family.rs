@@ -3,8 +3,8 @@
 use super::files::ClFile;
 use super::parameter::alternatives;
 use super::{
-    Algorithm, Build, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode,
-    Parameters, Sampler, Storage, Texel,
+    Algorithm, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode, Parameters,
+    Sampler, Storage, Texel,
 };
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
@@ -70,11 +70,11 @@ pub trait Family: Debug {
         &[]
     }
 
-    /// Rules across parameters, and with slices per pass and options of the compiler. Each value by itself is legal.
+    /// Rules across parameters, and with slices per pass. Each value by itself is legal.
     ///
     /// # Errors
     /// The rule that is violated.
-    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String>;
+    fn check(&self, slices: &[u32]) -> Result<(), String>;
 
     /// Files of `cl/` after `common.cl` and the one that reads the sinogram, in order.
     fn files(&self) -> &'static [ClFile];
@@ -212,7 +212,7 @@ impl Parameters {
     ///
     /// # Errors
     /// The rule that is violated.
-    pub fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
+    pub fn check(&self, slices: &[u32]) -> Result<(), String> {
         let most = slices.iter().max().copied().unwrap_or(1);
         if self.sampler() == Sampler::Image && most > 4 {
             return Err(format!("sampler `image` serves at most 4 slices, not {most}"));
@@ -220,7 +220,7 @@ impl Parameters {
         self.check_slices(slices, most)?;
         let table = self.table();
         Parameters::declared(self.algorithm()).iter().try_for_each(|parameter| parameter.check(&table))?;
-        self.family().check(slices, build)
+        self.family().check(slices)
     }
 
     fn check_slices(&self, slices: &[u32], most: u32) -> Result<(), String> {

@@ -8,8 +8,8 @@ use super::files::{
 use super::parameter::parameters;
 use super::source::assemble;
 use super::{
-    Build, Common, Constants, Defines, Hardware, ImageGroups, Interpolation, KernelSource, KernelSpec, LaunchShape,
-    Load, Mode, Padding, ROW_GROUP, Reads, RowFilter, RowFilterMethod, Sampler, Storage, Texel,
+    Common, Constants, Defines, Hardware, ImageGroups, Interpolation, KernelSource, KernelSpec, LaunchShape, Load,
+    Mode, Padding, ROW_GROUP, Reads, RowFilter, RowFilterMethod, Sampler, Storage, Texel,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -102,7 +102,7 @@ impl Family for Gridding {
         &["common.sampler", "common.storage", "common.unroll", "common.constants", "common.packed-constants"]
     }
 
-    fn check(&self, slices: &[u32], _: &Build) -> Result<(), String> {
+    fn check(&self, slices: &[u32]) -> Result<(), String> {
         rule(self.common.storage == Storage::Float, "a gridding kernel reads floats: storage must be `float`")?;
         rule(self.common.sampler == Sampler::Buffer, "a gridding kernel reads a buffer: sampler must be `buffer`")?;
         let many = slices.iter().any(|&slices| slices > 8);
@@ -264,7 +264,7 @@ impl GridLines {
             false => ("rows", "transform_grid_rows"),
         };
         let name = format!("grid-{word}-{length}-x{}", spec.slices);
-        Ok(assemble(name, &defines, files, spec.build.compiler_options(), entry, LaunchShape::NONE))
+        Ok(assemble(name, &defines, files, spec.compiler_options(), entry, LaunchShape::NONE))
     }
 }
 
@@ -322,5 +322,5 @@ pub(super) fn generate_spectra(spec: &KernelSpec, padding: Padding, filter: RowF
         RowFilterMethod::Host => return Err(of_other_rows()),
     };
     let name = format!("{of}-spectra-{}", spec.layout());
-    Ok(assemble(name, &defines, files, spec.build.compiler_options(), "filter_spectra", LaunchShape::NONE))
+    Ok(assemble(name, &defines, files, spec.compiler_options(), "filter_spectra", LaunchShape::NONE))
 }

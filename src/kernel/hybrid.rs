@@ -5,7 +5,7 @@ use super::family::Family;
 use super::files::{ClFile, EXCHANGE, ROUND, SAMPLE, cl_file};
 use super::load::{position, sample};
 use super::parameter::parameters;
-use super::{Build, Common, Defines, KernelSpec, LaunchShape, Load, Matrix, Mode};
+use super::{Common, Defines, KernelSpec, LaunchShape, Load, Matrix, Mode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -57,8 +57,8 @@ impl Family for Hybrid {
         Hybrid::default()
     }
 
-    fn check(&self, slices: &[u32], build: &Build) -> Result<(), String> {
-        self.alu.check(slices, build)
+    fn check(&self, slices: &[u32]) -> Result<(), String> {
+        self.alu.check(slices)
     }
 
     fn files(&self) -> &'static [ClFile] {

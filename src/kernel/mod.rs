@@ -46,7 +46,7 @@ pub use steps::{
     generate_wavelet, power_of_two_group, row_group, step_programs,
 };
 pub use steps::{BinningKernel, generate_binning};
-pub use target::{Build, Hardware, KernelTarget, Residency};
+pub use target::{Build, CVersion, Hardware, KernelTarget, Residency};
 pub use texel::{GUARD, Texel};
 pub use words::{Constants, Exchange, Interpolation, Mode, Positions, SLICE_MODES, Sampler, Storage};
 

@@ -286,7 +286,7 @@ mod tests {
     };
 
     fn refusal(parameters: impl Into<Parameters>, slices: u32) -> String {
-        parameters.into().check(&[slices], &Build::default()).unwrap_err()
+        parameters.into().check(&[slices]).unwrap_err()
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
     fn every_family_starts_legal_and_ends_at_the_one_that_works_everywhere() {
         for &algorithm in Algorithm::ALL {
             let parameters = Parameters::start(algorithm, crate::kernel::Mode::Precise);
-            parameters.check(&[parameters.usual_slices()], &Build::default()).unwrap();
+            parameters.check(&[parameters.usual_slices()]).unwrap();
             // nothing else has exact interpolation
             if parameters.family().serves(Interpolation::Linear) {
                 let last = parameters.family().stand_ins().last().copied().unwrap_or(algorithm);

@@ -21,8 +21,8 @@ pub struct Offer {
 
 impl Offer {
     /// The rule that the kernel violates with these compiler options, if any.
-    pub fn check(&self, build: &Build) -> Result<(), String> {
-        self.parameters.check(&[self.slices], build)
+    pub fn check(&self) -> Result<(), String> {
+        self.parameters.check(&[self.slices])
     }
 
     /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
@@ -225,7 +225,7 @@ impl KernelSpec {
             lanes: hardware.lanes(),
             bulk_copies: by_matrix && hardware.bulk_copies && own_compiler,
             accumulate: false,
-            build: target.build.clone(),
+            build: target.build.accepted(facts),
             registers: hardware.register_limit(common.occupancy, target.residency).filter(|_| own_compiler),
             register_option: hardware.register_option.clone(),
         }
@@ -280,6 +280,15 @@ impl KernelSpec {
         self.parameters.family().local_memory(self)
     }
 
+    /// Options of the compiler that all programs of the kernel have.
+    pub(super) fn compiler_options(&self) -> Vec<String> {
+        let mut options = self.build.compiler_options();
+        if self.parameters.common().relaxed_math {
+            options.push("-cl-fast-relaxed-math".into());
+        }
+        options
+    }
+
     /// Checks the rules that the generator relies on.
     fn check(&self) -> Result<()> {
         let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
@@ -329,7 +338,7 @@ impl KernelSpec {
         defines.number("WORK_Y", shape.work_group[1])?;
         let own = self.parameters.family().files().iter().copied();
         let files: Vec<ClFile> = [COMMON].into_iter().chain(self.texel.reader()).chain(own).collect();
-        let mut options = self.build.compiler_options();
+        let mut options = self.compiler_options();
         options.extend(self.registers.map(|registers| format!("{}={registers}", self.register_option)));
         let source = assemble(self.name(), &defines, &files, options, "backproject", shape);
         let clearance = self.parameters.family().clearance();

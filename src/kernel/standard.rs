@@ -4,7 +4,7 @@ use super::family::{Family, rule};
 use super::files::{ClFile, SAMPLE, cl_file};
 use super::load::{position, sample};
 use super::parameter::parameters;
-use super::{Algorithm, Build, Common, Defines, Hardware, KernelSpec, LaunchShape, Load, Mode, Positions};
+use super::{Algorithm, Common, Defines, Hardware, KernelSpec, LaunchShape, Load, Mode, Positions};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -33,6 +33,8 @@ parameters! {
         positions: Positions = Positions::Block, Domain::words::<Positions>();
         /// Items fill 4 x 4 squares in Z-order (Algorithm 2); the work-group must be 16 x 16.
         z_order: bool = false, Domain::switch();
+        /// Items of a work-group wait for each other at every projection, for processors, which run one after the other (6.10).
+        synchronized: bool = false, Domain::switch();
     }
 }
 
@@ -57,7 +59,7 @@ impl Family for Standard {
         true
     }
 
-    fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
+    fn check(&self, _: &[u32]) -> Result<(), String> {
         rule(!self.z_order || self.work_group == [16, 16], "z-order needs a work-group of 16 x 16")
     }
 
@@ -67,6 +69,7 @@ impl Family for Standard {
 
     fn define(&self, _: &KernelSpec, defines: &mut Defines) -> Result<()> {
         defines.switch("ABSOLUTE", self.positions == Positions::Absolute)?;
+        defines.switch("SYNCHRONIZED", self.synchronized)?;
         defines.switch("Z_ORDER", self.z_order)
     }
 

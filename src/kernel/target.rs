@@ -1,5 +1,6 @@
 //! What kernels are built for: properties of an architecture, and options of its compiler.
 
+use crate::facts::DeviceFacts;
 use serde::{Deserialize, Serialize};
 
 /// Properties of the architecture that translate a profile's values into compiler options.
@@ -100,33 +101,50 @@ impl Residency {
     }
 }
 
+/// A version of OpenCL C that kernels are compiled as. They keep to 1.1; another version is for what a driver does with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CVersion {
+    #[serde(rename = "1.1")]
+    V1,
+    /// 1.1 where the compiler does not accept 2.0.
+    #[serde(rename = "2.0")]
+    V2,
+}
+
 /// Options of the device's compiler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Build {
+    /// The version of OpenCL C; see [`CVersion`].
+    pub opencl_c: CVersion,
     /// `-cl-mad-enable`: a product and a sum may become one instruction.
     pub mad: bool,
-    /// `-cl-fast-relaxed-math`.
-    pub relaxed_math: bool,
     /// More options, passed on as they are.
     pub options: Vec<String>,
 }
 
 impl Default for Build {
     fn default() -> Self {
-        Build { mad: true, relaxed_math: false, options: Vec::new() }
+        Build { opencl_c: CVersion::V1, mad: true, options: Vec::new() }
     }
 }
 
 impl Build {
+    /// The same options, without a version that the device's compiler does not accept.
+    pub(super) fn accepted(&self, facts: Option<&DeviceFacts>) -> Build {
+        let accepts = facts.is_none_or(|f| f.accepts_opencl_c_2);
+        Build { opencl_c: if accepts { self.opencl_c } else { CVersion::V1 }, ..self.clone() }
+    }
+
     /// Options of the compiler, in a fixed order.
     pub(super) fn compiler_options(&self) -> Vec<String> {
-        let mut options = vec!["-cl-std=CL1.1".to_owned()];
+        let version = match self.opencl_c {
+            CVersion::V1 => "-cl-std=CL1.1",
+            CVersion::V2 => "-cl-std=CL2.0",
+        };
+        let mut options = vec![version.to_owned()];
         if self.mad {
             options.push("-cl-mad-enable".into());
-        }
-        if self.relaxed_math {
-            options.push("-cl-fast-relaxed-math".into());
         }
         options.extend(self.options.iter().cloned());
         options
@@ -140,4 +158,19 @@ pub struct KernelTarget<'a> {
     pub build: &'a Build,
     /// Of a compute unit, if it is known.
     pub residency: Option<&'a Residency>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_the_compiler_refuses_is_not_asked_for() {
+        let build = Build { opencl_c: CVersion::V2, ..Build::default() };
+        for (accepts_opencl_c_2, wanted) in [(false, "-cl-std=CL1.1"), (true, "-cl-std=CL2.0")] {
+            let facts = DeviceFacts { accepts_opencl_c_2, ..DeviceFacts::default() };
+            assert_eq!(build.accepted(Some(&facts)).compiler_options()[0], wanted);
+        }
+        assert_eq!(build.accepted(None), build);
+    }
 }

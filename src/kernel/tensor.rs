@@ -4,8 +4,8 @@ use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
 use super::parameter::parameters;
 use super::{
-    Algorithm, Build, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode, Sampler,
-    Storage, Texel,
+    Algorithm, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode, Sampler, Storage,
+    Texel,
 };
 use crate::error::Result;
 use crate::facts::DeviceFacts;
@@ -92,7 +92,7 @@ impl Family for Tensor {
         &["common.sampler", "common.storage"]
     }
 
-    fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
+    fn check(&self, _: &[u32]) -> Result<(), String> {
         rule(self.common.storage == Storage::Half, "matrix units need halves: storage must be `half`")?;
         rule(self.common.sampler == Sampler::Buffer, "a tensor kernel reads a buffer: sampler must be `buffer`")?;
         rule(

@@ -4,15 +4,15 @@ use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
 use super::load::sample;
 use super::parameter::parameters;
-use super::{Build, Common, Defines, Exchange, KernelSpec, LaunchShape, Load, Mode};
+use super::{Common, Defines, Exchange, KernelSpec, LaunchShape, Load, Mode};
 use crate::error::Result;
 
 parameters! {
     /// Parameters of the cache-aware texture kernel.
     pub struct Texture {
         table common: Common = Common::default();
-        /// Projections at a time.
-        projections_at_once: u32 = 4, Domain::one_of(&[4, 16]).rank(1);
+        /// Projections at a time; 2, 4 or 8 have work-groups of 64 items for each, 16 (draft) of 256 in all.
+        projections_at_once: u32 = 4, Domain::one_of(&[2, 4, 8, 16]).rank(1);
         /// Number of projections whose constants are kept in local memory, a multiple of `projections-at-once`; 0 for none
         /// (Algorithm 5).
         cached_constants: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]).rank(2);
@@ -32,6 +32,11 @@ parameters! {
 }
 
 impl Texture {
+    /// Work-items of a work-group, of 64 or 16 pixels of a step for each projection.
+    fn items(&self) -> u32 {
+        self.projections_at_once * if self.projections_at_once < 16 { 64 } else { 16 }
+    }
+
     /// Whether no axis is loaded.
     fn leaves_axes_out(&self, spec: &KernelSpec) -> bool {
         self.same_centre && spec.same_axis
@@ -55,7 +60,7 @@ impl Family for Texture {
         Texture::default()
     }
 
-    fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
+    fn check(&self, _: &[u32]) -> Result<(), String> {
         let at_once = self.projections_at_once;
         rule(
             self.cached_constants % at_once == 0,
@@ -84,7 +89,7 @@ impl Family for Texture {
     }
 
     fn shape(&self, _: &KernelSpec) -> LaunchShape {
-        LaunchShape { work_group: [16, 16], block: [16, 16] }
+        LaunchShape { work_group: [16, self.items() / 16], block: [16, 16] }
     }
 
     fn counts_from_bin_0(&self) -> bool {
@@ -100,12 +105,12 @@ impl Family for Texture {
 
     fn load(&self, spec: &KernelSpec) -> Load {
         let slices = f64::from(spec.slices);
-        // an item handles one of the simultaneous projections and this many pixels: a work-group of 256 computes 256 pixels
-        let pixels = f64::from(self.projections_at_once);
+        // an item handles one of the simultaneous projections and this many pixels: a work-group computes 256 pixels
+        let pixels = 256.0 * f64::from(self.projections_at_once) / f64::from(self.items());
         let axis = if self.leaves_axes_out(spec) { 0.0 } else { 1.0 };
         let constants = match self.cached_constants {
             0 => Load::constant(1.0 + axis, 8.0),
-            // filled once by the block's items: 256 of them for 256 pixels
+            // filled once by the block's items for its 256 pixels
             _ => {
                 Load::local(1.0 + axis, (8.0 + 4.0 * axis) / (1.0 + axis)).staged()
                     + Load::constant(2.0 * pixels / 256.0, 8.0)
@@ -123,7 +128,8 @@ impl Family for Texture {
         let groups = u64::from(self.projections_at_once);
         let axes = if self.regroup { groups * (cached / groups + 4) } else { cached };
         let cache = if cached > 0 { 8 * cached + 4 * axes } else { 0 };
-        let (partial, tile) = (1024 * slices, if self.direct_writes { 0 } else { 1024 * slices });
+        let partial = 4 * u64::from(self.items()) * slices;
+        let tile = if self.direct_writes { 0 } else { 1024 * slices };
         tile + if self.shared_buffer { partial.max(cache) } else { partial + cache }
     }
 }

@@ -4,8 +4,7 @@ use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
 use super::parameter::parameters;
 use super::{
-    Build, Common, Constants, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Mode, Sampler, Storage,
-    Texel,
+    Common, Constants, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Mode, Sampler, Storage, Texel,
 };
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
@@ -66,7 +65,7 @@ impl Family for Vector {
         &["common.sampler", "common.storage", "common.unroll"]
     }
 
-    fn check(&self, _: &[u32], _: &Build) -> Result<(), String> {
+    fn check(&self, _: &[u32]) -> Result<(), String> {
         rule(self.common.storage == Storage::Float, "a vector kernel reads floats: storage must be `float`")?;
         rule(self.common.sampler == Sampler::Buffer, "a vector kernel reads a buffer: sampler must be `buffer`")
     }

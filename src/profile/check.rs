@@ -102,7 +102,7 @@ impl Profile {
             if let Some(bad) = entry.slices.iter().find(|s| !SLICE_MODES.contains(s)) {
                 return Err(format!("{at}: slices {bad} is not one of {SLICE_MODES:?}"));
             }
-            entry.parameters.check(&entry.slices, &self.build).map_err(|e| format!("{at}: {e}"))?;
+            entry.parameters.check(&entry.slices).map_err(|e| format!("{at}: {e}"))?;
             let (family, algorithm) = (entry.parameters.family(), entry.parameters.algorithm());
             if let Some(other) = entry.interpolation.iter().find(|&&interpolation| !family.serves(interpolation)) {
                 return Err(format!("{at}: a kernel of {algorithm} has no {other} interpolation"));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn admit(point: &Point) -> Result<Option<Candidate>> {
-        Ok(point.check(&cpu().build).is_ok().then(|| candidate(point)))
+        Ok(point.check().is_ok().then(|| candidate(point)))
     }
 
     fn shipped() -> Offer {

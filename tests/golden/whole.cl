@@ -6,6 +6,7 @@
 #define LINEAR 1
 #define PACKED 1
 #define SLICES 1
+#define SYNCHRONIZED 0
 #define UNROLL 1
 #define WORK_X 16
 #define WORK_Y 16
@@ -280,9 +281,14 @@ HELPER values_t fetch_between(__global const stored_t *sinogram, int bins, int p
  *
  *   Z_ORDER  1 the items of a 16 x 16 work-group fill 4 x 4 squares along a Z-order curve, so that neighbouring items
  *            read neighbouring bins (paper, 5.5, Algorithm 2); 0 items and pixels have the same coordinates
+ *   SYNCHRONIZED  1 items of a work-group wait for each other at every projection, so that a processor, which runs one
+ *            item after the other, finds the bins of all of them in its cache (paper, 6.10)
  */
 #ifndef Z_ORDER
 #define Z_ORDER 0
+#endif
+#ifndef SYNCHRONIZED
+#define SYNCHRONIZED 0
 #endif
 
 KERNEL
@@ -309,6 +315,9 @@ void backproject(KERNEL_ARGUMENTS)
     for (int p = 0; p < projections; p++) {
         const position_t h = POSITION(p, from_axis, f);
         sum += sample(sinogram, bins, p, h);
+#if SYNCHRONIZED
+        barrier(CLK_LOCAL_MEM_FENCE);
+#endif
     }
     store_pixel(out, sum, block.x + pixel.x, block.y + pixel.y);
 }

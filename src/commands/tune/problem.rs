@@ -97,7 +97,7 @@ pub fn most_slices(
         for start in first {
             for &slices in modes.iter().chain([&start.slices]) {
                 let offer = Offer { slices, ..start.clone() };
-                let legal = offer.check(&profile.build).is_ok();
+                let legal = offer.check().is_ok();
                 if slices > most && legal && refuses(&offer, profile, protocol, facts)?.is_none() {
                     most = slices;
                 }

@@ -188,7 +188,7 @@ impl Tuner<'_> {
 
     /// A point as a candidate, or why it cannot run here or must not replace the shipped kernel.
     fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, String>> {
-        if let Err(why) = point.check(&self.profile.build) {
+        if let Err(why) = point.check() {
             return Ok(Err(why));
         }
         let facts = &self.found.facts;

@@ -17,7 +17,7 @@ use fbp::kernel::{Fft, KernelSpec, Padding, RowFilter, Texel};
 use fbp::margins::margin;
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
-use setup::{RowTransform, device, is_selected, options, plain, reconstruct, reconstruct_cut, spec, standard};
+use setup::{RowTransform, device, given_options, is_selected, plain, reconstruct, reconstruct_cut, spec, standard};
 use std::collections::BTreeSet;
 use variants::variants;
 
@@ -298,13 +298,13 @@ fn positions_from_bin_0_keep_their_margin_up_to_the_widest_detector() {
         Alu { positions: absolute, ..Alu::default() }.into(),
     ];
     for bins in [Positions::WIDEST_ABSOLUTE, Positions::WIDEST_ABSOLUTE + 1] {
-        let protocol = Protocol::check(bins, 29, bins);
+        let protocol = Protocol::check(bins, 7, bins / 2);
         let mut references = [Reference::new(protocol.geometry(), 1)];
         let mut bench = Bench::new(Session::open(&found).unwrap(), protocol, &references).unwrap();
         for (parameters, mode) in kernels.iter().flat_map(|kernel| Mode::ALL.iter().map(move |&mode| (kernel, mode))) {
             let offer = Offer { interpolation: Interpolation::Linear, mode, slices: 1, parameters: parameters.clone() };
             let mut spec = KernelSpec::new(&offer, &profile, Texel::Buffer, protocol.problem(), Some(&found.facts));
-            spec.build.options.extend(options(&found, &profile, &offer));
+            spec.build.options.extend(given_options().unwrap_or_default());
             let rows = RowFilter::new(&spec, &profile.fft, bins, Some(&found.facts));
             let error = bench.time(&spec, rows, &mut references, &TimingOptions::default()).unwrap().checked.error;
             println!("{} {mode} {bins}: {error:.2e}", spec.name());

@@ -65,14 +65,16 @@ pub fn plain() -> Profile {
 /// Options of the device's compiler beside the profile's: `FBP_TEST_OPTIONS`. By default a processor's compiler does not
 /// optimise kernels that are made for other devices, unless they compute so many slices that they are slow then: it takes
 /// most of the time, and what is tested here is the kernel. scripts/implementations runs all kernels as they are.
-pub fn options(found: &FoundDevice, profile: &Profile, offer: &Offer) -> Vec<String> {
-    match std::env::var("FBP_TEST_OPTIONS") {
-        Ok(options) => options.split_whitespace().map(str::to_owned).collect(),
-        Err(_) if found.facts.kind == DeviceKind::Cpu && profile.name != "cpu" && offer.slices < 16 => {
-            vec!["-cl-opt-disable".into()]
-        }
-        Err(_) => Vec::new(),
-    }
+fn options(found: &FoundDevice, profile: &Profile, offer: &Offer) -> Vec<String> {
+    given_options().unwrap_or_else(|| {
+        let other = found.facts.kind == DeviceKind::Cpu && profile.name != "cpu";
+        (other && offer.slices < 16).then(|| "-cl-opt-disable".into()).into_iter().collect()
+    })
+}
+
+/// Those that `FBP_TEST_OPTIONS` names, if it is there.
+pub fn given_options() -> Option<Vec<String>> {
+    Some(std::env::var("FBP_TEST_OPTIONS").ok()?.split_whitespace().map(str::to_owned).collect())
 }
 
 fn problem(scan: &Scan) -> Problem {

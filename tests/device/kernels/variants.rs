@@ -15,6 +15,9 @@ pub fn variants() -> Vec<Variant> {
     for sampler in [Sampler::Buffer, Sampler::Image] {
         let common = Common { sampler, ..Common::default() };
         let standard = Standard { common: split(&common), z_order: true, ..Standard::default() };
+        let relaxed = Common { relaxed_math: true, ..common.clone() };
+        let synchronized = Standard { common: relaxed, synchronized: true, ..Standard::default() };
+        list.push((Parameters::Standard(synchronized), vec![1, 4], both()));
         list.push((Parameters::Standard(standard.clone()), vec![1, 4], both()));
         let absolute = Standard { positions: Positions::Absolute, ..standard };
         list.push((Parameters::Standard(absolute.clone()), vec![1, 4], both()));
@@ -64,6 +67,8 @@ fn textures(common: &Common) -> Vec<(Texture, Vec<u32>)> {
     let textures = [
         texture.clone(),
         Texture { reduction: Exchange::Shuffle, same_centre: true, ..texture.clone() },
+        Texture { projections_at_once: 2, cached_constants: 64, ..texture.clone() },
+        Texture { projections_at_once: 8, reduction: Exchange::Shuffle, ..texture.clone() },
         Texture { cached_constants: 256, direct_writes: true, ..texture.clone() },
         Texture { cached_constants: 16, regroup: true, shared_buffer: true, ..texture.clone() },
         Texture {
