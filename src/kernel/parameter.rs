@@ -294,7 +294,7 @@ mod tests {
         let texture = |projections_at_once, cached_constants| {
             refusal(Texture { projections_at_once, cached_constants, ..Texture::default() }, 1)
         };
-        assert_eq!(texture(5, 0), "projections-at-once 5 must be 4 or 16");
+        assert_eq!(texture(5, 0), "projections-at-once 5 must be 2, 4, 8 or 16");
         assert_eq!(texture(16, 8), "cached-constants 8 must be a multiple of 16 up to 1024");
         assert_eq!(texture(4, 2048), "cached-constants 2048 must be a multiple of 4 from 0 to 1024");
         let work_group = |work_group| refusal(Standard { work_group, ..Standard::default() }, 1);

@@ -280,8 +280,8 @@ mod tests {
         let processor = DeviceFacts { kind: DeviceKind::Cpu, ..example() };
         use Algorithm::{Alu, Hybrid, Oversample, Standard, Tensor, Texture, Vector};
         assert_eq!(families("default", &card, &[]), [Standard, Texture, Alu, Oversample, Hybrid]);
-        assert_eq!(families("cpu", &processor, &[]), [Standard, Vector]);
-        assert_eq!(families("cpu", &processor, &[Alu]), [Standard, Alu, Vector]);
+        assert_eq!(families("cpu", &processor, &[]), [Standard, Alu, Vector]);
+        assert_eq!(families("cpu", &processor, &[Texture]), [Standard, Texture, Alu, Vector]);
         assert!(families("nvidia-hopper", &card, &[]).contains(&Tensor));
     }
 

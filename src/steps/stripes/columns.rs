@@ -2,11 +2,15 @@
 
 use crate::spectrum::LowPass;
 use crate::steps::outliers::mirrored;
+use multiversion::multiversion;
 
 /// Side of tiles for transposing.
 const TILE: usize = 32;
 /// Number of columns whose frequencies are summed together.
 const STRIP: usize = 128;
+/// Rows whose medians are found side by side, and the largest window for which that is faster than one row after another.
+const LANES: usize = 16;
+const TOGETHER: usize = 200;
 
 /// Transposes `[row][column]`, with rows of `columns`, to `[column][row]`.
 pub fn transpose(values: &[f32], columns: usize, out: &mut [f32]) {
@@ -23,28 +27,90 @@ pub fn transpose(values: &[f32], columns: usize, out: &mut [f32]) {
 }
 
 /// Median of the `size` (odd) values around each of `values`, which are finite and mirrored at the ends.
-pub fn running_median(values: &[f32], size: usize, window: &mut Vec<f32>, out: &mut [f32]) {
-    let (count, reach) = (values.len(), (size / 2) as isize);
-    let at = |place: isize| {
-        if (0..count as isize).contains(&place) { values[place as usize] } else { values[mirrored(place, count)] }
-    };
-    window.clear();
-    window.extend((-reach..=reach).map(at));
-    window.sort_unstable_by(f32::total_cmp);
-    for (place, median) in out.iter_mut().enumerate() {
-        *median = window[size / 2];
-        let (old, new) = (at(place as isize - reach), at(place as isize + reach + 1));
+pub fn running_median(values: &[f32], size: usize) -> Vec<f32> {
+    let reach = (size / 2) as isize;
+    let around = -reach..values.len() as isize + reach;
+    let keys: Vec<i32> = around.map(|i| ordered(values[mirrored(i, values.len())].to_bits() as i32)).collect();
+    let mut window = keys[..size].to_vec();
+    window.sort_unstable();
+    let mut medians = Vec::with_capacity(values.len());
+    for (place, old) in keys[..values.len()].iter().enumerate() {
+        medians.push(f32::from_bits(ordered(window[size / 2]) as u32));
+        let Some(new) = keys.get(place + size) else { break };
         // the position of the old value moves to that of the new one
-        let from = window.partition_point(|v| v.total_cmp(&old).is_lt());
-        let to = window.partition_point(|v| v.total_cmp(&new).is_lt());
+        let [from, to] = [old, new].map(|key| window.partition_point(|v| v < key));
         if to > from {
             window.copy_within(from + 1..to, from);
-            window[to - 1] = new;
+            window[to - 1] = *new;
         } else {
             window.copy_within(to..from, to + 1);
-            window[to] = new;
+            window[to] = *new;
         }
     }
+    medians
+}
+
+/// Replaces each value of `columns`, `[bin][rank]` with columns of `height`, by the median of the `size` (odd) values
+/// around it in the same rank.
+pub fn smooth_across(columns: &mut [f32], height: usize, size: usize) {
+    let bins = columns.len() / height;
+    let reach = (size / 2) as isize;
+    let mut keys = Vec::new();
+    for left in (0..height).step_by(LANES) {
+        let lanes = LANES.min(height - left);
+        if size > TOGETHER {
+            for rank in left..left + lanes {
+                let row: Vec<f32> = columns.iter().skip(rank).step_by(height).copied().collect();
+                let medians = running_median(&row, size);
+                columns.iter_mut().skip(rank).step_by(height).zip(medians).for_each(|(value, median)| *value = median);
+            }
+            continue;
+        }
+        keys.clear();
+        keys.extend((-reach..bins as isize + reach).map(|i| {
+            let mut lane = [0; LANES];
+            let values = &columns[mirrored(i, bins) * height + left..][..lanes];
+            lane.iter_mut().zip(values).for_each(|(key, value)| *key = ordered(value.to_bits() as i32));
+            lane
+        }));
+        running_medians(&mut keys, size);
+        for (column, medians) in columns.chunks_mut(height).zip(&keys) {
+            let values = &mut column[left..left + lanes];
+            values.iter_mut().zip(medians).for_each(|(value, key)| *value = f32::from_bits(ordered(*key) as u32));
+        }
+    }
+}
+
+/// Medians of `size` values that follow each other, of several rows side by side; each takes the place of the first.
+#[multiversion(targets("x86_64+avx2"))]
+fn running_medians(keys: &mut [[i32; LANES]], size: usize) {
+    let mut window = keys[..size].to_vec();
+    for lane in 0..LANES {
+        let mut sorted: Vec<i32> = window.iter().map(|keys| keys[lane]).collect();
+        sorted.sort_unstable();
+        window.iter_mut().zip(sorted).for_each(|(keys, key)| keys[lane] = key);
+    }
+    // what is above all, for the last place
+    window.push([i32::MAX; LANES]);
+    for place in 0..=keys.len() - size {
+        let old = std::mem::replace(&mut keys[place], window[size / 2]);
+        let Some(new) = keys.get(place + size) else { break };
+        // without the old value those from it on move down, with the new one those above it move up
+        let mut below = [i32::MIN; LANES];
+        for rank in 0..size {
+            let next = window[rank + 1];
+            for (lane, key) in window[rank].iter_mut().enumerate() {
+                let kept = if *key < old[lane] { *key } else { next[lane] };
+                *key = below[lane].max(kept.min(new[lane]));
+                below[lane] = kept;
+            }
+        }
+    }
+}
+
+/// The bits of a float as a number with the same order as [`f32::total_cmp`]'s, and back.
+fn ordered(bits: i32) -> i32 {
+    bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
 /// A Gaussian of standard deviation `sigma`, truncated at 4 sigma, 1 in the middle.
@@ -109,7 +175,7 @@ pub fn low_frequencies(
     out
 }
 
-/// Sorts each column of `sinogram`, `[projection][bin]`, in ascending order, passes the result, `[rank][bin]`, to
+/// Sorts each column of `sinogram`, `[projection][bin]`, in ascending order, passes the result, `[bin][rank]`, to
 /// `change`, and restores the original order.
 ///
 /// N. T. Vo, R. C. Atwood, M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
@@ -118,21 +184,19 @@ pub fn sorted(sinogram: &mut [f32], bins: usize, change: impl FnOnce(&mut [f32])
     let projections = sinogram.len() / bins;
     let mut columns = vec![0f32; sinogram.len()];
     let mut order = vec![0u32; sinogram.len()];
-    let mut keys = vec![0u64; projections];
+    let mut keys = vec![0i64; projections];
     transpose(sinogram, bins, &mut columns);
     for (column, order) in columns.chunks_mut(projections).zip(order.chunks_mut(projections)) {
         for (place, (key, value)) in keys.iter_mut().zip(column.iter()).enumerate() {
-            *key = u64::from(ascending(value.to_bits())) << 32 | place as u64;
+            *key = i64::from(ordered(value.to_bits() as i32)) << 32 | place as i64;
         }
         keys.sort_unstable();
         for ((key, value), place) in keys.iter().zip(column.iter_mut()).zip(order) {
-            *value = f32::from_bits(from_ascending((key >> 32) as u32));
+            *value = f32::from_bits(ordered((key >> 32) as i32) as u32);
             *place = *key as u32;
         }
     }
-    transpose(&columns, projections, sinogram);
-    change(sinogram);
-    transpose(sinogram, bins, &mut columns);
+    change(&mut columns);
     let mut restored = vec![0f32; projections];
     for (column, order) in columns.chunks_mut(projections).zip(order.chunks(projections)) {
         for (value, place) in column.iter().zip(order) {
@@ -141,16 +205,6 @@ pub fn sorted(sinogram: &mut [f32], bins: usize, change: impl FnOnce(&mut [f32])
         column.copy_from_slice(&restored);
     }
     transpose(&columns, projections, sinogram);
-}
-
-/// The bits of a float as an integer with the same order.
-fn ascending(bits: u32) -> u32 {
-    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
-}
-
-/// The inverse of [`ascending`].
-fn from_ascending(number: u32) -> u32 {
-    if number >> 31 == 1 { number & !(1 << 31) } else { !number }
 }
 
 #[cfg(test)]
@@ -162,17 +216,24 @@ mod tests {
     #[test]
     fn medians_are_those_of_sorted_windows() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for (count, size) in [(1, 5), (7, 3), (40, 9), (12, 31)] {
+        for (count, size) in [(1, 5), (7, 3), (40, 9), (12, 31), (300, 141), (60, TOGETHER + 1)] {
             // few values, so that many are equal
             let values: Vec<f32> = (0..count).map(|_| rng.random_range(-4i32..4) as f32).collect();
-            let mut found = vec![0f32; count];
-            running_median(&values, size, &mut Vec::new(), &mut found);
-            for (i, found) in found.iter().enumerate() {
+            let median = |i: usize| {
                 let half = size as isize / 2;
                 let mut all: Vec<f32> = (-half..=half).map(|d| values[mirrored(i as isize + d, count)]).collect();
                 all.sort_by(f32::total_cmp);
-                assert_eq!(*found, all[size / 2], "{count} values, {size}, place {i}");
-            }
+                all[size / 2]
+            };
+            let wanted: Vec<f32> = (0..count).map(median).collect();
+            assert_eq!(running_median(&values, size), wanted, "{count} values, {size}");
+            // several rows side by side, more than are done together
+            let height = LANES + 3;
+            let mut columns: Vec<f32> =
+                values.iter().flat_map(|v| (0..height).map(move |rank| v + rank as f32)).collect();
+            smooth_across(&mut columns, height, size);
+            let wanted: Vec<f32> = wanted.iter().flat_map(|v| (0..height).map(move |rank| v + rank as f32)).collect();
+            assert_eq!(columns, wanted, "{count} values, {size}, side by side");
         }
     }
 
@@ -189,7 +250,7 @@ mod tests {
         let before: Vec<f32> = (0..bins * 50).map(|_| rng.random_range(-3.0f32..3.0).round() / 2.0).collect();
         let mut after = before.clone();
         sorted(&mut after, bins, |ranks| {
-            assert!(ranks.windows(bins + 1).all(|w| w[0] <= w[bins]), "columns ascend");
+            assert!(ranks.chunks(50).all(|column| column.is_sorted()), "columns ascend");
         });
         assert_eq!(
             before.iter().map(|v| v.to_bits()).collect::<Vec<_>>(),

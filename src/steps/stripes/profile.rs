@@ -36,8 +36,7 @@ impl Smooth {
     fn correction(self, profile: &[f64]) -> Vec<f64> {
         let size = self.median_size(profile.len());
         let values: Vec<f32> = profile.iter().map(|value| *value as f32).collect();
-        let mut object = vec![0f32; values.len()];
-        running_median(&values, size, &mut Vec::new(), &mut object);
+        let object = running_median(&values, size);
         let rest: Vec<f64> = profile.iter().zip(&object).map(|(value, object)| value - f64::from(*object)).collect();
         match self {
             Smooth::Gaussian(sigma) => gaussian(&rest, sigma).iter().zip(&rest).map(|(s, r)| s - r).collect(),

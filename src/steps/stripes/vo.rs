@@ -1,7 +1,7 @@
 //! Methods of N. T. Vo, R. C. Atwood and M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
 //! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
 
-use super::columns::{low_frequencies, running_median, sorted};
+use super::columns::{low_frequencies, running_median, smooth_across, sorted};
 use std::ops::Range;
 
 /// Smallest noise of a factor that is distinguished from none.
@@ -13,18 +13,10 @@ const SMALLEST_FACTOR: f64 = 0.01;
 /// Number of projections over which a column is smoothed to test whether it responds.
 pub(super) const ALIVE: usize = 10;
 
-/// Smooths every row with a running median of `size` bins.
-fn smooth_rows(values: &mut [f32], bins: usize, size: usize) {
-    let (mut window, mut smooth) = (Vec::new(), vec![0f32; bins]);
-    for row in values.chunks_mut(bins) {
-        running_median(row, size, &mut window, &mut smooth);
-        row.copy_from_slice(&smooth);
-    }
-}
-
 /// Algorithm 3: columns are sorted, so that stripes stand out in every row, and rows are smoothed.
 pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
-    sorted(sinogram, bins, |ranks| smooth_rows(ranks, bins, size));
+    let projections = sinogram.len() / bins;
+    sorted(sinogram, bins, |columns| smooth_across(columns, projections, size));
 }
 
 /// Algorithm 2: the same for the low frequencies of the columns only. `sigma` is in periods over the column, which is
@@ -69,13 +61,16 @@ pub(super) enum ColumnChange {
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
     let ranks = counted(projections, drop);
-    let counted = ranks.start * bins..ranks.end * bins;
+    let means = |columns: &[f32]| -> Vec<f64> {
+        let mean = |values: &[f32]| values.iter().map(|v| f64::from(*v)).sum::<f64>() / values.len().max(1) as f64;
+        columns.chunks(projections).map(|column| mean(&column[ranks.clone()])).collect()
+    };
     let (mut own, mut near) = (Vec::new(), Vec::new());
     let mut smooth = sinogram.to_vec();
-    sorted(&mut smooth, bins, |ranks| {
-        own = column_means(&ranks[counted.clone()], bins);
-        smooth_rows(ranks, bins, size);
-        near = column_means(&ranks[counted], bins);
+    sorted(&mut smooth, bins, |columns| {
+        own = means(columns);
+        smooth_across(columns, projections, size);
+        near = means(columns);
     });
     let changes = column_changes(&own, &near, snr);
     for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
@@ -136,8 +131,7 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
 pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> {
     let bins = changes.len();
     let changes: Vec<f32> = changes.iter().map(|v| *v as f32).collect();
-    let mut usual = vec![0f32; bins];
-    running_median(&changes, size, &mut Vec::new(), &mut usual);
+    let usual = running_median(&changes, size);
     let mean = usual.iter().map(|v| f64::from(*v)).sum::<f64>() / bins as f64;
     let factors: Vec<Option<f64>> = changes
         .iter()
@@ -157,16 +151,6 @@ pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> 
         gaps.push(start..end);
     }
     gaps
-}
-
-/// The mean of each column.
-fn column_means(values: &[f32], bins: usize) -> Vec<f64> {
-    let mut sums = vec![0f64; bins];
-    for row in values.chunks(bins) {
-        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
-    }
-    let rows = (values.len() / bins).max(1) as f64;
-    sums.iter().map(|sum| sum / rows).collect()
 }
 
 /// For each column, the sum of absolute differences to its mean over [`ALIVE`] projections around each, mirrored.
