@@ -1,5 +1,6 @@
 //! How samples are stored.
 
+use super::Compression;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -47,6 +48,20 @@ pub struct Encoding {
     pub dtype: Dtype,
     /// `(min, max)`: min maps to 0, max to 65535 or 255. Required for integers.
     pub range: Option<(f32, f32)>,
+}
+
+/// How slices are stored: their samples, and what files make of these.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Storage {
+    pub encoding: Encoding,
+    pub compression: Compression,
+}
+
+/// Samples as they are.
+impl From<Encoding> for Storage {
+    fn from(encoding: Encoding) -> Storage {
+        Storage { encoding, compression: Compression::None }
+    }
 }
 
 impl Encoding {

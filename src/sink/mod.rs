@@ -3,6 +3,7 @@
 //! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
 //! format's [`Sink`].
 
+mod compression;
 mod directory;
 mod encoding;
 mod file;
@@ -13,7 +14,8 @@ mod stamp;
 mod target;
 mod writer;
 
-pub use encoding::{Dtype, Encoding};
+pub use compression::Compression;
+pub use encoding::{Dtype, Encoding, Storage};
 pub use file::write_text;
 pub use page::{Pixels, SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, described};
@@ -49,5 +51,5 @@ pub trait Sink: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Output`](crate::error::Error::Output) when a file cannot be renamed.
-    fn finish(self: Box<Self>) -> Result<Vec<PathBuf>>;
+    fn finish(self: Box<Self>, form: &SliceForm) -> Result<Vec<PathBuf>>;
 }

@@ -1,7 +1,7 @@
 //! Place and format of an output.
 
 use super::stamp::examine;
-use super::{FORMATS, OUTPUT_FORMS, Sink, SliceForm, SliceState};
+use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm, SliceState};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use strum::VariantArray;
 
 /// A format for slices, with the place of the output.
 pub trait OutputFormat: Debug + Send + Sync {
@@ -42,6 +43,11 @@ pub trait OutputFormat: Debug + Send + Sync {
 
     /// Whether several jobs may each write a part of the slices.
     fn shareable(&self) -> bool;
+
+    /// How samples can be compressed.
+    fn compressions(&self) -> &[Compression] {
+        Compression::VARIANTS
+    }
 
     /// What is there of slice `index`; a TIFF, unless the format says otherwise.
     fn examine(&self, index: usize) -> SliceState {
@@ -128,6 +134,19 @@ impl Target {
     /// Whether several jobs may each write a part of the slices.
     pub fn shareable(&self) -> bool {
         self.0.shareable()
+    }
+
+    /// Checks that the format has this compression.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with what it has.
+    pub(super) fn check_compression(&self, compression: Compression) -> Result<()> {
+        let known = self.0.compressions();
+        if known.contains(&compression) {
+            return Ok(());
+        }
+        let known: Vec<_> = known.iter().map(Compression::to_string).collect();
+        Err(Error::usage(format!("--compression: {self} cannot have {compression}, expected {}", known.join(" or "))))
     }
 
     /// State of the file of slice `index`.

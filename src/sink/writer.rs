@@ -1,7 +1,7 @@
 //! Writing the slices of a run: each once, without overwriting other files.
 
 use super::target::Target;
-use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp};
+use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, Storage};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs;
@@ -45,7 +45,8 @@ pub struct SliceWriter {
 
 impl SliceWriter {
     /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
-    /// creates directories and checks that they are writable. `software` is written to each page.
+    /// creates directories and checks that they are writable. `software` is written to each page. `storage` is an
+    /// [`Encoding`], or one with more about the files.
     ///
     /// A directory must contain no files except hidden ones and those that `present` allows; the files of a
     /// pattern or the single file must not exist, unless it allows anything.
@@ -57,12 +58,14 @@ impl SliceWriter {
         target: Target,
         width: usize,
         height: usize,
-        encoding: Encoding,
+        storage: impl Into<Storage>,
         indices: &[usize],
         present: AllowedContents,
         software: &str,
     ) -> Result<SliceWriter> {
+        let Storage { encoding, compression } = storage.into();
         encoding.checked_range()?;
+        target.check_compression(compression)?;
         if indices.windows(2).any(|w| w[0] >= w[1]) {
             return Err(Error::usage("the numbers of the slices to write must ascend"));
         }
@@ -73,7 +76,7 @@ impl SliceWriter {
         if let Some((path, what)) = occupied(&target, indices, present)? {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
-        let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
+        let form = SliceForm { width, height, encoding, compression, software: software.to_owned(), stamp: None };
         let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
         let (indices, written) = (indices.to_vec(), Mutex::new(vec![false; indices.len()]));
         Ok(SliceWriter { target, form, indices, written, clamped: AtomicU64::new(0), sink })
@@ -165,7 +168,7 @@ impl SliceWriter {
             ));
         }
         drop(written);
-        self.sink.finish()
+        self.sink.finish(&self.form)
     }
 }
 
