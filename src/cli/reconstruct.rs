@@ -5,7 +5,7 @@ use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
 use crate::kernel::{Interpolation, Mode};
 use crate::report::ProgressKind;
-use crate::sink::{Compression, Dtype, OUTPUT_FORMS};
+use crate::sink::{Compression, Dtype, OUTPUT_FORMS, OmeZarr};
 use crate::spectrum::Filter;
 use clap::{ArgAction, Args};
 use serde::de::IgnoredAny;
@@ -109,6 +109,9 @@ pub struct ReconstructArgs {
     /// Lossless compression of the slices, with a predictor in TIFF [default: none]
     #[arg(long, value_name = "METHOD", value_parser = words::<Compression>(), help_heading = "Output")]
     pub compression: Option<Compression>,
+    /// Version of OME-Zarr for an output that ends in .zarr [default: 0.4]
+    #[arg(long, value_name = "VERSION", value_parser = words::<OmeZarr>(), help_heading = "Output")]
+    pub ome_zarr: Option<OmeZarr>,
     /// Values that map to the smallest and largest integer, for u16 and u8
     #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, help_heading = "Output")]
     pub range: Option<Text>,

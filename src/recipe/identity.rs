@@ -101,7 +101,7 @@ mod tests {
     use crate::recipe::{
         AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
     };
-    use crate::sink::{Compression, Dtype};
+    use crate::sink::{Compression, Dtype, OmeZarr};
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
@@ -158,6 +158,7 @@ mod tests {
                 dtype: Dtype::U16,
                 scaling: Some(Scaling::Fixed(Interval { low: 0.5, high: 1.5 })),
                 compression: Compression::Zstd,
+                ome_zarr: OmeZarr::V05,
                 mask: Some(0.75),
             },
         }
@@ -227,6 +228,7 @@ mod tests {
             of::<Padding>(),
             of::<Dtype>(),
             of::<Compression>(),
+            of::<OmeZarr>(),
             of::<AngleWeights>(),
             of::<FieldMode>(),
             of::<Interpolation>(),

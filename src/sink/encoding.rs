@@ -1,6 +1,6 @@
 //! How samples are stored.
 
-use super::Compression;
+use super::{Compression, OmeZarr};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -55,12 +55,14 @@ pub struct Encoding {
 pub struct Storage {
     pub encoding: Encoding,
     pub compression: Compression,
+    /// Version of OME-Zarr.
+    pub ome_zarr: OmeZarr,
 }
 
 /// Samples as they are.
 impl From<Encoding> for Storage {
     fn from(encoding: Encoding) -> Storage {
-        Storage { encoding, compression: Compression::None }
+        Storage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::file::{create, failed, finish};
 use super::page::{OutputPage, PlacedPage, aligned};
-use super::target::{OutputFormat, Target, is_tiff};
+use super::target::{OneFile, OutputFormat, Target, is_tiff};
 use super::{Compression, Pixels, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One file, which appears when all of its pages are written.
 #[derive(Debug)]
-struct MultiPage(PathBuf);
+struct MultiPage(OneFile);
 
 /// Reads a spec that is the name of a TIFF and not a directory.
 pub(super) fn parse_single(spec: &str) -> Result<Option<Target>> {
@@ -25,27 +25,21 @@ pub(super) fn parse_single(spec: &str) -> Result<Option<Target>> {
 impl Target {
     /// One file with a page for each slice.
     pub fn single(path: impl Into<PathBuf>) -> Target {
-        Target::new(MultiPage(path.into()))
-    }
-}
-
-impl MultiPage {
-    fn name(&self) -> String {
-        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        Target::new(MultiPage(OneFile(path.into())))
     }
 }
 
 impl OutputFormat for MultiPage {
     fn spec(&self) -> String {
-        self.0.display().to_string()
+        self.0.0.display().to_string()
     }
 
     fn path_of(&self, _: usize) -> PathBuf {
-        self.0.clone()
+        self.0.0.clone()
     }
 
     fn directory(&self) -> &Path {
-        self.0.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        self.0.directory()
     }
 
     fn fills_directory(&self) -> bool {
@@ -53,15 +47,15 @@ impl OutputFormat for MultiPage {
     }
 
     fn stem(&self) -> String {
-        self.0.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+        self.0.stem()
     }
 
     fn lock(&self) -> String {
-        format!(".{}.fbp-lock", self.name())
+        self.0.lock()
     }
 
     fn writes(&self, name: &str) -> bool {
-        name == self.name()
+        name == self.0.name()
     }
 
     fn one_file(&self) -> bool {
@@ -77,7 +71,7 @@ impl OutputFormat for MultiPage {
     }
 
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
-        let path = &self.0;
+        let path = &self.0.0;
         if slices.is_empty() {
             return Err(Error::output(path, "there is no slice to write to this file"));
         }

@@ -4,6 +4,7 @@ use super::compression::{Compression, predict, predictor};
 use super::directory::{Directory, TagValue, TiffKind, tag};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
+use super::{OmeZarr, Storage};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
 use crate::error::{Error, Result};
 use half::f16;
@@ -30,6 +31,12 @@ pub struct SliceForm {
     pub height: usize,
     pub encoding: Encoding,
     pub compression: Compression,
+    /// Version of OME-Zarr, if slices go to that.
+    pub ome_zarr: OmeZarr,
+    /// Numbers of all slices of the run, ascending; some may be written by other jobs.
+    pub run: Vec<usize>,
+    /// The run file that leads to these slices; may be empty.
+    pub run_file: String,
     /// Value of the tag `Software`.
     pub software: String,
     /// Description of the run in each slice.
@@ -37,6 +44,12 @@ pub struct SliceForm {
 }
 
 impl SliceForm {
+    pub(super) fn new((width, height): (usize, usize), storage: Storage, run: Vec<usize>, software: &str) -> SliceForm {
+        let Storage { encoding, compression, ome_zarr } = storage;
+        let (software, run_file) = (software.to_owned(), String::new());
+        SliceForm { width, height, encoding, compression, ome_zarr, run, run_file, software, stamp: None }
+    }
+
     /// Classic where this number of pages fits it.
     pub(super) fn kind(&self, pages: usize) -> TiffKind {
         if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
@@ -74,8 +87,7 @@ pub fn write_image(
     encoding: Encoding,
     software: &str,
 ) -> Result<()> {
-    let compression = Compression::None;
-    let form = SliceForm { width, height, encoding, compression, software: software.to_owned(), stamp: None };
+    let form = SliceForm::new((width, height), encoding.into(), Vec::new(), software);
     OutputPage { form: &form, pixels: Pixels::Values(data), slice: None, number: None }.write_file(path)?;
     Ok(())
 }
@@ -105,7 +117,7 @@ pub(super) struct EncodedPage<'a> {
     compression: Compression,
     pub clamped: u64,
     /// Checksum of the samples before they are compressed.
-    crc32: String,
+    pub crc32: u32,
 }
 
 /// What the directory of a page says of its samples: where they are, and their checksum.
@@ -114,7 +126,7 @@ pub(super) struct PlacedPage {
     data: u64,
     strips: Vec<u64>,
     compression: Compression,
-    crc32: String,
+    crc32: u32,
 }
 
 /// Samples of a few rows.
@@ -162,6 +174,13 @@ impl EncodedPage<'_> {
         self.strips.iter().map(|strip| strip.bytes().len() as u64).sum()
     }
 
+    /// All strips, one after the other.
+    pub fn joined(&self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.bytes() as usize);
+        self.strips.iter().for_each(|strip| all.extend_from_slice(strip.bytes()));
+        all
+    }
+
     /// Writes the samples to offset `data` of a file.
     pub fn write_at(&self, file: &File, data: u64) -> std::io::Result<()> {
         let mut at = data;
@@ -175,7 +194,7 @@ impl EncodedPage<'_> {
     /// What the directory says when the samples are at this offset.
     pub fn placed(&self, data: u64) -> PlacedPage {
         let strips = self.strips.iter().map(|strip| strip.bytes().len() as u64).collect();
-        PlacedPage { data, strips, compression: self.compression, crc32: self.crc32.clone() }
+        PlacedPage { data, strips, compression: self.compression, crc32: self.crc32 }
     }
 }
 
@@ -213,8 +232,14 @@ impl OutputPage<'_> {
         Ok(encoded.clamped)
     }
 
-    /// Samples as they are stored, the strips encoded side by side.
+    /// The page as it is stored in a TIFF.
     pub fn encode(&self, path: &Path) -> Result<EncodedPage<'_>> {
+        let samples = self.samples(path)?;
+        self.compress(samples).map_err(|e| failed(path, &e))
+    }
+
+    /// Samples that are not compressed, the strips encoded side by side.
+    pub fn samples(&self, path: &Path) -> Result<EncodedPage<'_>> {
         let SliceForm { width, height, encoding, .. } = *self.form;
         let n = match self.pixels {
             Pixels::Values(values) => values.len(),
@@ -238,8 +263,7 @@ impl OutputPage<'_> {
         };
         let mut crc = crc32fast::Hasher::new();
         strips.iter().for_each(|strip| crc.update(strip.bytes()));
-        let plain = EncodedPage { strips, compression: Compression::None, clamped, crc32: digits(crc) };
-        self.compress(plain).map_err(|e| failed(path, &e))
+        Ok(EncodedPage { strips, compression: Compression::None, clamped, crc32: crc.finalize() })
     }
 
     /// The same page compressed, the strips side by side; as it is where that would not make it smaller.
@@ -252,7 +276,7 @@ impl OutputPage<'_> {
             Ok(Strip::Bytes(compression.compress(&predict(strip.bytes(), encoding.dtype, width))?))
         });
         let strips = strips.collect::<std::io::Result<Vec<_>>>()?;
-        let packed = EncodedPage { strips, compression, clamped: plain.clamped, crc32: plain.crc32.clone() };
+        let packed = EncodedPage { strips, compression, clamped: plain.clamped, crc32: plain.crc32 };
         Ok(if packed.bytes() < plain.bytes() { packed } else { plain })
     }
 
@@ -283,7 +307,7 @@ impl OutputPage<'_> {
         // pixels without a unit, or by centimetre
         let mut resolution = (1, TagValue::Rational(1, 1));
         if let Some(slice) = self.slice {
-            let description = SliceDescription { slice, crc32: placed.crc32.clone(), stamp: stamp.clone() };
+            let description = SliceDescription { slice, crc32: digits(placed.crc32), stamp: stamp.clone() };
             // numbers and texts
             let text = serde_json::to_string(&description).unwrap_or_default();
             directory.set(tag::IMAGE_DESCRIPTION, TagValue::Text(text));

@@ -1,7 +1,7 @@
 //! Place and format of an output.
 
-use super::stamp::examine;
-use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm, SliceState};
+use super::stamp::{StoredSlices, StoredTiffs};
+use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -49,10 +49,18 @@ pub trait OutputFormat: Debug + Send + Sync {
         Compression::VARIANTS
     }
 
-    /// What is there of slice `index`; a TIFF, unless the format says otherwise.
-    fn examine(&self, index: usize) -> SliceState {
-        examine(&self.path_of(index))
+    /// What is there of slices of a run, which has these numbers: TIFF files, unless the format says otherwise.
+    fn stored(&self, _run: &[usize]) -> Box<dyn StoredSlices + '_> {
+        Box::new(StoredTiffs(|index| self.path_of(index)))
     }
+
+    /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
+    fn unfinished_slices(&self) -> usize {
+        0
+    }
+
+    /// Removes an output that no slice was written to. Must only be called while no other run writes here.
+    fn remove_unfinished(&self) {}
 
     /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
     /// `overwrite`.
@@ -60,6 +68,28 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Output`] when the output is not writable.
     fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
+}
+
+/// The path of an output that is one file, or one directory that looks like one.
+#[derive(Clone, Debug)]
+pub(super) struct OneFile(pub PathBuf);
+
+impl OneFile {
+    pub fn name(&self) -> String {
+        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.0.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    pub fn stem(&self) -> String {
+        self.0.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn lock(&self) -> String {
+        format!(".{}.fbp-lock", self.name())
+    }
 }
 
 /// Place and format of the slices.
@@ -149,9 +179,14 @@ impl Target {
         Err(Error::usage(format!("--compression: {self} cannot have {compression}, expected {}", known.join(" or "))))
     }
 
-    /// State of the file of slice `index`.
-    pub fn examine(&self, index: usize) -> SliceState {
-        self.0.examine(index)
+    /// What is there of slices of a run, which has these numbers, ascending.
+    pub fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {
+        self.0.stored(run)
+    }
+
+    /// Number of complete slices that have no file of their name yet.
+    pub fn unfinished_slices(&self) -> usize {
+        self.0.unfinished_slices()
     }
 
     /// Prepares to write; see [`OutputFormat::create`].
@@ -195,7 +230,7 @@ impl Target {
     /// Whether there is any slice or, in a directory, any file except the record.
     pub fn is_started(&self) -> bool {
         if self.one_file() {
-            return self.path_of(0).exists();
+            return self.path_of(0).exists() || self.unfinished_slices() > 0;
         }
         let record = self.record();
         let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
@@ -205,9 +240,11 @@ impl Target {
 
     /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
     pub fn remove_temporary_files(&self) {
+        self.0.remove_unfinished();
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
-                let _ = fs::remove_file(entry.path()); // the file is hidden, and the next run tries again
+                let remove = if entry.path().is_dir() { fs::remove_dir_all } else { fs::remove_file };
+                let _ = remove(entry.path()); // it is hidden, and the next run tries again
             }
         }
     }

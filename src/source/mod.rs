@@ -1,4 +1,4 @@
-//! Input data: stacks of TIFF pages, and HDF5 files.
+//! Input data: stacks of TIFF pages, HDF5 files, and Zarr.
 //!
 //! [`Stack`] reads a directory, a glob, one file or a dataset as a sequence of frames of one size. Formats implement the
 //! trait `Frames`; [`open`] opens everything that a run reads.
@@ -13,9 +13,10 @@ mod order;
 mod stack;
 mod tiff;
 mod watch;
+pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
-pub use convert::{SampleType, StoredSamples};
+pub use convert::{SampleType, StoredSamples, to_f32};
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;
