@@ -52,7 +52,7 @@ pub struct Encoding {
 
 /// How slices are stored: their samples, and what files make of these.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Storage {
+pub struct SliceStorage {
     pub encoding: Encoding,
     pub compression: Compression,
     /// Version of OME-Zarr.
@@ -60,9 +60,9 @@ pub struct Storage {
 }
 
 /// Samples as they are.
-impl From<Encoding> for Storage {
-    fn from(encoding: Encoding) -> Storage {
-        Storage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default() }
+impl From<Encoding> for SliceStorage {
+    fn from(encoding: Encoding) -> SliceStorage {
+        SliceStorage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default() }
     }
 }
 

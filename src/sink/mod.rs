@@ -16,7 +16,7 @@ mod volume;
 mod writer;
 
 pub use compression::Compression;
-pub use encoding::{Dtype, Encoding, Storage};
+pub use encoding::{Dtype, Encoding, SliceStorage};
 pub use file::write_text;
 pub use page::{Pixels, SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, StoredSlices, described};
@@ -31,8 +31,7 @@ use std::path::PathBuf;
 pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
 
 /// The forms of `--output`, for help and messages.
-pub const OUTPUT_FORMS: &str =
-    "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one file of all slices: out.tif, out.h5 or out.zarr";
+pub const OUTPUT_FORMS: &str = "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one file of all slices: out.tif, out.h5 or out.zarr";
 
 /// Reads `--output` if it has the form of a format.
 type Parse = fn(&str) -> Result<Option<Target>>;

@@ -174,8 +174,7 @@ impl Sink for MultiPageSink {
         let (begin, directories) = self.directories(form)?;
         let MultiPageSink { path, file, slices, overwrite, .. } = *self;
         let header = form.kind(slices.len()).header(begin);
-        let written =
-            file.file().write_all_at(&directories, begin).and_then(|()| file.file().write_all_at(&header, 0));
+        let written = file.file().write_all_at(&directories, begin).and_then(|()| file.file().write_all_at(&header, 0));
         written.map_err(|e| failed(&path, &e))?;
         finish(file, overwrite)?;
         Ok(vec![path])

@@ -4,8 +4,8 @@ use super::compression::{Compression, predict, predictor};
 use super::directory::{Directory, TagValue, TiffKind, tag};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
-use super::{OmeZarr, Storage};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
+use super::{OmeZarr, SliceStorage};
 use crate::error::{Error, Result};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -44,8 +44,8 @@ pub struct SliceForm {
 }
 
 impl SliceForm {
-    pub(super) fn new((width, height): (usize, usize), storage: Storage, run: Vec<usize>, software: &str) -> SliceForm {
-        let Storage { encoding, compression, ome_zarr } = storage;
+    pub(super) fn new((width, height): (usize, usize), storage: SliceStorage, run: Vec<usize>, software: &str) -> SliceForm {
+        let SliceStorage { encoding, compression, ome_zarr } = storage;
         let (software, run_file) = (software.to_owned(), String::new());
         SliceForm { width, height, encoding, compression, ome_zarr, run, run_file, software, stamp: None }
     }
@@ -272,9 +272,10 @@ impl OutputPage<'_> {
         if compression == Compression::None {
             return Ok(plain);
         }
-        let strips = plain.strips.par_iter().map(|strip| {
-            Ok(Strip::Bytes(compression.compress(&predict(strip.bytes(), encoding.dtype, width))?))
-        });
+        let strips = plain
+            .strips
+            .par_iter()
+            .map(|strip| Ok(Strip::Bytes(compression.compress(&predict(strip.bytes(), encoding.dtype, width))?)));
         let strips = strips.collect::<std::io::Result<Vec<_>>>()?;
         let packed = EncodedPage { strips, compression, clamped: plain.clamped, crc32: plain.crc32 };
         Ok(if packed.bytes() < plain.bytes() { packed } else { plain })
@@ -299,7 +300,8 @@ impl OutputPage<'_> {
             (tag::SAMPLE_FORMAT, format),
         ];
         shorts.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Shorts(vec![value])));
-        let offsets = placed.strips.iter().scan(placed.data, |next, bytes| Some(std::mem::replace(next, *next + bytes)));
+        let offsets =
+            placed.strips.iter().scan(placed.data, |next, bytes| Some(std::mem::replace(next, *next + bytes)));
         directory.set(tag::STRIP_OFFSETS, TagValue::Offsets(offsets.collect()));
         directory.set(tag::STRIP_BYTE_COUNTS, TagValue::Offsets(placed.strips.clone()));
         let ascii: String = software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();

@@ -108,7 +108,11 @@ pub fn examine(path: &Path) -> SliceState {
         for strip in 0..decoder.strip_count()? {
             crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
         }
-        Ok(if digits(crc.finalize()) == description.crc32 { SliceState::Complete(description) } else { SliceState::Damaged })
+        Ok(if digits(crc.finalize()) == description.crc32 {
+            SliceState::Complete(description)
+        } else {
+            SliceState::Damaged
+        })
     };
     match read() {
         Ok(found) => found,

@@ -1,7 +1,7 @@
 //! Writing the slices of a run: each once, without overwriting other files.
 
 use super::target::Target;
-use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, Storage};
+use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, SliceStorage};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs;
@@ -60,7 +60,7 @@ impl SliceWriter {
         target: Target,
         width: usize,
         height: usize,
-        storage: impl Into<Storage>,
+        storage: impl Into<SliceStorage>,
         indices: &[usize],
         present: AllowedContents,
         software: &str,
@@ -152,7 +152,8 @@ impl SliceWriter {
     fn start(&self) -> Result<()> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if !*started {
-            let kept: Vec<_> = self.indices.iter().zip(&*self.written()).filter(|(_, kept)| **kept).map(|(&i, _)| i).collect();
+            let kept: Vec<_> =
+                self.indices.iter().zip(&*self.written()).filter(|(_, kept)| **kept).map(|(&i, _)| i).collect();
             self.sink.start(&self.form, &kept)?;
             *started = true;
         }
@@ -228,7 +229,10 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
     let unfinished = target.unfinished_slices();
     if unfinished > 0 && present == AllowedContents::Nothing {
         let path = target.path_of(0);
-        return Ok(Some((path, format!("is an unfinished run with {unfinished} slices; add --resume to go on with it"))));
+        return Ok(Some((
+            path,
+            format!("is an unfinished run with {unfinished} slices; add --resume to go on with it"),
+        )));
     }
     // a single file is in the way whatever its slices are
     let indices = if target.one_file() { &[0] } else { indices };

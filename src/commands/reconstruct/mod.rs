@@ -20,7 +20,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
-use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, Storage, Target};
+use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, SliceStorage, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use outputs::{check_files, check_slices};
@@ -234,7 +234,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
         target.clone(),
         roi.width,
         roi.height,
-        Storage { encoding, compression: job.recipe.values.compression, ome_zarr: job.recipe.values.ome_zarr },
+        SliceStorage { encoding, compression: job.recipe.values.compression, ome_zarr: job.recipe.values.ome_zarr },
         &scan.slices,
         AllowedContents::new(
             job.execution.existing != Existing::Refuse,

@@ -101,7 +101,13 @@ impl Overview {
     ///
     /// # Errors
     /// [`Error::Output`] when a file cannot be read, [`Error::Interrupted`] when a signal comes.
-    pub fn add_kept(&self, kept: &[usize], (target, run): (&Target, &[usize]), encoding: Encoding, cancelled: &AtomicBool) -> Result<()> {
+    pub fn add_kept(
+        &self,
+        kept: &[usize],
+        (target, run): (&Target, &[usize]),
+        encoding: Encoding,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
         let Roi { width, height, .. } = self.roi;
         let stored = target.stored(run);
         kept.par_iter().try_for_each_init(Vec::new, |values, &slice| {

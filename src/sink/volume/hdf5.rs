@@ -59,7 +59,9 @@ fn group(file: &File, name: &str, class: &str) -> hdf5_metno::Result<Group> {
 /// A dataset with room for all values, none of which is written.
 fn room<T: H5Type>(file: &File, name: &str, shape: &[usize], fill: FillTime) -> hdf5_metno::Result<Dataset> {
     let builder = file.new_dataset::<T>().shape(shape);
-    builder.with_dcpl(|plist| plist.layout(Layout::Contiguous).alloc_time(Some(AllocTime::Early)).fill_time(fill)).create(name)
+    builder
+        .with_dcpl(|plist| plist.layout(Layout::Contiguous).alloc_time(Some(AllocTime::Early)).fill_time(fill))
+        .create(name)
 }
 
 /// The whole file but the samples.

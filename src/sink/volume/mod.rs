@@ -23,6 +23,7 @@ use super::target::{OneFile, OutputFormat, Target};
 use super::{Compression, Dtype, Pixels, Sink, SliceDescription, SliceForm, SliceStamp, SliceState};
 use crate::error::{Error, Result};
 use crate::files::{Lock, temporary_path};
+use crate::source::zarr::is_zarr;
 use crate::source::{SampleType, to_f32};
 use marks::Marks;
 use rayon::prelude::*;
@@ -96,6 +97,7 @@ impl VolumeDescription {
         }
     }
 
+    #[cfg(feature = "hdf5")]
     /// Bytes of a slice that is not compressed.
     fn slice_bytes(&self) -> usize {
         self.width.saturating_mul(self.height).saturating_mul(self.dtype.bytes())
@@ -306,6 +308,11 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
     }
 
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+        let path = &self.file.0;
+        let holds = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        if holds && !is_zarr(path) {
+            return Err(Error::output(path, "is a directory that is no Zarr; remove it or choose another --output"));
+        }
         // whether something can be written here
         let temporary = temporary_path(&self.file.0).map_err(|e| Error::output(&self.file.0, e))?;
         let written = fs::write(&temporary, "").and_then(|()| fs::remove_file(&temporary));

@@ -203,12 +203,8 @@ impl Container for ZarrDirectory {
             meta.write(&path.join(level.to_string()), version, &["z", "y", "x"])?;
             planes += shape[0];
         }
-        let marks = ArrayMeta {
-            shape: &[planes],
-            chunk: &[planes],
-            kind: ["u8", "uint64"],
-            compression: Compression::None,
-        };
+        let marks =
+            ArrayMeta { shape: &[planes], chunk: &[planes], kind: ["u8", "uint64"], compression: Compression::None };
         marks.write(&path.join(MARKS), version, &["plane"])?;
         let file = marks_file(path, version);
         fs::create_dir_all(file.parent().unwrap_or(path))?;

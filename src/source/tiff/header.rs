@@ -252,7 +252,8 @@ impl Reader<'_> {
     /// Compression and predictor.
     fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
         let compression = self.value(entries, 259)?.unwrap_or(1);
-        let known = matches!(compression, 1 | 5 | 8 | 32773 | 32946 | ZSTD) || (compression == 7 && sample == SampleType::U8);
+        let known =
+            matches!(compression, 1 | 5 | 8 | 32773 | 32946 | ZSTD) || (compression == 7 && sample == SampleType::U8);
         if !known {
             let name = match compression {
                 6 | 7 => " (JPEG)",

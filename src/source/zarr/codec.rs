@@ -68,6 +68,8 @@ pub(super) fn of_version_3(meta: &Value) -> FileResult<(bool, Option<ChunkCodec>
     match others {
         [] => Ok((big_endian, None)),
         [one] => Ok((big_endian, Some(ChunkCodec::named(&name(one))?))),
-        [_, second, ..] => Err(format!("has the codec {} after another, expected at most one compressor", name(second))),
+        [_, second, ..] => {
+            Err(format!("has the codec {} after another, expected at most one compressor", name(second)))
+        }
     }
 }

@@ -60,7 +60,8 @@ fn array_of(path: &Path) -> FileResult<PathBuf> {
     let attributes = attributes(path)?;
     let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
     let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
-    let level = level.ok_or("is a group of Zarr without an image of OME-Zarr; name one of its arrays, such as its folder 0")?;
+    let level =
+        level.ok_or("is a group of Zarr without an image of OME-Zarr; name one of its arrays, such as its folder 0")?;
     let plain = Path::new(level).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
         return Err(format!("names the level {level:?}, which is not a place inside it"));

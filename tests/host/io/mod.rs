@@ -3,6 +3,7 @@
 mod damage;
 mod make;
 mod reading;
+mod volumes;
 mod writing;
 
 use fbp::sink::{Dtype, Encoding, SliceWriter};

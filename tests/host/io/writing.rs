@@ -2,7 +2,7 @@
 
 use super::{F32, open, put, read};
 use fbp::error::Error;
-use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceWriter, Storage, Target, write_image};
+use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceWriter, SliceStorage, Target, write_image};
 use fbp::source::SampleType;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -380,7 +380,7 @@ fn compressed_pages_read_back() {
         let name = format!("{dtype}-{compression}");
         for spec in [format!("{name}/all.tif"), format!("{name}/r-%i.tif")] {
             let target = Target::parse(dir.path().join(&spec).to_str().unwrap()).unwrap();
-            let storage = Storage { encoding, compression };
+            let storage = SliceStorage { compression, ..encoding.into() };
             let writer =
                 SliceWriter::create(target, width, height, storage, &indices, AllowedContents::Nothing, "fbp").unwrap();
             // the last first, with pages that stay as they are among the others
