@@ -9,7 +9,7 @@ use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
-use crate::kernel::{KernelSpec, Problem, RowFilter, StepBackend, SliceStorage, Texel};
+use crate::kernel::{KernelSpec, Problem, RowFilter, StepBackend, Storage, Texel};
 use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Resu
 fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
     let offers = profile.offers();
     // one that reads floats, if there is one, because the host filters only for these
-    let offer = offers.iter().find(|o| o.parameters.storage() == SliceStorage::Float).or(offers.first())?;
+    let offer = offers.iter().find(|o| o.parameters.storage() == Storage::Float).or(offers.first())?;
     let texel = offer.texels().last().copied()?;
     let problem = Problem::new(2, true);
     Some(KernelSpec::new(offer, profile, texel, problem, Some(&session.facts)))

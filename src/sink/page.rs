@@ -44,7 +44,12 @@ pub struct SliceForm {
 }
 
 impl SliceForm {
-    pub(super) fn new((width, height): (usize, usize), storage: SliceStorage, run: Vec<usize>, software: &str) -> SliceForm {
+    pub(super) fn new(
+        (width, height): (usize, usize),
+        storage: SliceStorage,
+        run: Vec<usize>,
+        software: &str,
+    ) -> SliceForm {
         let SliceStorage { encoding, compression, ome_zarr } = storage;
         let (software, run_file) = (software.to_owned(), String::new());
         SliceForm { width, height, encoding, compression, ome_zarr, run, run_file, software, stamp: None }

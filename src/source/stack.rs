@@ -4,7 +4,7 @@ use super::binning::{Binning, Means};
 use super::frames::{Frames, as_f32};
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
-use super::{SampleType, StoredRows, StoredSamples, hdf5};
+use super::{RawVolume, SampleType, StoredRows, StoredSamples, edf, hdf5};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ pub struct Stack {
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, or one TIFF of any number of
-    /// pages; an HDF5 file, with `::/DATASET` if it has several; or a directory of Zarr. `flag` is used in messages, for example `--sinograms`.
+    /// pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
     /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
@@ -36,6 +37,12 @@ impl Stack {
         }
         if is_zarr(Path::new(spec)) {
             return Ok(Stack::of(flag, spec, ZarrFrames::open(Path::new(spec), flag)?));
+        }
+        if RawVolume::looks_like(spec) {
+            return Ok(Stack::of(flag, spec, RawVolume::parse(spec, flag)?.open(flag)?));
+        }
+        if edf::is_edf(spec) {
+            return Ok(Stack::of(flag, spec, edf::open(spec, flag)?));
         }
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag)?))
     }

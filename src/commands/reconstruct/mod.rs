@@ -20,7 +20,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
-use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, SliceStorage, Target};
+use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use outputs::{check_files, check_slices};

@@ -337,6 +337,7 @@ fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
             sinograms: spec(&args.input.sinograms)?,
             projections: spec(&args.input.projections)?,
             hdf5: spec(&args.input.hdf5)?,
+            raw: spec(&args.input.raw)?,
             flats: spec(&args.input.flats)?,
             flats2: spec(&args.input.flats2)?,
             darks: spec(&args.input.darks)?,

@@ -251,25 +251,24 @@ pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
     (file.is_file() && is_hdf5(file)).then_some((file, dataset))
 }
 
-/// A dataset of three dimensions as a stack of pages: the one that is named, that of slices as `fbp reconstruct` writes it, or
-/// the only one.
+/// A dataset of three dimensions as a stack of pages: the one that is named, or that of slices as
+/// `fbp reconstruct` writes it.
 ///
 /// # Errors
-/// [`Error::Input`] when there is none, or several.
+/// [`Error::Input`] when there is none.
 pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
     let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.display()));
     let file = open_file(path, ChunkCache::of(ChunkCache::MOST, 1)).map_err(bad)?;
     let name = match dataset {
         Some(name) => name.to_owned(),
         None if file.dataset(SLICES).is_ok() => SLICES.to_owned(),
-        None => match &super::layout::datasets(&file, |dataset| dataset.ndim() == 3)[..] {
-            [one] => one.split(' ').next().unwrap_or_default().to_owned(),
-            [] => return Err(bad("contains no dataset of three dimensions".into())),
-            several => {
-                let list = several.join(", ");
-                return Err(bad(format!("contains several datasets, name one as FILE::/DATASET: {list}")));
-            }
-        },
+        None => {
+            let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
+            return Err(bad(format!(
+                "is an HDF5 file; --hdf5 reads projections, fields and angles from one, and FILE::/DATASET names a dataset \
+                 of frames or slices; there are: {list}"
+            )));
+        }
     };
     let volume = Volume::open(path, &file, &name).map_err(bad)?;
     let (notes, frames) = (volume.notes(), (0..volume.frames()).collect());

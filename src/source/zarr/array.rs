@@ -14,7 +14,7 @@ const MAX_FRAMES: u64 = 1 << 20;
 /// of chunks,
 const MAX_CHUNKS: u64 = 1 << 24;
 /// and bytes of a chunk, which is decompressed in one piece.
-const MAX_CHUNK: u64 = 1 << 30;
+const MAX_CHUNK: u64 = 1 << 29;
 
 /// An array of three dimensions, `[frame][row][pixel]`, before which there may be others of one element.
 #[derive(Clone, Debug)]

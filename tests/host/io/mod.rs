@@ -1,6 +1,7 @@
 //! TIFF stacks in and out.
 
 mod damage;
+mod headless;
 mod make;
 mod reading;
 mod volumes;

@@ -1,7 +1,9 @@
 //! Outputs with all slices in one array, and Zarr as input.
 
 use super::{input_error, open, read};
-use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, OmeZarr, SliceStamp, SliceWriter, SliceStorage, Target};
+use fbp::sink::{
+    AllowedContents, Compression, Dtype, Encoding, OmeZarr, SliceStamp, SliceStorage, SliceWriter, Target,
+};
 use fbp::source::SampleType;
 use serde_json::{Value, json};
 use std::fs;

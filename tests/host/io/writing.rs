@@ -2,7 +2,7 @@
 
 use super::{F32, open, put, read};
 use fbp::error::Error;
-use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceWriter, SliceStorage, Target, write_image};
+use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceStorage, SliceWriter, Target, write_image};
 use fbp::source::SampleType;
 use std::fs;
 use std::path::{Path, PathBuf};
