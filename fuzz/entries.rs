@@ -68,7 +68,7 @@ pub fn zarr(data: &[u8]) -> Result<()> {
         std::fs::write(path, bytes)
     };
     put(if third { "zarr.json" } else { ".zarray" }, meta).map_err(failed)?;
-    for name in ["0.0.0", "c/0/0/0"] {
+    for name in ["0.0.0", "0.0.0.0.0", "c/0/0/0"] {
         put(name, chunk).map_err(failed)?;
     }
     read_ends(&directory.path().to_string_lossy())

@@ -3,6 +3,8 @@
 
 import argparse
 import json
+import logging
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,6 +17,8 @@ import zarr
 from ome_zarr.io import parse_url
 from ome_zarr.reader import Reader
 from ome_zarr_models import open_ome_zarr
+from numcodecs import GZip, Zlib, Zstd
+from zarr.codecs import GzipCodec, ZstdCodec
 
 SLICES, SIDE = 5, 600
 RUN = ["reconstruct", "--sinograms", "sin", "--device", "cpu", "--quiet", "--pixel-size", "0.65um", "--mask"]
@@ -108,9 +112,6 @@ def check_input(fbp, reference):
         result = fbp("compare", path, "counts.tif", "--json")
         check(json.loads(result)["max_abs"] == 0, what)
 
-    from numcodecs import GZip, Zlib, Zstd
-    from zarr.codecs import GzipCodec, ZstdCodec
-
     for number, (version, codec) in enumerate(
         [(2, None), (2, Zlib(1)), (2, GZip(1)), (2, Zstd(1)), (3, None), (3, GzipCodec()), (3, ZstdCodec())]
     ):
@@ -132,6 +133,8 @@ def check_input(fbp, reference):
 
 
 def main():
+    # it says what version it finds
+    logging.disable(logging.WARNING)
     parser = argparse.ArgumentParser()
     parser.add_argument("--fbp", required=True)
     program = Path(parser.parse_args().fbp).resolve()
@@ -141,8 +144,6 @@ def main():
             if done.returncode:
                 raise SystemExit(f"FAILED: fbp {' '.join(args)}\n{done.stderr}")
             return done.stdout
-
-        import os
 
         os.chdir(work)
         fbp("phantom", "--size", str(SIDE), "--projections", "24", "--slices", str(SLICES), "-o", "sin")

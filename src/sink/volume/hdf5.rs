@@ -4,7 +4,7 @@
 //! threads.
 
 use super::marks::Marks;
-use super::{Container, Volume, VolumeDescription, VolumeOutput, is_hdf5_name};
+use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name};
 use crate::error::Result;
 use crate::sink::{Compression, Dtype, Target};
 use crate::source::hdf5::is_hdf5;
@@ -122,7 +122,7 @@ impl Container for Hdf5File {
         make(path, description, run_file).map_err(other)
     }
 
-    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn Volume>> {
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
         let length = fs::metadata(path)?.len();
         let file = File::open(path).map_err(other)?;
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
@@ -155,7 +155,7 @@ impl OpenHdf5 {
     }
 }
 
-impl Volume for OpenHdf5 {
+impl OpenVolume for OpenHdf5 {
     fn description(&self) -> &VolumeDescription {
         &self.description
     }

@@ -125,11 +125,11 @@ trait Container: Clone + Debug + Send + Sync + 'static {
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()>;
 
     /// Opens a volume. Nothing is written to a finished one.
-    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn Volume>>;
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>>;
 }
 
 /// An open volume. Slices have their places in the list of its description.
-trait Volume: Send + Sync {
+trait OpenVolume: Send + Sync {
     fn description(&self) -> &VolumeDescription;
 
     fn marks(&self) -> &Marks;
@@ -183,7 +183,7 @@ impl<C: Container> VolumeOutput<C> {
     }
 
     /// The volume to which slices of this form go. Of what is there that of the same run is kept.
-    fn prepare(&self, form: &SliceForm) -> Result<Box<dyn Volume>> {
+    fn prepare(&self, form: &SliceForm) -> Result<Box<dyn OpenVolume>> {
         let ome_zarr = self.container.version(form);
         let description = VolumeDescription { ome_zarr, ..VolumeDescription::new(form) };
         let unfinished = self.unfinished();
@@ -229,7 +229,7 @@ impl<C: Container> VolumeOutput<C> {
     }
 
     /// The volume that has slices of the output: unfinished or finished.
-    fn present(&self) -> Option<io::Result<Box<dyn Volume>>> {
+    fn present(&self) -> Option<io::Result<Box<dyn OpenVolume>>> {
         let paths = [self.unfinished(), self.file.0.clone()];
         paths.into_iter().find(|path| path.exists()).map(|path| self.container.open(&path, false))
     }
@@ -329,7 +329,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
 /// Slices that are in a volume already.
 struct StoredVolume {
     path: PathBuf,
-    volume: Option<io::Result<Box<dyn Volume>>>,
+    volume: Option<io::Result<Box<dyn OpenVolume>>>,
     /// Whether the volume is of the same slices; one of others is made anew.
     same: bool,
 }
@@ -377,11 +377,11 @@ struct VolumeSink<C> {
     /// Numbers of this job's slices, ascending.
     slices: Vec<usize>,
     overwrite: bool,
-    volume: OnceLock<Box<dyn Volume>>,
+    volume: OnceLock<Box<dyn OpenVolume>>,
 }
 
 impl<C: Container> VolumeSink<C> {
-    fn write_slice(&self, volume: &dyn Volume, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
+    fn write_slice(&self, volume: &dyn OpenVolume, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
         let path = &self.output.file.0;
         let Ok(place) = volume.description().slices.binary_search(&index) else { return Ok(0) };
         let page = OutputPage { form, pixels, slice: None, number: None };

@@ -3,7 +3,7 @@
 //! A plane of a level is made of two planes of the level below when both are there, whoever wrote them.
 
 use super::marks::{MARK_BYTES, Marks};
-use super::{Container, Volume, VolumeDescription, VolumeOutput};
+use super::{Container, OpenVolume, VolumeDescription, VolumeOutput};
 use crate::error::Result;
 use crate::sink::compression::ZSTD_LEVEL;
 use crate::sink::{Compression, Dtype, SliceForm, Target};
@@ -211,7 +211,7 @@ impl Container for ZarrDirectory {
         fs::write(file, vec![0; planes * MARK_BYTES])
     }
 
-    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn Volume>> {
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
         let mut attributes = attributes(path).map_err(invalid)?;
         let description: VolumeDescription = serde_json::from_value(attributes["fbp"].take())?;
@@ -334,7 +334,7 @@ fn halved(planes: &[Vec<f32>], width: usize, sample: SampleType) -> Vec<u8> {
     rows.collect::<Vec<_>>().concat()
 }
 
-impl Volume for OpenZarr {
+impl OpenVolume for OpenZarr {
     fn description(&self) -> &VolumeDescription {
         &self.description
     }

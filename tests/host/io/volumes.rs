@@ -58,7 +58,7 @@ fn volumes_read_back() {
             volume.write(index, &slice(index)).unwrap();
             assert!(!path.exists(), "{path:?} is there before it is complete");
         }
-        assert_eq!(volume.finish().unwrap(), [path.clone()]);
+        assert_eq!(volume.finish().unwrap(), std::slice::from_ref(&path));
         let (found, expected) = (open(&path).unwrap(), open(&tiff).unwrap());
         assert_eq!((found.len(), found.width(), found.height()), (3, WIDTH, HEIGHT), "{path:?}");
         assert_eq!(found.sample(), expected.sample());
