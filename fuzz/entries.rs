@@ -12,7 +12,7 @@ use fbp::recipe::{self, Recipe, ScanRecipe};
 use fbp::sink::Target;
 use fbp::source::Stack;
 use std::io::Write;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 /// Values that are read from one page at most.
 const VALUES: usize = 1 << 20;
@@ -31,14 +31,47 @@ fn text(data: &[u8]) -> Result<&str> {
 /// A TIFF: its headers, and the first and last rows of the first pages.
 pub fn tiff(data: &[u8]) -> Result<()> {
     let file = file(data)?;
-    let stack = Stack::open(&file.path().to_string_lossy(), "--sinograms")?;
-    let rows = (VALUES / stack.width()).min(stack.height());
+    read_ends(&file.path().to_string_lossy())
+}
+
+/// The first and last rows of a stack's first pages.
+fn read_ends(spec: &str) -> Result<()> {
+    let stack = Stack::open(spec, "--sinograms")?;
+    let rows = (VALUES / stack.width()).clamp(1, stack.height());
     let mut values = vec![0f32; rows * stack.width()];
     for page in 0..stack.len().min(4) {
         stack.read_rows(page, 0..rows, &mut values)?;
         stack.read_rows(page, stack.height() - rows..stack.height(), &mut values)?;
     }
     Ok(())
+}
+
+/// An EDF file: its headers, and the first frames.
+pub fn edf(data: &[u8]) -> Result<()> {
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}"));
+    let mut file = Builder::new().suffix(".edf").tempfile().map_err(failed)?;
+    file.write_all(data).map_err(failed)?;
+    read_ends(&file.path().to_string_lossy())
+}
+
+/// A directory of Zarr: its metadata up to the first NUL, of a group or an array, and after it the bytes of its first
+/// chunk.
+pub fn zarr(data: &[u8]) -> Result<()> {
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary directory: {e}"));
+    let directory = tempfile::tempdir().map_err(failed)?;
+    let (meta, chunk) = data.split_at(data.iter().position(|&byte| byte == 0).unwrap_or(data.len()));
+    let chunk = chunk.get(1..).unwrap_or_default();
+    let third = meta.windows(9).any(|window| window == b"node_type");
+    let put = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(directory.path()))?;
+        std::fs::write(path, bytes)
+    };
+    put(if third { "zarr.json" } else { ".zarray" }, meta).map_err(failed)?;
+    for name in ["0.0.0", "0.0.0.0.0", "c/0/0/0"] {
+        put(name, chunk).map_err(failed)?;
+    }
+    read_ends(&directory.path().to_string_lossy())
 }
 
 /// A profile: everything that `fbp profiles check` looks at, and the kernels that it leads to.

@@ -4,6 +4,8 @@
     python3 fuzz/seeds.py
 """
 
+import gzip
+import json
 import struct
 import zlib
 from pathlib import Path
@@ -117,7 +119,41 @@ slices = [{slices}]
 """.encode()
 
 
+
+
+def edf(kind, order, size, frames=1, extra=""):
+    text = f"{{\nHeaderID = EH:000001:000000:000000 ;\nByteOrder = {order} ;\nDataType = {kind} ;\n{extra}Dim_1 = 4 ;\nDim_2 = 3 ;\n"
+    header = text.encode().ljust(510) + b"}\n"
+    return b"".join(header + bytes(range(12 * size)) for _ in range(frames))
+
+
+def zarr(version, kind, data, compressor=None, codecs=(), shape=(2, 3, 4), chunk=(2, 3, 4)):
+    """Metadata, and after a NUL the bytes of the first chunk."""
+    if version == 2:
+        meta = {"zarr_format": 2, "shape": shape, "chunks": chunk, "dtype": kind, "compressor": compressor,
+                "fill_value": 0, "order": "C", "filters": None}
+    else:
+        grid = {"name": "regular", "configuration": {"chunk_shape": chunk}}
+        meta = {"zarr_format": 3, "node_type": "array", "shape": shape, "data_type": kind, "chunk_grid": grid,
+                "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}, "fill_value": 0,
+                "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, *codecs], "attributes": {}}
+    return json.dumps(meta).encode() + b"\0" + data
+
+
 SEEDS = {
+    "edf": {
+        "short": edf("UnsignedShort", "LowByteFirst", 2),
+        "float-big": edf("FloatValue", "HighByteFirst", 4, frames=2),
+        "size": edf("SignedByte", "LowByteFirst", 1, extra="Size = 12 ;\n"),
+    },
+    "zarr": {
+        "v2": zarr(2, "<u2", bytes(48)),
+        "v2-zlib": zarr(2, ">f4", zlib.compress(bytes(96)), {"id": "zlib", "level": 1}),
+        "v2-gzip": zarr(2, "|u1", gzip.compress(bytes(24), mtime=0), {"id": "gzip"}, shape=(1, 1, 2, 3, 4), chunk=(1, 1, 2, 3, 4)),
+        "v3": zarr(3, "float32", bytes(96)),
+        "v3-gzip": zarr(3, "int16", gzip.compress(bytes(48), mtime=0), codecs=[{"name": "gzip", "configuration": {"level": 1}}]),
+        "v3-zstd": zarr(3, "uint8", bytes.fromhex("28b52ffd201845000010000001000ac002"), codecs=[{"name": "zstd", "configuration": {"level": 1}}]),
+    },
     "tiff": {
         "plain.tif": tiff(),
         "big-endian.tif": tiff(order=">", sample=U16),

@@ -73,7 +73,7 @@ pub enum Existing {
 impl Files {
     /// What the flags name.
     pub fn new(input: &InputArgs, scan: &ScanArgs) -> Files {
-        let data = [&input.sinograms, &input.projections, &input.hdf5].into_iter().flatten().next();
+        let data = [&input.sinograms, &input.projections, &input.hdf5, &input.raw].into_iter().flatten().next();
         Files {
             stacks: StackPaths {
                 data: data.cloned().unwrap_or_default(),
@@ -105,8 +105,10 @@ impl Execution {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
         let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
-        if args.watch.is_some() && args.input.hdf5.is_some() {
-            return Err(Error::usage("--watch: waits for TIFF files; with --hdf5, start when the file is complete"));
+        if args.watch.is_some() && args.input.hdf5.as_ref().or(args.input.raw.as_ref()).is_some() {
+            return Err(Error::usage(
+                "--watch: waits for TIFF files; with --hdf5 and --raw, start when the file is complete",
+            ));
         }
         let execution = Execution {
             files: Files { config: args.config.clone(), ..Files::new(&args.input, &args.scan) },

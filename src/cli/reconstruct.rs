@@ -5,7 +5,7 @@ use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
 use crate::kernel::{Interpolation, Mode};
 use crate::report::ProgressKind;
-use crate::sink::{Dtype, OUTPUT_FORMS};
+use crate::sink::{Compression, Dtype, OUTPUT_FORMS, OmeZarr};
 use crate::spectrum::Filter;
 use clap::{ArgAction, Args};
 use serde::de::IgnoredAny;
@@ -106,6 +106,12 @@ pub struct ReconstructArgs {
     /// Sample type of the slices [default: f32]
     #[arg(long, value_name = "TYPE", value_parser = words::<Dtype>(), help_heading = "Output")]
     pub dtype: Option<Dtype>,
+    /// Lossless compression of the slices, with a predictor in TIFF [default: none]
+    #[arg(long, value_name = "METHOD", value_parser = words::<Compression>(), help_heading = "Output")]
+    pub compression: Option<Compression>,
+    /// Version of OME-Zarr for an output that ends in .zarr [default: 0.4]
+    #[arg(long, value_name = "VERSION", value_parser = words::<OmeZarr>(), help_heading = "Output")]
+    pub ome_zarr: Option<OmeZarr>,
     /// Values that map to the smallest and largest integer, for u16 and u8
     #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, help_heading = "Output")]
     pub range: Option<Text>,

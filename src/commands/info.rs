@@ -2,7 +2,7 @@
 
 use crate::cli::InfoArgs;
 use crate::error::Result;
-use crate::sink::{SliceDescription, described};
+use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
 use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, Stack, hdf5};
 use serde_json::json;
 use std::path::Path;
@@ -47,9 +47,22 @@ fn named(name: &str, value: &str) -> String {
     format!("{name:<16}{value}")
 }
 
+/// What a file of all slices says of its run.
+fn volume_text(volume: &VolumeDescription) -> String {
+    let VolumeDescription { slices, unit, stamp, .. } = volume;
+    let (first, last) = (slices.first().unwrap_or(&0), slices.last().unwrap_or(&0));
+    let mut text = format!("slices {first} to {last}, values in {unit}");
+    if let Some(stamp) = stamp {
+        text += &format!(", of run {}, axis at bin {}", stamp.run, stamp.center);
+        text += &stamp.pixel_size.as_ref().map(|size| format!(", pixels of {size}")).unwrap_or_default();
+    }
+    text + "\n"
+}
+
 /// `fbp info`: the contents of a stack, or the scan and the datasets of an HDF5 file.
 pub fn info(args: &InfoArgs) -> Result<String> {
-    if hdf5::is_hdf5(Path::new(&args.path)) {
+    let volume = described_volume(Path::new(&args.path));
+    if volume.is_none() && hdf5::is_hdf5(Path::new(&args.path)) {
         let contents = hdf5::contents(Path::new(&args.path))?;
         return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { hdf5_text(&contents) });
     }
@@ -75,7 +88,7 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         return Ok(format!(
             "{:#}\n",
             json!({
-                "slice": description, "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
+                "slice": description, "volume": volume, "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
                 "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
                 "notes": stack.notes(),
             })
@@ -98,6 +111,7 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();
         text.push('\n');
     }
+    text += &volume.map(|volume| volume_text(&volume)).unwrap_or_default();
     for note in stack.notes() {
         text += &format!("note: {note}\n");
     }

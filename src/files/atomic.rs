@@ -20,12 +20,7 @@ impl AtomicFile {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] when `path` does not end in a name, and those of the system.
     pub fn create(path: &Path) -> Result<AtomicFile> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let not_a_name = || Error::new(ErrorKind::InvalidInput, "is not the name of a file");
-        let mut name = std::ffi::OsString::from(".");
-        name.push(path.file_name().ok_or_else(not_a_name)?);
-        name.push(format!(".part-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
-        let temporary = path.with_file_name(name);
+        let temporary = temporary_path(path)?;
         Ok(AtomicFile { file: File::create(&temporary)?, temporary, path: path.to_owned() })
     }
 
@@ -52,6 +47,19 @@ impl Drop for AtomicFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.temporary); // nothing more can be done
     }
+}
+
+/// A path beside this one, `.NAME.part-PROCESS-NUMBER`, that nothing else has.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] when `path` does not end in a name.
+pub fn temporary_path(path: &Path) -> Result<PathBuf> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let not_a_name = || Error::new(ErrorKind::InvalidInput, "is not the name of a file");
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().ok_or_else(not_a_name)?);
+    name.push(format!(".part-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+    Ok(path.with_file_name(name))
 }
 
 /// Writes a file that appears complete or not at all, replacing an existing one. Symbolic links are followed; devices and

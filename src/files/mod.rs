@@ -5,7 +5,7 @@ mod cache;
 mod lock;
 mod text;
 
-pub use atomic::{AtomicFile, name_of_temporary, write_atomically};
+pub use atomic::{AtomicFile, name_of_temporary, temporary_path, write_atomically};
 pub use cache::cache_directory;
 pub use lock::{Lock, LockMode};
 pub use text::read_text;

@@ -101,7 +101,7 @@ mod tests {
     use crate::recipe::{
         AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
     };
-    use crate::sink::Dtype;
+    use crate::sink::{Compression, Dtype, OmeZarr};
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
@@ -157,6 +157,8 @@ mod tests {
             values: Values {
                 dtype: Dtype::U16,
                 scaling: Some(Scaling::Fixed(Interval { low: 0.5, high: 1.5 })),
+                compression: Compression::Zstd,
+                ome_zarr: OmeZarr::V05,
                 mask: Some(0.75),
             },
         }
@@ -225,6 +227,8 @@ mod tests {
             of::<Filter>(),
             of::<Padding>(),
             of::<Dtype>(),
+            of::<Compression>(),
+            of::<OmeZarr>(),
             of::<AngleWeights>(),
             of::<FieldMode>(),
             of::<Interpolation>(),

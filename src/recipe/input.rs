@@ -2,7 +2,7 @@
 
 use crate::cli::InputArgs;
 use crate::error::{Error, Result};
-use crate::source::{Datasets, FieldMode, InputKind, NOTHING, hdf5};
+use crate::source::{Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5};
 use serde::{Deserialize, Serialize};
 
 /// Most bins that are one.
@@ -74,13 +74,14 @@ impl Input {
 }
 
 fn kind(args: &InputArgs) -> Result<InputKind> {
-    match (&args.sinograms, &args.projections, &args.hdf5) {
+    match (&args.sinograms, &args.projections, &args.hdf5, &args.raw) {
         (Some(_), ..) => Ok(InputKind::Sinograms),
-        (_, Some(_), _) => Ok(InputKind::Projections),
-        (.., Some(_)) => Ok(InputKind::Hdf5),
-        (None, None, None) => {
-            Err(Error::usage("--sinograms, --projections or --hdf5: missing, one of them says what to reconstruct"))
-        }
+        (_, Some(_), ..) => Ok(InputKind::Projections),
+        (.., Some(_), _) => Ok(InputKind::Hdf5),
+        (.., Some(raw)) => RawVolume::parse(raw, "--raw").map(|_| InputKind::Projections),
+        (None, None, None, None) => Err(Error::usage(
+            "--sinograms, --projections, --hdf5 or --raw: missing, one of them says what to reconstruct",
+        )),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::text;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
-use crate::sink::Dtype;
+use crate::sink::{Compression, Dtype, OmeZarr};
 use crate::units::{Interval, parse_pair};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,10 @@ pub struct Values {
     pub dtype: Dtype,
     /// Of integers; floats have none.
     pub scaling: Option<Scaling>,
+    /// Changes no value, but every file.
+    pub compression: Compression,
+    /// The same.
+    pub ome_zarr: OmeZarr,
     /// Radius of the circle beyond which pixels are 0, as a fraction of half the slice.
     pub mask: Option<f64>,
 }
@@ -51,6 +55,12 @@ impl Values {
         {
             return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
         }
-        Ok(Values { dtype, scaling: Some(scaling).filter(|_| dtype.is_integer()), mask: args.mask })
+        Ok(Values {
+            dtype,
+            scaling: Some(scaling).filter(|_| dtype.is_integer()),
+            compression: args.compression.unwrap_or_default(),
+            ome_zarr: args.ome_zarr.unwrap_or_default(),
+            mask: args.mask,
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! How samples are stored.
 
+use super::{Compression, OmeZarr};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -47,6 +48,22 @@ pub struct Encoding {
     pub dtype: Dtype,
     /// `(min, max)`: min maps to 0, max to 65535 or 255. Required for integers.
     pub range: Option<(f32, f32)>,
+}
+
+/// How slices are stored: their samples, and what files make of these.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceStorage {
+    pub encoding: Encoding,
+    pub compression: Compression,
+    /// Version of OME-Zarr.
+    pub ome_zarr: OmeZarr,
+}
+
+/// Samples as they are.
+impl From<Encoding> for SliceStorage {
+    fn from(encoding: Encoding) -> SliceStorage {
+        SliceStorage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default() }
+    }
 }
 
 impl Encoding {

@@ -1,20 +1,20 @@
 //! One TIFF, or BigTIFF, with a page for each slice.
 
-use super::directory::TiffKind;
 use super::file::{create, failed, finish};
-use super::page::OutputPage;
-use super::target::{OutputFormat, Target, is_tiff};
-use super::{Pixels, Sink, SliceForm};
+use super::page::{OutputPage, PlacedPage, aligned};
+use super::target::{OneFile, OutputFormat, Target, is_tiff};
+use super::{Compression, Pixels, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use rayon::prelude::*;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One file, which appears when all of its pages are written.
 #[derive(Debug)]
-struct MultiPage(PathBuf);
+struct MultiPage(OneFile);
 
 /// Reads a spec that is the name of a TIFF and not a directory.
 pub(super) fn parse_single(spec: &str) -> Result<Option<Target>> {
@@ -25,27 +25,21 @@ pub(super) fn parse_single(spec: &str) -> Result<Option<Target>> {
 impl Target {
     /// One file with a page for each slice.
     pub fn single(path: impl Into<PathBuf>) -> Target {
-        Target::new(MultiPage(path.into()))
-    }
-}
-
-impl MultiPage {
-    fn name(&self) -> String {
-        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        Target::new(MultiPage(OneFile(path.into())))
     }
 }
 
 impl OutputFormat for MultiPage {
     fn spec(&self) -> String {
-        self.0.display().to_string()
+        self.0.0.display().to_string()
     }
 
     fn path_of(&self, _: usize) -> PathBuf {
-        self.0.clone()
+        self.0.0.clone()
     }
 
     fn directory(&self) -> &Path {
-        self.0.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        self.0.directory()
     }
 
     fn fills_directory(&self) -> bool {
@@ -53,15 +47,15 @@ impl OutputFormat for MultiPage {
     }
 
     fn stem(&self) -> String {
-        self.0.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+        self.0.stem()
     }
 
     fn lock(&self) -> String {
-        format!(".{}.fbp-lock", self.name())
+        self.0.lock()
     }
 
     fn writes(&self, name: &str) -> bool {
-        name == self.name()
+        name == self.0.name()
     }
 
     fn one_file(&self) -> bool {
@@ -77,7 +71,7 @@ impl OutputFormat for MultiPage {
     }
 
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
-        let path = &self.0;
+        let path = &self.0.0;
         if slices.is_empty() {
             return Err(Error::output(path, "there is no slice to write to this file"));
         }
@@ -88,79 +82,82 @@ impl OutputFormat for MultiPage {
             path: path.clone(),
             file: create(path)?,
             slices: slices.to_vec(),
-            places: OnceLock::new(),
+            placed: Mutex::new(slices.iter().map(|_| None).collect()),
+            end: AtomicU64::new(0),
             failure: OnceLock::new(),
             overwrite,
         }))
     }
 }
 
-/// Where pages are in the file: all have as much room as the one with the longest description needs.
-#[derive(Clone, Copy, Debug)]
-struct PagePlaces {
-    kind: TiffKind,
-    /// Bytes of a page, and of its part before the directory.
-    room: u64,
-    data: u64,
-    pages: usize,
-}
-
-impl PagePlaces {
-    /// For these slices, of which the last has the longest number.
-    fn new(form: &SliceForm, slices: &[usize]) -> Self {
-        let (kind, pages) = (form.kind(slices.len()), slices.len());
-        let last = pages.saturating_sub(1);
-        let page = OutputPage {
-            form,
-            pixels: Pixels::Values(&[]),
-            slice: slices.last().copied(),
-            number: Some((last, pages)),
-        };
-        PagePlaces { kind, room: page.room(kind), data: form.data_bytes(), pages }
-    }
-
-    /// Offset of the samples of a page.
-    fn of(&self, page: usize) -> u64 {
-        self.kind.header_bytes() as u64 + page as u64 * self.room
-    }
-
-    /// Offset of the directory of a page; 0 after the last one.
-    fn directory(&self, page: usize) -> u64 {
-        if page < self.pages { self.of(page) + self.data } else { 0 }
-    }
-}
-
-/// Writes pages, in any order and several at the same time, to the file under its temporary name.
+/// Writes the samples of pages, in any order and several at the same time, to the file under its temporary name; the
+/// directories follow when all are there.
+///
+/// Samples of the same length have their places whatever the order. Compressed pages follow each other as they come.
 struct MultiPageSink {
     path: PathBuf,
     /// Is removed unless it is finished.
     file: AtomicFile,
     /// Numbers, ascending.
     slices: Vec<usize>,
-    /// Known when the first page is written: what is said of the run comes late.
-    places: OnceLock<PagePlaces>,
+    /// Where the pages are that were written.
+    placed: Mutex<Vec<Option<PlacedPage>>>,
+    /// Where the next compressed page begins, after those before.
+    end: AtomicU64,
     /// The first error: after it nothing is written any more.
     failure: OnceLock<String>,
     overwrite: bool,
 }
 
 impl MultiPageSink {
+    /// Offset of the samples of a page in a file, which have so many bytes.
+    fn place(&self, page: usize, bytes: u64, form: &SliceForm) -> u64 {
+        let begin = aligned(form.kind(self.slices.len()).header_bytes() as u64);
+        match form.compression {
+            Compression::None => begin + page as u64 * aligned(form.sample_bytes()),
+            _ => begin + self.end.fetch_add(aligned(bytes), Relaxed),
+        }
+    }
+
     fn write_page(&self, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
         let path = &self.path;
         let Ok(page) = self.slices.binary_search(&index) else { return Ok(0) };
-        let places = self.places.get_or_init(|| PagePlaces::new(form, &self.slices));
         if let Some(failure) = self.failure.get() {
             return Err(Error::output(path, format!("slice {index} came after this file failed: {failure}")));
         }
-        if !places.kind.reaches(places.of(places.pages)) {
-            return Err(Error::output(path, "has more bytes than its offsets reach"));
-        }
-        let output = OutputPage { form, pixels, slice: Some(index), number: Some((page, places.pages)) };
-        let encoded = output.encode(path)?;
-        let (data, next) = (places.of(page), places.directory(page + 1));
-        let written = output.write_at(self.file.file(), places.kind, &encoded, data, next);
-        written.map_err(|e| failed(path, &e))?;
+        let page_of_slice = OutputPage { form, pixels, slice: Some(index), number: None };
+        let encoded = page_of_slice.encode(path)?;
+        let data = self.place(page, encoded.bytes(), form);
+        encoded.write_at(self.file.file(), data).map_err(|e| failed(path, &e))?;
+        self.placed()[page] = Some(encoded.placed(data));
         Ok(encoded.clamped)
+    }
+
+    fn placed(&self) -> MutexGuard<'_, Vec<Option<PlacedPage>>> {
+        self.placed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directories of all pages, and where they begin.
+    fn directories(&self, form: &SliceForm) -> Result<(u64, Vec<u8>)> {
+        let (placed, pages) = (self.placed(), self.slices.len());
+        let kind = form.kind(pages);
+        let missing = || Error::output(&self.path, "failed before it was complete");
+        let end = placed.iter().map(|page| page.as_ref().map(PlacedPage::end).ok_or_else(missing));
+        let begin = aligned(end.collect::<Result<Vec<_>>>()?.into_iter().max().ok_or_else(missing)?);
+        let mut bytes = Vec::new();
+        for (page, (placed, &slice)) in placed.iter().flatten().zip(&self.slices).enumerate() {
+            let output =
+                OutputPage { form, pixels: Pixels::Values(&[]), slice: Some(slice), number: Some((page, pages)) };
+            let directory = output.directory(placed);
+            let at = begin + bytes.len() as u64;
+            let next = at + aligned(directory.bytes(kind, at, 0).len() as u64);
+            bytes.extend(directory.bytes(kind, at, if page + 1 < pages { next } else { 0 }));
+            bytes.resize((next - begin) as usize, 0);
+        }
+        if !kind.reaches(begin + bytes.len() as u64) {
+            return Err(Error::output(&self.path, "has more bytes than its offsets reach"));
+        }
+        Ok((begin, bytes))
     }
 }
 
@@ -173,13 +170,12 @@ impl Sink for MultiPageSink {
         slices.par_iter().map(write).collect::<Vec<_>>().into_iter().sum()
     }
 
-    fn finish(self: Box<Self>) -> Result<Vec<PathBuf>> {
-        let MultiPageSink { path, file, places, failure, overwrite, .. } = *self;
-        let Some(places) = places.get().filter(|_| failure.get().is_none()) else {
-            return Err(Error::output(&path, "failed before it was complete"));
-        };
-        let header = places.kind.header(places.directory(0));
-        file.file().write_all_at(&header, 0).map_err(|e| failed(&path, &e))?;
+    fn finish(self: Box<Self>, form: &SliceForm) -> Result<Vec<PathBuf>> {
+        let (begin, directories) = self.directories(form)?;
+        let MultiPageSink { path, file, slices, overwrite, .. } = *self;
+        let header = form.kind(slices.len()).header(begin);
+        let written = file.file().write_all_at(&directories, begin).and_then(|()| file.file().write_all_at(&header, 0));
+        written.map_err(|e| failed(&path, &e))?;
         finish(file, overwrite)?;
         Ok(vec![path])
     }

@@ -1,16 +1,18 @@
 //! A slice or another image as a page of a TIFF file.
 
+use super::compression::{Compression, predict, predictor};
 use super::directory::{Directory, TagValue, TiffKind, tag};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
+use super::{OmeZarr, SliceStorage};
 use crate::error::{Error, Result};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -28,6 +30,13 @@ pub struct SliceForm {
     /// Rows.
     pub height: usize,
     pub encoding: Encoding,
+    pub compression: Compression,
+    /// Version of OME-Zarr, if slices go to that.
+    pub ome_zarr: OmeZarr,
+    /// Numbers of all slices of the run, ascending; some may be written by other jobs.
+    pub run: Vec<usize>,
+    /// The run file that leads to these slices; may be empty.
+    pub run_file: String,
     /// Value of the tag `Software`.
     pub software: String,
     /// Description of the run in each slice.
@@ -35,6 +44,17 @@ pub struct SliceForm {
 }
 
 impl SliceForm {
+    pub(super) fn new(
+        (width, height): (usize, usize),
+        storage: SliceStorage,
+        run: Vec<usize>,
+        software: &str,
+    ) -> SliceForm {
+        let SliceStorage { encoding, compression, ome_zarr } = storage;
+        let (software, run_file) = (software.to_owned(), String::new());
+        SliceForm { width, height, encoding, compression, ome_zarr, run, run_file, software, stamp: None }
+    }
+
     /// Classic where this number of pages fits it.
     pub(super) fn kind(&self, pages: usize) -> TiffKind {
         if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
@@ -46,13 +66,8 @@ impl SliceForm {
     }
 
     /// Bytes of the samples of a page.
-    fn sample_bytes(&self) -> u64 {
+    pub(super) fn sample_bytes(&self) -> u64 {
         (self.width * self.height * self.encoding.dtype.bytes()) as u64
-    }
-
-    /// Bytes from the first sample of a page to its directory.
-    pub(super) fn data_bytes(&self) -> u64 {
-        self.sample_bytes().next_multiple_of(ALIGNMENT)
     }
 
     /// Whether this number of pages does not fit a classic TIFF.
@@ -77,7 +92,7 @@ pub fn write_image(
     encoding: Encoding,
     software: &str,
 ) -> Result<()> {
-    let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
+    let form = SliceForm::new((width, height), encoding.into(), Vec::new(), software);
     OutputPage { form: &form, pixels: Pixels::Values(data), slice: None, number: None }.write_file(path)?;
     Ok(())
 }
@@ -104,9 +119,19 @@ pub(super) struct OutputPage<'a> {
 /// Samples of a page as they are stored.
 pub(super) struct EncodedPage<'a> {
     strips: Vec<Strip<'a>>,
+    compression: Compression,
     pub clamped: u64,
-    /// Checksum of the samples.
-    crc32: String,
+    /// Checksum of the samples before they are compressed.
+    pub crc32: u32,
+}
+
+/// What the directory of a page says of its samples: where they are, and their checksum.
+pub(super) struct PlacedPage {
+    /// Offset of the first strip; the others follow.
+    data: u64,
+    strips: Vec<u64>,
+    compression: Compression,
+    crc32: u32,
 }
 
 /// Samples of a few rows.
@@ -149,10 +174,45 @@ impl<'a> Strip<'a> {
 }
 
 impl EncodedPage<'_> {
-    /// The samples, strip by strip.
-    pub fn strips(&self) -> impl Iterator<Item = &[u8]> {
-        self.strips.iter().map(Strip::bytes)
+    /// Bytes of all strips.
+    pub fn bytes(&self) -> u64 {
+        self.strips.iter().map(|strip| strip.bytes().len() as u64).sum()
     }
+
+    /// All strips, one after the other.
+    pub fn joined(&self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.bytes() as usize);
+        self.strips.iter().for_each(|strip| all.extend_from_slice(strip.bytes()));
+        all
+    }
+
+    /// Writes the samples to offset `data` of a file.
+    pub fn write_at(&self, file: &File, data: u64) -> std::io::Result<()> {
+        let mut at = data;
+        for strip in &self.strips {
+            file.write_all_at(strip.bytes(), at)?;
+            at += strip.bytes().len() as u64;
+        }
+        Ok(())
+    }
+
+    /// What the directory says when the samples are at this offset.
+    pub fn placed(&self, data: u64) -> PlacedPage {
+        let strips = self.strips.iter().map(|strip| strip.bytes().len() as u64).collect();
+        PlacedPage { data, strips, compression: self.compression, crc32: self.crc32 }
+    }
+}
+
+impl PlacedPage {
+    /// Offset after the last strip.
+    pub fn end(&self) -> u64 {
+        self.data + self.strips.iter().sum::<u64>()
+    }
+}
+
+/// The first offset from this one on at which samples or a directory may begin.
+pub(super) fn aligned(offset: u64) -> u64 {
+    offset.next_multiple_of(ALIGNMENT)
 }
 
 impl OutputPage<'_> {
@@ -162,13 +222,14 @@ impl OutputPage<'_> {
         let complete = create(path)?;
         let kind = self.form.kind(1);
         let data = kind.header_bytes() as u64;
-        let directory = data + self.form.data_bytes();
+        let end = data + encoded.bytes();
+        let directory = aligned(end);
         let write = || -> std::io::Result<()> {
             let mut file = BufWriter::with_capacity(STRIP, complete.file());
             file.write_all(&kind.header(directory))?;
-            encoded.strips().try_for_each(|strip| file.write_all(strip))?;
-            file.write_all(&vec![0; (directory - data - self.form.sample_bytes()) as usize])?;
-            file.write_all(&self.directory(&encoded.crc32, data).bytes(kind, directory, 0))?;
+            encoded.strips.iter().try_for_each(|strip| file.write_all(strip.bytes()))?;
+            file.write_all(&vec![0; (directory - end) as usize])?;
+            file.write_all(&self.directory(&encoded.placed(data)).bytes(kind, directory, 0))?;
             file.flush()
         };
         write().map_err(|e| failed(path, &e))?;
@@ -176,8 +237,14 @@ impl OutputPage<'_> {
         Ok(encoded.clamped)
     }
 
-    /// Samples as they are stored, the strips encoded side by side.
+    /// The page as it is stored in a TIFF.
     pub fn encode(&self, path: &Path) -> Result<EncodedPage<'_>> {
+        let samples = self.samples(path)?;
+        self.compress(samples).map_err(|e| failed(path, &e))
+    }
+
+    /// Samples that are not compressed, the strips encoded side by side.
+    pub fn samples(&self, path: &Path) -> Result<EncodedPage<'_>> {
         let SliceForm { width, height, encoding, .. } = *self.form;
         let n = match self.pixels {
             Pixels::Values(values) => values.len(),
@@ -201,35 +268,29 @@ impl OutputPage<'_> {
         };
         let mut crc = crc32fast::Hasher::new();
         strips.iter().for_each(|strip| crc.update(strip.bytes()));
-        Ok(EncodedPage { strips, clamped, crc32: digits(crc) })
+        Ok(EncodedPage { strips, compression: Compression::None, clamped, crc32: crc.finalize() })
     }
 
-    /// Writes encoded samples to offset `data` of a file, and after them the directory, which says where that of the next
-    /// page is.
-    pub fn write_at(&self, file: &File, kind: TiffKind, encoded: &EncodedPage, data: u64, next: u64) -> io::Result<()> {
-        let mut at = data;
-        for strip in encoded.strips() {
-            file.write_all_at(strip, at)?;
-            at += strip.len() as u64;
+    /// The same page compressed, the strips side by side; as it is where that would not make it smaller.
+    fn compress<'a>(&self, plain: EncodedPage<'a>) -> std::io::Result<EncodedPage<'a>> {
+        let SliceForm { width, encoding, compression, .. } = *self.form;
+        if compression == Compression::None {
+            return Ok(plain);
         }
-        let directory = data + self.form.data_bytes();
-        file.write_all_at(&self.directory(&encoded.crc32, data).bytes(kind, directory, next), directory)
+        let strips = plain
+            .strips
+            .par_iter()
+            .map(|strip| Ok(Strip::Bytes(compression.compress(&predict(strip.bytes(), encoding.dtype, width))?)));
+        let strips = strips.collect::<std::io::Result<Vec<_>>>()?;
+        let packed = EncodedPage { strips, compression, clamped: plain.clamped, crc32: plain.crc32 };
+        Ok(if packed.bytes() < plain.bytes() { packed } else { plain })
     }
 
-    /// Most bytes of a page of a file: samples, directory, and what follows until the next page. `self` has the longest
-    /// description.
-    pub fn room(&self, kind: TiffKind) -> u64 {
-        let any = digits(crc32fast::Hasher::new());
-        let directory = self.directory(&any, 0).bytes(kind, 0, 0).len() as u64;
-        self.form.data_bytes() + directory.next_multiple_of(ALIGNMENT)
-    }
-
-    /// What describes samples at offset `data`.
-    fn directory(&self, crc32: &str, data: u64) -> Directory {
-        let SliceForm { width, height, encoding, ref software, ref stamp } = *self.form;
+    /// The directory of samples at their place.
+    pub fn directory(&self, placed: &PlacedPage) -> Directory {
+        let SliceForm { width, height, encoding, ref software, ref stamp, .. } = *self.form;
         let rows = self.form.rows_of_strip();
-        let strips: Vec<u64> = (0..height).step_by(rows).map(|row| row as u64).collect();
-        let row_bytes = (width * encoding.dtype.bytes()) as u64;
+        let coded = placed.compression != Compression::None;
         // unsigned or float
         let format = if encoding.dtype.is_integer() { 1 } else { 3 };
         let mut directory = Directory::default();
@@ -237,25 +298,23 @@ impl OutputPage<'_> {
         longs.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Long(value as u32)));
         let shorts = [
             (tag::BITS_PER_SAMPLE, 8 * encoding.dtype.bytes() as u16),
-            (tag::COMPRESSION, 1),
+            (tag::COMPRESSION, placed.compression.tag()),
             (tag::PHOTOMETRIC_INTERPRETATION, 1),
             (tag::SAMPLES_PER_PIXEL, 1),
-            (tag::PREDICTOR, 1),
+            (tag::PREDICTOR, if coded { predictor(encoding.dtype) } else { 1 }),
             (tag::SAMPLE_FORMAT, format),
         ];
         shorts.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Shorts(vec![value])));
-        let rows_from = |row: u64| (rows as u64).min(height as u64 - row);
-        directory.set(tag::STRIP_OFFSETS, TagValue::Offsets(strips.iter().map(|row| data + row * row_bytes).collect()));
-        directory.set(
-            tag::STRIP_BYTE_COUNTS,
-            TagValue::Offsets(strips.iter().map(|&row| rows_from(row) * row_bytes).collect()),
-        );
+        let offsets =
+            placed.strips.iter().scan(placed.data, |next, bytes| Some(std::mem::replace(next, *next + bytes)));
+        directory.set(tag::STRIP_OFFSETS, TagValue::Offsets(offsets.collect()));
+        directory.set(tag::STRIP_BYTE_COUNTS, TagValue::Offsets(placed.strips.clone()));
         let ascii: String = software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         directory.set(tag::SOFTWARE, TagValue::Text(ascii));
         // pixels without a unit, or by centimetre
         let mut resolution = (1, TagValue::Rational(1, 1));
         if let Some(slice) = self.slice {
-            let description = SliceDescription { slice, crc32: crc32.to_owned(), stamp: stamp.clone() };
+            let description = SliceDescription { slice, crc32: digits(placed.crc32), stamp: stamp.clone() };
             // numbers and texts
             let text = serde_json::to_string(&description).unwrap_or_default();
             directory.set(tag::IMAGE_DESCRIPTION, TagValue::Text(text));

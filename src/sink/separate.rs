@@ -170,7 +170,7 @@ impl Sink for SeparateSink {
         clamped.into_iter().sum()
     }
 
-    fn finish(self: Box<Self>) -> Result<Vec<PathBuf>> {
+    fn finish(self: Box<Self>, _: &SliceForm) -> Result<Vec<PathBuf>> {
         Ok(self.files.into_iter().map(|(_, path)| path).collect())
     }
 }

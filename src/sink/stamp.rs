@@ -1,9 +1,11 @@
 //! Description of a slice in its TIFF tags, and verification that a file is unchanged.
 
+use crate::error::{Error, Result};
+use crate::source::Stack;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tiff::TiffError;
 use tiff::decoder::{Decoder, Limits};
 use tiff::tags::Tag;
@@ -49,8 +51,38 @@ pub enum SliceState {
 }
 
 /// A checksum in the form used by [`SliceDescription`].
-pub(super) fn digits(crc: crc32fast::Hasher) -> String {
-    format!("{:08x}", crc.finalize())
+pub(super) fn digits(crc: u32) -> String {
+    format!("{crc:08x}")
+}
+
+/// Slices that an output has already.
+pub trait StoredSlices: Sync {
+    /// What is there of slice `index`.
+    fn examine(&self, index: usize) -> SliceState;
+
+    /// Reads the samples of a complete slice, `[row][pixel]`; integers are not scaled.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be read, or does not have as many samples as `out` has room for.
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()>;
+}
+
+/// Slices in TIFF files of their own, or whatever a path leads to.
+pub(super) struct StoredTiffs<F>(pub F);
+
+impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
+    fn examine(&self, index: usize) -> SliceState {
+        examine(&self.0(index))
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+        let path = self.0(index);
+        let stack = Stack::open(&path.to_string_lossy(), "--resume").map_err(|e| Error::Output(e.to_string()))?;
+        if stack.len() != 1 || stack.width() * stack.height() != out.len() {
+            return Err(Error::output(&path, format!("--resume: was one slice of {} pixels just before", out.len())));
+        }
+        stack.read_rows(0, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string()))
+    }
 }
 
 /// The description of a file's first page, if there is one.
@@ -69,14 +101,18 @@ pub fn examine(path: &Path) -> SliceState {
         Err(e) if e.kind() == ErrorKind::NotFound => return SliceState::Missing,
         Err(e) => return SliceState::Unreadable(e.to_string()),
     };
-    let read = || -> Result<SliceState, TiffError> {
+    let read = || -> std::result::Result<SliceState, TiffError> {
         let mut decoder = Decoder::new(BufReader::new(file))?.with_limits(Limits::unlimited());
         let Some(description) = description(&mut decoder) else { return Ok(SliceState::Unknown) };
         let mut crc = crc32fast::Hasher::new();
         for strip in 0..decoder.strip_count()? {
             crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
         }
-        Ok(if digits(crc) == description.crc32 { SliceState::Complete(description) } else { SliceState::Damaged })
+        Ok(if digits(crc.finalize()) == description.crc32 {
+            SliceState::Complete(description)
+        } else {
+            SliceState::Damaged
+        })
     };
     match read() {
         Ok(found) => found,

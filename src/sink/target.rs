@@ -1,7 +1,7 @@
 //! Place and format of an output.
 
-use super::stamp::examine;
-use super::{FORMATS, OUTPUT_FORMS, Sink, SliceForm, SliceState};
+use super::stamp::{StoredSlices, StoredTiffs};
+use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use strum::VariantArray;
 
 /// A format for slices, with the place of the output.
 pub trait OutputFormat: Debug + Send + Sync {
@@ -43,10 +44,23 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// Whether several jobs may each write a part of the slices.
     fn shareable(&self) -> bool;
 
-    /// What is there of slice `index`; a TIFF, unless the format says otherwise.
-    fn examine(&self, index: usize) -> SliceState {
-        examine(&self.path_of(index))
+    /// How samples can be compressed.
+    fn compressions(&self) -> &[Compression] {
+        Compression::VARIANTS
     }
+
+    /// What is there of slices of a run, which has these numbers: TIFF files, unless the format says otherwise.
+    fn stored(&self, _run: &[usize]) -> Box<dyn StoredSlices + '_> {
+        Box::new(StoredTiffs(|index| self.path_of(index)))
+    }
+
+    /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
+    fn unfinished_slices(&self) -> usize {
+        0
+    }
+
+    /// Removes an output that no slice was written to. Must only be called while no other run writes here.
+    fn remove_unfinished(&self) {}
 
     /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
     /// `overwrite`.
@@ -54,6 +68,28 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Output`] when the output is not writable.
     fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
+}
+
+/// The path of an output that is one file, or one directory that looks like one.
+#[derive(Clone, Debug)]
+pub(super) struct OneFile(pub PathBuf);
+
+impl OneFile {
+    pub fn name(&self) -> String {
+        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.0.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    pub fn stem(&self) -> String {
+        self.0.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn lock(&self) -> String {
+        format!(".{}.fbp-lock", self.name())
+    }
 }
 
 /// Place and format of the slices.
@@ -130,9 +166,27 @@ impl Target {
         self.0.shareable()
     }
 
-    /// State of the file of slice `index`.
-    pub fn examine(&self, index: usize) -> SliceState {
-        self.0.examine(index)
+    /// Checks that the format has this compression.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with what it has.
+    pub(super) fn check_compression(&self, compression: Compression) -> Result<()> {
+        let known = self.0.compressions();
+        if known.contains(&compression) {
+            return Ok(());
+        }
+        let known: Vec<_> = known.iter().map(Compression::to_string).collect();
+        Err(Error::usage(format!("--compression: {self} cannot have {compression}, expected {}", known.join(" or "))))
+    }
+
+    /// What is there of slices of a run, which has these numbers, ascending.
+    pub fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {
+        self.0.stored(run)
+    }
+
+    /// Number of complete slices that have no file of their name yet.
+    pub fn unfinished_slices(&self) -> usize {
+        self.0.unfinished_slices()
     }
 
     /// Prepares to write; see [`OutputFormat::create`].
@@ -176,7 +230,7 @@ impl Target {
     /// Whether there is any slice or, in a directory, any file except the record.
     pub fn is_started(&self) -> bool {
         if self.one_file() {
-            return self.path_of(0).exists();
+            return self.path_of(0).exists() || self.unfinished_slices() > 0;
         }
         let record = self.record();
         let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
@@ -186,9 +240,11 @@ impl Target {
 
     /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
     pub fn remove_temporary_files(&self) {
+        self.0.remove_unfinished();
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
-                let _ = fs::remove_file(entry.path()); // the file is hidden, and the next run tries again
+                let remove = if entry.path().is_dir() { fs::remove_dir_all } else { fs::remove_file };
+                let _ = remove(entry.path()); // it is hidden, and the next run tries again
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Writing the slices of a run: each once, without overwriting other files.
 
 use super::target::Target;
-use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp};
+use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, SliceStorage};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs;
@@ -41,11 +41,14 @@ pub struct SliceWriter {
     written: Mutex<Vec<bool>>,
     clamped: AtomicU64,
     sink: Box<dyn Sink>,
+    /// Whether the sink knows all about the run.
+    started: Mutex<bool>,
 }
 
 impl SliceWriter {
     /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
-    /// creates directories and checks that they are writable. `software` is written to each page.
+    /// creates directories and checks that they are writable. `software` is written to each page. `storage` is an
+    /// [`Encoding`], or one with more about the files.
     ///
     /// A directory must contain no files except hidden ones and those that `present` allows; the files of a
     /// pattern or the single file must not exist, unless it allows anything.
@@ -57,12 +60,14 @@ impl SliceWriter {
         target: Target,
         width: usize,
         height: usize,
-        encoding: Encoding,
+        storage: impl Into<SliceStorage>,
         indices: &[usize],
         present: AllowedContents,
         software: &str,
     ) -> Result<SliceWriter> {
-        encoding.checked_range()?;
+        let storage = storage.into();
+        storage.encoding.checked_range()?;
+        target.check_compression(storage.compression)?;
         if indices.windows(2).any(|w| w[0] >= w[1]) {
             return Err(Error::usage("the numbers of the slices to write must ascend"));
         }
@@ -73,10 +78,11 @@ impl SliceWriter {
         if let Some((path, what)) = occupied(&target, indices, present)? {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
-        let form = SliceForm { width, height, encoding, software: software.to_owned(), stamp: None };
+        let form = SliceForm::new((width, height), storage, indices.to_vec(), software);
         let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
         let (indices, written) = (indices.to_vec(), Mutex::new(vec![false; indices.len()]));
-        Ok(SliceWriter { target, form, indices, written, clamped: AtomicU64::new(0), sink })
+        let (clamped, started) = (AtomicU64::new(0), Mutex::new(false));
+        Ok(SliceWriter { target, form, indices, written, clamped, sink, started })
     }
 
     /// The same output with other values that map to 0 and the largest integer.
@@ -92,6 +98,18 @@ impl SliceWriter {
     /// The same output with a description of the run in each slice.
     pub fn stamped(mut self, stamp: SliceStamp) -> SliceWriter {
         self.form.stamp = Some(stamp);
+        self
+    }
+
+    /// The same output with slices that other jobs write, or have written: `run` are the numbers of all, ascending.
+    pub fn shared(mut self, run: &[usize]) -> SliceWriter {
+        self.form.run = run.to_vec();
+        self
+    }
+
+    /// The same output with the run file that leads to its slices, for formats that have room for it.
+    pub fn with_run_file(mut self, text: String) -> SliceWriter {
+        self.form.run_file = text;
         self
     }
 
@@ -122,10 +140,23 @@ impl SliceWriter {
     /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already, is
     /// not one of the indices or has another size. Other slices may be complete.
     pub fn write_all(&self, slices: &[(usize, Pixels)]) -> Result<()> {
+        self.start()?;
         let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
         self.clamped.fetch_add(self.sink.write(slices, &self.form)?, Relaxed);
         let mut written = self.written();
         places.into_iter().for_each(|place| written[place] = true);
+        Ok(())
+    }
+
+    /// Starts the sink, once.
+    fn start(&self) -> Result<()> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*started {
+            let kept: Vec<_> =
+                self.indices.iter().zip(&*self.written()).filter(|(_, kept)| **kept).map(|(&i, _)| i).collect();
+            self.sink.start(&self.form, &kept)?;
+            *started = true;
+        }
         Ok(())
     }
 
@@ -156,6 +187,7 @@ impl SliceWriter {
     /// # Errors
     /// [`Error::Output`] when slices are missing or the file cannot be renamed.
     pub fn finish(self) -> Result<Vec<PathBuf>> {
+        self.start()?;
         let written = self.written();
         let missing = written.iter().filter(|done| !**done).count();
         if let Some(first) = written.iter().position(|done| !done) {
@@ -165,7 +197,7 @@ impl SliceWriter {
             ));
         }
         drop(written);
-        self.sink.finish()
+        self.sink.finish(&self.form)
     }
 }
 
@@ -193,6 +225,14 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
                 return Ok(Some((directory.to_owned(), what)));
             }
         }
+    }
+    let unfinished = target.unfinished_slices();
+    if unfinished > 0 && present == AllowedContents::Nothing {
+        let path = target.path_of(0);
+        return Ok(Some((
+            path,
+            format!("is an unfinished run with {unfinished} slices; add --resume to go on with it"),
+        )));
     }
     // a single file is in the way whatever its slices are
     let indices = if target.one_file() { &[0] } else { indices };

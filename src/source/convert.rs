@@ -107,7 +107,7 @@ impl fmt::Display for SampleType {
 }
 
 /// Converts samples to f32; `bytes` holds `out.len()` samples in the given byte order.
-pub(super) fn to_f32(bytes: &[u8], sample: SampleType, big_endian: bool, out: &mut [f32]) {
+pub fn to_f32(bytes: &[u8], sample: SampleType, big_endian: bool, out: &mut [f32]) {
     debug_assert_eq!(bytes.len(), out.len() * sample.bytes());
     macro_rules! convert {
         ($type:ty) => {{

@@ -1,23 +1,28 @@
-//! Input data: stacks of TIFF pages, and HDF5 files.
+//! Input data: stacks of TIFF pages, HDF5 files, Zarr, EDF and raw volumes.
 //!
 //! [`Stack`] reads a directory, a glob, one file or a dataset as a sequence of frames of one size. Formats implement the
 //! trait `Frames`; [`open`] opens everything that a run reads.
 
 mod binning;
 mod convert;
+mod edf;
 mod files;
 mod frames;
 pub mod hdf5;
 mod open;
 mod order;
+mod plain;
+mod raw;
 mod stack;
 mod tiff;
 mod watch;
+pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
-pub use convert::{SampleType, StoredSamples};
+pub use convert::{SampleType, StoredSamples, to_f32};
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;
+pub use raw::{RAW_FORM, RawVolume};
 pub use stack::Stack;
 pub use watch::{Watch, wait};

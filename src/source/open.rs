@@ -1,6 +1,6 @@
 //! Opening the inputs of a run.
 
-use super::{Binning, Hdf5Input, Stack, hdf5};
+use super::{Binning, Hdf5Input, RawVolume, Stack, hdf5};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -99,7 +99,10 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
     let OpenRequest { kind, paths, datasets, binning, angles, memory } = request;
     let mut stacks = match kind {
         InputKind::Sinograms => Stacks::of(data(&paths.data, "--sinograms")?),
-        InputKind::Projections => Stacks::of(data(&paths.data, "--projections")?),
+        InputKind::Projections => {
+            let flag = if RawVolume::looks_like(&paths.data) { "--raw" } else { "--projections" };
+            Stacks::of(data(&paths.data, flag)?)
+        }
         InputKind::Hdf5 => {
             let Datasets { data, flats, darks, angles: of_angles } = datasets.clone();
             hdf5::open(

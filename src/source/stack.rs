@@ -3,10 +3,11 @@
 use super::binning::{Binning, Means};
 use super::frames::{Frames, as_f32};
 use super::tiff::TiffPages;
-use super::{SampleType, StoredRows, StoredSamples};
+use super::zarr::{ZarrFrames, is_zarr};
+use super::{RawVolume, SampleType, StoredRows, StoredSamples, edf, hdf5};
 use crate::error::{Error, Result};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Pages of one size and sample type: of TIFF files in natural order of their names, or frames of a dataset.
 ///
@@ -23,13 +24,26 @@ pub struct Stack {
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, or one TIFF of any number of
-    /// pages. `flag` is used in messages, for example `--sinograms`.
+    /// pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
     /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
     /// pages differ in size or sample type, or when a file of the directory is not named like the
     /// others; [`Error::Usage`] for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
+        if let Some((file, dataset)) = hdf5::dataset_path(spec) {
+            return hdf5::stack(file, dataset, flag);
+        }
+        if is_zarr(Path::new(spec)) {
+            return Ok(Stack::of(flag, spec, ZarrFrames::open(Path::new(spec), flag)?));
+        }
+        if RawVolume::looks_like(spec) {
+            return Ok(Stack::of(flag, spec, RawVolume::parse(spec, flag)?.open(flag)?));
+        }
+        if edf::is_edf(spec) {
+            return Ok(Stack::of(flag, spec, edf::open(spec, flag)?));
+        }
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag)?))
     }
 

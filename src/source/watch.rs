@@ -1,7 +1,7 @@
 //! Stacks whose files are still arriving.
 
 use super::Stack;
-use super::tiff::find;
+use super::tiff::{TIFF, find};
 use crate::error::{Error, Result};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
 
 /// Number and total size in bytes of the existing files.
 fn seen(spec: &str, flag: &str) -> (usize, u64) {
-    let files = find(spec, flag, &mut Vec::new()).unwrap_or_default();
+    let files = find(spec, flag, &TIFF, &mut Vec::new()).unwrap_or_default();
     let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|meta| meta.len()).sum();
     (files.len(), bytes)
 }

@@ -20,7 +20,7 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
-use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, Target};
+use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use outputs::{check_files, check_slices};
@@ -118,7 +118,10 @@ impl Reconstruction<'_> {
         let identity = identity(job, source, &devices);
         let (writer, identity) = self.with_range(writer, identity, &mut devices[0], &finish)?;
         let key = identity.key();
-        let mut writer = writer.stamped(stamp(job, source, &key));
+        let mut writer = writer
+            .stamped(stamp(job, source, &key))
+            .shared(&scan.run_slices)
+            .with_run_file(record::run_file_of(self.flags, scan.center)?);
         let record = Record::begin(self, &devices, &mut lock, &identity)?;
         let overview = Overview::new(job, scan, &finish);
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
@@ -127,7 +130,7 @@ impl Reconstruction<'_> {
                 kept = resume::kept(job, scan, target, &key, reporter, cancelled)?;
                 writer.keep(&kept);
                 if let Some(overview) = &overview {
-                    overview.add_kept(&kept, target, writer.encoding(), cancelled)?;
+                    overview.add_kept(&kept, (target, &scan.run_slices), writer.encoding(), cancelled)?;
                 }
             }
             let left = scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
@@ -138,6 +141,13 @@ impl Reconstruction<'_> {
         // what went wrong first says more than a record that cannot be written
         let done = outcome?;
         recorded?;
+        if let (unfinished @ 1.., run) = (target.unfinished_slices(), scan.run_slices.len()) {
+            let path = target.path_of(0);
+            reporter.note(&format!(
+                "{} appears when all of its slices are there: {unfinished} of {run} are",
+                path.display()
+            ));
+        }
         if let Some(path) = &job.execution.preview {
             preview(path, job, source, &done)?;
         }
@@ -224,7 +234,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
         target.clone(),
         roi.width,
         roi.height,
-        encoding,
+        SliceStorage { encoding, compression: job.recipe.values.compression, ome_zarr: job.recipe.values.ome_zarr },
         &scan.slices,
         AllowedContents::new(
             job.execution.existing != Existing::Refuse,

@@ -10,7 +10,6 @@ use crate::picture::{Panel, write_histogram, write_sections};
 use crate::plan::Scan;
 use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, Target, write_image, write_text};
-use crate::source::Stack;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::ops::Range;
@@ -102,19 +101,21 @@ impl Overview {
     ///
     /// # Errors
     /// [`Error::Output`] when a file cannot be read, [`Error::Interrupted`] when a signal comes.
-    pub fn add_kept(&self, kept: &[usize], target: &Target, encoding: Encoding, cancelled: &AtomicBool) -> Result<()> {
+    pub fn add_kept(
+        &self,
+        kept: &[usize],
+        (target, run): (&Target, &[usize]),
+        encoding: Encoding,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
         let Roi { width, height, .. } = self.roi;
+        let stored = target.stored(run);
         kept.par_iter().try_for_each_init(Vec::new, |values, &slice| {
             if cancelled.load(Relaxed) {
                 return Err(target.interrupted());
             }
             values.resize(width * height, 0f32);
-            let path = target.path_of(slice);
-            let stack = Stack::open(&path.to_string_lossy(), "--resume").map_err(|e| Error::Output(e.to_string()))?;
-            if (stack.len(), stack.width(), stack.height()) != (1, width, height) {
-                return Err(Error::output(&path, format!("--resume: was one slice of {width}x{height} just before")));
-            }
-            stack.read_rows(0, 0..height, values).map_err(|e| Error::Output(e.to_string()))?;
+            stored.read(slice, values)?;
             values.iter_mut().for_each(|value| *value = encoding.value_of(*value));
             self.add(slice, ObservedSlice { values: Some(values), counted: None });
             Ok(())

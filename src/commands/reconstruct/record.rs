@@ -319,6 +319,11 @@ fn record_lock(target: &Target) -> PathBuf {
     record.with_file_name(format!(".{name}.lock"))
 }
 
+/// The run file that leads to the same slices.
+pub(super) fn run_file_of(flags: &ReconstructArgs, center: f64) -> Result<String> {
+    run_file(&repeatable(flags, center)?)
+}
+
 /// The run as flags that lead to the same slices from anywhere: what decides them, with nothing that is about this job.
 fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
     let path = |path: &Path| absolute(path).map_err(|e| Error::output(path, e));
@@ -332,6 +337,7 @@ fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
             sinograms: spec(&args.input.sinograms)?,
             projections: spec(&args.input.projections)?,
             hdf5: spec(&args.input.hdf5)?,
+            raw: spec(&args.input.raw)?,
             flats: spec(&args.input.flats)?,
             flats2: spec(&args.input.flats2)?,
             darks: spec(&args.input.darks)?,

@@ -32,9 +32,10 @@ pub(super) fn kept(
     cancelled: &AtomicBool,
 ) -> Result<Vec<usize>> {
     let slices = &scan.slices;
+    let stored = target.stored(&scan.run_slices);
     let look = |&slice: &usize| match cancelled.load(Relaxed) {
         true => Err(target.interrupted()),
-        false => Ok((slice, target.examine(slice))),
+        false => Ok((slice, stored.examine(slice))),
     };
     let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
     // a preview shows the values, which a file may not hold as they are

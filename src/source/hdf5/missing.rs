@@ -2,7 +2,7 @@
 
 use super::{Hdf5Contents, Hdf5Input};
 use crate::error::{Error, Result};
-use crate::source::Stacks;
+use crate::source::{Stack, Stacks};
 use std::path::Path;
 
 fn missing() -> Error {
@@ -31,6 +31,19 @@ pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
 /// Whether a file is HDF5; always false in this build.
 pub fn is_hdf5(_: &Path) -> bool {
     false
+}
+
+/// File and dataset that a path of a stack means; none in this build.
+pub fn dataset_path(_: &str) -> Option<(&Path, Option<&str>)> {
+    None
+}
+
+/// A dataset as a stack.
+///
+/// # Errors
+/// Those of [`built_in`].
+pub fn stack(_: &Path, _: Option<&str>, _: &str) -> Result<Stack> {
+    Err(missing())
 }
 
 /// Contents of a file.

@@ -16,9 +16,9 @@ mod volume;
 
 pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 #[cfg(not(feature = "hdf5"))]
-pub use missing::{built_in, contents, is_hdf5, open};
+pub use missing::{built_in, contents, dataset_path, is_hdf5, open, stack};
 #[cfg(feature = "hdf5")]
-pub use scan::{built_in, contents, is_hdf5, open};
+pub use scan::{built_in, contents, dataset_path, is_hdf5, open, stack};
 
 #[cfg(feature = "hdf5")]
 use super::files::FileResult;

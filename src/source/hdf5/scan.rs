@@ -5,7 +5,7 @@ use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
 use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
-use crate::source::Stacks;
+use crate::source::{Stack, Stacks};
 use hdf5_metno as hdf5;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -197,6 +197,8 @@ impl Roles {
 }
 
 /// Signature of an HDF5 file, at its start or after a user block.
+/// Slices as nabu and `fbp reconstruct` lay them out.
+const SLICES: &str = "/entry/reconstruction/results/data";
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
 /// Whether a file has the signature of an HDF5 file.
@@ -240,6 +242,37 @@ fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
         };
         format!("cannot be opened: {message}{advice}")
     })
+}
+
+/// File and dataset that a path of a stack means: `FILE::/DATASET`, or an HDF5 file alone.
+pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
+    let (file, dataset) = spec.split_once("::").map_or((spec, None), |(file, dataset)| (file, Some(dataset)));
+    let file = Path::new(file);
+    (file.is_file() && is_hdf5(file)).then_some((file, dataset))
+}
+
+/// A dataset of three dimensions as a stack of pages: the one that is named, or that of slices as
+/// `fbp reconstruct` writes it.
+///
+/// # Errors
+/// [`Error::Input`] when there is none.
+pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
+    let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.display()));
+    let file = open_file(path, ChunkCache::of(ChunkCache::MOST, 1)).map_err(bad)?;
+    let name = match dataset {
+        Some(name) => name.to_owned(),
+        None if file.dataset(SLICES).is_ok() => SLICES.to_owned(),
+        None => {
+            let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
+            return Err(bad(format!(
+                "is an HDF5 file; --hdf5 reads projections, fields and angles from one, and FILE::/DATASET names a dataset \
+                 of frames or slices; there are: {list}"
+            )));
+        }
+    };
+    let volume = Volume::open(path, &file, &name).map_err(bad)?;
+    let (notes, frames) = (volume.notes(), (0..volume.frames()).collect());
+    Selection { volume, frames }.stack(flag, notes)
 }
 
 /// What `fbp info` prints about a file: its datasets of at least two dimensions, and the scan that `--hdf5` would read.

@@ -34,7 +34,7 @@ pub(super) struct ChunkCache {
 
 impl ChunkCache {
     /// Largest cache of a scan in bytes,
-    const MOST: u64 = 64 << 20;
+    pub const MOST: u64 = 64 << 20;
     /// and divisor of the available memory.
     const SHARE: u64 = 8;
     /// Slots for the largest cache: a prime, about a hundred for each chunk;
@@ -417,12 +417,13 @@ fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
         Ok(TypeDescriptor::Integer(IntSize::U1)) => SampleType::I8,
         Ok(TypeDescriptor::Integer(IntSize::U2)) => SampleType::I16,
         Ok(TypeDescriptor::Integer(IntSize::U4)) => SampleType::I32,
+        Ok(TypeDescriptor::Float(FloatSize::U2)) => SampleType::F16,
         Ok(TypeDescriptor::Float(FloatSize::U4)) => SampleType::F32,
         Ok(TypeDescriptor::Float(FloatSize::U8)) => SampleType::F64,
         other => {
             let what = other.as_ref().map_or_else(|e| e.to_string(), |kind| kind.to_string());
             return Err(format!(
-                "has values of type {what}; expected integers of 8, 16 or 32 bits or floats of 32 or 64"
+                "has values of type {what}; expected integers of 8, 16 or 32 bits or floats of 16, 32 or 64"
             ));
         }
     };
@@ -440,7 +441,7 @@ fn native(sample: SampleType) -> Option<Datatype> {
         SampleType::I32 => Datatype::from_type::<i32>(),
         SampleType::F32 => Datatype::from_type::<f32>(),
         SampleType::F64 => Datatype::from_type::<f64>(),
-        SampleType::F16 => return None,
+        SampleType::F16 => Datatype::from_type::<half::f16>(),
     };
     kind.ok()
 }

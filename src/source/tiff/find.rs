@@ -7,11 +7,30 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The files that `spec` selects, in natural order.
-pub fn find(spec: &str, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+/// A format by which a directory is searched.
+#[derive(Debug)]
+pub struct FileKind {
+    name: &'static str,
+    /// In small letters; the first is the usual one.
+    extensions: &'static [&'static str],
+}
+
+pub const TIFF: FileKind = FileKind { name: "TIFF", extensions: &["tif", "tiff"] };
+pub const EDF: FileKind = FileKind { name: "EDF", extensions: &["edf"] };
+
+impl FileKind {
+    /// Whether a file has an extension of the format.
+    pub fn has(&self, path: &Path) -> bool {
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+        extension.is_some_and(|extension| self.extensions.iter().any(|&known| extension == known))
+    }
+}
+
+/// The files of a format that `spec` selects, in natural order.
+pub fn find(spec: &str, flag: &str, kind: &FileKind, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let path = Path::new(spec);
     match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, notes),
+        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, notes),
         Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
             Err(bad(flag, path, "is an HDF5 file; --hdf5 reads projections, fields and angles from one"))
         }
@@ -50,7 +69,7 @@ fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}"));
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
@@ -59,8 +78,7 @@ fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> R
         if name.starts_with('.') || path.is_dir() {
             continue; // hidden files are unfinished or belong to the system
         }
-        let extension = path.extension().map(|e| e.to_ascii_lowercase());
-        if extension.is_some_and(|e| e == "tif" || e == "tiff") {
+        if kind.has(&path) {
             files.push((name, path));
         } else {
             others.push(name);
@@ -71,11 +89,13 @@ fn find_in_directory(directory: &Path, flag: &str, notes: &mut Vec<String>) -> R
     let list = others[..others.len().min(3)].join(", ") + dots;
     if files.is_empty() {
         let found = if others.is_empty() { String::new() } else { format!(" (found {list})") };
-        return Err(bad(flag, directory, format!("contains no TIFF, expected files named *.tif or *.tiff{found}")));
+        let FileKind { name, extensions } = kind;
+        let names = extensions.iter().map(|extension| format!("*.{extension}")).collect::<Vec<_>>().join(" or ");
+        return Err(bad(flag, directory, format!("contains no {name}, expected files named {names}{found}")));
     }
     if !others.is_empty() {
         let noun = if others.len() == 1 { "file that is" } else { "files that are" };
-        notes.push(format!("ignored {} {noun} not TIFF: {list}", others.len()));
+        notes.push(format!("ignored {} {noun} not {}: {list}", others.len(), kind.name));
     }
     files.sort_by(|a, b| natural(&a.0, &b.0));
     let (names, files): (Vec<_>, Vec<_>) = files.into_iter().unzip();

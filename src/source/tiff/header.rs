@@ -10,8 +10,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Largest compression ratio of any supported method (LZW: 4096 bytes from 12 bits).
+/// Largest compression ratio of any supported method (LZW: 4096 bytes from 12 bits) but Zstandard.
 const MAX_RATIO: u64 = 4096;
+/// Largest compression ratio of Zstandard: a block of 128 KiB from 4 bytes.
+const MAX_ZSTD_RATIO: u64 = 1 << 15;
+/// Value of the tag `Compression` for Zstandard.
+const ZSTD: u64 = 50000;
 /// Largest size of a compressed strip or tile after decompression, in bytes; it is decompressed in one piece.
 const MAX_STRIP: u64 = 1 << 30;
 
@@ -248,23 +252,23 @@ impl Reader<'_> {
     /// Compression and predictor.
     fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
         let compression = self.value(entries, 259)?.unwrap_or(1);
-        let known = matches!(compression, 1 | 5 | 8 | 32773 | 32946) || (compression == 7 && sample == SampleType::U8);
+        let known =
+            matches!(compression, 1 | 5 | 8 | 32773 | 32946 | ZSTD) || (compression == 7 && sample == SampleType::U8);
         if !known {
             let name = match compression {
                 6 | 7 => " (JPEG)",
                 34925 => " (LZMA)",
-                50000 => " (Zstandard)",
                 50001 => " (WebP)",
                 _ => "",
             };
             return Err(format!(
-                "is compressed by method {compression}{name}, expected none, LZW, deflate, PackBits \
-                 or JPEG of 8-bit data; save it with one of these"
+                "is compressed by method {compression}{name}, expected none, LZW, deflate, \
+                 Zstandard, PackBits or JPEG of 8-bit data; save it with one of these"
             ));
         }
-        // only LZW and deflate have a predictor
+        // PackBits and JPEG have no predictor
         let predictor = match compression {
-            5 | 8 | 32946 => self.value(entries, 317)?.unwrap_or(1),
+            5 | 8 | 32946 | ZSTD => self.value(entries, 317)?.unwrap_or(1),
             _ => 1,
         };
         if !(predictor == 1 || predictor == 2 || predictor == 3 && sample.is_float()) {
@@ -390,11 +394,12 @@ enum Unusable {
 
 /// Bytes of a tile in the file, which claims `count` and has `whole` bytes uncompressed.
 fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable> {
+    let ratio = if compression == ZSTD { MAX_ZSTD_RATIO } else { MAX_RATIO };
     match compression {
         // some programs omit the count of uncompressed data, or include padding
         1 if count == 0 || count >= whole => Ok(whole),
         1 => Err(Unusable::Short),
-        _ if count == 0 || whole / MAX_RATIO > count => Err(Unusable::TooDense),
+        _ if count == 0 || whole / ratio > count => Err(Unusable::TooDense),
         _ if whole > MAX_STRIP => Err(Unusable::TooLarge),
         // incompressible data grow by half at most
         _ if count > 2 * whole + PIECE as u64 => Err(Unusable::TooLong),

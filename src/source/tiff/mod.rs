@@ -4,7 +4,7 @@ mod find;
 mod header;
 mod page;
 
-pub(super) use find::find;
+pub(super) use find::{EDF, TIFF, find};
 
 use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::{Frames, as_f32};
@@ -44,7 +44,7 @@ impl TiffPages {
     /// Those of [`Stack::open`](super::Stack::open).
     pub fn open(spec: &str, flag: &str) -> Result<TiffPages> {
         let mut notes = Vec::new();
-        let paths = find(spec, flag, &mut notes)?;
+        let paths = find(spec, flag, &TIFF, &mut notes)?;
         let keep = may_stay_open(paths.len());
         let opened: Vec<Result<_>> = paths.par_iter().map(|path| open_file(path, flag, keep)).collect();
         let (mut states, mut pages) = (Vec::new(), Vec::new());

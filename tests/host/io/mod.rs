@@ -1,8 +1,10 @@
 //! TIFF stacks in and out.
 
 mod damage;
+mod headless;
 mod make;
 mod reading;
+mod volumes;
 mod writing;
 
 use fbp::sink::{Dtype, Encoding, SliceWriter};

@@ -2,10 +2,11 @@
 
 use super::{F32, open, put, read};
 use fbp::error::Error;
-use fbp::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target, write_image};
+use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceStorage, SliceWriter, Target, write_image};
 use fbp::source::SampleType;
 use std::fs;
 use std::path::{Path, PathBuf};
+use strum::VariantArray;
 use tempfile::TempDir;
 use tiff::tags::Tag;
 
@@ -349,4 +350,60 @@ fn a_full_disk_is_an_error() {
     assert_eq!(names, ["slice_00000.tif"]);
     output_error(one, &["one.tif", "No space left"]);
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Compressed pages of every type read back as what they are without compression, from files of one page and of several,
+/// and are smaller. What cannot be made smaller stays as it is.
+#[test]
+fn compressed_pages_read_back() {
+    let dir = TempDir::new().unwrap();
+    let (width, height, indices) = (331, 403, [0, 1, 2, 9]);
+    let smooth = |index: usize| -> Vec<f32> {
+        let pixel = |i: usize| ((i % width) as f32 / 50.0).sin() * 300.0 + (i / width + index) as f32;
+        (0..width * height).map(pixel).collect()
+    };
+    // every bit of an xorshift
+    let mut state = 1u32;
+    let noise: Vec<f32> = (0..width * height)
+        .map(|_| {
+            for (left, by) in [(true, 13), (false, 17), (true, 5)] {
+                state ^= if left { state << by } else { state >> by };
+            }
+            f32::from_bits(state)
+        })
+        .collect();
+    for (dtype, compression) in [Dtype::F32, Dtype::F16, Dtype::U16, Dtype::U8]
+        .into_iter()
+        .flat_map(|dtype| Compression::VARIANTS.iter().map(move |&compression| (dtype, compression)))
+    {
+        let encoding = Encoding { dtype, range: Some((-400.0, 800.0)) };
+        let name = format!("{dtype}-{compression}");
+        for spec in [format!("{name}/all.tif"), format!("{name}/r-%i.tif")] {
+            let target = Target::parse(dir.path().join(&spec).to_str().unwrap()).unwrap();
+            let storage = SliceStorage { compression, ..encoding.into() };
+            let writer =
+                SliceWriter::create(target, width, height, storage, &indices, AllowedContents::Nothing, "fbp").unwrap();
+            // the last first, with pages that stay as they are among the others
+            for &index in indices.iter().rev() {
+                writer.write(index, &if index == 1 { noise.clone() } else { smooth(index) }).unwrap();
+            }
+            let files = writer.finish().unwrap();
+            let stack = open(&dir.path().join(spec.replace("%i", "*"))).unwrap();
+            let plain = dir.path().join(spec.replace(&compression.to_string(), "none").replace("%i", "*"));
+            let plain = open(&plain).unwrap();
+            assert_eq!((stack.len(), stack.sample()), (4, plain.sample()), "{name}");
+            for page in 0..4 {
+                let same = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
+                assert!(same(&read(&stack, page).unwrap(), &read(&plain, page).unwrap()), "{name} page {page}");
+            }
+            let bytes = |index: usize| fs::metadata(&files[index]).unwrap().len();
+            let whole = (width * height * dtype.bytes()) as u64;
+            match (files.len(), compression) {
+                (1, Compression::None) => assert!(bytes(0) > 4 * whole),
+                (1, _) => assert!(bytes(0) < 4 * whole, "{name}: {}", bytes(0)),
+                (_, Compression::None) => assert!(bytes(0) > whole),
+                _ => assert!(bytes(0) < whole * 3 / 4 && bytes(1) <= whole + 2048, "{name}: {} {}", bytes(0), bytes(1)),
+            }
+        }
+    }
 }

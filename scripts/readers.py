@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Checks fbp's formats with other people's readers and writers; scripts/readers runs it."""
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import fabio.edfimage
+import h5py
+import numpy as np
+import tifffile
+import zarr
+from ome_zarr.io import parse_url
+from ome_zarr.reader import Reader
+from ome_zarr_models import open_ome_zarr
+from numcodecs import GZip, Zlib, Zstd
+from zarr.codecs import GzipCodec, ZstdCodec
+
+SLICES, SIDE = 5, 600
+RUN = ["reconstruct", "--sinograms", "sin", "--device", "cpu", "--quiet", "--pixel-size", "0.65um", "--mask"]
+DTYPES = {"f32": np.float32, "f16": np.float16, "u16": np.uint16, "u8": np.uint8}
+passed = 0
+
+
+def check(truth, what):
+    global passed
+    if not truth:
+        raise SystemExit(f"FAILED: {what}")
+    passed += 1
+
+
+def halved(volume):
+    """Means of two by two by two; at the ends of what there is."""
+    wide = volume.astype(np.float64)
+    for axis in range(3):
+        even = np.take(wide, range(0, wide.shape[axis], 2), axis)
+        odd = np.take(wide, range(1, wide.shape[axis], 2), axis)
+        lone = np.take(even, range(odd.shape[axis], even.shape[axis]), axis)
+        paired = np.take(even, range(odd.shape[axis]), axis)
+        wide = np.concatenate([(paired + odd) / 2, lone], axis)
+    return wide
+
+
+def check_tiff(fbp, dtype, expected):
+    for compression, tag in (("none", 1), ("deflate", 8), ("lzw", 5), ("zstd", 50000)):
+        for name in (f"{dtype}-{compression}", f"{dtype}-{compression}.tif"):
+            fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--compression", compression, "-o", name)
+            found = tifffile.imread(sorted(Path().glob(f"{name}/*.tif")) if not name.endswith("tif") else name)
+            check(found.dtype == DTYPES[dtype] and np.array_equal(found, expected), name)
+        with tifffile.TiffFile(f"{dtype}-{compression}.tif") as file:
+            # a page that would not become smaller stays as it is
+            tags = {page.compression.value for page in file.pages}
+            check(tags == {tag} or (compression == "lzw" and tags <= {1, 5}), f"{dtype} {compression}: {tags}")
+
+
+def check_hdf5(fbp, dtype, expected):
+    name = f"{dtype}.h5"
+    fbp(*RUN, "--dtype", dtype, "--range=-1,2", "-o", name)
+    with h5py.File(name) as file:
+        # as silx view and nexusformat find what to show
+        group = file
+        while "default" in group.attrs:
+            group = group[group.attrs["default"]]
+        data = group[group.attrs["signal"]]
+        check(data.name == "/entry/reconstruction/results/data", data.name)
+        check(data.dtype == DTYPES[dtype] and np.array_equal(data[()], expected), name)
+        check(data.attrs["units"] == "1/um", "units")
+        if dtype in ("u8", "u16"):
+            values = data[()] * data.attrs["scaling_factor"] + data.attrs["offset"]
+            step = 3 / np.iinfo(DTYPES[dtype]).max
+            check(np.abs(values - np.clip(check.reference, -1, 2)).max() <= 0.51 * step, f"{name}: scale")
+        check(list(group["slice"][()]) == list(range(SLICES)), "numbers of slices")
+        run = file["/entry/reconstruction/configuration/run"][()].decode()
+    Path("again.toml").write_text(run)
+    fbp("reconstruct", "--config", "again.toml", "--quiet", "--overwrite", "-o", "again.tif")
+    check(np.array_equal(tifffile.imread("again.tif"), expected), f"{name}: the run in it")
+
+
+def check_zarr(fbp, dtype, expected):
+    for version in ("0.4", "0.5"):
+        for compression in ("none", "deflate", "zstd"):
+            name = f"{dtype}-{version}-{compression}.zarr"
+            fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--ome-zarr", version, "--compression", compression, "-o", name)
+            group = zarr.open_group(name, mode="r")
+            check(group.metadata.zarr_format == (2 if version == "0.4" else 3), name)
+            check(group["0"].dtype == DTYPES[dtype] and np.array_equal(group["0"][:], expected), name)
+            below = expected
+            for level in ("1", "2"):
+                found, mean = group[level][:], halved(below)
+                near = 0.5 if dtype[0] == "u" else {"f32": 1e-6, "f16": 1e-3}[dtype] * np.abs(mean).max()
+                check(found.shape == mean.shape and np.abs(found - mean).max() <= near, f"{name}: level {level}")
+                below = found
+            model = open_ome_zarr(group)
+            image = (model.attributes if version == "0.4" else model.attributes.ome).multiscales[0]
+            check([axis.unit for axis in image.axes] == ["micrometer"] * 3, f"{name}: units")
+            scales = [level.coordinateTransformations[0].scale for level in image.datasets]
+            check(np.allclose(scales, [[0.65 * f] * 3 for f in (1, 2, 4)]), f"{name}: {scales}")
+            node = next(iter(Reader(parse_url(name))()))
+            check([a.shape for a in node.data] == [group[p].shape for p in "012"], f"{name}: ome-zarr")
+            check(np.array_equal(np.asarray(node.data[0]), expected), f"{name}: ome-zarr")
+
+
+def check_input(fbp, reference):
+    counts = np.round((reference - reference.min()) * 1000).astype(np.uint16)
+    tifffile.imwrite("counts.tif", counts)
+
+    def same(path, what):
+        result = fbp("compare", path, "counts.tif", "--json")
+        check(json.loads(result)["max_abs"] == 0, what)
+
+    for number, (version, codec) in enumerate(
+        [(2, None), (2, Zlib(1)), (2, GZip(1)), (2, Zstd(1)), (3, None), (3, GzipCodec()), (3, ZstdCodec())]
+    ):
+        name = f"input-{number}.zarr"
+        array = zarr.create_array(name, shape=counts.shape, chunks=(2, 250, 256), dtype="u2", zarr_format=version,
+                                  compressors=codec)
+        array[:] = counts
+        same(name, f"Zarr {version} with {codec}")
+    for kind in (">u2", "<f4", "f8"):
+        with h5py.File(f"input-{kind[1:]}.h5", "w") as file:
+            file.create_dataset("a/b", data=counts.astype(kind))
+        same(f"input-{kind[1:]}.h5::/a/b", f"HDF5 {kind}")
+    Path("edf").mkdir()
+    for number, frame in enumerate(counts):
+        fabio.edfimage.EdfImage(data=frame).write(f"edf/p_{number}.edf")
+    same("edf", "EDF")
+    counts.astype(">u2").tofile("input.raw")
+    same(f"input.raw,{SIDE}x{SIDE}x{SLICES},u16be", "raw")
+
+
+def main():
+    # it says what version it finds
+    logging.disable(logging.WARNING)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fbp", required=True)
+    program = Path(parser.parse_args().fbp).resolve()
+    with tempfile.TemporaryDirectory() as work:
+        def fbp(*args):
+            done = subprocess.run([program, *args], cwd=work, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"FAILED: fbp {' '.join(args)}\n{done.stderr}")
+            return done.stdout
+
+        os.chdir(work)
+        fbp("phantom", "--size", str(SIDE), "--projections", "24", "--slices", str(SLICES), "-o", "sin")
+        fbp(*RUN, "-o", "plain")
+        reference = check.reference = tifffile.imread(sorted(Path("plain").glob("*.tif")))
+        for dtype in DTYPES:
+            fbp(*RUN, "--dtype", dtype, "--range=-1,2", "-o", f"plain-{dtype}")
+            expected = tifffile.imread(sorted(Path(f"plain-{dtype}").glob("*.tif")))
+            check_tiff(fbp, dtype, expected)
+            check_hdf5(fbp, dtype, expected)
+            check_zarr(fbp, dtype, expected)
+        check_input(fbp, reference)
+    print(f"{passed} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()

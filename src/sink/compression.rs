@@ -1,0 +1,106 @@
+//! Lossless compression of samples, and the predictors of TIFF, which make them compress better.
+
+use super::Dtype;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+use weezl::BitOrder;
+
+/// How samples are compressed in files.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Compression {
+    /// as they are
+    #[default]
+    None,
+    /// zlib, which every reader knows
+    Deflate,
+    /// Lempel-Ziv-Welch, for old readers of TIFF
+    Lzw,
+    /// Zstandard: the fastest
+    Zstd,
+}
+
+/// Levels at which slices, which are mostly noise in their last bits, are compressed nearly as well as at slower ones.
+const DEFLATE_LEVEL: u32 = 3;
+pub(super) const ZSTD_LEVEL: i32 = 1;
+
+impl Compression {
+    /// Value of the tag `Compression`.
+    pub(super) fn tag(self) -> u16 {
+        match self {
+            Compression::None => 1,
+            Compression::Deflate => 8,
+            Compression::Lzw => 5,
+            Compression::Zstd => 50000,
+        }
+    }
+
+    /// Compresses bytes as TIFF stores them.
+    pub(super) fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Compression::None => Ok(bytes.to_vec()),
+            Compression::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::new(DEFLATE_LEVEL));
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+            Compression::Lzw => {
+                let mut encoder = weezl::encode::Encoder::with_tiff_size_switch(BitOrder::Msb, 8);
+                encoder.encode(bytes).map_err(io::Error::other)
+            }
+            Compression::Zstd => zstd::bulk::compress(bytes, ZSTD_LEVEL),
+        }
+    }
+
+    /// Compresses bytes as gzip, which Zarr stores instead of zlib.
+    pub(super) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(DEFLATE_LEVEL));
+        encoder.write_all(bytes)?;
+        encoder.finish()
+    }
+}
+
+/// Value of the tag `Predictor` for compressed samples of this type.
+pub(super) fn predictor(dtype: Dtype) -> u16 {
+    if dtype.is_integer() { 2 } else { 3 }
+}
+
+/// Differences of neighbours instead of samples, in rows of `width`: of integers, or of the bytes of floats, which come
+/// sorted by significance.
+pub(super) fn predict(samples: &[u8], dtype: Dtype, width: usize) -> Vec<u8> {
+    let size = dtype.bytes();
+    let mut out = samples.to_vec();
+    for (out, row) in out.chunks_mut(width * size).zip(samples.chunks(width * size)) {
+        match dtype {
+            Dtype::U8 => differences(out),
+            Dtype::U16 => {
+                for (out, pair) in out[2..].chunks_exact_mut(2).zip(row.windows(4).step_by(2)) {
+                    let [a, b] = [[pair[0], pair[1]], [pair[2], pair[3]]].map(u16::from_ne_bytes);
+                    out.copy_from_slice(&b.wrapping_sub(a).to_ne_bytes());
+                }
+            }
+            Dtype::F32 | Dtype::F16 => {
+                for (place, sample) in row.chunks_exact(size).enumerate() {
+                    for (byte, &value) in sample.iter().enumerate() {
+                        let plane = if cfg!(target_endian = "big") { byte } else { size - 1 - byte };
+                        out[plane * width + place] = value;
+                    }
+                }
+                differences(out);
+            }
+        }
+    }
+    out
+}
+
+/// Replaces every byte but the first by its difference to the one before.
+fn differences(bytes: &mut [u8]) {
+    for place in (1..bytes.len()).rev() {
+        bytes[place] = bytes[place].wrapping_sub(bytes[place - 1]);
+    }
+}

@@ -1,0 +1,467 @@
+//! Outputs with all slices in one array: HDF5 and OME-Zarr.
+//!
+//! Slices go to a hidden file or directory beside the output, `.NAME.unfinished`, which gets its name when all slices of the
+//! run are there. Every slice has a mark in it, with its checksum, that is set when its samples are written. So several jobs
+//! may write to it, and a run that was stopped goes on.
+
+#[cfg(feature = "hdf5")]
+mod hdf5;
+mod marks;
+mod zarr;
+
+#[cfg(feature = "hdf5")]
+pub(super) use hdf5::parse_hdf5;
+#[cfg(not(feature = "hdf5"))]
+pub(super) use missing::parse_hdf5;
+pub use zarr::OmeZarr;
+pub(super) use zarr::parse_zarr;
+
+use super::file::failed;
+use super::page::OutputPage;
+use super::stamp::{StoredSlices, digits};
+use super::target::{OneFile, OutputFormat, Target};
+use super::{Compression, Dtype, Pixels, Sink, SliceDescription, SliceForm, SliceStamp, SliceState};
+use crate::error::{Error, Result};
+use crate::files::{Lock, temporary_path};
+use crate::source::zarr::is_zarr;
+use crate::source::{SampleType, to_f32};
+use marks::Marks;
+use rayon::prelude::*;
+use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What a volume holds, as JSON in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VolumeDescription {
+    software: String,
+    /// Numbers of the slices, in their order.
+    pub slices: Vec<usize>,
+    height: usize,
+    width: usize,
+    dtype: Dtype,
+    compression: Compression,
+    /// Of a directory of OME-Zarr.
+    #[serde(rename = "ome-zarr", skip_serializing_if = "Option::is_none")]
+    ome_zarr: Option<OmeZarr>,
+    /// Values that became 0 and the largest integer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<(f32, f32)>,
+    /// Unit of values: one by the unit of length.
+    pub unit: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<SliceStamp>,
+}
+
+impl VolumeDescription {
+    fn new(form: &SliceForm) -> VolumeDescription {
+        let stamp = form.stamp.clone().map(|stamp| SliceStamp { per_centimetre: None, ..stamp });
+        let mut description = VolumeDescription {
+            software: form.software.clone(),
+            slices: form.run.clone(),
+            height: form.height,
+            width: form.width,
+            dtype: form.encoding.dtype,
+            compression: form.compression,
+            ome_zarr: None,
+            range: form.encoding.range.filter(|_| form.encoding.dtype.is_integer()),
+            unit: String::new(),
+            stamp,
+        };
+        description.unit = format!("1/{}", description.pixel_size().map_or("pixel".to_owned(), |(_, unit)| unit));
+        description
+    }
+
+    /// Side of a pixel and its unit of length, if there is one.
+    fn pixel_size(&self) -> Option<(f64, String)> {
+        let (value, unit) = self.stamp.as_ref()?.pixel_size.as_deref()?.split_once(' ')?;
+        Some((value.parse().ok()?, unit.to_owned()))
+    }
+
+    /// Whether both are of one run: what is of no run is never of the same.
+    fn is_of_the_run_of(&self, other: &VolumeDescription) -> bool {
+        self.stamp.is_some() && self == other
+    }
+
+    fn sample(&self) -> SampleType {
+        match self.dtype {
+            Dtype::F32 => SampleType::F32,
+            Dtype::F16 => SampleType::F16,
+            Dtype::U16 => SampleType::U16,
+            Dtype::U8 => SampleType::U8,
+        }
+    }
+
+    #[cfg(feature = "hdf5")]
+    /// Bytes of a slice that is not compressed.
+    fn slice_bytes(&self) -> usize {
+        self.width.saturating_mul(self.height).saturating_mul(self.dtype.bytes())
+    }
+}
+
+/// What a finished output says of itself, if it has all slices in one array.
+pub fn described_volume(path: &Path) -> Option<VolumeDescription> {
+    let zarr = zarr::describe(path);
+    #[cfg(feature = "hdf5")]
+    let zarr = zarr.or_else(|| hdf5::describe(path));
+    zarr
+}
+
+/// A format with all slices in one array.
+trait Container: Clone + Debug + Send + Sync + 'static {
+    fn compressions(&self) -> &[Compression];
+
+    /// The version of OME-Zarr, if it is that.
+    fn version(&self, _form: &SliceForm) -> Option<OmeZarr> {
+        None
+    }
+
+    /// Makes a volume without slices where nothing is yet; `run_file` describes the run.
+    fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()>;
+
+    /// Opens a volume. Nothing is written to a finished one.
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>>;
+}
+
+/// An open volume. Slices have their places in the list of its description.
+trait OpenVolume: Send + Sync {
+    fn description(&self) -> &VolumeDescription;
+
+    fn marks(&self) -> &Marks;
+
+    /// Writes the samples of a slice; its mark is set afterwards.
+    fn write(&self, place: usize, samples: &[u8]) -> io::Result<()>;
+
+    /// Reads the samples of a slice.
+    fn read(&self, place: usize) -> io::Result<Vec<u8>>;
+
+    /// Forgets what was made of a slice that is to be written again.
+    fn forget(&self, place: usize) -> io::Result<()> {
+        self.marks().set(place, None)
+    }
+
+    /// Takes note of a complete slice.
+    fn completed(&self, _place: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Does what is left when all slices are complete.
+    fn complete(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An output of one volume.
+#[derive(Clone, Debug)]
+struct VolumeOutput<C> {
+    file: OneFile,
+    container: C,
+}
+
+impl<C: Container> VolumeOutput<C> {
+    fn target(path: impl Into<PathBuf>, container: C) -> Target {
+        Target::new(VolumeOutput { file: OneFile(path.into()), container })
+    }
+
+    /// The volume before it has its name.
+    fn unfinished(&self) -> PathBuf {
+        self.file.directory().join(format!(".{}.unfinished", self.file.name()))
+    }
+
+    /// What may not be done by two jobs at the same time.
+    fn alone(&self) -> Result<Lock> {
+        Lock::wait(&self.file.directory().join(format!(".{}.fbp-volume", self.file.name())))
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        failed(&self.file.0, error)
+    }
+
+    /// The volume to which slices of this form go. Of what is there that of the same run is kept.
+    fn prepare(&self, form: &SliceForm) -> Result<Box<dyn OpenVolume>> {
+        let ome_zarr = self.container.version(form);
+        let description = VolumeDescription { ome_zarr, ..VolumeDescription::new(form) };
+        let unfinished = self.unfinished();
+        let of_this_run = |path: &Path| {
+            let volume = self.container.open(path, false);
+            volume.is_ok_and(|volume| volume.description().is_of_the_run_of(&description))
+        };
+        if !of_this_run(&unfinished) {
+            remove(&unfinished).map_err(|e| self.failed(&e))?;
+            if of_this_run(&self.file.0) {
+                rename(&self.file.0, &unfinished).map_err(|e| self.failed(&e.into()))?;
+            } else {
+                let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
+                let made = self.container.make(&temporary, &description, &form.run_file);
+                let named = made.and_then(|()| Ok(rename(&temporary, &unfinished)?));
+                named.inspect_err(|_| drop(remove(&temporary))).map_err(|e| self.failed(&e))?;
+            }
+        }
+        self.container.open(&unfinished, true).map_err(|e| self.failed(&e))
+    }
+
+    /// Gives a complete volume its name, in the place of what has it.
+    fn publish(&self, overwrite: bool) -> Result<()> {
+        let (path, unfinished) = (&self.file.0, self.unfinished());
+        let there = path.symlink_metadata().is_ok();
+        if there && !overwrite {
+            let why = "was created in the meantime; is another run writing to the same --output?";
+            return Err(Error::output(path, why));
+        }
+        let swapped = there.then(|| renameat_with(CWD, &unfinished, CWD, path, RenameFlags::EXCHANGE));
+        let named = match swapped {
+            Some(Ok(())) => return remove(&unfinished).map_err(|e| self.failed(&e)),
+            // a file system that cannot exchange names; only a directory must make way first
+            Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) if path.is_dir() => {
+                remove(path).and_then(|()| Ok(rename(&unfinished, path)?))
+            }
+            Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) | None => {
+                rename(&unfinished, path).map_err(io::Error::from)
+            }
+            Some(Err(e)) => Err(e.into()),
+        };
+        named.map_err(|e| self.failed(&e))
+    }
+
+    /// The volume that has slices of the output: unfinished or finished.
+    fn present(&self) -> Option<io::Result<Box<dyn OpenVolume>>> {
+        let paths = [self.unfinished(), self.file.0.clone()];
+        paths.into_iter().find(|path| path.exists()).map(|path| self.container.open(&path, false))
+    }
+}
+
+/// Removes a file, or a directory with all in it, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Err(e) => Err(e),
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+    };
+    removed.or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
+}
+
+impl<C: Container> OutputFormat for VolumeOutput<C> {
+    fn spec(&self) -> String {
+        self.file.0.display().to_string()
+    }
+
+    fn path_of(&self, _: usize) -> PathBuf {
+        self.file.0.clone()
+    }
+
+    fn directory(&self) -> &Path {
+        self.file.directory()
+    }
+
+    fn fills_directory(&self) -> bool {
+        false
+    }
+
+    fn stem(&self) -> String {
+        self.file.stem()
+    }
+
+    fn lock(&self) -> String {
+        self.file.lock()
+    }
+
+    fn writes(&self, name: &str) -> bool {
+        name == self.file.name()
+    }
+
+    fn one_file(&self) -> bool {
+        true
+    }
+
+    fn resumable(&self) -> bool {
+        true
+    }
+
+    fn shareable(&self) -> bool {
+        true
+    }
+
+    fn compressions(&self) -> &[Compression] {
+        self.container.compressions()
+    }
+
+    fn unfinished_slices(&self) -> usize {
+        let volume = self.container.open(&self.unfinished(), false);
+        volume.and_then(|volume| volume.marks().count(volume.description().slices.len())).unwrap_or(0)
+    }
+
+    fn remove_unfinished(&self) {
+        if self.unfinished_slices() == 0 {
+            let _ = remove(&self.unfinished()); // it is hidden, and the next run tries again
+        }
+    }
+
+    fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices> {
+        let volume = self.present();
+        let same = volume.as_ref().is_some_and(|v| v.as_ref().is_ok_and(|v| v.description().slices == run));
+        Box::new(StoredVolume { path: self.file.0.clone(), volume, same })
+    }
+
+    fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+        let path = &self.file.0;
+        let holds = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        if holds && !is_zarr(path) {
+            return Err(Error::output(path, "is a directory that is no Zarr; remove it or choose another --output"));
+        }
+        // whether something can be written here
+        let temporary = temporary_path(&self.file.0).map_err(|e| Error::output(&self.file.0, e))?;
+        let written = fs::write(&temporary, "").and_then(|()| fs::remove_file(&temporary));
+        written.map_err(|e| {
+            Error::output(self.file.directory(), format!("cannot write here: {e}; choose another --output"))
+        })?;
+        if slices.is_empty() {
+            return Err(Error::output(&self.file.0, "there is no slice to write to this file"));
+        }
+        Ok(Box::new(VolumeSink { output: self.clone(), slices: slices.to_vec(), overwrite, volume: OnceLock::new() }))
+    }
+}
+
+/// Slices that are in a volume already.
+struct StoredVolume {
+    path: PathBuf,
+    volume: Option<io::Result<Box<dyn OpenVolume>>>,
+    /// Whether the volume is of the same slices; one of others is made anew.
+    same: bool,
+}
+
+impl StoredSlices for StoredVolume {
+    fn examine(&self, index: usize) -> SliceState {
+        let volume = match &self.volume {
+            None => return SliceState::Missing,
+            Some(Ok(volume)) if self.same => volume,
+            Some(_) => return SliceState::Unknown,
+        };
+        let description = volume.description();
+        let look = || -> io::Result<SliceState> {
+            let Ok(place) = description.slices.binary_search(&index) else { return Ok(SliceState::Missing) };
+            let Some(crc) = volume.marks().get(place)? else { return Ok(SliceState::Missing) };
+            if crc32fast::hash(&volume.read(place)?) != crc {
+                return Ok(SliceState::Damaged);
+            }
+            let (crc32, stamp) = (digits(crc), description.stamp.clone());
+            Ok(SliceState::Complete(SliceDescription { slice: index, crc32, stamp }))
+        };
+        look().unwrap_or_else(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound | io::ErrorKind::InvalidData => SliceState::Damaged,
+            _ => SliceState::Unreadable(e.to_string()),
+        })
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+        let bad = |why: String| Error::output(&self.path, format!("--resume: slice {index} cannot be read: {why}"));
+        let Some(Ok(volume)) = &self.volume else { return Err(bad("it is not there any more".into())) };
+        let description = volume.description();
+        let place = description.slices.binary_search(&index).map_err(|_| bad("it is not in the file".into()))?;
+        let bytes = volume.read(place).map_err(|e| bad(e.to_string()))?;
+        if bytes.len() != out.len() * description.dtype.bytes() {
+            return Err(bad(format!("it has {} bytes", bytes.len())));
+        }
+        to_f32(&bytes, description.sample(), cfg!(target_endian = "big"), out);
+        Ok(())
+    }
+}
+
+/// Writes slices to a volume before it has its name.
+struct VolumeSink<C> {
+    output: VolumeOutput<C>,
+    /// Numbers of this job's slices, ascending.
+    slices: Vec<usize>,
+    overwrite: bool,
+    volume: OnceLock<Box<dyn OpenVolume>>,
+}
+
+impl<C: Container> VolumeSink<C> {
+    fn write_slice(&self, volume: &dyn OpenVolume, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
+        let path = &self.output.file.0;
+        let Ok(place) = volume.description().slices.binary_search(&index) else { return Ok(0) };
+        let page = OutputPage { form, pixels, slice: None, number: None };
+        let samples = page.samples(path)?;
+        let bytes = samples.joined();
+        let written = volume
+            .write(place, &bytes)
+            .and_then(|()| volume.marks().set(place, Some(samples.crc32)))
+            .and_then(|()| volume.completed(place));
+        written.map_err(|e| self.output.failed(&e))?;
+        Ok(samples.clamped)
+    }
+}
+
+impl<C: Container> Sink for VolumeSink<C> {
+    fn start(&self, form: &SliceForm, kept: &[usize]) -> Result<()> {
+        let _alone = self.output.alone()?;
+        let left: Vec<_> = self.slices.iter().filter(|slice| kept.binary_search(slice).is_err()).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        let volume = self.output.prepare(form)?;
+        for slice in left {
+            let Ok(place) = volume.description().slices.binary_search(slice) else { continue };
+            let marked = volume.marks().get(place).map_err(|e| self.output.failed(&e))?;
+            if marked.is_some() && !self.overwrite {
+                let why = format!("slice {slice} is there already; add --resume to keep it, or --overwrite");
+                return Err(Error::output(&self.output.file.0, why));
+            }
+            volume.forget(place).map_err(|e| self.output.failed(&e))?;
+        }
+        let _ = self.volume.set(volume); // a sink is started once
+        Ok(())
+    }
+
+    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+        let volume = self.volume.get().ok_or_else(|| Error::output(&self.output.file.0, "was not started"))?;
+        let written = slices.par_iter().map(|(index, pixels)| self.write_slice(&**volume, *index, *pixels, form));
+        written.collect::<Vec<_>>().into_iter().sum()
+    }
+
+    fn finish(self: Box<Self>, _: &SliceForm) -> Result<Vec<PathBuf>> {
+        let _alone = self.output.alone()?;
+        let (path, unfinished) = (&self.output.file.0, self.output.unfinished());
+        if !unfinished.exists() {
+            // all was there before, or another job was the last
+            return Ok(vec![path.clone()]);
+        }
+        let volume = self.output.container.open(&unfinished, true).map_err(|e| self.output.failed(&e))?;
+        let planes = volume.description().slices.len();
+        if volume.marks().count(planes).map_err(|e| self.output.failed(&e))? < planes {
+            return Ok(Vec::new());
+        }
+        volume.complete().map_err(|e| self.output.failed(&e))?;
+        drop(volume);
+        self.output.publish(self.overwrite)?;
+        Ok(vec![path.clone()])
+    }
+}
+
+/// Replacement for HDF5 in a build without it.
+#[cfg(not(feature = "hdf5"))]
+mod missing {
+    use super::super::Target;
+    use crate::error::{Error, Result};
+
+    /// Refuses names of HDF5 files.
+    pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
+        match super::is_hdf5_name(spec) {
+            true => Err(Error::usage(format!(
+                "--output {spec}: this fbp was built without HDF5; build it with `cargo build --release --locked \
+                 --features hdf5`, or name a directory, a TIFF or a directory that ends in .zarr"
+            ))),
+            false => Ok(None),
+        }
+    }
+}
+
+/// Whether a name is that of an HDF5 file.
+fn is_hdf5_name(spec: &str) -> bool {
+    let lower = spec.to_ascii_lowercase();
+    [".h5", ".hdf5", ".hdf", ".nx", ".nxs"].iter().any(|end| lower.ends_with(end)) && !spec.contains('%')
+}

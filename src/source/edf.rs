@@ -1,0 +1,189 @@
+//! EDF, the format of the ESRF: headers of text in braces, each followed by the samples of a frame.
+
+use super::SampleType;
+use super::files::{FileResult, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::plain::PlainFrames;
+use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find};
+use crate::error::{Error, Result};
+use rayon::prelude::*;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Headers are multiples of this many bytes; at most so many of them.
+const BLOCK: usize = 512;
+const MAX_BLOCKS: usize = 256;
+/// Largest number of frames of a file.
+const MAX_FRAMES: usize = 1 << 20;
+
+/// Whether a path, a glob or the files of a directory are EDF: TIFF files beside them come first.
+pub(super) fn is_edf(spec: &str) -> bool {
+    let Ok(entries) = fs::read_dir(spec) else { return EDF.has(Path::new(spec)) };
+    let mut found = false;
+    for entry in entries.flatten() {
+        if TIFF.has(&entry.path()) {
+            return false;
+        }
+        found |= EDF.has(&entry.path());
+    }
+    found
+}
+
+/// What all frames have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct EdfForm {
+    width: usize,
+    height: usize,
+    sample: SampleType,
+    big_endian: bool,
+}
+
+/// Opens a directory, a glob or one file of EDF; frames are in the order of names, and of their places in a file.
+///
+/// # Errors
+/// [`Error::Input`] when a file is no EDF or too short, or frames differ.
+pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
+    let mut notes = Vec::new();
+    let paths = find(spec, flag, &EDF, &mut notes)?;
+    let keep = may_stay_open(paths.len());
+    let opened = paths.par_iter().map(|path| {
+        let (file, state) = open_plain(path, flag)?;
+        let frames = frames(&file, state.bytes).map_err(|e| bad(flag, path, e))?;
+        Ok((state, keep.then_some(file), frames))
+    });
+    let (mut states, mut places, mut form) = (Vec::new(), Vec::new(), None);
+    for (index, opened) in opened.collect::<Result<Vec<_>>>()?.into_iter().enumerate() {
+        let (state, file, frames) = opened;
+        states.push((state, file));
+        for (offset, found) in frames {
+            let usual = *form.get_or_insert(found);
+            if usual != found {
+                let say = |f: EdfForm| {
+                    let order = if f.big_endian { "HighByteFirst" } else { "LowByteFirst" };
+                    format!("{}x{}, {}, {order}", f.width, f.height, f.sample)
+                };
+                return Err(Error::Input(format!(
+                    "{flag}: {} is {}, the first frame is {}; select the files that belong together with a glob",
+                    file_name(&paths[index]),
+                    say(found),
+                    say(usual)
+                )));
+            }
+            places.push((index, offset));
+        }
+    }
+    let Some(EdfForm { width, height, sample, big_endian }) = form else {
+        return Err(bad(flag, Path::new(spec), "holds no frame"));
+    };
+    let files = InputFiles::new(flag, paths, states);
+    let layout = "EDF".to_owned();
+    Ok(PlainFrames { files, places, size: (width, height), sample, big_endian, notes, layout })
+}
+
+/// The frames of a file of so many bytes: offsets of their samples, and what they are.
+fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
+    let mut frames = Vec::new();
+    let mut at = 0;
+    while at < length {
+        let Some((header, data)) = header(file, at, length)? else {
+            // after the last frame there may be blanks
+            match frames.is_empty() {
+                true => return Err("is no EDF: it does not begin with { and a header in braces".into()),
+                false => break,
+            }
+        };
+        let (form, bytes) = form(&header).map_err(|e| format!("frame {}: {e}", frames.len()))?;
+        let end = data.checked_add(bytes).filter(|&end| end <= length);
+        let Some(end) = end else {
+            return Err(format!(
+                "is truncated: frame {} needs {bytes} bytes from offset {data}, the file has {length}; copy it again",
+                frames.len()
+            ));
+        };
+        frames.push((data, form));
+        if frames.len() > MAX_FRAMES {
+            return Err(format!("has more than {MAX_FRAMES} frames"));
+        }
+        at = end;
+    }
+    match frames.is_empty() {
+        true => Err("is empty (0 bytes), expected EDF".into()),
+        false => Ok(frames),
+    }
+}
+
+/// The text of a header that begins at an offset, and the offset after it.
+fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>> {
+    let mut text = Vec::new();
+    for block in 0..MAX_BLOCKS {
+        let from = at + (block * BLOCK) as u64;
+        let bytes = (BLOCK as u64).min(length.saturating_sub(from)) as usize;
+        let start = text.len();
+        text.resize(start + bytes, 0);
+        file.read_exact_at(&mut text[start..], from).map_err(|e| format!("cannot be read: {e}"))?;
+        if block == 0 && text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Ok(None);
+        }
+        // the brace that ends a header ends a block, too
+        let trimmed = text.trim_ascii_end();
+        if trimmed.ends_with(b"}") {
+            let header = String::from_utf8_lossy(trimmed).into_owned();
+            return Ok(Some((header, at + text.len() as u64)));
+        }
+        if bytes < BLOCK {
+            break;
+        }
+    }
+    Err(format!("has a header at offset {at} that does not end with }} within {} bytes", MAX_BLOCKS * BLOCK))
+}
+
+/// Size and type of a frame, and its bytes.
+fn form(header: &str) -> FileResult<(EdfForm, u64)> {
+    let value = |name: &str| {
+        let pairs = header.trim_matches(['{', '}', '\r', '\n', ' ']).split(';').filter_map(|pair| pair.split_once('='));
+        pairs
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v)
+    };
+    let side = |name: &str| -> FileResult<u64> {
+        let text = value(name).ok_or_else(|| format!("has no {name}"))?;
+        text.parse()
+            .ok()
+            .filter(|side| (1..=MAX_SIDE).contains(side))
+            .ok_or_else(|| format!("has {name} = {text}, expected 1 to {MAX_SIDE}"))
+    };
+    let (width, height) = (side("Dim_1")?, side("Dim_2")?);
+    if width * height > MAX_PIXELS || value("Dim_3").is_some_and(|depth| depth != "1") {
+        return Err(format!("claims {width}x{height} pixels or a third dimension, which cannot be read"));
+    }
+    if let Some(method) = value("COMPRESSION").filter(|method| !method.eq_ignore_ascii_case("none")) {
+        return Err(format!("is compressed by {method}, expected none; save it again"));
+    }
+    let kind = value("DataType").ok_or("has no DataType")?;
+    let sample = match kind.to_ascii_lowercase().as_str() {
+        "unsignedbyte" => SampleType::U8,
+        "signedbyte" => SampleType::I8,
+        "unsignedshort" => SampleType::U16,
+        "signedshort" => SampleType::I16,
+        "unsignedinteger" | "unsignedlong" => SampleType::U32,
+        "signedinteger" | "signedlong" => SampleType::I32,
+        "float" | "floatvalue" | "real" => SampleType::F32,
+        "double" | "doublevalue" => SampleType::F64,
+        _ => {
+            return Err(format!(
+                "has DataType = {kind}, expected integers of up to 32 bits, FloatValue or DoubleValue"
+            ));
+        }
+    };
+    let big_endian = match value("ByteOrder").unwrap_or("LowByteFirst") {
+        order if order.eq_ignore_ascii_case("LowByteFirst") => false,
+        order if order.eq_ignore_ascii_case("HighByteFirst") => true,
+        order => return Err(format!("has ByteOrder = {order}, expected LowByteFirst or HighByteFirst")),
+    };
+    let bytes = width * height * sample.bytes() as u64;
+    // some programs write a Size with padding after the samples
+    let size = value("Size").and_then(|size| size.parse().ok()).filter(|&size| size >= bytes).unwrap_or(bytes);
+    let form = EdfForm { width: width as usize, height: height as usize, sample, big_endian };
+    Ok((form, size))
+}

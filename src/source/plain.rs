@@ -1,0 +1,97 @@
+//! Frames whose samples follow each other at offsets of files: raw volumes and EDF.
+
+use super::convert::to_f32;
+use super::files::InputFiles;
+use super::frames::{Frames, as_f32};
+use super::{SampleType, StoredSamples};
+use crate::error::Result;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Bytes that are read and converted at once.
+const PIECE: usize = 1 << 20;
+
+/// Frames of one size and type, uncompressed. All lie within their files.
+#[derive(Debug)]
+pub(super) struct PlainFrames {
+    pub files: InputFiles,
+    /// Of every frame, the file and the offset of the first sample.
+    pub places: Vec<(usize, u64)>,
+    pub size: (usize, usize),
+    pub sample: SampleType,
+    pub big_endian: bool,
+    pub notes: Vec<String>,
+    /// What says where frames are, beside the files.
+    pub layout: String,
+}
+
+impl PlainFrames {
+    fn read_at(&self, frame: usize, rows: &Range<usize>, from: usize, out: &mut [u8]) -> Result<()> {
+        let (file, offset) = self.places[frame];
+        let at = offset + ((rows.start * self.size.0) * self.sample.bytes() + from) as u64;
+        self.files.read(file, |file| {
+            file.read_exact_at(out, at).map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
+                _ => format!("cannot be read: {e}"),
+            })
+        })
+    }
+}
+
+impl Frames for PlainFrames {
+    fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    fn size(&self) -> (usize, usize) {
+        self.size
+    }
+
+    fn sample(&self) -> SampleType {
+        self.sample
+    }
+
+    fn name(&self, frame: usize) -> String {
+        let (file, _) = self.places[frame];
+        let name = super::files::file_name(&self.files.paths()[file]);
+        let first = self.places.partition_point(|&(other, _)| other < file);
+        let alone = self.places.get(first + 1).is_none_or(|&(other, _)| other != file);
+        if alone { name } else { format!("{name} frame {}", frame - first) }
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("{} {} {}\n{}", self.layout, self.sample, self.big_endian, self.files.fingerprint())
+    }
+
+    fn files(&self) -> &[PathBuf] {
+        self.files.paths()
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let size = self.sample.bytes();
+        let mut bytes = vec![0; PIECE.min(out.len() * size)];
+        for (piece, out) in out.chunks_mut(PIECE / size).enumerate() {
+            let bytes = &mut bytes[..out.len() * size];
+            self.read_at(frame, &rows, piece * (PIECE / size) * size, bytes)?;
+            to_f32(bytes, self.sample, self.big_endian, out);
+        }
+        Ok(())
+    }
+
+    fn stored(&self) -> StoredSamples {
+        let swapped = self.sample.bytes() > 1 && self.big_endian != cfg!(target_endian = "big");
+        StoredSamples { sample: self.sample, swapped }
+    }
+
+    fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        if self.sample == SampleType::F64 {
+            return as_f32(out, |out| self.read_rows(frame, rows, out));
+        }
+        self.read_at(frame, &rows, 0, out)
+    }
+}

@@ -1,0 +1,124 @@
+//! Volumes without a header, which a word describes: `FILE,WxHxN,TYPE` or `FILE,WxHxN,TYPE,OFFSET`.
+
+use super::SampleType;
+use super::files::{InputFiles, bad, open_plain};
+use super::plain::PlainFrames;
+use super::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Largest number of frames.
+const MAX_FRAMES: u64 = 1 << 20;
+/// The form of the word, for messages.
+pub const RAW_FORM: &str = "FILE,WxHxN,TYPE[,OFFSET] such as scan.raw,2048x1024x1800,u16le,512";
+
+/// What a word says of a file without a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawVolume {
+    file: PathBuf,
+    /// Width, height and number of frames.
+    sides: [u64; 3],
+    sample: SampleType,
+    big_endian: bool,
+    /// Bytes before the first frame.
+    offset: u64,
+}
+
+impl RawVolume {
+    /// Whether a word has the form: a file, three sides, a type and perhaps an offset.
+    pub fn looks_like(word: &str) -> bool {
+        split(word).is_some()
+    }
+
+    /// Reads the word; `flag` is used in messages.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with what is wrong.
+    pub fn parse(word: &str, flag: &str) -> Result<RawVolume> {
+        let wrong = |why: String| Error::usage(format!("{flag} {word}: {why}; expected {RAW_FORM}"));
+        let (file, sides, kind, offset) =
+            split(word).ok_or_else(|| wrong("does not describe a raw volume".to_owned()))?;
+        let offset = offset.parse().map_err(|_| wrong(format!("{offset} is not a number of bytes")))?;
+        let (sample, big_endian) = sample_type(kind).ok_or_else(|| {
+            wrong(format!("{kind} is not a type: u8, i8, or u16, i16, u32, i32, f16, f32, f64 with le or be"))
+        })?;
+        let [width, height, frames] = sides;
+        let too_large = width > MAX_SIDE || height > MAX_SIDE || frames > MAX_FRAMES || width * height > MAX_PIXELS;
+        if sides.contains(&0) || too_large {
+            return Err(wrong(format!(
+                "{width}x{height}x{frames} is not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and {MAX_FRAMES} frames"
+            )));
+        }
+        Ok(RawVolume { file: file.into(), sides, sample, big_endian, offset })
+    }
+
+    /// Opens the file and checks its size.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it cannot be read or is too short.
+    pub(super) fn open(self, flag: &str) -> Result<PlainFrames> {
+        let RawVolume { file: path, sides: [width, height, frames], sample, big_endian, offset } = self;
+        let (file, state) = open_plain(&path, flag)?;
+        let frame = width * height * sample.bytes() as u64;
+        // at most 2^31 pixels of 8 bytes, 2^20 times
+        let end = offset.checked_add(frame * frames);
+        if end.is_none_or(|end| end > state.bytes) {
+            let why = format!(
+                "has {} bytes, too few for {frames} frames of {width}x{height} pixels, {sample}, from byte {offset}",
+                state.bytes
+            );
+            return Err(bad(flag, &path, why));
+        }
+        let end = end.unwrap_or(state.bytes);
+        let rest = state.bytes - end;
+        let notes =
+            if rest > 0 { vec![format!("{rest} bytes follow the last frame and are not read")] } else { Vec::new() };
+        Ok(PlainFrames {
+            files: InputFiles::new(flag, vec![path], vec![(state, Some(file))]),
+            places: (0..frames).map(|number| (0, offset + number * frame)).collect(),
+            size: (width as usize, height as usize),
+            sample,
+            big_endian,
+            notes,
+            layout: format!("raw from byte {offset}"),
+        })
+    }
+}
+
+/// File, sides, type and offset in a word that has their form; the name of a file may have commas.
+fn split(word: &str) -> Option<(&Path, [u64; 3], &str, &str)> {
+    let sides = |text: &str| -> Option<[u64; 3]> {
+        let numbers = text.split('x').map(|side| side.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        numbers.try_into().ok()
+    };
+    let (rest, last) = word.rsplit_once(',')?;
+    let (before, middle) = rest.rsplit_once(',')?;
+    if let Some(sides) = sides(middle) {
+        return (!before.is_empty()).then_some((Path::new(before), sides, last, "0"));
+    }
+    let (file, shape) = before.rsplit_once(',')?;
+    (!file.is_empty()).then_some((Path::new(file), sides(shape)?, middle, last))
+}
+
+/// A type and whether it is big-endian.
+fn sample_type(name: &str) -> Option<(SampleType, bool)> {
+    let (kind, big_endian) = match name {
+        "u8" => return Some((SampleType::U8, false)),
+        "i8" => return Some((SampleType::I8, false)),
+        name => match name.strip_suffix("le") {
+            Some(kind) => (kind, false),
+            None => (name.strip_suffix("be")?, true),
+        },
+    };
+    let sample = match kind {
+        "u16" => SampleType::U16,
+        "i16" => SampleType::I16,
+        "u32" => SampleType::U32,
+        "i32" => SampleType::I32,
+        "f16" => SampleType::F16,
+        "f32" => SampleType::F32,
+        "f64" => SampleType::F64,
+        _ => return None,
+    };
+    Some((sample, big_endian))
+}

@@ -1,0 +1,229 @@
+//! Arrays of Zarr: what their metadata say, and chunks of them.
+
+use super::codec::{self, ChunkCodec};
+use super::{FileResult, json_of};
+use crate::source::SampleType;
+use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Largest number of frames,
+const MAX_FRAMES: u64 = 1 << 20;
+/// of chunks,
+const MAX_CHUNKS: u64 = 1 << 24;
+/// and bytes of a chunk, which is decompressed in one piece.
+const MAX_CHUNK: u64 = 1 << 29;
+
+/// An array of three dimensions, `[frame][row][pixel]`, before which there may be others of one element.
+#[derive(Clone, Debug)]
+pub struct ZarrArray {
+    directory: PathBuf,
+    /// Text before the numbers of a chunk in its name, with the zeros of leading dimensions.
+    prefix: String,
+    separator: String,
+    pub shape: [usize; 3],
+    pub chunk: [usize; 3],
+    pub sample: SampleType,
+    pub big_endian: bool,
+    codec: Option<ChunkCodec>,
+    /// A sample of chunks that are not there.
+    fill: Vec<u8>,
+}
+
+impl ZarrArray {
+    /// Reads the metadata of the array in a directory.
+    ///
+    /// # Errors
+    /// What is wrong with them, without the path.
+    pub fn open(directory: &Path) -> FileResult<ZarrArray> {
+        let (meta, version) = match json_of(&directory.join("zarr.json"))? {
+            Some(meta) => (meta, 3),
+            None => match json_of(&directory.join(".zarray"))? {
+                Some(meta) => (meta, 2),
+                None => return Err("holds neither zarr.json nor .zarray; expected an array of Zarr".into()),
+            },
+        };
+        if meta["zarr_format"] != version || version == 3 && meta["node_type"] != "array" {
+            return Err("has metadata of something else than an array of Zarr of version 2 or 3".into());
+        }
+        let (chunks, kind, separator, prefix) = match version {
+            3 => {
+                let key = &meta["chunk_key_encoding"];
+                let default = key["name"] != "v2";
+                let separator = key["configuration"]["separator"].as_str();
+                let separator = separator.unwrap_or(if default { "/" } else { "." }).to_owned();
+                let prefix = if default { format!("c{separator}") } else { String::new() };
+                (&meta["chunk_grid"]["configuration"]["chunk_shape"], &meta["data_type"], separator, prefix)
+            }
+            _ => {
+                let separator = meta["dimension_separator"].as_str().unwrap_or(".").to_owned();
+                (&meta["chunks"], &meta["dtype"], separator, String::new())
+            }
+        };
+        if separator != "/" && separator != "." {
+            return Err(format!("has {separator:?} between the numbers of a chunk, expected / or ."));
+        }
+        if meta["order"] == "F" {
+            return Err("has the order F, expected C; write the array again".into());
+        }
+        let (sample, big_version_2) = sample_type(kind, version)?;
+        let (big_endian, codec) = match version {
+            3 => codec::of_version_3(&meta)?,
+            _ => (big_version_2, codec::of_version_2(&meta)?),
+        };
+        let (shape, chunk, leading) = sides(&meta["shape"], chunks)?;
+        let prefix = prefix + &format!("0{separator}").repeat(leading);
+        let array = ZarrArray {
+            directory: directory.to_owned(),
+            prefix,
+            separator,
+            shape,
+            chunk,
+            sample,
+            big_endian,
+            codec,
+            fill: fill(&meta["fill_value"], sample, big_endian)?,
+        };
+        let bytes = array.chunk.iter().try_fold(sample.bytes() as u64, |n, &side| n.checked_mul(side as u64));
+        if bytes.is_none_or(|bytes| bytes > MAX_CHUNK) {
+            return Err(format!("has chunks of {:?}, more than the {MAX_CHUNK} bytes that can be read", array.chunk));
+        }
+        let count = array.counts().iter().try_fold(1u64, |n, &count| n.checked_mul(count as u64));
+        if count.is_none_or(|count| count > MAX_CHUNKS) {
+            return Err(format!("has more than {MAX_CHUNKS} chunks"));
+        }
+        Ok(array)
+    }
+
+    /// Number of chunks along each dimension.
+    pub fn counts(&self) -> [usize; 3] {
+        std::array::from_fn(|side| self.shape[side].div_ceil(self.chunk[side]))
+    }
+
+    /// Bytes of a chunk that is not compressed.
+    pub fn chunk_bytes(&self) -> usize {
+        self.chunk.iter().product::<usize>() * self.sample.bytes()
+    }
+
+    /// The file of a chunk.
+    pub fn chunk_path(&self, [z, y, x]: [usize; 3]) -> PathBuf {
+        let ZarrArray { prefix, separator, .. } = self;
+        self.directory.join(format!("{prefix}{z}{separator}{y}{separator}{x}"))
+    }
+
+    /// The samples of a chunk from its file, or fill values where there is none.
+    ///
+    /// # Errors
+    /// Why it cannot be read, with the name of the file.
+    pub fn read_chunk(&self, at: [usize; 3]) -> FileResult<Vec<u8>> {
+        let path = self.chunk_path(at);
+        match File::open(&path) {
+            Ok(file) => self.decode(&file, &path),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(self.fill.repeat(self.chunk_bytes() / self.fill.len())),
+            Err(e) => Err(format!("{} cannot be read: {e}", path.display())),
+        }
+    }
+
+    /// The samples of a chunk from its open file.
+    ///
+    /// # Errors
+    /// Those of [`read_chunk`](Self::read_chunk).
+    pub fn decode(&self, file: &File, path: &Path) -> FileResult<Vec<u8>> {
+        let length = self.chunk_bytes();
+        let mut stored = Vec::new();
+        // what is compressed may be somewhat longer than what is not
+        let most = 2 * length as u64 + (1 << 16);
+        let bad = |why: String| format!("chunk {} {why}; copy or write it again", path.display());
+        file.take(most).read_to_end(&mut stored).map_err(|e| bad(format!("cannot be read: {e}")))?;
+        let bytes = match self.codec {
+            Some(codec) => codec.decompress(stored, length).map_err(bad)?,
+            None => stored,
+        };
+        if bytes.len() != length {
+            let found = if bytes.len() > length { "more" } else { "fewer" };
+            return Err(bad(format!("is damaged: it has {found} bytes than its {length}")));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Shape, chunk, and number of leading dimensions of one element.
+fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], usize)> {
+    let list = |value: &Value| -> Option<Vec<u64>> { value.as_array()?.iter().map(Value::as_u64).collect() };
+    let (Some(shape), Some(chunk)) = (list(shape), list(chunk)) else {
+        return Err("has no regular shape and chunks in its metadata".into());
+    };
+    let text = shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+    let leading = shape.len().saturating_sub(3);
+    if shape.len() < 3 || shape.len() > 5 || chunk.len() != shape.len() || shape[..leading].iter().any(|&n| n != 1) {
+        return Err(format!(
+            "has the shape {text}; expected [frame][row][pixel], with one time and one channel before them at most"
+        ));
+    }
+    let [frames, height, width] = [shape[leading], shape[leading + 1], shape[leading + 2]];
+    if shape.contains(&0) || chunk.contains(&0) {
+        return Err(format!("has the shape {text}, and nothing in it or its chunks"));
+    }
+    if frames > MAX_FRAMES || height > MAX_SIDE || width > MAX_SIDE || height * width > MAX_PIXELS {
+        return Err(format!(
+            "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that \
+             can be read"
+        ));
+    }
+    // a chunk of a leading dimension has one element, as the dimension has
+    if chunk[..leading].iter().any(|&n| n != 1) || chunk.iter().any(|&n| n > MAX_CHUNK) {
+        return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}"));
+    }
+    let three = |list: &[u64]| std::array::from_fn(|side| list[leading + side] as usize);
+    Ok((three(&shape), three(&chunk), leading))
+}
+
+/// The type of samples, and whether they are big-endian in version 2.
+fn sample_type(kind: &Value, version: u8) -> FileResult<(SampleType, bool)> {
+    let name = kind.as_str().unwrap_or("of no name");
+    let known = match (version, name.trim_start_matches(['<', '>', '|'])) {
+        (2, "u1") | (3, "uint8") => SampleType::U8,
+        (2, "u2") | (3, "uint16") => SampleType::U16,
+        (2, "u4") | (3, "uint32") => SampleType::U32,
+        (2, "i1") | (3, "int8") => SampleType::I8,
+        (2, "i2") | (3, "int16") => SampleType::I16,
+        (2, "i4") | (3, "int32") => SampleType::I32,
+        (2, "f2") | (3, "float16") => SampleType::F16,
+        (2, "f4") | (3, "float32") => SampleType::F32,
+        (2, "f8") | (3, "float64") => SampleType::F64,
+        _ => {
+            return Err(format!(
+                "has samples of type {name}, expected integers of 8, 16 or 32 bits or floats of 16, 32 or 64"
+            ));
+        }
+    };
+    Ok((known, name.starts_with('>')))
+}
+
+/// The bytes of a sample that was never written.
+fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u8>> {
+    let number = match value {
+        Value::Null => 0.0,
+        Value::String(text) if text == "NaN" => f64::NAN,
+        Value::String(text) if text == "Infinity" => f64::INFINITY,
+        Value::String(text) if text == "-Infinity" => f64::NEG_INFINITY,
+        other => other.as_f64().ok_or_else(|| format!("has the fill value {other}, expected a number"))?,
+    };
+    let mut bytes = match sample {
+        SampleType::U8 => vec![number as u8],
+        SampleType::I8 => (number as i8).to_le_bytes().to_vec(),
+        SampleType::U16 => (number as u16).to_le_bytes().to_vec(),
+        SampleType::I16 => (number as i16).to_le_bytes().to_vec(),
+        SampleType::U32 => (number as u32).to_le_bytes().to_vec(),
+        SampleType::I32 => (number as i32).to_le_bytes().to_vec(),
+        SampleType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
+        SampleType::F32 => (number as f32).to_le_bytes().to_vec(),
+        SampleType::F64 => number.to_le_bytes().to_vec(),
+    };
+    if big_endian {
+        bytes.reverse();
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,208 @@
+//! Zarr as input: an array of three dimensions, or the finest level of an image of OME-Zarr (docs/formats.md).
+
+mod array;
+mod codec;
+
+pub use array::ZarrArray;
+pub use codec::ChunkCodec;
+
+use super::convert::to_f32;
+use super::files::{FileResult, FileState, bad, open_plain};
+use super::frames::{Frames, as_f32};
+use super::{SampleType, StoredSamples};
+use crate::error::Result;
+use crate::files::read_text;
+use rayon::prelude::*;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of decompressed chunks that are kept, as chunks of several frames are needed repeatedly.
+const KEPT: usize = 64 << 20;
+
+/// Whether a path is that of a group or an array of Zarr.
+pub fn is_zarr(path: &Path) -> bool {
+    ["zarr.json", ".zgroup", ".zarray", ".zattrs"].iter().any(|name| path.join(name).is_file())
+}
+
+/// The attributes of the group or array in a directory; null where there are none.
+///
+/// # Errors
+/// When they are no JSON, with the name of the file.
+pub fn attributes(directory: &Path) -> FileResult<Value> {
+    match json_of(&directory.join("zarr.json"))? {
+        Some(mut meta) => Ok(meta["attributes"].take()),
+        None => Ok(json_of(&directory.join(".zattrs"))?.unwrap_or_default()),
+    }
+}
+
+/// The content of a file of metadata, if it is there.
+fn json_of(path: &Path) -> FileResult<Option<Value>> {
+    match read_text(path) {
+        Ok(text) => {
+            let json = serde_json::from_str(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))?;
+            Ok(Some(json))
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("{} cannot be read: {e}", path.display())),
+    }
+}
+
+/// The directory of the array to read: the path itself, or the first level of the first image of a group.
+fn array_of(path: &Path) -> FileResult<PathBuf> {
+    let group = json_of(&path.join("zarr.json"))?;
+    if path.join(".zarray").is_file() || group.is_some_and(|meta| meta["node_type"] == "array") {
+        return Ok(path.to_owned());
+    }
+    let attributes = attributes(path)?;
+    let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
+    let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
+    let level =
+        level.ok_or("is a group of Zarr without an image of OME-Zarr; name one of its arrays, such as its folder 0")?;
+    let plain = Path::new(level).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !plain {
+        return Err(format!("names the level {level:?}, which is not a place inside it"));
+    }
+    Ok(path.join(level))
+}
+
+/// Frames of an array.
+#[derive(Debug)]
+pub(super) struct ZarrFrames {
+    flag: String,
+    array: ZarrArray,
+    /// The directory that was given.
+    files: Vec<PathBuf>,
+    /// The files of all chunks in order, those that are there.
+    states: Vec<Option<FileState>>,
+    recent: Mutex<VecDeque<(usize, Arc<Vec<u8>>)>>,
+}
+
+impl ZarrFrames {
+    /// Opens a directory of Zarr; `flag` is used in messages.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) when it is none, or has something that cannot be read.
+    pub fn open(path: &Path, flag: &str) -> Result<ZarrFrames> {
+        let array = array_of(path).and_then(|array| ZarrArray::open(&array)).map_err(|e| bad(flag, path, e))?;
+        let chunks: usize = array.counts().iter().product();
+        let state = |number: usize| {
+            let path = array.chunk_path(coordinates(&array, number));
+            path.exists().then(|| open_plain(&path, flag).map(|(_, state)| state)).transpose()
+        };
+        let states = (0..chunks).into_par_iter().map(state).collect::<Result<Vec<_>>>()?;
+        if states.iter().all(Option::is_none) {
+            return Err(bad(flag, path, "has a shape, but no chunk was written"));
+        }
+        Ok(ZarrFrames { flag: flag.to_owned(), array, files: vec![path.to_owned()], states, recent: Mutex::default() })
+    }
+
+    /// The samples of a chunk.
+    fn chunk(&self, number: usize) -> Result<Arc<Vec<u8>>> {
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = recent().iter().find(|(kept, _)| *kept == number) {
+            return Ok(found.clone());
+        }
+        let at = coordinates(&self.array, number);
+        let path = self.array.chunk_path(at);
+        let decoded = match self.states[number] {
+            None => self.array.read_chunk(at),
+            Some(before) => {
+                let (file, now) = open_plain(&path, &self.flag)?;
+                match now == before {
+                    true => self.array.decode(&file, &path),
+                    false => Err(format!("chunk {} has changed since this run began; run again", path.display())),
+                }
+            }
+        };
+        let decoded = Arc::new(decoded.map_err(|e| bad(&self.flag, &self.files[0], e))?);
+        // a chunk of one frame is read once
+        if self.array.chunk[0] > 1 {
+            let mut recent = recent();
+            recent.push_back((number, decoded.clone()));
+            while recent.len() > 1 && recent.len() * decoded.len() > KEPT {
+                recent.pop_front();
+            }
+        }
+        Ok(decoded)
+    }
+
+    /// Copies rows of a frame as they are stored.
+    fn copy(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        let ZarrArray { shape: [.., width], chunk: [deep, high, wide], sample, .. } = self.array;
+        let [_, down, across] = self.array.counts();
+        let size = sample.bytes();
+        for band in rows.start / high..rows.end.div_ceil(high) {
+            let within = (band * high).max(rows.start)..((band + 1) * high).min(rows.end);
+            for column in 0..across {
+                let chunk = self.chunk((frame / deep * down + band) * across + column)?;
+                let (left, used) = (column * wide, wide.min(width - column * wide));
+                for row in within.clone() {
+                    let from = ((frame % deep * high + row - band * high) * wide) * size;
+                    let to = ((row - rows.start) * width + left) * size;
+                    out[to..to + used * size].copy_from_slice(&chunk[from..from + used * size]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Place of a chunk among those of its array.
+fn coordinates(array: &ZarrArray, number: usize) -> [usize; 3] {
+    let [_, down, across] = array.counts();
+    [number / across / down, number / across % down, number % across]
+}
+
+impl Frames for ZarrFrames {
+    fn count(&self) -> usize {
+        self.array.shape[0]
+    }
+
+    fn size(&self) -> (usize, usize) {
+        let [_, height, width] = self.array.shape;
+        (width, height)
+    }
+
+    fn sample(&self) -> SampleType {
+        self.array.sample
+    }
+
+    fn name(&self, frame: usize) -> String {
+        format!("{} frame {frame}", self.files[0].display())
+    }
+
+    fn fingerprint(&self) -> String {
+        self.states.iter().enumerate().map(|(number, state)| format!("{number} {state:?}\n")).collect()
+    }
+
+    fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
+    fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let mut bytes = vec![0; out.len() * self.array.sample.bytes()];
+        self.copy(frame, rows, &mut bytes)?;
+        to_f32(&bytes, self.array.sample, self.array.big_endian, out);
+        Ok(())
+    }
+
+    fn stored(&self) -> StoredSamples {
+        let swapped = self.array.big_endian != cfg!(target_endian = "big");
+        StoredSamples { sample: self.array.sample, swapped }
+    }
+
+    fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
+        if self.array.sample == SampleType::F64 {
+            return as_f32(out, |out| self.read_rows(frame, rows, out));
+        }
+        self.copy(frame, rows, out)
+    }
+}

@@ -1,0 +1,314 @@
+//! Every format of `--output` keeps the promises of separate TIFF files: a name means complete values, a run that was stopped
+//! goes on, shards add up, and locks keep others away.
+
+use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
+use crate::support::skip::skipped;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const TALL: Scan = Scan { width: 32, projections: 16, slices: 21, overall: 180.0 };
+const RUN: &str = "reconstruct --sinograms sin --device cpu --slices-per-pass 1 --pixel-size 2um --size 300";
+
+/// Outputs of all slices in one file or directory, with their flags.
+fn volumes() -> Vec<(&'static str, &'static str)> {
+    let mut outputs = vec![("r.zarr", ""), ("r.zarr", "--ome-zarr 0.5 --compression zstd")];
+    if cfg!(feature = "hdf5") {
+        outputs.push(("r.h5", ""));
+    }
+    outputs
+}
+
+/// All outputs that can go on after a stop, but separate files without compression.
+fn outputs() -> Vec<(&'static str, &'static str)> {
+    let mut outputs = volumes();
+    outputs.push(("r", "--compression deflate"));
+    outputs
+}
+
+/// A scan in `sin`, and its slices.
+fn lab() -> (Lab, Pages) {
+    let lab = Lab::new();
+    lab.write("sin", "s", &TALL.sinograms());
+    lab.ok(&format!("{RUN} --output whole --histogram whole.json --sections views.png"));
+    let whole = lab.read("whole");
+    assert_eq!(whole.pages.len(), TALL.slices);
+    (lab, whole)
+}
+
+/// What is beside an output whose run has ended: its record at most.
+fn check_tidy(lab: &Lab, output: &str) {
+    let hidden = |path: PathBuf| {
+        let names = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let left = |name: &String| name.starts_with('.') && (name.contains("fbp") || name.contains("unfinished"));
+        names.filter(left).collect()
+    };
+    let left: Vec<String> = hidden(lab.path(""));
+    assert_eq!(left, [] as [String; 0], "{output}");
+}
+
+fn remove(lab: &Lab, output: &str) {
+    let path = lab.path(output);
+    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+}
+
+#[test]
+fn stopped_runs_go_on() {
+    let (lab, whole) = lab();
+    for (output, flags) in volumes() {
+        let run = format!("{RUN} {flags} --output {output}");
+        let failed = lab.command(&run).env("FBP_TEST_FAULT", "lost=0:3").output().unwrap();
+        let err = text(&failed.stderr);
+        assert_eq!(failed.status.code(), Some(4), "{err}");
+        assert_no_panic(&err, &run);
+        assert!(!lab.path(output).exists(), "{output} is there before it is complete");
+        // what is there is not thrown away by mistake
+        lab.fails(&run, 5, &[output, "unfinished", "--resume"]);
+        let (_, err) = lab.ok(&format!("{run} --resume --histogram h.json --sections s.png"));
+        assert!(err.contains("of 21 slices are kept") && !err.contains(" 0 of 21"), "{err}");
+        assert_eq!(lab.read(output), whole, "{output} {flags}");
+        check_tidy(&lab, output);
+        let without_key = |file: &str| {
+            let mut json: serde_json::Value = serde_json::from_str(&lab.read_text(file)).unwrap();
+            json["run"].take();
+            json
+        };
+        assert_eq!(without_key("h.json"), without_key("whole.json"));
+        for view in ["xy", "xz", "yz"] {
+            assert_eq!(lab.read(&format!("s-{view}.tif")), lab.read(&format!("views-{view}.tif")));
+        }
+        let (_, err) = lab.ok(&format!("{run} --resume"));
+        assert!(err.contains("21 of 21 slices are kept; nothing is left to do"), "{err}");
+        // a finished one is in the way, and is replaced on demand
+        lab.fails(&run, 5, &[output, "exists already", "--overwrite"]);
+        lab.ok(&format!("{run} --overwrite --filter hann"));
+        assert_ne!(lab.read(output), whole);
+        let (_, err) = lab.ok(&format!("{run} --resume"));
+        assert!(err.contains("0 of 21 slices are kept; done now: 21 of another run"), "{err}");
+        assert_eq!(lab.read(output), whole);
+        let (out, _) = lab.ok(&format!("info {output}"));
+        assert!(out.contains("slices 0 to 20, values in 1/um, of run") && out.contains("pixels of 2.0 um"), "{out}");
+        lab.ok(&format!("compare {output} whole --tolerance 0"));
+        let record = format!("{}-run.toml", output.split('.').next().unwrap());
+        lab.ok(&format!("reconstruct --config {record} --output again.tif --overwrite"));
+        assert_eq!(lab.read("again.tif"), whole);
+        remove(&lab, output);
+    }
+}
+
+/// A slice with other samples than were written is done again, and nothing that is not whole has the name meanwhile.
+#[test]
+fn damaged_slices_are_done_again() {
+    let (lab, whole) = lab();
+    for (output, flags) in volumes() {
+        let run = format!("{RUN} {flags} --output {output}");
+        lab.ok(&run);
+        let path = if output == "r.h5" {
+            lab.path(output)
+        } else {
+            lab.path("r.zarr/0").join(if flags.is_empty() { "3/0/0" } else { "c/3/0/0" })
+        };
+        let mut bytes = fs::read(&path).unwrap();
+        let at = match output {
+            "r.h5" => {
+                let samples: &[u8] = bytemuck::cast_slice(&whole.pages[3][150 * 300..150 * 300 + 32]);
+                bytes.windows(samples.len()).position(|window| window == samples).unwrap()
+            }
+            _ => bytes.len() / 2,
+        };
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let (_, err) = lab.ok(&format!("{run} --resume"));
+        assert!(err.contains("20 of 21 slices are kept; done now: 1 torn"), "{output}: {err}");
+        assert_eq!(lab.read(output), whole);
+        check_tidy(&lab, output);
+        remove(&lab, output);
+    }
+}
+
+#[test]
+fn shards_add_up() {
+    let (lab, whole) = lab();
+    for (output, flags) in outputs() {
+        let run = format!("{RUN} {flags} --output {output}");
+        let mut levels: Option<Pages> = None;
+        for count in [1, 2, 5] {
+            // the last first
+            for index in (0..count).rev() {
+                let (_, err) = lab.ok(&format!("{run} --shard {index}/{count}"));
+                if output != "r" {
+                    assert_eq!(lab.path(output).exists(), index == 0, "{output} {index}/{count}");
+                    assert_eq!(err.contains("appears when all of its slices are there"), index > 0, "{err}");
+                }
+                if index == 1 && count == 5 {
+                    lab.fails(&format!("{run} --shard 2/5"), 5, &[output]);
+                    lab.fails(&format!("{run} --shard 0/5 --filter hann"), 5, &["run.toml", "not the same are filter"]);
+                }
+            }
+            assert_eq!(lab.read(output), whole, "{output} in {count}");
+            check_tidy(&lab, output);
+            if output == "r.zarr" {
+                let coarse = lab.read("r.zarr/1");
+                assert_eq!((coarse.pages.len(), coarse.width), (11, 150));
+                assert_eq!(levels.get_or_insert_with(|| coarse.clone()), &coarse, "{count} shards");
+            }
+            remove(&lab, output);
+            if output != "r" {
+                remove(&lab, "r-run.toml");
+            }
+        }
+        // shards at the same time
+        let children: Vec<_> = (0..3).map(|index| start(&lab, &format!("{run} --shard {index}/3"))).collect();
+        for child in children {
+            let ended = child.wait_with_output().unwrap();
+            assert_eq!(ended.status.code(), Some(0), "{output}: {}", text(&ended.stderr));
+        }
+        assert_eq!(lab.read(output), whole, "{output}");
+        check_tidy(&lab, output);
+        remove(&lab, output);
+        if output != "r" {
+            remove(&lab, "r-run.toml");
+        }
+    }
+}
+
+fn start(lab: &Lab, args: &str) -> std::process::Child {
+    Command::new(assert_cmd::cargo::cargo_bin("fbp"))
+        .args(args.split_whitespace())
+        .current_dir(lab.path(""))
+        .env("FBP_CACHE_DIR", lab.path("cache"))
+        .env("XDG_CONFIG_HOME", lab.path("no-configuration"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn killed_runs_have_a_name_when_they_are_complete() {
+    let (lab, whole) = lab();
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    for (output, flags) in volumes() {
+        let run = format!("{RUN} {flags} --memory 3M --output {output}");
+        let began = Instant::now();
+        lab.ok(&run);
+        let longest = began.elapsed();
+        remove(&lab, output);
+        for kill in 0..8 {
+            let moment = longest.mul_f64(random.random_range(0.3..1.0)).max(Duration::from_millis(1));
+            let mut child = start(&lab, &format!("{run} {}", if kill == 0 { "--overwrite" } else { "--resume" }));
+            std::thread::sleep(moment);
+            let _ = child.kill(); // it may have ended
+            child.wait().unwrap();
+            if lab.path(output).exists() {
+                assert_eq!(lab.read(output), whole, "{output} is torn at {moment:?}");
+                remove(&lab, output);
+            }
+        }
+        let (_, err) = lab.ok(&format!("{run} --resume"));
+        assert_eq!(lab.read(output), whole, "{output} {flags}: {err}");
+        check_tidy(&lab, output);
+        remove(&lab, output);
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_complete_slices() {
+    let (lab, whole) = lab();
+    let disk = lab.path("disk");
+    fs::create_dir(&disk).unwrap();
+    // half of the slices: 21 of 352 KiB
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "none"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return skipped("small-disk", "no permission to mount a small disk");
+    }
+    let ended: Vec<_> = volumes()
+        .into_iter()
+        .map(|(output, flags)| {
+            let run = format!("{RUN} {flags} --memory 3M --output disk/{output}");
+            let failed = lab.run(&run);
+            let there = disk.join(output).exists();
+            // with more room it goes on
+            let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&disk).status().unwrap().success();
+            let resumed = lab.run(&format!("{run} --resume"));
+            let slices = lab.read(&format!("disk/{output}"));
+            for entry in fs::read_dir(&disk).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+            }
+            Command::new("mount").args(["-o", "remount,size=4m"]).arg(&disk).status().unwrap();
+            (output, failed, there, grown, resumed, slices)
+        })
+        .collect();
+    Command::new("umount").arg(&disk).status().unwrap();
+    for (output, failed, there, grown, resumed, slices) in ended {
+        let err = text(&failed.stderr);
+        assert_eq!(failed.status.code(), Some(5), "{output}: {err}");
+        assert!(err.contains("No space left") && err.contains(output), "{err}");
+        assert!(!there && grown, "{output}");
+        let err = text(&resumed.stderr);
+        assert_eq!(resumed.status.code(), Some(0), "{output}: {err}");
+        assert!(err.contains("of 21 slices are kept") && !err.contains(" 0 of 21"), "{err}");
+        assert_eq!(slices, whole, "{output}");
+    }
+}
+
+#[test]
+fn others_are_kept_away() {
+    let (lab, _) = lab();
+    for (output, flags) in volumes() {
+        let path = lab.path(format!(".{output}.fbp-lock"));
+        let owner = fbp::files::Lock::take(&path, fbp::files::LockMode::Exclusive, "process 1 on elsewhere").unwrap();
+        for more in ["", "--resume", "--overwrite", "--shard 0/2"] {
+            let words = ["process 1 on elsewhere is writing here", "--output"];
+            lab.fails(&format!("{RUN} {flags} --output {output} {more}"), 5, &words);
+        }
+        drop(owner);
+        assert!(!lab.path(output).exists());
+        lab.fails(&format!("{RUN} --output {output} --compression lzw"), 2, &["--compression", "lzw", "none"]);
+        // a directory that is something else is not removed
+        lab.directory("r.zarr");
+        lab.text("r.zarr/mine.txt", "mine");
+        lab.fails(&format!("{RUN} {flags} --output r.zarr --overwrite"), 5, &["r.zarr", "Zarr"]);
+        assert_eq!(lab.read_text("r.zarr/mine.txt"), "mine");
+        remove(&lab, "r.zarr");
+    }
+}
+
+/// `--raw`, EDF and Zarr lead to the slices of the same projections as TIFF, with fields, in parts and on all threads.
+#[test]
+fn other_inputs_lead_to_the_same_slices() {
+    let lab = Lab::new();
+    let scan = Scan { slices: 6, ..TALL };
+    let counts = scan.sinograms().transposed().map(|line| (100.0 + 20_000.0 * (-line / 40.0).exp()).round());
+    let flats = Pages { pages: vec![vec![20_100.0; 6 * 32]; 2], ..counts.clone() };
+    let darks = Pages { pages: vec![vec![100.0; 6 * 32]], ..counts.clone() };
+    for (name, pages) in [("p", &counts), ("f", &flats), ("d", &darks)] {
+        lab.write(name, name, pages);
+        let samples = |pages: &Pages| pages.pages.iter().flatten().flat_map(|&v| (v as u16).to_be_bytes()).collect();
+        let samples: Vec<u8> = samples(pages);
+        fs::write(lab.path(format!("{name}.raw")), [vec![7; 3], samples.clone()].concat()).unwrap();
+        lab.directory(&format!("{name}-edf"));
+        for (number, frame) in samples.chunks(2 * 6 * 32).enumerate() {
+            let lines = "{\nByteOrder = HighByteFirst ;\nDataType = UnsignedShort ;\nDim_1 = 32 ;\nDim_2 = 6 ;\n";
+            let header = format!("{lines:510}}}\n");
+            fs::write(lab.path(format!("{name}-edf/{number}.edf")), [header.as_bytes(), frame].concat()).unwrap();
+        }
+    }
+    lab.ok("preprocess --projections p --output p.zarr");
+    let run = "--flats f --darks d --center 15.2 --device cpu";
+    let expected = lab.slices(&format!("--projections p {run}"), "expected");
+    let raw = "--flats f.raw,32x6x2,u16be,3 --darks d.raw,32x6x1,u16be,3 --center 15.2 --device cpu";
+    assert_eq!(lab.slices(&format!("--raw p.raw,32x6x16,u16be,3 {raw}"), "raw"), expected);
+    let edf = "--flats f-edf --darks d-edf --center 15.2 --device cpu";
+    assert_eq!(lab.slices(&format!("--projections p-edf {edf}"), "edf"), expected);
+    assert_eq!(lab.slices(&format!("--projections p.zarr {run}"), "zarr"), expected);
+    lab.ok("reconstruct --config raw/fbp-run.toml --output again --device cpu");
+    assert_eq!(lab.read("again"), expected);
+    lab.fails("reconstruct --raw p.raw,32x6,u16be --output out", 2, &["--raw", "FILE,WxHxN,TYPE"]);
+    lab.fails("reconstruct --raw p.raw,32x6x99,u16be --output out", 3, &["--raw", "p.raw", "too few", "99 frames"]);
+    lab.fails("reconstruct --raw p.raw,32x6x16,u16be --projections p --output out", 2, &["--raw", "--projections"]);
+}

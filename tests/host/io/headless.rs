@@ -1,0 +1,154 @@
+//! Frames at offsets of files: EDF and raw volumes.
+
+use super::{TYPES, input_error, open, read};
+use fbp::source::{RawVolume, SampleType, Stack};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const NAMES: [&str; 9] = ["u8", "u16", "u32", "i8", "i16", "i32", "f16", "f32", "f64"];
+
+/// Whole numbers from `first` on as samples.
+fn samples(sample: SampleType, first: u8, count: u8, big: bool) -> Vec<u8> {
+    let value = |number: u8| -> Vec<u8> {
+        let number = f64::from(number);
+        let mut bytes = match sample {
+            SampleType::U8 => vec![number as u8],
+            SampleType::I8 => (number as i8).to_le_bytes().to_vec(),
+            SampleType::U16 => (number as u16).to_le_bytes().to_vec(),
+            SampleType::I16 => (number as i16).to_le_bytes().to_vec(),
+            SampleType::U32 => (number as u32).to_le_bytes().to_vec(),
+            SampleType::I32 => (number as i32).to_le_bytes().to_vec(),
+            SampleType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
+            SampleType::F32 => (number as f32).to_le_bytes().to_vec(),
+            SampleType::F64 => number.to_le_bytes().to_vec(),
+        };
+        if big {
+            bytes.reverse();
+        }
+        bytes
+    };
+    (first..first + count).flat_map(value).collect()
+}
+
+fn numbers(first: u8, count: u8) -> Vec<f32> {
+    (first..first + count).map(f32::from).collect()
+}
+
+#[test]
+fn raw_volumes_of_every_type() {
+    let dir = TempDir::new().unwrap();
+    for (sample, name) in TYPES.into_iter().zip(NAMES) {
+        for (order, big) in [("le", false), ("be", true)] {
+            let kind = if sample.bytes() == 1 { name.to_owned() } else { format!("{name}{order}") };
+            let path = dir.path().join("with,commas.raw");
+            fs::write(&path, [vec![9; 7], samples(sample, 0, 24, big), vec![1]].concat()).unwrap();
+            let spec = format!("{},3x4x2,{kind},7", path.display());
+            let stack = Stack::open(&spec, "--raw").unwrap();
+            assert_eq!((stack.len(), stack.width(), stack.height(), stack.sample()), (2, 3, 4, sample), "{spec}");
+            assert_eq!(read(&stack, 1).unwrap(), numbers(12, 12), "{spec}");
+            let mut rows = [0.0; 6];
+            stack.read_rows(0, 1..3, &mut rows).unwrap();
+            assert_eq!(rows[..], numbers(3, 6));
+            assert!(stack.notes()[0].contains("1 bytes follow"), "{:?}", stack.notes());
+        }
+    }
+    let path = dir.path().join("with,commas.raw");
+    let spec = |rest: &str| PathBuf::from(format!("{},{rest}", path.display()));
+    input_error(&spec("3x4x9,f64be"), &["200 bytes", "too few", "9 frames of 3x4"]);
+    input_error(&spec("3x4x2,u8,18446744073709551615"), &["too few"]);
+    for (wrong, word) in [
+        ("3x4x2,u16", "u16 is not a type"),
+        ("3x0x2,u8", "3x0x2"),
+        ("3x4x2,u8,-1", "-1 is not a number"),
+        ("3x99999999x2,u8", "a side"),
+    ] {
+        let error = RawVolume::parse(spec(wrong).to_str().unwrap(), "--raw").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(word) && error.to_string().contains("FILE,WxHxN,TYPE"), "{error}");
+    }
+    for other in ["a.tif", "a,b,c", "a,3x4,u8", ",3x4x5,u8", "3x4x5,u8"] {
+        assert!(!RawVolume::looks_like(other), "{other}");
+    }
+}
+
+/// A header of EDF, as long as the format wants it, with these samples.
+fn edf(lines: &str, samples: &[u8]) -> Vec<u8> {
+    let text = format!("{{\nHeaderID = EH:000001:000000:000000 ;\n{lines}");
+    let mut bytes = text.into_bytes();
+    bytes.resize((bytes.len() + 2).next_multiple_of(512) - 2, b' ');
+    bytes.extend(b"}\n");
+    bytes.extend(samples);
+    bytes
+}
+
+fn write_edf(path: &Path, lines: &str, samples: &[u8]) -> PathBuf {
+    fs::write(path, edf(lines, samples)).unwrap();
+    path.to_owned()
+}
+
+#[test]
+fn edf_of_every_type() {
+    let dir = TempDir::new().unwrap();
+    let kinds = [
+        "UnsignedByte",
+        "UnsignedShort",
+        "UnsignedInteger",
+        "SignedByte",
+        "SignedShort",
+        "SignedInteger",
+        "",
+        "FloatValue",
+        "DoubleValue",
+    ];
+    for (sample, kind) in TYPES.into_iter().zip(kinds).filter(|(_, kind)| !kind.is_empty()) {
+        for (order, big) in [("LowByteFirst", false), ("HighByteFirst", true)] {
+            let lines = format!(
+                "ByteOrder = {order} ;\nDataType = {kind} ;\nDim_1 = 3 ;\nDim_2 = 2 ;\nSize = {} ;\n",
+                6 * sample.bytes()
+            );
+            // natural order, and two frames in one file
+            write_edf(&dir.path().join("p_9.edf"), &lines, &samples(sample, 0, 6, big));
+            let both = [edf(&lines, &samples(sample, 6, 6, big)), edf(&lines, &samples(sample, 12, 6, big))].concat();
+            fs::write(dir.path().join("p_10.edf"), both).unwrap();
+            for spec in [dir.path().to_owned(), dir.path().join("p_*.edf")] {
+                let stack = open(&spec).unwrap();
+                assert_eq!((stack.len(), stack.width(), stack.height(), stack.sample()), (3, 3, 2, sample), "{kind}");
+                for page in 0..3 {
+                    assert_eq!(read(&stack, page).unwrap(), numbers(6 * page as u8, 6), "{kind} {order}");
+                }
+                assert_eq!((stack.page_name(0), stack.page_name(2)), ("p_9.edf".into(), "p_10.edf frame 1".into()));
+            }
+        }
+    }
+}
+
+#[test]
+fn edf_that_cannot_be_read() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("x.edf");
+    let good = "ByteOrder = LowByteFirst ;\nDataType = UnsignedByte ;\nDim_1 = 3 ;\nDim_2 = 2 ;\n";
+    assert_eq!(read(&open(&write_edf(&path, good, &[1; 6])).unwrap(), 0).unwrap(), [1.0; 6]);
+    for (from, to, words) in [
+        ("Dim_1 = 3", "Dim_1 = 0", &["Dim_1 = 0"][..]),
+        ("Dim_1 = 3 ;", "", &["no Dim_1"]),
+        ("Dim_1 = 3", "Dim_1 = 1048576", &["truncated"]),
+        ("Dim_2 = 2", "Dim_2 = 99999999", &["Dim_2 = 99999999"]),
+        ("UnsignedByte", "Complex", &["DataType = Complex"]),
+        ("LowByteFirst", "Middle", &["ByteOrder = Middle"]),
+        ("Dim_1", "COMPRESSION = GzipCompression ;\nDim_1", &["GzipCompression"]),
+        ("Dim_1", "Dim_3 = 4 ;\nDim_1", &["third dimension"]),
+        ("Dim_1", "Size = 18446744073709551615 ;\nDim_1", &["truncated"]),
+    ] {
+        input_error(&write_edf(&path, &good.replacen(from, to, 1), &[1; 6]), words);
+    }
+    fs::write(&path, b"II*\0").unwrap();
+    input_error(&path, &["no EDF"]);
+    fs::write(&path, b"").unwrap();
+    input_error(&path, &["empty"]);
+    fs::write(&path, vec![b'{'; 200_000]).unwrap();
+    input_error(&path, &["does not end with }"]);
+    write_edf(&path, good, &[1; 6]);
+    write_edf(&dir.path().join("y.edf"), &good.replace("Dim_1 = 3", "Dim_1 = 2"), &[1; 4]);
+    input_error(dir.path(), &["y.edf is 2x2", "3x2"]);
+}

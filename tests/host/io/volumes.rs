@@ -1,0 +1,202 @@
+//! Outputs with all slices in one array, and Zarr as input.
+
+use super::{input_error, open, read};
+use fbp::sink::{
+    AllowedContents, Compression, Dtype, Encoding, OmeZarr, SliceStamp, SliceStorage, SliceWriter, Target,
+};
+use fbp::source::SampleType;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use strum::VariantArray;
+use tempfile::TempDir;
+
+const WIDTH: usize = 1030;
+const HEIGHT: usize = 259;
+const SLICES: [usize; 3] = [3, 4, 11];
+
+fn slice(index: usize) -> Vec<f32> {
+    (0..WIDTH * HEIGHT).map(|i| ((i % WIDTH) as f32 / 90.0).sin() * 100.0 + (i / WIDTH + index) as f32).collect()
+}
+
+fn writer(spec: &Path, storage: SliceStorage) -> fbp::error::Result<SliceWriter> {
+    let target = Target::parse(spec.to_str().unwrap())?;
+    SliceWriter::create(target, WIDTH, HEIGHT, storage, &SLICES, AllowedContents::Nothing, "fbp test")
+}
+
+/// Names of outputs, with what is stored in them.
+fn volumes(dir: &TempDir) -> Vec<(std::path::PathBuf, SliceStorage)> {
+    let mut all = Vec::new();
+    for dtype in [Dtype::F32, Dtype::F16, Dtype::U16, Dtype::U8] {
+        let encoding = Encoding { dtype, range: Some((-150.0, 500.0)) };
+        for &ome_zarr in OmeZarr::VARIANTS {
+            for compression in [Compression::None, Compression::Deflate, Compression::Zstd] {
+                let name = format!("{dtype}-{ome_zarr}-{compression}.zarr");
+                all.push((dir.path().join(name), SliceStorage { encoding, compression, ome_zarr }));
+            }
+        }
+        if cfg!(feature = "hdf5") {
+            all.push((dir.path().join(format!("{dtype}.h5")), encoding.into()));
+        }
+    }
+    all
+}
+
+/// The samples of every type are those of TIFF, and coarser levels are means of what is below.
+#[test]
+fn volumes_read_back() {
+    let dir = TempDir::new().unwrap();
+    for (path, storage) in volumes(&dir) {
+        let tiff = dir.path().join(format!("{}.tif", storage.encoding.dtype));
+        if !tiff.exists() {
+            let plain = writer(&tiff, storage.encoding.into()).unwrap();
+            SLICES.iter().for_each(|&index| plain.write(index, &slice(index)).unwrap());
+            plain.finish().unwrap();
+        }
+        let volume = writer(&path, storage).unwrap();
+        for index in [11, 3, 4] {
+            volume.write(index, &slice(index)).unwrap();
+            assert!(!path.exists(), "{path:?} is there before it is complete");
+        }
+        assert_eq!(volume.finish().unwrap(), std::slice::from_ref(&path));
+        let (found, expected) = (open(&path).unwrap(), open(&tiff).unwrap());
+        assert_eq!((found.len(), found.width(), found.height()), (3, WIDTH, HEIGHT), "{path:?}");
+        assert_eq!(found.sample(), expected.sample());
+        let fine: Vec<_> = (0..3).map(|page| read(&found, page).unwrap()).collect();
+        (0..3).for_each(|page| assert_eq!(fine[page], read(&expected, page).unwrap(), "{path:?}"));
+        let mut part = vec![0.0; 2 * WIDTH];
+        found.read_rows(1, 100..102, &mut part).unwrap();
+        assert_eq!(part, fine[1][100 * WIDTH..102 * WIDTH]);
+        if path.extension().unwrap() == "zarr" {
+            let coarse = open(&path.join("1")).unwrap();
+            assert_eq!((coarse.len(), coarse.width(), coarse.height()), (2, WIDTH / 2, HEIGHT.div_ceil(2)));
+            for (z, y, x) in [(0, 0, 0), (0, 60, 300), (1, 129, 514), (0, 129, 7)] {
+                let of = |z: usize, y: usize, x: usize| {
+                    fine.get(z).zip(Some(y).filter(|&y| y < HEIGHT)).map(|(p, y)| p[y * WIDTH + x])
+                };
+                let eight = [0, 1]
+                    .into_iter()
+                    .flat_map(|k| [0, 1].map(|j| (k, j)))
+                    .flat_map(|(k, j)| [0, 1].map(|i| of(2 * z + k, 2 * y + j, 2 * x + i)));
+                let known: Vec<f64> = eight.flatten().map(f64::from).collect();
+                let mean = known.iter().sum::<f64>() / known.len() as f64;
+                let value = f64::from(read(&coarse, z).unwrap()[y * WIDTH / 2 + x]);
+                let step = match storage.encoding.dtype {
+                    Dtype::F32 => 1e-4,
+                    Dtype::F16 => 0.26,
+                    Dtype::U16 | Dtype::U8 => 0.5,
+                };
+                assert!((value - mean).abs() <= step, "{path:?} {z} {y} {x}: {value} {mean}");
+            }
+        }
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
+    }
+}
+
+/// What says which run it is of is taken up again; what does not is not. Nothing is replaced unasked.
+#[test]
+fn volumes_of_a_run_are_taken_up() {
+    let dir = TempDir::new().unwrap();
+    let stamp = |run: &str| SliceStamp { run: run.into(), center: 4.5, pixel_size: None, per_centimetre: None };
+    for (path, storage) in volumes(&dir).into_iter().step_by(7).chain(volumes(&dir).into_iter().take(1)) {
+        let begin = |run: &str, present| {
+            let target = Target::parse(path.to_str().unwrap()).unwrap();
+            let made = SliceWriter::create(target, WIDTH, HEIGHT, storage, &SLICES, present, "fbp test");
+            made.map(|writer| writer.stamped(stamp(run)))
+        };
+        let target = Target::parse(path.to_str().unwrap()).unwrap();
+        begin("a", AllowedContents::Nothing).unwrap().write(3, &slice(3)).unwrap();
+        assert_eq!(target.unfinished_slices(), 1);
+        let error = begin("a", AllowedContents::Nothing).err().unwrap();
+        assert!(error.to_string().contains("unfinished run with 1 slice"), "{error}");
+        let mut again = begin("a", AllowedContents::Anything).unwrap();
+        again.keep(&[3]);
+        again.write(11, &slice(11)).unwrap();
+        assert_eq!(target.unfinished_slices(), 2);
+        // another run begins anew
+        let other = begin("b", AllowedContents::Anything).unwrap();
+        other.write(4, &slice(4)).unwrap();
+        assert_eq!(target.unfinished_slices(), 1);
+        for index in [3, 11] {
+            other.write(index, &slice(index)).unwrap();
+        }
+        other.finish().unwrap();
+        assert_eq!((target.unfinished_slices(), open(&path).unwrap().len()), (0, 3));
+        let error = begin("b", AllowedContents::Nothing).err().unwrap();
+        assert!(error.to_string().contains("exists already"), "{error}");
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.unwrap();
+    }
+}
+
+/// An array of Zarr 2 with chunks of two frames, and what is in its metadata changed.
+fn zarr(dir: &TempDir, change: impl Fn(&mut Value)) -> std::path::PathBuf {
+    let path = dir.path().join("a.zarr");
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).unwrap();
+    let mut meta = json!({
+        "zarr_format": 2, "shape": [3, 2, 3], "chunks": [2, 2, 2], "dtype": ">i2", "compressor": null, "fill_value": -7,
+        "order": "C", "filters": null,
+    });
+    change(&mut meta);
+    fs::write(path.join(".zarray"), meta.to_string()).unwrap();
+    for (name, first) in [("0.0.0", 0i16), ("0.0.1", 100), ("1.0.0", 200)] {
+        let samples: Vec<u8> = (first..first + 8).flat_map(i16::to_be_bytes).collect();
+        fs::write(path.join(name), samples).unwrap();
+    }
+    path
+}
+
+#[test]
+fn chunks_of_zarr_in_their_places() {
+    let dir = TempDir::new().unwrap();
+    let stack = open(&zarr(&dir, |_| ())).unwrap();
+    assert_eq!((stack.len(), stack.width(), stack.height(), stack.sample()), (3, 3, 2, SampleType::I16));
+    assert_eq!(read(&stack, 0).unwrap(), [0.0, 1.0, 100.0, 2.0, 3.0, 102.0]);
+    assert_eq!(read(&stack, 1).unwrap(), [4.0, 5.0, 104.0, 6.0, 7.0, 106.0]);
+    // a chunk that is not there
+    assert_eq!(read(&stack, 2).unwrap(), [200.0, 201.0, -7.0, 202.0, 203.0, -7.0]);
+    let path = dir.path().join("a.zarr/0.0.1");
+    fs::write(&path, [0; 16]).unwrap();
+    let stack = open(&dir.path().join("a.zarr")).unwrap();
+    fs::write(&path, [0; 18]).unwrap();
+    let error = read(&stack, 0).unwrap_err().to_string();
+    assert!(error.contains("0.0.1 has changed since this run began"), "{error}");
+}
+
+#[test]
+fn zarr_that_cannot_be_read() {
+    let dir = TempDir::new().unwrap();
+    type Change = fn(&mut Value);
+    let changes: [(Change, &[&str]); 14] = [
+        (|meta| meta["zarr_format"] = json!(1), &["version 2 or 3"]),
+        (|meta| meta["shape"] = json!([2, 3]), &["shape 2x3", "[frame][row][pixel]"]),
+        (|meta| meta["shape"] = json!([3, 0, 3]), &["3x0x3", "nothing"]),
+        (|meta| meta["shape"] = json!([3, 2, 1u64 << 40]), &["claims the shape"]),
+        (|meta| meta["shape"] = json!([1 << 20, 1 << 20, 3]), &["chunks"]),
+        (|meta| meta["shape"] = json!([2, 3, 2, 3]), &["one time"]),
+        (|meta| meta["chunks"] = json!([1024, 1 << 20, 1 << 20]), &["chunks of"]),
+        (|meta| meta["chunks"] = json!([1, 1]), &["[frame][row][pixel]"]),
+        (|meta| meta["dtype"] = json!("<c8"), &["<c8", "expected integers"]),
+        (|meta| meta["compressor"] = json!({"id": "lzma"}), &["lzma", "gzip, zlib or zstd"]),
+        (|meta| meta["compressor"] = json!({"id": "zstd"}), &["0.0.0", "damaged"]),
+        (|meta| meta["compressor"] = json!({"id": "gzip"}), &["0.0.0", "damaged"]),
+        (|meta| meta["order"] = json!("F"), &["order F"]),
+        (|meta| meta["filters"] = json!([{"id": "delta"}]), &["filters"]),
+    ];
+    for (change, words) in changes {
+        input_error(&zarr(&dir, change), words);
+    }
+    let path = zarr(&dir, |_| ());
+    fs::write(path.join("0.0.0"), [0; 15]).unwrap();
+    input_error(&path, &["0.0.0", "fewer bytes than its 16"]);
+    fs::write(path.join("0.0.0"), [0; 17]).unwrap();
+    input_error(&path, &["0.0.0", "more bytes than its 16"]);
+    fs::write(path.join(".zarray"), "{").unwrap();
+    input_error(&path, &[".zarray", "no JSON"]);
+    fs::write(path.join(".zattrs"), json!({"multiscales": [{"datasets": [{"path": "../x"}]}]}).to_string()).unwrap();
+    fs::remove_file(path.join(".zarray")).unwrap();
+    input_error(&path, &["not a place inside it"]);
+    fs::write(path.join(".zattrs"), "{}").unwrap();
+    input_error(&path, &["without an image of OME-Zarr"]);
+}
