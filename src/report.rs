@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -63,6 +63,8 @@ pub struct Reporter {
     verbosity: i8,
     kind: ProgressKind,
     log: Option<Mutex<File>>,
+    /// Notes and warnings so far.
+    said: Mutex<Vec<String>>,
 }
 
 impl Reporter {
@@ -83,7 +85,7 @@ impl Reporter {
             ProgressKind::Auto => ProgressKind::Plain,
             kind => kind,
         };
-        Ok(Reporter { verbosity, kind, log: log.map(Mutex::new) })
+        Ok(Reporter { verbosity, kind, log: log.map(Mutex::new), said: Mutex::default() })
     }
 
     /// A reporter for the messages of a run.
@@ -93,7 +95,7 @@ impl Reporter {
 
     /// A reporter that prints nothing.
     pub fn silent() -> Self {
-        Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None }
+        Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None, said: Mutex::default() }
     }
 
     fn say(&self, level: i8, text: &str) {
@@ -110,7 +112,15 @@ impl Reporter {
 
     /// Prints an important line.
     pub fn note(&self, text: &str) {
+        if text.starts_with("note:") || text.starts_with("warning:") {
+            self.said.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+        }
         self.say(0, text);
+    }
+
+    /// All notes and warnings so far, printed or not.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Prints a line for `-v`.

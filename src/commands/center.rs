@@ -1,7 +1,7 @@
 //! `fbp center`: finds the rotation axis in the data, or writes trial slices to choose it by eye.
 
-use crate::axis::{Trial, sample, trial_slices};
-use crate::center::{self, AxisEstimate, AxisSearch};
+use crate::axis::{Sampled, Trial, sample, trial_slices};
+use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey};
 use crate::cli::{CenterArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::report::Messages;
 use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, write_image};
 use crate::units::parse_pair;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Largest number of slices of a sweep.
@@ -74,17 +74,33 @@ fn table(search: &AxisSearch) -> String {
 
 /// The search as JSON; the first method is the answer.
 fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
-    let one = |f: &AxisEstimate| {
-        json!({
-            "method": f.method.name(),
-            "value": f.value,
-            "uncertainty": f.uncertainty,
-            "confidence": f.confidence,
-            "verdict": f.verdict.to_string(),
-        })
-    };
-    let methods: Vec<_> = search.found.iter().map(one).collect();
+    let methods: Vec<_> = search.found.iter().map(estimate_json).collect();
     format!("{:#}\n", json!({ "center": methods.first(), "methods": methods, "note": search.note, "rows": rows }))
+}
+
+fn estimate_json(f: &AxisEstimate) -> Value {
+    json!({
+        "method": f.method.name(),
+        "value": f.value,
+        "uncertainty": f.uncertainty,
+        "confidence": f.confidence,
+        "verdict": f.verdict.to_string(),
+    })
+}
+
+/// What every method says on its own, with its costs, or why it does not suit the scan.
+pub(super) fn survey_json(sampled: &Sampled, range: Option<(f64, f64)>) -> Value {
+    let (found, note) = sampled.survey(range);
+    let one = |AxisSurvey { method, outcome }: &AxisSurvey| match outcome {
+        Ok((found, costs)) => {
+            let mut method = estimate_json(found);
+            method["whole"] = json!(costs.whole);
+            method["near"] = json!(costs.near);
+            method
+        }
+        Err(why) => json!({ "method": method.name(), "reason": why.to_string() }),
+    };
+    json!({ "rows": sampled.rows, "note": note, "methods": found.iter().map(one).collect::<Vec<_>>() })
 }
 
 /// Writes the slices of the middle row, and a montage of the same part of all.

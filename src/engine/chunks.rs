@@ -270,7 +270,7 @@ impl Engine {
                 kernels.extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
         }
-        let finish = Finish::new(recipe, &source.scan);
+        let finish = Finish::new(recipe, source.scan.geometry.size);
         if let (StepBackend::Device, Some(sample)) = (plan.steps.slices, encoded_sample(recipe.values.dtype)) {
             let encoder = finish.encoder(session, sample, &source.scan)?;
             for set in sets.iter_mut() {

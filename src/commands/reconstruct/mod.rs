@@ -2,6 +2,7 @@
 
 mod outputs;
 mod overview;
+mod page;
 mod record;
 mod resume;
 mod summary;
@@ -22,9 +23,12 @@ use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, results};
 use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, Target};
 use crate::steps::Counts;
+pub(super) use overview::{Overview, Wanted};
+pub(super) use page::RunPage;
+pub(super) use record::RecordFile;
 use crate::units::Interval;
 use outputs::{check_files, check_slices};
-use overview::Overview;
+use overview::Gathered;
 use record::{OutputLock, Record, identity, known_range, stamp};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -114,13 +118,14 @@ impl Reconstruction<'_> {
         // their directories may be the one just made
         check_files(job, source, target)?;
         let mut devices = ready_devices(job, source, reporter)?;
-        let finish = Finish::new(&job.recipe, scan);
+        let finish = Finish::new(&job.recipe, scan.geometry.size);
         let identity = identity(job, source, &devices);
         let (writer, identity) = self.with_range(writer, identity, &mut devices[0], &finish)?;
         let key = identity.key();
         let mut writer = writer.stamped(stamp(job, source, &key));
-        let record = Record::begin(self, &devices, &mut lock, &identity)?;
-        let overview = Overview::new(job, scan, &finish);
+        let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;
+        let wanted = Wanted::by(&job.execution);
+        let overview = Overview::new(wanted, scan.slices.clone(), scan.geometry.roi, &finish);
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {
             if job.execution.existing == Existing::Resume {
@@ -134,18 +139,16 @@ impl Reconstruction<'_> {
             self.compute(left, &mut devices, writer, &mut counts, (&finish, overview.as_ref()))
         })();
         let repairs = source.preparation.repairs(&counts);
-        let recorded = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
-        // what went wrong first says more than a record that cannot be written
-        let done = outcome?;
-        recorded?;
-        if let Some(path) = &job.execution.preview {
-            preview(path, job, source, &done)?;
-        }
-        if let Some(overview) = overview {
-            overview.write(job, &key)?;
-        }
         let seconds = start.elapsed().as_secs_f64();
-        let summary = Summary {
+        let done = match outcome {
+            Ok(done) => done,
+            Err(error) => {
+                // what went wrong first says more than a record that cannot be written
+                let _ = record.fail(&error, kept.len(), seconds, repairs.clamped);
+                return Err(error);
+            }
+        };
+        let mut summary = Summary {
             job,
             devices: &devices,
             geometry: &scan.geometry,
@@ -157,8 +160,26 @@ impl Reconstruction<'_> {
             repairs,
             done: &done,
         };
+        summary.warn(reporter);
+        record.end(&summary, kept.len(), reporter.said())?;
+        self.write_files(&done, overview.map(Overview::gathered).as_ref(), &key)?;
+        summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        job.execution.report.as_deref().map_or(Ok(()), |path| summary.write(path, self.flags))
+        let report = job.execution.report.as_deref().filter(|_| job.execution.page().is_none());
+        report.map_or(Ok(()), |path| summary.write(path, self.flags))
+    }
+
+    /// Writes the files beside the slices that are asked for, but for the report as JSON.
+    fn write_files(self, done: &Done, gathered: Option<&Gathered>, key: &str) -> Result<()> {
+        let Reconstruction { job, source, target, .. } = self;
+        if let Some(path) = &job.execution.preview {
+            preview(path, job, source, done)?;
+        }
+        let Some(gathered) = gathered else { return Ok(()) };
+        gathered.write(job, key)?;
+        let Some(path) = job.execution.page() else { return Ok(()) };
+        let record = RecordFile::read(&target.record())?;
+        RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(path, "--report")
     }
 
     /// With the range that percentiles lead to, if they are asked for.
@@ -251,7 +272,7 @@ fn percentile_range(
     for sample in 0..count {
         let at = (2 * sample + 1) * slices.len() / (2 * count);
         let mut slice = device.engine.slice(source, slices[at])?;
-        finish.apply(&source.scan, &mut slice);
+        finish.apply(source.scan.geometry.roi, &mut slice);
         values.append(&mut slice);
     }
     let mut at = |percentile: f64| {
