@@ -17,6 +17,7 @@ mod turn;
 mod vo;
 
 pub use curve::{AxisVerdict, CostCurve, Curve, Minimum};
+pub use sweep::negative_share;
 use turn::{ScanEnds, Turn, ends};
 
 use crate::error::{Error, Result};

@@ -155,6 +155,16 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
     (minimum.with_error(0.0), costs)
 }
 
+/// The share of negative values in a slice of `size x size` values: their sum over that of all sizes, inside the smaller of
+/// the circles that a search evaluates. A slice about a wrong axis has more of them.
+pub fn negative_share(slice: &[f32], size: usize) -> f64 {
+    let (middle, radius) = ((size as f64 - 1.0) / 2.0, RADII[0] * size as f64 / 2.0);
+    let inside = |i: usize| ((i % size) as f64 - middle).hypot((i / size) as f64 - middle) < radius;
+    let values = || slice.iter().enumerate().filter(|(i, value)| value.is_finite() && inside(*i)).map(|(_, v)| f64::from(*v));
+    let (negative, all) = values().fold((0.0, 0.0), |(negative, all), v| (negative + (-v).max(0.0), all + v.abs()));
+    if all > 0.0 { negative / all } else { 0.0 }
+}
+
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.
 fn grid(radius: f64) -> Vec<[f32; 2]> {
     let spacing = (2.0 * radius / GRID as f64).ceil().max(1.0);

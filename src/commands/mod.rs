@@ -13,6 +13,7 @@ mod preprocess;
 mod profiles;
 mod reconstruct;
 mod report;
+mod trials;
 mod tune;
 
 pub use bench::bench;

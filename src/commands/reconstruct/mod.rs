@@ -1,5 +1,6 @@
 //! `fbp reconstruct`: slices from sinograms or projections.
 
+mod ahead;
 mod outputs;
 mod overview;
 mod page;
@@ -10,7 +11,7 @@ mod summary;
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
 use crate::engine::{
-    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, chosen, plan_for, ready_devices, run_stages,
+    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, plan_for, ready_devices, run_stages,
 };
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -20,7 +21,7 @@ use crate::kernel::StepBackends;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
-use crate::report::{Reporter, results};
+use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceWriter, Target};
 use crate::steps::Counts;
 pub(super) use overview::{Overview, Wanted};
@@ -43,6 +44,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let flags = merge(args)?;
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
+    reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled)?;
     if let Some(path) = &job.execution.save_config {
         write_atomically(path, run_file(&flags)?).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
@@ -76,6 +78,7 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
         let axis = Axis::given(&source.scan);
         return Ok((job, source, axis));
     };
+    reporter.stage("searching the rotation axis");
     let axis = axis::find(&source, method, reporter)?;
     reporter.note(&format!("note: {axis}"));
     let job = job.about(axis.value);
@@ -117,6 +120,7 @@ impl Reconstruction<'_> {
         let writer = create_writer(job, scan, target)?;
         // their directories may be the one just made
         check_files(job, source, target)?;
+        reporter.stage("preparing devices");
         let mut devices = ready_devices(job, source, reporter)?;
         let finish = Finish::new(&job.recipe, scan.geometry.size);
         let identity = identity(job, source, &devices);
@@ -135,7 +139,9 @@ impl Reconstruction<'_> {
                     overview.add_kept(&kept, target, writer.encoding(), cancelled)?;
                 }
             }
-            let left = scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
+            let left: Vec<usize> =
+                scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
+            ahead::warn_if_long(job, source, &mut devices, left.len(), reporter)?;
             self.compute(left, &mut devices, writer, &mut counts, (&finish, overview.as_ref()))
         })();
         let repairs = source.preparation.repairs(&counts);
@@ -163,6 +169,7 @@ impl Reconstruction<'_> {
         summary.warn(reporter);
         record.end(&summary, kept.len(), reporter.said())?;
         self.write_files(&done, overview.map(Overview::gathered).as_ref(), &key)?;
+        reporter.clear();
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
         let report = job.execution.report.as_deref().filter(|_| job.execution.page().is_none());
@@ -178,6 +185,7 @@ impl Reconstruction<'_> {
         let Some(gathered) = gathered else { return Ok(()) };
         gathered.write(job, key)?;
         let Some(path) = job.execution.page() else { return Ok(()) };
+        self.reporter.stage("writing the page");
         let record = RecordFile::read(&target.record())?;
         RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(path, "--report")
     }
@@ -213,6 +221,7 @@ impl Reconstruction<'_> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let roi = source.scan.geometry.roi;
         let observe = |slice: usize, seen: ObservedSlice| overview.into_iter().for_each(|o| o.add(slice, seen));
+        let clock = StageClock::new(devices.len(), WRITERS);
         let run = Run {
             recipe: &job.recipe,
             source,
@@ -223,9 +232,10 @@ impl Reconstruction<'_> {
             target,
             keep: job.execution.preview.as_ref().map(|_| middle(&source.scan.slices)),
             observer: Some(&observe),
+            clock: &clock,
         };
         let updates = roi.pixels() as f64 * source.scan.geometry.projections() as f64;
-        let mut progress = reporter.progress(slices.len(), updates);
+        let mut progress = reporter.progress(slices.len(), updates, &clock);
         let outcome = run_stages(run, devices, writer, counts, &mut |n| progress.advance(n));
         progress.finish();
         outcome

@@ -147,8 +147,9 @@ impl Overview {
         }
         if let (Some(previews), Some(values)) = (&self.previews, seen.values) {
             let lock = || previews.lock().unwrap_or_else(PoisonError::into_inner);
-            let (wanted, reduction) = (lock().chosen.binary_search(&slice).is_ok(), lock().reduction);
-            if wanted {
+            let wanted = |previews: &Previews| previews.chosen.binary_search(&slice).ok().map(|_| previews.reduction);
+            let reduction = wanted(&lock());
+            if let Some(reduction) = reduction {
                 let (values, width) = reduction.of(values, width);
                 let image = PackedImage::new(&values, width);
                 lock().images.insert(slice, image);
