@@ -413,19 +413,22 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
 }
 
 /// What every method says of the same data, on its own, within `range` or its default range, in the order of
-/// [`Method::ALL`]; an error where it does not suit the scan. The note is that of a search.
+/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is slow, so it only searches near a clear result of the
+/// others. The note is that of a search.
 pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
     let (contradicted, note) = judge(sinograms);
-    let one = |method: Method| {
-        let outcome = trace(method, sinograms, range).map(|(mut found, costs)| {
-            if contradicted {
-                found.verdict = AxisVerdict::Angles;
-            }
-            (found, costs)
-        });
-        AxisSurvey { method, outcome }
-    };
-    (Method::ALL.into_iter().map(one).collect(), note)
+    let mut surveys: Vec<AxisSurvey> = Vec::new();
+    for method in Method::ALL {
+        let clear = surveys.iter().filter_map(|survey| survey.outcome.as_ref().ok());
+        let clear = clear.map(|(found, _)| found).find(|found| found.verdict == AxisVerdict::Ok);
+        let near = clear.filter(|_| method == Method::Sweep).map(|found| around(found.value, sinograms.bins));
+        surveys.push(AxisSurvey { method, outcome: trace(method, sinograms, range.or(near)) });
+    }
+    if contradicted {
+        let found = surveys.iter_mut().filter_map(|survey| survey.outcome.as_mut().ok());
+        found.for_each(|(found, _)| found.verdict = AxisVerdict::Angles);
+    }
+    (surveys, note)
 }
 
 /// What one method says, with the costs that led there.

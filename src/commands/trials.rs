@@ -143,7 +143,11 @@ fn write_trials(
 /// A run with the flags of a search, but for its axis and its output.
 fn command(args: &CenterArgs) -> Result<String> {
     let mut words = vec!["fbp".to_owned(), "reconstruct".to_owned()];
-    let mut groups = vec![given(&args.input)?, given(&args.scan)?, given(&args.steps)?];
+    let mut input = given(&args.input)?;
+    // what is reconstructed comes first
+    let data = ["sinograms", "projections", "hdf5"].into_iter().filter_map(|flag| Some((flag.to_owned(), input.remove(flag)?)));
+    let data = toml::Table::from_iter(data.collect::<Vec<_>>());
+    let mut groups = vec![data, input, given(&args.scan)?, given(&args.steps)?];
     for (flag, value) in [("pixel-size", &args.pixel_size), ("device", &args.device)] {
         groups.extend(value.iter().map(|text| toml::Table::from_iter([(flag.to_owned(), text.0.clone().into())])));
     }

@@ -21,7 +21,7 @@ function make(tag, attributes = {}, ...children) {
 function short(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "not known";
   const size = Math.abs(value);
-  if (value !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(digits - 1).replace("e+", "e");
+  if (value !== 0 && (size < 1e-4 || size >= 1e7)) return Number(value.toPrecision(digits)).toExponential().replace("e+", "e");
   return String(Number(value.toPrecision(digits)));
 }
 
@@ -38,6 +38,7 @@ const count = (number) => number.toLocaleString("en-GB");
 
 /** A time in seconds for people. */
 function time(seconds) {
+  if (seconds < 0.01) return "below 0.01 s";
   if (seconds < 60) return `${short(seconds, 3)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;

@@ -14,7 +14,7 @@
     const folder = DATA.output.split("/").filter(Boolean).pop() ?? DATA.output;
     byId("title").textContent = `Reconstruction ${folder}`;
     const slices = scan ? `${count(scan.slices[1])} slices from ${count(scan.projections)} projections` : "";
-    byId("subtitle").textContent = [slices, jobs.map((job) => job.started).sort()[0], DATA.output].filter(Boolean).join(", ");
+    byId("subtitle").textContent = [slices, jobs.map((job) => job.started).sort()[0]].filter(Boolean).join(", ");
     byId("footer").textContent = `Written by fbp ${DATA.program}. This file is complete in itself: it needs no network and can be passed on.`;
   }
 
@@ -43,8 +43,7 @@
   async function slices() {
     const { numbers, images, reduction, region, count: all } = DATA.slices;
     const { columns, rows } = reduction;
-    const middle = numbers.reduce((best, number, i) => (Math.abs(number - numbers[0] - (numbers[numbers.length - 1] - numbers[0]) / 2)
-      < Math.abs(numbers[best] - numbers[0] - (numbers[numbers.length - 1] - numbers[0]) / 2) ? i : best), 0);
+    const middle = Math.floor(numbers.length / 2);
     const share = DATA.histogram?.percentiles;
     const range = share && share["99.5"] > share["0.5"] ? [share["0.5"], share["99.5"]] : usualRange(await unpack(images[middle]));
     grey = new GreyWindow(...range);
@@ -57,8 +56,8 @@
     const size = `${region.width} x ${region.height} pixels`;
     const shown = numbers.length === all ? `All ${count(all)} slices` : `${numbers.length} of ${count(all)} slices, evenly spread`;
     const shrunk = columns === 1 ? `of ${size}, every pixel` : `of ${size}, shown as means of ${columns} x ${rows} pixels`;
+    byId("shown").textContent = `${shown}, ${shrunk}. The page keeps below 10 MB; the files have all pixels.`;
     byId("slices").append(
-      make("p", { class: "quiet" }, `${shown}, ${shrunk}. The page keeps below 10 MB; the files have all pixels.`),
       viewer.element, viewer.slider("slices", "Slice", middle, said),
       make("div", { class: "controls" }, ...grey.controls(unit), viewer.zoomControl()));
   }
@@ -79,7 +78,7 @@
         aspect: (rows * step) / columns,
         place: (x, y) => `${mean(columns, rows)}${axis} ${span(start + x * columns, columns, start + width)}, slice ${rows === 1 ? first + y * step : `${first + y * rows * step} to ${first + (Math.min((y + 1) * rows, shown.count) - 1) * step}`}`,
       });
-      byId("sections").append(make("figure", {}, make("figcaption", {}, `${title}, first slice at the top`), viewer.element));
+      byId("sections").append(make("figure", {}, make("figcaption", {}, make("h3", {}, `${name} section`), `${title}, first slice at the top`), viewer.element));
       viewer.show(0);
     }
   }
@@ -126,7 +125,7 @@
       context.setLineDash([]);
     };
     const viewer = new Viewer({
-      name: "sinogram", images: [image], window: null, unit: "(line integral)", draw: drawAxis,
+      name: "sinogram", images: [image], window: null, unit: "(line integral)", draw: drawAxis, tall: 0.6,
       label: `Sinogram of slice ${slice}, with the rotation axis at ${short(axis[0], 7)} bins drawn in.`,
       place: (x, y) => `${mean(columns, rows)}bin ${span(x * columns, columns, bins)}, projection ${span(y * rows, rows, projections)}`,
     });
@@ -179,6 +178,7 @@
     const [first, number, step] = scan.slices;
     const { region, size } = DATA.slices ? { region: DATA.slices.region, size: scan.size } : { region: null, size: scan.size };
     const rows = [
+      ["Output", make("code", {}, DATA.output)],
       ["Slices", `${count(number)}, from ${first} to ${first + (number - 1) * step}${step > 1 ? ` in steps of ${step}` : ""}`],
       ["Size of a slice", region ? `${region.width} x ${region.height} pixels${region.width === size && region.height === size ? "" : `, from x ${region.x}, y ${region.y} of ${size} x ${size}`}` : ""],
       ["Pixel", pixel ? `${short(pixel.size, 7)} ${pixel.unit}` : "size not given (--pixel-size)"],

@@ -60,15 +60,15 @@ function usualRange(values) {
  * length of a pixel of the image, `{ across, unit }`; `draw(context, scale)` may draw over the image.
  */
 class Viewer {
-  constructor({ name, label, images, window: grey, place, unit, pixel = null, draw = null, smooth = true, aspect = 1 }) {
-    Object.assign(this, { images, grey, place, unit, pixel, overlay: draw, smooth, aspect });
+  constructor({ name, label, images, window: grey, place, unit, pixel = null, draw = null, smooth = true, aspect = 1, tall = 0.75 }) {
+    Object.assign(this, { images, grey, place, unit, pixel, overlay: draw, smooth, aspect, tall });
     this.index = 0;
     this.zoom = 0;
     this.values = null;
     this.cache = new Map();
     this.canvas = make("canvas", { id: `${name}-canvas`, tabindex: 0, role: "img", "aria-label": label });
     this.stage = make("div", { class: "stage" }, this.canvas);
-    this.readout = make("output", { id: `${name}-value`, "aria-live": "polite" }, "Point at the image, or use the arrow keys on it, to read values.");
+    this.readout = make("output", { id: `${name}-value`, "aria-live": "polite" }, "Point at the image, or use arrow keys, to read values.");
     this.bar = make("span");
     this.length = make("small");
     this.scale = make("div", { class: "scale", id: `${name}-scale`, hidden: !pixel }, this.length, this.bar);
@@ -122,7 +122,7 @@ class Viewer {
   /** Screen pixels of one pixel of the image, across and down. */
   scales() {
     const { width, height } = this.image;
-    const fit = Math.min((this.element.clientWidth - 2) / width, (0.8 * innerHeight) / (height * this.aspect), 8);
+    const fit = Math.min((this.element.clientWidth - 2) / width, (this.tall * Math.max(innerHeight, 600)) / (height * this.aspect), 8);
     const across = this.zoom || Math.max(fit, 0.05);
     return [across, across * this.aspect];
   }

@@ -168,26 +168,34 @@ impl Reconstruction<'_> {
         };
         summary.warn(reporter);
         record.end(&summary, kept.len(), reporter.said())?;
-        self.write_files(&done, overview.map(Overview::gathered).as_ref(), &key)?;
-        reporter.clear();
+        let gathered = overview.map(Overview::gathered);
+        self.write_files(&done, gathered.as_ref(), &key)?;
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        let report = job.execution.report.as_deref().filter(|_| job.execution.page().is_none());
-        report.map_or(Ok(()), |path| summary.write(path, self.flags))
+        match (&job.execution.report, job.execution.page(), gathered) {
+            (_, Some(path), Some(gathered)) => self.write_page(path, &gathered),
+            (Some(path), None, _) => summary.write(path, self.flags),
+            _ => Ok(()),
+        }
     }
 
-    /// Writes the files beside the slices that are asked for, but for the report as JSON.
+    /// Writes the files beside the slices that are asked for, but for the report.
     fn write_files(self, done: &Done, gathered: Option<&Gathered>, key: &str) -> Result<()> {
-        let Reconstruction { job, source, target, .. } = self;
+        let Reconstruction { job, source, .. } = self;
         if let Some(path) = &job.execution.preview {
             preview(path, job, source, done)?;
         }
-        let Some(gathered) = gathered else { return Ok(()) };
-        gathered.write(job, key)?;
-        let Some(path) = job.execution.page() else { return Ok(()) };
-        self.reporter.stage("writing the page");
+        gathered.map_or(Ok(()), |gathered| gathered.write(job, key))
+    }
+
+    /// Writes the report as a page.
+    fn write_page(self, path: &Path, gathered: &Gathered) -> Result<()> {
+        let Reconstruction { job, source, target, reporter, .. } = self;
+        reporter.stage("writing the page");
         let record = RecordFile::read(&target.record())?;
-        RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(path, "--report")
+        let written = RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(path, "--report");
+        reporter.clear();
+        written
     }
 
     /// With the range that percentiles lead to, if they are asked for.
