@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::sink::Target;
 use serde_json::{Value, json};
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 
 /// Largest sides of a section and of the sinogram in the page.
 const SECTION: [usize; 2] = [384, 384];
@@ -37,6 +37,8 @@ impl RunPage<'_> {
     pub fn write(&self, path: &Path, flag: &str) -> Result<()> {
         let RunPage { job, target, record, gathered, source } = self;
         let output = absolute(target.directory()).unwrap_or_else(|_| target.directory().to_owned());
+        // without a slash at its end
+        let output: PathBuf = output.components().collect();
         let (sinogram, search, missing) = match source {
             Ok(source) => (sinogram(source, middle(&gathered.slices))?, search(source)?, None),
             Err(why) => (Value::Null, Value::Null, Some(why)),
