@@ -101,7 +101,8 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
 
 /// Finds the axis between two positions in bins, from the middle one of the sampled rows.
 pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> (Minimum, CostCurve) {
-    let [(inner, costs), (full, _)] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
+    let [(inner, costs), (full, _)] =
+        RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
     let agree = full.verdict == AxisVerdict::Ok && (inner.at - full.at).abs() <= AGREEMENT;
     match inner.verdict {
         AxisVerdict::Ok if !agree => (Minimum { verdict: AxisVerdict::Ambiguous, ..inner }, costs),
@@ -160,7 +161,8 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
 pub fn negative_share(slice: &[f32], size: usize) -> f64 {
     let (middle, radius) = ((size as f64 - 1.0) / 2.0, RADII[0] * size as f64 / 2.0);
     let inside = |i: usize| ((i % size) as f64 - middle).hypot((i / size) as f64 - middle) < radius;
-    let values = || slice.iter().enumerate().filter(|(i, value)| value.is_finite() && inside(*i)).map(|(_, v)| f64::from(*v));
+    let values =
+        || slice.iter().enumerate().filter(|(i, value)| value.is_finite() && inside(*i)).map(|(_, v)| f64::from(*v));
     let (negative, all) = values().fold((0.0, 0.0), |(negative, all), v| (negative + (-v).max(0.0), all + v.abs()));
     if all > 0.0 { negative / all } else { 0.0 }
 }

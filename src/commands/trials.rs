@@ -67,7 +67,11 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
     let (first, last) = (shown.first().map_or(0.0, |t| t.center), shown.last().map_or(0.0, |t| t.center));
     let shows = if page { "the page" } else { "montage.png" };
     let part = part.map(|part| format!("; {shows} shows {part}")).unwrap_or_default();
-    Ok(format!("{} slices of row {row} about {first:.2} to {last:.2} bins in {}{part}\n", shown.len(), output.display()))
+    Ok(format!(
+        "{} slices of row {row} about {first:.2} to {last:.2} bins in {}{part}\n",
+        shown.len(),
+        output.display()
+    ))
 }
 
 /// Refuses to replace what is there, unless that was asked for.
@@ -145,7 +149,9 @@ fn command(args: &CenterArgs) -> Result<String> {
     let mut words = vec!["fbp".to_owned(), "reconstruct".to_owned()];
     let mut input = given(&args.input)?;
     // what is reconstructed comes first
-    let data = ["sinograms", "projections", "hdf5"].into_iter().filter_map(|flag| Some((flag.to_owned(), input.remove(flag)?)));
+    let data = ["sinograms", "projections", "hdf5"]
+        .into_iter()
+        .filter_map(|flag| Some((flag.to_owned(), input.remove(flag)?)));
     let data = toml::Table::from_iter(data.collect::<Vec<_>>());
     let mut groups = vec![data, input, given(&args.scan)?, given(&args.steps)?];
     for (flag, value) in [("pixel-size", &args.pixel_size), ("device", &args.device)] {
@@ -314,13 +320,22 @@ mod tests {
             let crate::cli::Command::Center(args) = cli.command else { panic!("{words:?}") };
             command(&args).unwrap()
         };
-        let words = ["fbp", "center", "--projections", "it's", "--flats", "f", "--overall-angle", "360", "--tilt", "0.5"];
-        let more = ["--stripes", "dead", "--stripes", "large", "--minus-log", "--pixel-size", "0.65um", "--sweep", "1..2:1"];
+        let words =
+            ["fbp", "center", "--projections", "it's", "--flats", "f", "--overall-angle", "360", "--tilt", "0.5"];
+        let more =
+            ["--stripes", "dead", "--stripes", "large", "--minus-log", "--pixel-size", "0.65um", "--sweep", "1..2:1"];
         let all: Vec<&str> = words.into_iter().chain(more).chain(["--output", "o.html", "--device", "cpu"]).collect();
         let command = command_of(&all);
         for part in [
-            "fbp reconstruct --", "--projections 'it'\\''s'", "--flats f", "--overall-angle 360", "--tilt 0.5",
-            "--stripes dead --stripes large", "--minus-log", "--pixel-size 0.65um", "--device cpu",
+            "fbp reconstruct --",
+            "--projections 'it'\\''s'",
+            "--flats f",
+            "--overall-angle 360",
+            "--tilt 0.5",
+            "--stripes dead --stripes large",
+            "--minus-log",
+            "--pixel-size 0.65um",
+            "--device cpu",
         ] {
             assert!(command.contains(part), "{part}: {command}");
         }

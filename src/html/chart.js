@@ -3,7 +3,8 @@
 /** Sizes in the chart's own units, in which letters are 12 high: a small chart is for a narrow column. */
 const CHART = {
   large: { width: 640, height: 260, left: 62, right: 12, top: 12, bottom: 40, parts: 6 },
-  small: { width: 330, height: 170, left: 66, right: 10, top: 8, bottom: 38, parts: 4 },
+  medium: { width: 440, height: 260, left: 66, right: 10, top: 8, bottom: 38, parts: 5 },
+  small: { width: 330, height: 170, left: 74, right: 10, top: 8, bottom: 38, parts: 4 },
 };
 
 /**

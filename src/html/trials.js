@@ -18,7 +18,7 @@
     const marks = search.methods.filter((found) => found.verdict === "ok").map((found) => ({ x: found.value, text: found.method }));
     const chart = trials.length > 1 ? lineChart({
       points: trials.map((trial) => [trial.center, trial.score]), dots: true, here: trials[i].center, marks,
-      xTitle: "axis in bins", yTitle: "negative values",
+      size: CHART.medium, xTitle: "axis in bins", yTitle: "negative values",
       label: `Share of negative values in each trial slice. Lowest, and so the best by this score, at ${said(best)}; the slice that is shown, at ${said(i)}, has ${short(trials[i].score, 3)}.`,
     }) : null;
     byId("score-chart").replaceChildren(...[chart].filter(Boolean));
@@ -35,20 +35,19 @@
     });
     const changed = (i) => {
       line.textContent = text(i);
-      byId("trials-score").textContent = `score ${short(trials[i].score, 4)}${i === best ? ", the lowest" : ""}`;
+      byId("trials-score").textContent = `${said(i)}: ${short(trials[i].score, 4)}${i === best ? ", the lowest" : ""}`;
       score(i);
     };
-    const state = make("output", { id: "trials-score" });
     byId("score").append(
-      make("p", { class: "quiet" }, "The share of negative values in the whole slice: a wrong axis makes more of them. The lowest score is often the best axis, but the eye decides; lines are the positions that a search is sure of."),
-      make("div", { id: "score-chart", style: "max-width:56rem" }),
+      make("p", { class: "quiet" }, "The share of negative values in the whole slice. A wrong axis makes more of them, so the lowest score is often the best axis, but the eye decides. Lines are positions that a method of the search is sure of."),
+      make("p", {}, make("output", { id: "trials-score" })),
+      make("div", { id: "score-chart" }),
       asNumbers(dataTable("Scores", ["axis in bins", "score"], trials.map((trial) => [trial.center, trial.score]))));
     byId("command").append(make("p", { class: "quiet" }, "In the directory where the trials were made."), line, copyButton("Copy the command", () => line.textContent));
     const side = `${part.side} x ${part.side} pixels`;
     byId("trials").append(
       make("p", { class: "quiet" }, `The same ${side} of every slice at full resolution, those with the most structure. Move the slider with the arrow keys and look for the sharpest edges: a wrong axis doubles them or bends them to arcs.`),
-      viewer.element,
-      make("div", {}, state));
+      viewer.element);
     const slider = viewer.slider("trials", "Axis", middle, said, changed);
     const go = (label, index) => make("button", { type: "button", click: () => viewer.choose(index) }, label);
     byId("trials").append(slider, make("div", { class: "controls" }, go(`Lowest score (${said(best)})`, best), ...grey.controls(unit), viewer.zoomControl()));

@@ -25,6 +25,7 @@ mod preprocess;
 mod programs;
 mod real_data;
 mod reliability;
+mod report;
 mod scans;
 mod stripes;
 mod tune;

@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::job::Job;
 use crate::kernel::{Interpolation, Mode};
-use crate::plan::Scan;
 use crate::report::{Reporter, readable};
 
 /// A run that takes longer is announced, in seconds.
@@ -38,15 +37,16 @@ pub(super) fn warn_if_long(
             },
         }
     }
-    let seconds = slices as f64 / rate;
-    if rate > 0.0 && seconds > LONG {
-        reporter.note(&format!(
-            "warning: this will take about {}, by the time of back projection: {}",
-            readable(seconds),
-            faster(job, &source.scan, devices).join("; ")
-        ));
-    }
+    let processor = devices.iter().all(|device| device.facts().kind == DeviceKind::Cpu);
+    let warning = (rate > 0.0).then(|| warning(job, source.scan.geometry.size, processor, slices as f64 / rate));
+    warning.flatten().iter().for_each(|warning| reporter.note(warning));
     Ok(())
+}
+
+/// What is said of a run of slices of this side that takes so many seconds, if that is long.
+fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<String> {
+    let flags = || faster(job, size, processor).join("; ");
+    (seconds > LONG).then(|| format!("warning: back projection will take about {}: {}", readable(seconds), flags()))
 }
 
 /// Slices a second by one that is timed; `None` for a run that is too short for that.
@@ -63,22 +63,47 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
 }
 
 /// What would make a run faster, in the order of how little it changes.
-fn faster(job: &Job, scan: &Scan, devices: &[ReadyDevice]) -> Vec<String> {
+fn faster(job: &Job, size: usize, processor: bool) -> Vec<&'static str> {
     let mut flags = Vec::new();
     let kernel = &job.recipe.kernel;
-    if kernel.interpolation != Interpolation::Exact && scan.geometry.size >= LARGE {
-        flags.push("--interpolation exact needs fewer operations for slices of this size".to_owned());
+    if kernel.interpolation != Interpolation::Exact && size >= LARGE {
+        flags.push("--interpolation exact needs fewer operations for slices of this size");
     }
-    if devices.iter().all(|device| device.facts().kind == DeviceKind::Cpu) {
-        flags.push("a GPU is many times faster than a processor (--device gpu, fbp devices)".to_owned());
+    if processor {
+        flags.push("a GPU is many times faster than a processor (--device gpu; fbp devices lists what there is)");
     } else if kernel.mode == Mode::Precise {
-        flags.push("--mode fast is faster where single precision is not needed".to_owned());
+        flags.push("--mode fast is faster where half precision is enough");
     }
     if job.recipe.input.binning == 1 {
-        flags.push("--binning 2 is an eighth of the work, for a first look".to_owned());
+        flags.push("--binning 2 is an eighth of the work, for a first look");
     }
     if job.execution.shard.is_none() {
-        flags.push("--shard I/N divides it between jobs".to_owned());
+        flags.push("--shard I/N divides it between jobs");
     }
     flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_runs_are_announced_with_flags() {
+        let mut job = Job::default();
+        job.recipe.input.binning = 1;
+        assert_eq!(warning(&job, 2048, true, 599.0), None);
+        let said = warning(&job, 2048, true, 4000.0).unwrap();
+        for part in ["warning: ", "about 1 h 6 min", "--interpolation exact", "--device gpu", "--binning 2", "--shard"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        // what is given already, or does not help, is not named
+        job.recipe.input.binning = 2;
+        job.recipe.kernel.interpolation = Interpolation::Exact;
+        let said = warning(&job, 512, false, 700.0).unwrap();
+        assert!(said.contains("--mode fast") && said.contains("11 min 40 s"), "{said}");
+        for part in ["--interpolation", "--binning", "--device"] {
+            assert!(!said.contains(part), "{part}: {said}");
+        }
+    }
 }

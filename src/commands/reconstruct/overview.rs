@@ -4,8 +4,8 @@
 use super::middle;
 use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
-use crate::geometry::Roi;
 use crate::execution::Execution;
+use crate::geometry::Roi;
 use crate::histogram::{CountedSlice, Histogram, HistogramReport, Moments};
 use crate::html::{IMAGE_BYTES, PackedImage, Reduction};
 use crate::job::Job;

@@ -270,7 +270,10 @@ impl RecordFile {
     pub fn read(path: &Path) -> Result<RecordFile> {
         let text = read_text(path).map_err(|e| Error::input(path, e))?;
         let wrong = |why: &dyn std::fmt::Display| {
-            Error::input(path, format!("is no record of a run: {why}; name a directory with fbp-run.toml, or that file"))
+            Error::input(
+                path,
+                format!("is no record of a run: {why}; name a directory with fbp-run.toml, or that file"),
+            )
         };
         let flags = toml::from_str(&text).map_err(|e| wrong(&e.to_string().trim_end()))?;
         let mut table: toml::Table = text.parse().map_err(|e| wrong(&e))?;
