@@ -206,6 +206,7 @@ impl Reporter {
             let form = "reconstructing {bar:24} {pos}/{len} slices, {msg}";
             bar.with_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
+        bar.iter().for_each(ProgressBar::tick);
         self.show(bar.clone());
         Progress { bar, reporter: self, slices, updates, clock, done: 0, start: Instant::now(), last: None }
     }
@@ -242,8 +243,8 @@ impl Progress<'_> {
         let limit = self.clock.busiest();
         let limits = limit.map(|stage| format!(", {stage} limits")).unwrap_or_default();
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{rate:.2} GU/s, {} left{limits}", readable(left)));
             bar.set_position(self.done as u64);
+            bar.set_message(format!("{rate:.2} GU/s, {} left{limits}", readable(left)));
         }
         let finished = self.done == self.slices;
         let due = self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY);

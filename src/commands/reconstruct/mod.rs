@@ -52,6 +52,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let (job, source, axis) = with_axis(job, source, &reporter)?;
     let (scan, shard) = (&source.scan, job.execution.shard);
     if job.execution.dry_run {
+        reporter.clear();
         return print_plans(&job, &source, &reporter);
     }
     if let (Some(shard), true) = (shard, scan.slices.is_empty()) {
