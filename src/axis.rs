@@ -1,13 +1,13 @@
 //! The rotation axis from a few rows of the input, corrected as for a run; slices about trial axes, made as by a run.
 
-use crate::center::{self, AxisEstimate, AxisSearch, Method, Sinograms};
+use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, Method, Sinograms};
 use crate::device::enumerate;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, host_budget, open_device};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::plan::{Memory, Scan, binned};
 use crate::report::Reporter;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
@@ -17,15 +17,18 @@ const ROWS: usize = 8;
 const VALUES: usize = 1 << 26;
 
 /// The axis of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Axis {
     /// Bins.
     pub value: f64,
     /// What found it; `None` where it was given.
-    pub method: Option<&'static str>,
+    #[serde(default)]
+    pub method: Option<String>,
     /// Standard deviation in bins; `None` where it was given.
+    #[serde(default)]
     pub uncertainty: Option<f64>,
     /// From 0 to 1; `None` where it was given.
+    #[serde(default)]
     pub confidence: Option<f64>,
 }
 
@@ -40,7 +43,7 @@ impl From<AxisEstimate> for Axis {
     fn from(found: AxisEstimate) -> Axis {
         Axis {
             value: found.value,
-            method: Some(found.method.name()),
+            method: Some(found.method.name().to_owned()),
             uncertainty: Some(found.uncertainty),
             confidence: Some(found.confidence),
         }
@@ -50,7 +53,7 @@ impl From<AxisEstimate> for Axis {
 impl fmt::Display for Axis {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "centre {:.2} bins", self.value)?;
-        match (self.method, self.uncertainty, self.confidence) {
+        match (&self.method, self.uncertainty, self.confidence) {
             (Some(method), Some(uncertainty), Some(confidence)) => {
                 write!(f, " found by {method}, uncertainty {uncertainty:.2} bins, confidence {confidence:.2}")
             }
@@ -75,23 +78,51 @@ pub struct Sampled {
 impl Sampled {
     /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector.
     pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
-        let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
-        let sinograms = Sinograms::new(self.bins, &self.angles, &rows);
-        let binning = self.binning as f64;
-        let range = range.map(|(low, high)| (binned(low, binning), binned(high, binning)));
-        let mut search = center::find(&sinograms, method, range)?;
-        for found in &mut search.found {
-            found.value = found.value * binning + (binning - 1.0) / 2.0;
-            found.uncertainty *= binning;
-        }
+        let mut search = center::find(&self.prepared(), method, self.binned(range))?;
+        search.found.iter_mut().for_each(|found| self.unbin(found));
         Ok(search)
+    }
+
+    /// What every method says on its own, with its costs, and a note for the user. All in bins of the detector.
+    pub fn survey(&self, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
+        let (mut found, note) = center::survey(&self.prepared(), self.binned(range));
+        for AxisSurvey { outcome, .. } in &mut found {
+            if let Ok((estimate, costs)) = outcome {
+                self.unbin(estimate);
+                let (scale, shift) = self.unbinning();
+                *costs = std::mem::take(costs).moved(scale, shift);
+            }
+        }
+        (found, note)
+    }
+
+    fn prepared(&self) -> Sinograms {
+        let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
+        Sinograms::new(self.bins, &self.angles, &rows)
+    }
+
+    fn binned(&self, range: Option<(f64, f64)>) -> Option<(f64, f64)> {
+        let binning = self.binning as f64;
+        range.map(|(low, high)| (binned(low, binning), binned(high, binning)))
+    }
+
+    /// Bin `b` of these is at `b * scale + shift` on the detector.
+    fn unbinning(&self) -> (f64, f64) {
+        let binning = self.binning as f64;
+        (binning, (binning - 1.0) / 2.0)
+    }
+
+    fn unbin(&self, found: &mut AxisEstimate) {
+        let (scale, shift) = self.unbinning();
+        found.value = found.value * scale + shift;
+        found.uncertainty *= scale;
     }
 }
 
 /// Opens the input of a job and reads the rows of a search, with their stripes.
 pub fn sample(job: &Job) -> Result<Sampled> {
     let reporter = Reporter::of(&job.execution.messages)?;
-    read(&Source::open(job, &reporter, &AtomicBool::new(false))?)
+    sample_of(&Source::open(job, &reporter, &AtomicBool::new(false))?)
 }
 
 /// A slice about a trial axis.
@@ -135,7 +166,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
         let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
         engine.add_steps(&job.recipe, &source, &plan)?;
         let mut values = engine.slice(&source, row)?;
-        Finish::new(&job.recipe, scan).apply(scan, &mut values);
+        Finish::new(&job.recipe, scan.geometry.size).apply(scan.geometry.roi, &mut values);
         ready = Some((bins, Prepared { session: engine.into_session(), plan, self_test }));
         take(Trial { center, size: scan.geometry.size, values })?;
     }
@@ -145,12 +176,13 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
 /// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
 pub fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
     // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
-    let search = read(source)?.search(method, None)?;
+    let search = sample_of(source)?.search(method, None)?;
     search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
     center::accept(&search.found).map(Axis::from)
 }
 
-fn read(source: &Source) -> Result<Sampled> {
+/// Reads the rows of a search, with their stripes, from an input that is open.
+pub fn sample_of(source: &Source) -> Result<Sampled> {
     let (scan, slices) = (&source.scan, &source.scan.run_slices);
     let (bins, axis) = (scan.geometry.bins, &scan.geometry.axis);
     let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());

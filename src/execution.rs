@@ -35,6 +35,7 @@ pub struct Execution {
     /// Where the histogram goes; of a shard, with its number in the name. So do sections.
     pub histogram: Option<PathBuf>,
     pub sections: Option<PathBuf>,
+    /// Where the report goes: a page if it ends in .html, of a shard with its number in the name, else JSON.
     pub report: Option<PathBuf>,
     pub save_config: Option<PathBuf>,
     pub dry_run: bool,
@@ -127,7 +128,10 @@ impl Execution {
             preview: args.preview.clone(),
             histogram: named_by_shard(&args.histogram, "--histogram", "json", shard)?,
             sections: named_by_shard(&args.sections, "--sections", "png", shard)?,
-            report: args.report.clone(),
+            report: match args.report.as_deref().is_some_and(is_page) {
+                true => named_by_shard(&args.report, "--report", "html", shard)?,
+                false => args.report.clone(),
+            },
             save_config: args.save_config.clone(),
             dry_run: args.dry_run,
             watch: text(&args.watch).map(|t| parse_time(&t, "--watch")).transpose()?,
@@ -144,7 +148,17 @@ impl Execution {
 
     /// Whether values of slices are needed beside the samples that are written, and more than counts of them.
     pub fn keeps_values(&self) -> bool {
-        self.preview.is_some() || self.sections.is_some()
+        self.preview.is_some() || self.sections.is_some() || self.page().is_some()
+    }
+
+    /// Whether the values of slices are counted.
+    pub fn counts_values(&self) -> bool {
+        self.histogram.is_some() || self.page().is_some()
+    }
+
+    /// The file of `--report`, if that is to be a page.
+    pub fn page(&self) -> Option<&Path> {
+        self.report.as_deref().filter(|path| is_page(path))
     }
 
     fn check_output(&self) -> Result<()> {
@@ -175,6 +189,11 @@ impl Execution {
     pub fn host_memory(&self) -> u64 {
         self.memory.unwrap_or_else(|| memory::available() / 2)
     }
+}
+
+/// Whether a report of this name is a page, and not JSON.
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "html")
 }
 
 /// A file with this extension that is made of a job's slices: `name-2of8.json` for shard 2 of 8, which has a part of them.

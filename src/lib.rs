@@ -29,6 +29,7 @@ pub mod files;
 pub mod geometry;
 pub mod hash;
 pub mod histogram;
+pub mod html;
 pub mod job;
 pub mod kernel;
 pub mod known;

@@ -47,6 +47,7 @@ fn run(cli: Cli) -> Result<()> {
             results(&text)?;
             verdict
         }
+        Command::Report(args) => commands::report(&args, &*cancelled_by_signals()?),
         Command::Preprocess(args) => results(&commands::preprocess(&args)?),
         Command::Phantom(args) => results(&commands::phantom(&args)?),
         Command::Compare(args) => {

@@ -9,7 +9,8 @@ use serde_json::json;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -58,11 +59,57 @@ impl Messages {
     }
 }
 
+/// A stage of a run; all work side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Stage {
+    Reading,
+    Uploading,
+    Computing,
+    Downloading,
+    Writing,
+}
+
+/// For how long each stage was busy so far; its threads add to it as they go.
+#[derive(Debug)]
+pub struct StageClock {
+    nanoseconds: [AtomicU64; Stage::VARIANTS.len()],
+    devices: u64,
+    writers: u64,
+}
+
+impl StageClock {
+    /// For so many devices and threads that write.
+    pub fn new(devices: usize, writers: usize) -> StageClock {
+        StageClock { nanoseconds: Default::default(), devices: devices.max(1) as u64, writers: writers.max(1) as u64 }
+    }
+
+    /// A thread of this stage was busy for so long.
+    pub fn add(&self, stage: Stage, busy: Duration) {
+        let threads = match stage {
+            Stage::Reading => 1,
+            Stage::Writing => self.writers,
+            Stage::Uploading | Stage::Computing | Stage::Downloading => self.devices,
+        };
+        self.nanoseconds[stage as usize].fetch_add(busy.as_nanos() as u64 / threads, Relaxed);
+    }
+
+    /// The busiest stage, if any was busy.
+    pub fn busiest(&self) -> Option<Stage> {
+        let busy = |stage: &Stage| self.nanoseconds[*stage as usize].load(Relaxed);
+        Stage::VARIANTS.iter().copied().max_by_key(busy).filter(|stage| busy(stage) > 0)
+    }
+}
+
 /// Prints messages according to the verbosity, and appends them to a log file.
 pub struct Reporter {
     verbosity: i8,
     kind: ProgressKind,
     log: Option<Mutex<File>>,
+    /// Notes and warnings so far.
+    said: Mutex<Vec<String>>,
+    /// What is on the screen now, below all messages.
+    bar: Mutex<Option<ProgressBar>>,
 }
 
 impl Reporter {
@@ -83,7 +130,8 @@ impl Reporter {
             ProgressKind::Auto => ProgressKind::Plain,
             kind => kind,
         };
-        Ok(Reporter { verbosity, kind, log: log.map(Mutex::new) })
+        let log = log.map(Mutex::new);
+        Ok(Reporter { verbosity, kind, log, said: Mutex::default(), bar: Mutex::default() })
     }
 
     /// A reporter for the messages of a run.
@@ -93,12 +141,16 @@ impl Reporter {
 
     /// A reporter that prints nothing.
     pub fn silent() -> Self {
-        Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None }
+        let (said, bar) = (Mutex::default(), Mutex::default());
+        Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None, said, bar }
     }
 
     fn say(&self, level: i8, text: &str) {
         if self.verbosity >= level {
-            eprintln!("{text}");
+            match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(bar) => bar.suspend(|| eprintln!("{text}")),
+                None => eprintln!("{text}"),
+            }
         }
         if let Some(log) = &self.log
             && let Ok(mut log) = log.lock()
@@ -110,7 +162,15 @@ impl Reporter {
 
     /// Prints an important line.
     pub fn note(&self, text: &str) {
+        if text.starts_with("note:") || text.starts_with("warning:") {
+            self.said.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+        }
         self.say(0, text);
+    }
+
+    /// All notes and warnings so far, printed or not.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Prints a line for `-v`.
@@ -118,29 +178,53 @@ impl Reporter {
         self.say(1, text);
     }
 
+    /// Shows what is being done before or after slices are computed, on a terminal, until the next stage.
+    pub fn stage(&self, what: &'static str) {
+        if self.kind == ProgressKind::Bar {
+            let bar = ProgressBar::new_spinner().with_message(what);
+            bar.enable_steady_tick(Duration::from_millis(200));
+            self.show(Some(bar));
+        }
+    }
+
+    /// Takes away what shows progress.
+    pub fn clear(&self) {
+        self.show(None);
+    }
+
+    fn show(&self, bar: Option<ProgressBar>) {
+        let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = std::mem::replace(&mut *shown, bar) {
+            old.finish_and_clear();
+        }
+    }
+
     /// Starts the progress of `slices` slices of `updates` updates each.
-    pub fn progress(&self, slices: usize, updates: f64) -> Progress {
-        let bar = match self.kind {
-            ProgressKind::Bar => {
-                let bar = ProgressBar::with_draw_target(Some(slices as u64), ProgressDrawTarget::stderr());
-                if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} slices  {msg}  {elapsed} + {eta}")
-                {
-                    bar.set_style(style);
-                }
-                Some(bar)
-            }
-            _ => None,
-        };
-        Progress { bar, kind: self.kind, slices, updates, done: 0, start: Instant::now(), last: None }
+    pub fn progress<'a>(&'a self, slices: usize, updates: f64, clock: &'a StageClock) -> Progress<'a> {
+        let bar = (self.kind == ProgressKind::Bar).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(slices as u64), ProgressDrawTarget::stderr());
+            let form = "reconstructing {bar:24} {pos}/{len} slices, {msg}";
+            bar.with_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        bar.iter().for_each(ProgressBar::tick);
+        self.show(bar.clone());
+        Progress { bar, reporter: self, slices, updates, clock, done: 0, start: Instant::now(), last: None }
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
 /// Progress of one run.
-pub struct Progress {
+pub struct Progress<'a> {
     bar: Option<ProgressBar>,
-    kind: ProgressKind,
+    reporter: &'a Reporter,
     slices: usize,
     updates: f64,
+    clock: &'a StageClock,
     done: usize,
     start: Instant,
     last: Option<Instant>,
@@ -149,28 +233,31 @@ pub struct Progress {
 /// Shortest time between plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(2);
 
-impl Progress {
+impl Progress<'_> {
     /// Records that `count` more slices are written.
     pub fn advance(&mut self, count: usize) {
         self.done += count;
         let elapsed = self.start.elapsed().as_secs_f64().max(1e-9);
         let rate = self.done as f64 * self.updates / elapsed * 1e-9;
+        let left = elapsed / self.done.max(1) as f64 * (self.slices - self.done) as f64;
+        let limit = self.clock.busiest();
+        let limits = limit.map(|stage| format!(", {stage} limits")).unwrap_or_default();
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{rate:.2} GU/s"));
             bar.set_position(self.done as u64);
+            bar.set_message(format!("{rate:.2} GU/s, {} left{limits}", readable(left)));
         }
         let finished = self.done == self.slices;
         let due = self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY);
-        let left = elapsed / self.done.max(1) as f64 * (self.slices - self.done) as f64;
-        match self.kind {
+        match self.reporter.kind {
             ProgressKind::Plain if due || finished => {
-                eprintln!("{}/{} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left", self.done, self.slices);
+                let Progress { done, slices, .. } = self;
+                eprintln!("{done}/{slices} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left{limits}");
                 self.last = Some(Instant::now());
             }
             ProgressKind::Json => {
                 let line = json!({
                     "slices_done": self.done, "slices": self.slices, "gu_per_s": rate,
-                    "seconds": elapsed, "seconds_left": left,
+                    "seconds": elapsed, "seconds_left": left, "limit": limit.map(|stage| stage.to_string()),
                 });
                 eprintln!("{line}");
             }
@@ -180,8 +267,46 @@ impl Progress {
 
     /// Removes the bar.
     pub fn finish(self) {
-        if let Some(bar) = self.bar {
-            bar.finish_and_clear();
-        }
+        self.reporter.clear();
+    }
+}
+
+/// A time in seconds as people say it: `12 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn readable(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_readable() {
+        assert_eq!([0.2, 59.4, 61.0, 3725.0].map(readable), ["0 s", "59 s", "1 min 1 s", "1 h 2 min"]);
+    }
+
+    #[test]
+    fn the_busiest_stage_limits() {
+        let clock = StageClock::new(2, 3);
+        assert_eq!(clock.busiest(), None);
+        clock.add(Stage::Reading, Duration::from_millis(30));
+        // two devices and three threads that write share what they were busy for
+        clock.add(Stage::Computing, Duration::from_millis(50));
+        clock.add(Stage::Writing, Duration::from_millis(80));
+        assert_eq!(clock.busiest(), Some(Stage::Reading));
+        clock.add(Stage::Computing, Duration::from_millis(20));
+        assert_eq!(clock.busiest().map(|stage| stage.to_string()), Some("computing".into()));
+    }
+
+    #[test]
+    fn notes_are_remembered() {
+        let reporter = Reporter::silent();
+        ["note: a", "b", "warning: c"].iter().for_each(|text| reporter.note(text));
+        assert_eq!(reporter.said(), ["note: a", "warning: c"]);
     }
 }

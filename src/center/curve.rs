@@ -46,6 +46,29 @@ pub struct Curve {
     shares: Vec<Vec<[f64; 2]>>,
 }
 
+/// What a method computed on its way to a [`Minimum`], to be looked at: positions in bins with their costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CostCurve {
+    /// Over the whole range.
+    pub whole: Vec<[f64; 2]>,
+    /// About the minimum, in finer steps; empty if the whole range has the finest. Its costs are of data that are less
+    /// binned, and not to be compared with the others.
+    pub near: Vec<[f64; 2]>,
+}
+
+impl CostCurve {
+    /// Of a curve over binned data: bin `b` is at `b * scale + shift`.
+    pub fn of_binned(curve: &Curve, scale: f64, shift: f64) -> CostCurve {
+        CostCurve { whole: curve.points(), near: Vec::new() }.moved(scale, shift)
+    }
+
+    /// With every position `b` at `b * scale + shift`.
+    pub fn moved(mut self, scale: f64, shift: f64) -> CostCurve {
+        self.whole.iter_mut().chain(&mut self.near).for_each(|[at, _]| *at = *at * scale + shift);
+        self
+    }
+}
+
 /// The lowest point of a [`Curve`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Minimum {
@@ -91,6 +114,12 @@ impl Curve {
             if sum[1] > 0.0 { sum[0] / sum[1] } else { 1.0 }
         };
         self.shares.iter().map(cost).collect()
+    }
+
+    /// Positions in bins, each with its cost.
+    pub fn points(&self) -> Vec<[f64; 2]> {
+        let at = |i: usize| self.first + i as f64 * self.step;
+        self.costs(None).into_iter().enumerate().map(|(i, cost)| [at(i), cost]).collect()
     }
 
     /// Where the parabola through the lowest cost and its neighbours has its vertex, in bins.

@@ -7,7 +7,7 @@
 //! the field of view. Off-centre scans of whole turns: Vo et al., Appl. Sci. 11, 2021.
 
 use super::Sinograms;
-use super::curve::{Curve, Minimum};
+use super::curve::{CostCurve, Curve, Minimum};
 use crate::error::{Error, Result};
 
 /// Largest number of pairs that are compared, over all rows.
@@ -87,7 +87,7 @@ struct Pair {
 }
 
 /// Finds the axis between two positions in bins.
-pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
+pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
     let pairs = pairs(sinograms);
     if pairs.is_empty() {
         return Err(Error::Input(format!(
@@ -97,9 +97,10 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
             sinograms.angles.last().unwrap_or(&0.0)
         )));
     }
-    let minimum = compare(sinograms, &pairs, low, high).minimum();
+    let curve = compare(sinograms, &pairs, low, high);
     // the mean of the positions of both projections of each pair
-    Ok(minimum.with_error(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt()))
+    let minimum = curve.minimum().with_error(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt());
+    Ok((minimum, CostCurve::of_binned(&curve, 1.0, 0.0)))
 }
 
 /// The difference between the blends of each pair, one of them mirrored about positions from `low` to `high` (bins).

@@ -16,7 +16,8 @@ mod sweep;
 mod turn;
 mod vo;
 
-pub use curve::{AxisVerdict, Curve, Minimum};
+pub use curve::{AxisVerdict, CostCurve, Curve, Minimum};
+pub use sweep::negative_share;
 use turn::{ScanEnds, Turn, ends};
 
 use crate::error::{Error, Result};
@@ -229,6 +230,11 @@ fn range_of(method: Method, bins: usize) -> (f64, f64) {
 /// # Errors
 /// [`Error::Input`] when the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
 fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisEstimate> {
+    trace(method, sinograms, range).map(|(found, _)| found)
+}
+
+/// The same with the costs that led there.
+fn trace(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<(AxisEstimate, CostCurve)> {
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
@@ -238,22 +244,17 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
     }
     if sinograms.rows.is_empty() {
         let value = (low + high) / 2.0;
-        return Ok(AxisEstimate {
-            method,
-            value,
-            uncertainty: f64::INFINITY,
-            confidence: 0.0,
-            verdict: AxisVerdict::Flat,
-        });
+        let (uncertainty, verdict) = (f64::INFINITY, AxisVerdict::Flat);
+        return Ok((AxisEstimate { method, value, uncertainty, confidence: 0.0, verdict }, CostCurve::default()));
     }
-    let minimum = match method {
+    let (minimum, costs) = match method {
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
         Method::Weighted => return Err(Error::usage("`weighted` is not a method that can be requested")),
     };
     let Minimum { at, uncertainty, confidence, verdict } = minimum;
-    Ok(AxisEstimate { method, value: at, uncertainty, confidence, verdict })
+    Ok((AxisEstimate { method, value: at, uncertainty, confidence, verdict }, costs))
 }
 
 /// Finds the axis with the methods that suit the scan. The first result is the answer; it is ok only if another method
@@ -378,25 +379,62 @@ pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f
         Some(method) => vec![search(method, sinograms, range)?],
         None => auto(sinograms, range)?,
     };
-    let note = match ends(sinograms) {
-        ScanEnds::Consistent => None,
-        ScanEnds::Suggest(turn) => {
-            found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
-            Some(match turn {
-                Turn::Whole => {
-                    "the last projection is next to the first one: the scan seems to be a whole turn (--overall-angle 360)"
-                }
-                Turn::Half => {
-                    "the last projection is next to the mirrored first one: the scan seems to be half a turn (--overall-angle 180)"
-                }
-            })
-        }
-        ScanEnds::Unrelated => Some(
-            "the last projection matches the first one neither directly nor mirrored, as after a whole or half a turn: check \
-             --overall-angle or --angles, or the sample moved",
-        ),
-    };
+    let (contradicted, note) = judge(sinograms);
+    if contradicted {
+        found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
+    }
     Ok(AxisSearch { found, note })
+}
+
+/// Whether the first and last projections contradict the angles, and what a user should know about them.
+fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
+    match ends(sinograms) {
+        ScanEnds::Consistent => (false, None),
+        ScanEnds::Suggest(Turn::Whole) => (
+            true,
+            Some(
+                "the last projection is next to the first one: the scan seems to be a whole turn (--overall-angle 360)",
+            ),
+        ),
+        ScanEnds::Suggest(Turn::Half) => (
+            true,
+            Some(
+                "the last projection is next to the mirrored first one: the scan seems to be half a turn (--overall-angle 180)",
+            ),
+        ),
+        ScanEnds::Unrelated => (
+            false,
+            Some(
+                "the last projection matches the first one neither directly nor mirrored, as after a whole or half a turn: \
+                 check --overall-angle or --angles, or the sample moved",
+            ),
+        ),
+    }
+}
+
+/// What every method says of the same data, on its own, within `range` or its default range, in the order of
+/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is slow, so it only searches near a clear result of the
+/// others. The note is that of a search.
+pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
+    let (contradicted, note) = judge(sinograms);
+    let mut surveys: Vec<AxisSurvey> = Vec::new();
+    for method in Method::ALL {
+        let clear = surveys.iter().filter_map(|survey| survey.outcome.as_ref().ok());
+        let clear = clear.map(|(found, _)| found).find(|found| found.verdict == AxisVerdict::Ok);
+        let near = clear.filter(|_| method == Method::Sweep).map(|found| around(found.value, sinograms.bins));
+        surveys.push(AxisSurvey { method, outcome: trace(method, sinograms, range.or(near)) });
+    }
+    if contradicted {
+        let found = surveys.iter_mut().filter_map(|survey| survey.outcome.as_mut().ok());
+        found.for_each(|(found, _)| found.verdict = AxisVerdict::Angles);
+    }
+    (surveys, note)
+}
+
+/// What one method says, with the costs that led there.
+pub struct AxisSurvey {
+    pub method: Method,
+    pub outcome: Result<(AxisEstimate, CostCurve)>,
 }
 
 /// The axis that was found, or an error that says what to do.

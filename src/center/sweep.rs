@@ -5,7 +5,7 @@
 //! above zero. Their other measure, the absolute values, needs slices with a constant sum, which a sample at the end of
 //! the field of view does not have.
 
-use super::curve::{AxisVerdict, Curve, Minimum};
+use super::curve::{AxisVerdict, CostCurve, Curve, Minimum};
 use super::{AGREEMENT, Sinograms};
 use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
 use crate::spectrum::{Filter, padded_length, spectrum};
@@ -100,17 +100,18 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
 }
 
 /// Finds the axis between two positions in bins, from the middle one of the sampled rows.
-pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> Minimum {
-    let [inner, full] = RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
+pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> (Minimum, CostCurve) {
+    let [(inner, costs), (full, _)] =
+        RADII.map(|radius| within(sinograms, low, high, radius * sinograms.bins as f64 / 2.0));
     let agree = full.verdict == AxisVerdict::Ok && (inner.at - full.at).abs() <= AGREEMENT;
     match inner.verdict {
-        AxisVerdict::Ok if !agree => Minimum { verdict: AxisVerdict::Ambiguous, ..inner },
-        _ => inner,
+        AxisVerdict::Ok if !agree => (Minimum { verdict: AxisVerdict::Ambiguous, ..inner }, costs),
+        _ => (inner, costs),
     }
 }
 
 /// The same using the values inside a circle of `radius` bins about the axis.
-fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
+fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, CostCurve) {
     let factor = sinograms.bins.div_ceil(COARSE);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
     let sharpness = |sinograms: &Sinograms, radius: f64| {
@@ -136,10 +137,11 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
     };
     let coarse = sharpness(&sinograms.binned(factor), radius / scale);
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, &coarse);
+    let mut costs = CostCurve::of_binned(&curve, scale, shift);
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
     if minimum.verdict == AxisVerdict::Flat {
-        return minimum;
+        return (minimum, costs);
     }
     let fine = sharpness(sinograms, radius);
     for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.1)] {
@@ -147,10 +149,22 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> Minimum {
         // parts may put it outside of the narrow range
         if step > 0.1 {
             minimum.uncertainty = near.uncertainty();
+            costs.near = near.points();
         }
         minimum.at = near.vertex();
     }
-    minimum.with_error(0.0)
+    (minimum.with_error(0.0), costs)
+}
+
+/// The share of negative values in a slice of `size x size` values: their sum over that of all sizes, inside the smaller of
+/// the circles that a search evaluates. A slice about a wrong axis has more of them.
+pub fn negative_share(slice: &[f32], size: usize) -> f64 {
+    let (middle, radius) = ((size as f64 - 1.0) / 2.0, RADII[0] * size as f64 / 2.0);
+    let inside = |i: usize| ((i % size) as f64 - middle).hypot((i / size) as f64 - middle) < radius;
+    let values =
+        || slice.iter().enumerate().filter(|(i, value)| value.is_finite() && inside(*i)).map(|(_, v)| f64::from(*v));
+    let (negative, all) = values().fold((0.0, 0.0), |(negative, all), v| (negative + (-v).max(0.0), all + v.abs()));
+    if all > 0.0 { negative / all } else { 0.0 }
 }
 
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.

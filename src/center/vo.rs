@@ -10,7 +10,7 @@
 //! zeros, the transform of the whole turn about axis `c` is `A(m, u) + (-1)^m z^-2 conj(A(-m, u))`, `z = exp(2 pi i u c)`, so
 //! that a trial needs no transform, and `c` may be any real number.
 
-use super::curve::{Curve, Minimum};
+use super::curve::{CostCurve, Curve, Minimum};
 use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
 use rustfft::FftPlanner;
@@ -33,7 +33,7 @@ pub fn suits(sinograms: &Sinograms) -> bool {
 }
 
 /// Finds the axis between two positions in bins.
-pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
+pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
     if !suits(sinograms) {
         return Err(Error::Input(format!(
             "vo: needs half a turn, and there are {} projections over {:.2} degrees; try the method sweep",
@@ -45,10 +45,11 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
     let coarse = Metric::new(&sinograms.binned(factor));
     let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, |c| coarse.shares(c));
+    let mut costs = CostCurve::of_binned(&curve, scale, shift);
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
     if minimum.verdict == AxisVerdict::Flat {
-        return Ok(minimum);
+        return Ok((minimum, costs));
     }
     let metric = if factor > 1 { Metric::new(sinograms) } else { coarse };
     for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.05)] {
@@ -56,13 +57,14 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<Minimum> {
         // parts may put it outside of the narrow range
         if step > 0.1 {
             minimum.uncertainty = near.uncertainty();
+            costs.near = near.points();
         }
         minimum.at = near.vertex();
     }
     // motion of the projections at the seams shifts the result
     let minimum = minimum.with_error(sinograms.jitter() / std::f64::consts::SQRT_2);
     let complete = sinograms.within_view() && sinograms.coverage() + 1.5 * sinograms.step() > 180.0;
-    Ok(if complete { minimum } else { minimum.with_error(PARTIAL) })
+    Ok((if complete { minimum } else { minimum.with_error(PARTIAL) }, costs))
 }
 
 /// Transform of half a turn, at the frequencies where that of a whole turn vanishes.

@@ -13,6 +13,7 @@ mod phantom;
 mod preprocess;
 mod profiles;
 mod reconstruct;
+mod report;
 mod scan;
 mod selection;
 mod steps;
@@ -31,6 +32,7 @@ pub use phantom::PhantomArgs;
 pub use preprocess::PreprocessArgs;
 pub use profiles::ProfilesAction;
 pub use reconstruct::ReconstructArgs;
+pub use report::ReportArgs;
 pub use scan::ScanArgs;
 pub use selection::KernelSelectionArgs;
 pub use steps::StepArgs;
@@ -98,6 +100,9 @@ With --profile: every kernel of the profiles, next to the measured speed.
     /// Write sinograms or projections as reconstruct corrects them before filtering; needs no device
     #[command(after_help = EXIT_CODES)]
     Preprocess(Box<PreprocessArgs>),
+    /// Write a page about a run that is done: slices, histogram, axis search, times and the run itself
+    #[command(after_help = EXIT_CODES)]
+    Report(ReportArgs),
     /// Write analytic sinograms or projections of a phantom
     Phantom(PhantomArgs),
     /// Compare slices with reference slices

@@ -173,8 +173,8 @@ pub struct ReconstructArgs {
     /// Also append messages to a file
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub log: Option<PathBuf>,
-    /// Write a report of the run as JSON
-    #[arg(long, value_name = "FILE.json", help_heading = "Running")]
+    /// Write a report of the run: FILE.json, or FILE.html, a page with slices, histogram, axis search and times
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub report: Option<PathBuf>,
     /// Increase verbosity
     #[arg(long, short, action = ArgAction::Count, help_heading = "Running")]

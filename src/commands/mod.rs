@@ -12,6 +12,8 @@ mod phantom;
 mod preprocess;
 mod profiles;
 mod reconstruct;
+mod report;
+mod trials;
 mod tune;
 
 pub use bench::bench;
@@ -26,6 +28,7 @@ pub use phantom::phantom;
 pub use preprocess::preprocess;
 pub use profiles::profiles;
 pub use reconstruct::reconstruct;
+pub use report::report;
 pub use tune::tune;
 
 use crate::error::{Error, Result};

@@ -270,7 +270,7 @@ impl Engine {
                 kernels.extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
         }
-        let finish = Finish::new(recipe, &source.scan);
+        let finish = Finish::new(recipe, source.scan.geometry.size);
         if let (StepBackend::Device, Some(sample)) = (plan.steps.slices, encoded_sample(recipe.values.dtype)) {
             let encoder = finish.encoder(session, sample, &source.scan)?;
             for set in sets.iter_mut() {
@@ -367,10 +367,15 @@ impl Engine {
     /// # Errors
     /// Those of reading, and the device's.
     pub fn slice(&mut self, source: &Source, slice: usize) -> Result<Vec<f32>> {
+        self.timed_slice(source, slice).map(|(values, _)| values)
+    }
+
+    /// The same with the seconds that the device took.
+    pub fn timed_slice(&mut self, source: &Source, slice: usize) -> Result<(Vec<f32>, DeviceSeconds)> {
         let mut values = vec![0f32; self.shape.out_slice];
         let Some(rows) = &mut self.rows else {
-            self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
-            return Ok(values);
+            let seconds = self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
+            return Ok((values, seconds));
         };
         let Some(set) = self.sets.first_mut() else {
             return Err(Error::Device("there is no buffer for a chunk".into()));
@@ -384,9 +389,9 @@ impl Engine {
             let complete = (!matches!(portion, Portion::Block { .. })).then_some(&slices[..]);
             rows.wait(session, source, &portion, complete)?;
         }
-        self.kernels.step(session, 0, &set.rows, &set.slices.values, 1)?;
+        let seconds = self.kernels.step(session, 0, &set.rows, &set.slices.values, 1)?;
         session.download(&set.slices.values, 0, &mut values, "slices")?;
-        Ok(values)
+        Ok((values, seconds))
     }
 }
 

@@ -30,18 +30,24 @@ impl ReadyDevice {
 
     /// What it takes, and how fast it should be.
     pub(super) fn pace(&self, recipe: &Recipe, scan: &Scan) -> Pace {
+        Pace {
+            chunk: self.plan.chunk,
+            pass: self.plan.spec.slices as usize,
+            slots: if self.engine.is_whole() { self.plan.sets } else { PIECES },
+            rate: self.rate(recipe, scan),
+        }
+    }
+
+    /// Slices a second by what was measured on such a device, else the most that its units allow; `None` if neither is
+    /// known.
+    pub fn rate(&self, recipe: &Recipe, scan: &Scan) -> Option<f64> {
         let measured = self.plan.estimate(scan, self.facts(), recipe).map(|s| scan.slices.len() as f64 / s);
         let bound = || {
             let rates = self.plan.profile.throughput.as_ref()?;
             let (_, gu_per_s) = model::bound(&self.plan.spec, rates, self.facts())?;
             Some(gu_per_s * 1e9 * scan.slices.len() as f64 / scan.updates())
         };
-        Pace {
-            chunk: self.plan.chunk,
-            pass: self.plan.spec.slices as usize,
-            slots: if self.engine.is_whole() { self.plan.sets } else { PIECES },
-            rate: measured.or_else(bound),
-        }
+        measured.or_else(bound)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::device::{Session, SliceCounter, SliceEncoder};
 use crate::error::Result;
-use crate::geometry::slice_centre;
+use crate::geometry::{Roi, slice_centre};
 use crate::kernel::EncodedSample;
 use crate::plan::Scan;
 use crate::recipe::Recipe;
@@ -11,15 +11,19 @@ use std::ops::Range;
 /// What is done to a slice after the device: length unit and mask.
 pub struct Finish {
     factor: f32,
+    /// Side of the whole slice.
+    size: usize,
     /// Radius in pixels, squared.
     radius2: Option<f64>,
 }
 
 impl Finish {
-    pub fn new(recipe: &Recipe, scan: &Scan) -> Self {
+    /// To slices of `size x size` pixels, or regions of them.
+    pub fn new(recipe: &Recipe, size: usize) -> Self {
         Finish {
             factor: recipe.slice.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
-            radius2: recipe.values.mask.map(|fraction| (fraction * scan.geometry.size as f64 / 2.0).powi(2)),
+            size,
+            radius2: recipe.values.mask.map(|fraction| (fraction * size as f64 / 2.0).powi(2)),
         }
     }
 
@@ -35,17 +39,18 @@ impl Finish {
 
     /// For every row of the region, the columns that the mask leaves.
     fn spans(&self, scan: &Scan) -> Vec<[i32; 2]> {
-        let inside = (0..scan.geometry.roi.height).map(|y| self.inside(scan, y));
+        let roi = scan.geometry.roi;
+        let inside = (0..roi.height).map(|y| self.inside(roi, y));
         inside.map(|inside| [inside.start as i32, inside.end as i32]).collect()
     }
 
-    pub fn apply(&self, scan: &Scan, slice: &mut [f32]) {
+    pub fn apply(&self, roi: Roi, slice: &mut [f32]) {
         if self.factor != 1.0 {
             slice.iter_mut().for_each(|v| *v *= self.factor);
         }
         if self.radius2.is_some() {
-            for (y, row) in slice.chunks_mut(scan.geometry.roi.width).enumerate() {
-                let inside = self.inside(scan, y);
+            for (y, row) in slice.chunks_mut(roi.width).enumerate() {
+                let inside = self.inside(roi, y);
                 row[..inside.start].fill(0.0);
                 row[inside.end..].fill(0.0);
             }
@@ -53,8 +58,8 @@ impl Finish {
     }
 
     /// Columns of a row of the region that the mask leaves, next to each other as they are in a circle.
-    pub fn inside(&self, scan: &Scan, y: usize) -> Range<usize> {
-        let (roi, centre) = (scan.geometry.roi, slice_centre(scan.geometry.size));
+    pub fn inside(&self, roi: Roi, y: usize) -> Range<usize> {
+        let centre = slice_centre(self.size);
         let Some(radius2) = self.radius2 else { return 0..roi.width };
         let dy = (roi.y + y) as f64 - centre;
         let within = |&x: &usize| {

@@ -16,4 +16,4 @@ pub use devices::{ReadyDevice, chosen, host_budget, ready_devices};
 pub use finish::Finish;
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};
 pub use source::Source;
-pub use stages::{Done, ObservedSlice, Run, run_stages};
+pub use stages::{Done, ObservedSlice, Run, WRITERS, run_stages};

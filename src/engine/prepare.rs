@@ -73,7 +73,7 @@ fn request<'a>(
     avoid: Avoid<'a>,
 ) -> Request<'a> {
     let self_test = !job.execution.skip_self_test;
-    let (keeps_values, histogram) = (job.execution.keeps_values(), job.execution.histogram.is_some());
+    let (keeps_values, histogram) = (job.execution.keeps_values(), job.execution.counts_values());
     Request {
         recipe: &job.recipe,
         self_test,

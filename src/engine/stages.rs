@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::histogram::CountedSlice;
 use crate::plan::WRITTEN_PIECES;
 use crate::recipe::Recipe;
-use crate::report::Reporter;
+use crate::report::{Reporter, Stage, StageClock};
 use crate::sink::{Pixels, SliceWriter, Target};
 use crate::steps::Counts;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
@@ -45,6 +45,8 @@ pub struct Run<'a> {
     pub keep: Option<usize>,
     /// Sees every slice before it is written.
     pub observer: Option<&'a Observer<'a>>,
+    /// For how long stages were busy, while they are.
+    pub clock: &'a StageClock,
 }
 
 /// Sees the number of a slice and what is known of it; from any thread, in any order.
@@ -174,6 +176,7 @@ fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut
                 let start = Instant::now();
                 *counts += wants.read(source, slices, &portion, &mut memory)?;
                 busy += start.elapsed().as_secs_f64();
+                run.clock.add(Stage::Reading, start.elapsed());
                 values = Some(memory);
             }
             if pieces.send(Piece { chunk: chunk.clone(), portion, values }).is_err() {
@@ -205,7 +208,7 @@ pub(super) fn parts_of(count: usize, most: usize) -> impl Iterator<Item = Range<
 }
 
 /// Threads that write pieces at the same time, so that none waits for the last slice of a piece.
-const WRITERS: usize = WRITTEN_PIECES - 1;
+pub const WRITERS: usize = WRITTEN_PIECES - 1;
 
 /// Finishes and writes slices as they come.
 fn write(
@@ -286,6 +289,7 @@ impl<'a> Delivered<'a> {
             self.finish(&positions, slices, &found);
             self.write(positions, slices, found.clamped.as_deref())?;
             busy += start.elapsed().as_secs_f64();
+            self.run.clock.add(Stage::Writing, start.elapsed());
             // its device may have ended
             let _ = memory_back[device].send(values);
         }
@@ -309,7 +313,7 @@ impl<'a> Delivered<'a> {
         match found.clamped {
             Some(_) => (0..positions.len()).for_each(|place| show(place, None)),
             None => values.par_chunks_mut(self.pixels).enumerate().for_each(|(place, values)| {
-                finish.apply(&source.scan, values);
+                finish.apply(source.scan.geometry.roi, values);
                 show(place, Some(values));
             }),
         }

@@ -281,9 +281,7 @@ pub(super) use parameters;
 
 #[cfg(test)]
 mod tests {
-    use crate::kernel::{
-        Algorithm, Build, Hybrid, Interpolation, Parameters, Sampler, Standard, Tensor, Texture, Vector,
-    };
+    use crate::kernel::{Algorithm, Hybrid, Interpolation, Parameters, Sampler, Standard, Tensor, Texture, Vector};
 
     fn refusal(parameters: impl Into<Parameters>, slices: u32) -> String {
         parameters.into().check(&[slices]).unwrap_err()

@@ -2,6 +2,7 @@
 
 use super::file::{create, failed, finish};
 use super::page::{OutputPage, PlacedPage, aligned};
+use super::stamp::{StoredPages, StoredSlices};
 use super::target::{OneFile, OutputFormat, Target, is_tiff};
 use super::{Compression, Pixels, Sink, SliceForm};
 use crate::error::{Error, Result};
@@ -68,6 +69,10 @@ impl OutputFormat for MultiPage {
 
     fn shareable(&self) -> bool {
         false
+    }
+
+    fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {
+        Box::new(StoredPages::new(&self.0.0, run))
     }
 
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use tiff::TiffError;
 use tiff::decoder::{Decoder, Limits};
 use tiff::tags::Tag;
@@ -77,11 +78,48 @@ impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         let path = self.0(index);
-        let stack = Stack::open(&path.to_string_lossy(), "--resume").map_err(|e| Error::Output(e.to_string()))?;
+        let stack = Stack::open(&path.to_string_lossy(), "--output").map_err(|e| Error::Output(e.to_string()))?;
         if stack.len() != 1 || stack.width() * stack.height() != out.len() {
-            return Err(Error::output(&path, format!("--resume: was one slice of {} pixels just before", out.len())));
+            return Err(Error::output(
+                &path,
+                format!("--output: is not one slice of {} pixels, as the run wrote it; run it again", out.len()),
+            ));
         }
         stack.read_rows(0, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string()))
+    }
+}
+
+/// Slices that are the pages of one file.
+pub(super) struct StoredPages {
+    path: PathBuf,
+    /// Numbers of its slices, ascending.
+    run: Vec<usize>,
+    stack: OnceLock<std::result::Result<Stack, String>>,
+}
+
+impl StoredPages {
+    pub fn new(path: &Path, run: &[usize]) -> StoredPages {
+        StoredPages { path: path.to_owned(), run: run.to_vec(), stack: OnceLock::new() }
+    }
+}
+
+impl StoredSlices for StoredPages {
+    fn examine(&self, _: usize) -> SliceState {
+        examine(&self.path)
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+        let open = || Stack::open(&self.path.to_string_lossy(), "--output").map_err(|e| e.to_string());
+        let stack = self.stack.get_or_init(open).as_ref().map_err(|e| Error::Output(e.clone()))?;
+        let (pages, pixels) = (self.run.len(), out.len());
+        let page = self.run.binary_search(&index).ok();
+        match page.filter(|_| stack.len() == pages && stack.width() * stack.height() == pixels) {
+            Some(page) => stack.read_rows(page, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string())),
+            None => Err(Error::output(
+                &self.path,
+                format!("--output: is not {pages} slices of {pixels} pixels, as the run wrote them; run it again"),
+            )),
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod preprocess;
 mod programs;
 mod real_data;
 mod reliability;
+mod report;
 mod scans;
 mod stripes;
 mod tune;

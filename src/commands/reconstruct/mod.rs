@@ -1,7 +1,9 @@
 //! `fbp reconstruct`: slices from sinograms or projections.
 
+mod ahead;
 mod outputs;
 mod overview;
+mod page;
 mod record;
 mod resume;
 mod summary;
@@ -9,7 +11,7 @@ mod summary;
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
 use crate::engine::{
-    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, chosen, plan_for, ready_devices, run_stages,
+    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, plan_for, ready_devices, run_stages,
 };
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -19,12 +21,15 @@ use crate::kernel::StepBackends;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
-use crate::report::{Reporter, results};
+use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use outputs::{check_files, check_slices};
-use overview::Overview;
+use overview::Gathered;
+pub(super) use overview::{Overview, Wanted};
+pub(super) use page::RunPage;
+pub(super) use record::RecordFile;
 use record::{OutputLock, Record, identity, known_range, stamp};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -39,6 +44,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let flags = merge(args)?;
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
+    reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled)?;
     if let Some(path) = &job.execution.save_config {
         write_atomically(path, run_file(&flags)?).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
@@ -46,6 +52,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let (job, source, axis) = with_axis(job, source, &reporter)?;
     let (scan, shard) = (&source.scan, job.execution.shard);
     if job.execution.dry_run {
+        reporter.clear();
         return print_plans(&job, &source, &reporter);
     }
     if let (Some(shard), true) = (shard, scan.slices.is_empty()) {
@@ -72,6 +79,7 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
         let axis = Axis::given(&source.scan);
         return Ok((job, source, axis));
     };
+    reporter.stage("searching the rotation axis");
     let axis = axis::find(&source, method, reporter)?;
     reporter.note(&format!("note: {axis}"));
     let job = job.about(axis.value);
@@ -113,8 +121,9 @@ impl Reconstruction<'_> {
         let writer = create_writer(job, scan, target)?;
         // their directories may be the one just made
         check_files(job, source, target)?;
+        reporter.stage("preparing devices");
         let mut devices = ready_devices(job, source, reporter)?;
-        let finish = Finish::new(&job.recipe, scan);
+        let finish = Finish::new(&job.recipe, scan.geometry.size);
         let identity = identity(job, source, &devices);
         let (writer, identity) = self.with_range(writer, identity, &mut devices[0], &finish)?;
         let key = identity.key();
@@ -122,8 +131,9 @@ impl Reconstruction<'_> {
             .stamped(stamp(job, source, &key))
             .shared(&scan.run_slices)
             .with_run_file(record::run_file_of(self.flags, scan.center)?);
-        let record = Record::begin(self, &devices, &mut lock, &identity)?;
-        let overview = Overview::new(job, scan, &finish);
+        let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;
+        let wanted = Wanted::by(&job.execution);
+        let overview = Overview::new(wanted, scan.slices.clone(), scan.geometry.roi, &finish);
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {
             if job.execution.existing == Existing::Resume {
@@ -133,29 +143,22 @@ impl Reconstruction<'_> {
                     overview.add_kept(&kept, (target, &scan.run_slices), writer.encoding(), cancelled)?;
                 }
             }
-            let left = scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
+            let left: Vec<usize> =
+                scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
+            ahead::warn_if_long(job, source, &mut devices, left.len(), reporter)?;
             self.compute(left, &mut devices, writer, &mut counts, (&finish, overview.as_ref()))
         })();
         let repairs = source.preparation.repairs(&counts);
-        let recorded = record.end(&outcome, kept.len(), start.elapsed().as_secs_f64(), repairs.clamped);
-        // what went wrong first says more than a record that cannot be written
-        let done = outcome?;
-        recorded?;
-        if let (unfinished @ 1.., run) = (target.unfinished_slices(), scan.run_slices.len()) {
-            let path = target.path_of(0);
-            reporter.note(&format!(
-                "{} appears when all of its slices are there: {unfinished} of {run} are",
-                path.display()
-            ));
-        }
-        if let Some(path) = &job.execution.preview {
-            preview(path, job, source, &done)?;
-        }
-        if let Some(overview) = overview {
-            overview.write(job, &key)?;
-        }
         let seconds = start.elapsed().as_secs_f64();
-        let summary = Summary {
+        let done = match outcome {
+            Ok(done) => done,
+            Err(error) => {
+                // what went wrong first says more than a record that cannot be written
+                let _ = record.fail(&error, kept.len(), seconds, repairs.clamped);
+                return Err(error);
+            }
+        };
+        let mut summary = Summary {
             job,
             devices: &devices,
             geometry: &scan.geometry,
@@ -167,8 +170,43 @@ impl Reconstruction<'_> {
             repairs,
             done: &done,
         };
+        summary.warn(reporter);
+        record.end(&summary, kept.len(), reporter.said())?;
+        if let (unfinished @ 1.., run) = (target.unfinished_slices(), scan.run_slices.len()) {
+            let path = target.path_of(0);
+            reporter.note(&format!(
+                "{} appears when all of its slices are there: {unfinished} of {run} are",
+                path.display()
+            ));
+        }
+        let gathered = overview.map(Overview::gathered);
+        self.write_files(&done, gathered.as_ref(), &key)?;
+        summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        job.execution.report.as_deref().map_or(Ok(()), |path| summary.write(path, self.flags))
+        match (&job.execution.report, job.execution.page(), gathered) {
+            (_, Some(path), Some(gathered)) => self.write_page(path, &gathered),
+            (Some(path), None, _) => summary.write(path, self.flags),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the files beside the slices that are asked for, but for the report.
+    fn write_files(self, done: &Done, gathered: Option<&Gathered>, key: &str) -> Result<()> {
+        let Reconstruction { job, source, .. } = self;
+        if let Some(path) = &job.execution.preview {
+            preview(path, job, source, done)?;
+        }
+        gathered.map_or(Ok(()), |gathered| gathered.write(job, key))
+    }
+
+    /// Writes the report as a page.
+    fn write_page(self, path: &Path, gathered: &Gathered) -> Result<()> {
+        let Reconstruction { job, source, target, reporter, .. } = self;
+        reporter.stage("writing the page");
+        let record = RecordFile::read(&target.record())?;
+        let written = RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(path, "--report");
+        reporter.clear();
+        written
     }
 
     /// With the range that percentiles lead to, if they are asked for.
@@ -202,6 +240,7 @@ impl Reconstruction<'_> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let roi = source.scan.geometry.roi;
         let observe = |slice: usize, seen: ObservedSlice| overview.into_iter().for_each(|o| o.add(slice, seen));
+        let clock = StageClock::new(devices.len(), WRITERS);
         let run = Run {
             recipe: &job.recipe,
             source,
@@ -212,9 +251,10 @@ impl Reconstruction<'_> {
             target,
             keep: job.execution.preview.as_ref().map(|_| middle(&source.scan.slices)),
             observer: Some(&observe),
+            clock: &clock,
         };
         let updates = roi.pixels() as f64 * source.scan.geometry.projections() as f64;
-        let mut progress = reporter.progress(slices.len(), updates);
+        let mut progress = reporter.progress(slices.len(), updates, &clock);
         let outcome = run_stages(run, devices, writer, counts, &mut |n| progress.advance(n));
         progress.finish();
         outcome
@@ -261,7 +301,7 @@ fn percentile_range(
     for sample in 0..count {
         let at = (2 * sample + 1) * slices.len() / (2 * count);
         let mut slice = device.engine.slice(source, slices[at])?;
-        finish.apply(&source.scan, &mut slice);
+        finish.apply(source.scan.geometry.roi, &mut slice);
         values.append(&mut slice);
     }
     let mut at = |percentile: f64| {

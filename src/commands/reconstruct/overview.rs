@@ -1,17 +1,20 @@
-//! What is gathered of all slices while they pass the writer: the histogram of `--histogram`, the sections of `--sections`.
+//! What is gathered of all slices while they pass the writer, or from their files: the histogram of `--histogram`, the
+//! sections of `--sections`, and for a page these and some slices.
 
 use super::middle;
 use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
+use crate::execution::Execution;
 use crate::geometry::Roi;
 use crate::histogram::{CountedSlice, Histogram, HistogramReport, Moments};
+use crate::html::{IMAGE_BYTES, PackedImage, Reduction};
 use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
-use crate::plan::Scan;
 use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, Target, write_image, write_text};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 const BAND: usize = 256;
 
 /// All slices of a job, in their physical unit, whether they are computed or kept.
-pub(super) struct Overview {
+pub(in crate::commands) struct Overview {
     /// Numbers of the slices, ascending.
     slices: Vec<usize>,
     roi: Roi,
@@ -29,6 +32,45 @@ pub(super) struct Overview {
     inside: Vec<Range<usize>>,
     histogram: Option<Mutex<Counted>>,
     sections: Option<Mutex<Sections>>,
+    previews: Option<Mutex<Previews>>,
+}
+
+/// What is to be gathered.
+#[derive(Clone, Copy)]
+pub(in crate::commands) struct Wanted {
+    pub histogram: bool,
+    pub sections: bool,
+    pub previews: bool,
+}
+
+impl Wanted {
+    /// What the flags of a run ask for.
+    pub fn by(execution: &Execution) -> Wanted {
+        let page = execution.page().is_some();
+        Wanted {
+            histogram: execution.histogram.is_some() || page,
+            sections: execution.sections.is_some() || page,
+            previews: page,
+        }
+    }
+}
+
+/// What was gathered, when all slices have passed.
+pub(in crate::commands) struct Gathered {
+    /// Numbers of the slices, ascending.
+    pub slices: Vec<usize>,
+    pub roi: Roi,
+    pub histogram: Option<HistogramReport>,
+    pub sections: Option<Sections>,
+    pub previews: Option<Previews>,
+}
+
+/// Slices for a page.
+pub(in crate::commands) struct Previews {
+    /// Numbers of the slices that are shown, spread over all.
+    chosen: Vec<usize>,
+    pub reduction: Reduction,
+    pub images: BTreeMap<usize, PackedImage>,
 }
 
 /// Values so far, and the moments of each slice, which are summed in order at the end.
@@ -38,26 +80,45 @@ struct Counted {
 }
 
 /// Sections through the middle of the region: `[row][column]`, `[slice][column]` and `[slice][row]`.
-struct Sections {
+pub(in crate::commands) struct Sections {
     xy: Vec<f32>,
-    xz: Vec<f32>,
-    yz: Vec<f32>,
+    pub xz: Vec<f32>,
+    pub yz: Vec<f32>,
+}
+
+/// Share of a page's bytes for slices; the rest is for sections and the sinogram.
+const PREVIEW_BYTES: usize = IMAGE_BYTES * 4 / 5;
+/// Slices that a page shows at least, if there are so many; they are shrunk for that.
+const ENOUGH: usize = 10;
+/// Slices that a page shows at most.
+const MOST: usize = 200;
+
+impl Previews {
+    fn of(slices: &[usize], roi: Roi) -> Previews {
+        let (reduction, count) = Reduction::to_bytes(roi.width, roi.height, slices.len(), ENOUGH, PREVIEW_BYTES);
+        let (count, last) = (count.min(MOST), slices.len().saturating_sub(1));
+        // the ends are among them, a single one is the middle
+        let place = |i: usize| if count > 1 { i * last / (count - 1) } else { slices.len() / 2 };
+        let chosen = (0..count).filter_map(|i| slices.get(place(i)).copied()).collect();
+        Previews { chosen, reduction, images: BTreeMap::new() }
+    }
 }
 
 impl Overview {
-    /// Of all slices that the scan has now; nothing if nobody asks for it.
-    pub fn new(job: &Job, scan: &Scan, finish: &Finish) -> Option<Overview> {
-        let (roi, slices) = (scan.geometry.roi, scan.slices.clone());
+    /// Of these slices of a region; nothing if nobody asks for it.
+    pub fn new(wanted: Wanted, slices: Vec<usize>, roi: Roi, finish: &Finish) -> Option<Overview> {
         let count = slices.len();
         let counted = || Counted { histogram: Histogram::default(), moments: vec![Moments::default(); count] };
         let sections =
             || Sections { xy: Vec::new(), xz: vec![0.0; count * roi.width], yz: vec![0.0; count * roi.height] };
-        (job.execution.histogram.is_some() || job.execution.sections.is_some()).then(|| Overview {
-            slices,
+        let Wanted { histogram, sections: cut, previews } = wanted;
+        (histogram || cut || previews).then(|| Overview {
             roi,
-            inside: (0..roi.height).map(|y| finish.inside(scan, y)).collect(),
-            histogram: job.execution.histogram.as_ref().map(|_| Mutex::new(counted())),
-            sections: job.execution.sections.as_ref().map(|_| Mutex::new(sections())),
+            inside: (0..roi.height).map(|y| finish.inside(roi, y)).collect(),
+            histogram: histogram.then(|| Mutex::new(counted())),
+            sections: cut.then(|| Mutex::new(sections())),
+            previews: previews.then(|| Mutex::new(Previews::of(&slices, roi))),
+            slices,
         })
     }
 
@@ -81,6 +142,16 @@ impl Overview {
             sections.yz[place * height..][..height].iter_mut().zip(column).for_each(|(to, value)| *to = *value);
             if slice == middle(&self.slices) {
                 sections.xy = values.to_vec();
+            }
+        }
+        if let (Some(previews), Some(values)) = (&self.previews, seen.values) {
+            let lock = || previews.lock().unwrap_or_else(PoisonError::into_inner);
+            let wanted = |previews: &Previews| previews.chosen.binary_search(&slice).ok().map(|_| previews.reduction);
+            let reduction = wanted(&lock());
+            if let Some(reduction) = reduction {
+                let (values, width) = reduction.of(values, width);
+                let image = PackedImage::new(&values, width);
+                lock().images.insert(slice, image);
             }
         }
     }
@@ -122,20 +193,34 @@ impl Overview {
         })
     }
 
-    /// Writes what was asked for.
+    /// What was gathered of all slices.
+    pub fn gathered(self) -> Gathered {
+        let histogram = self.histogram.map(|counted| {
+            let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);
+            histogram.report(moments.into_iter().sum())
+        });
+        Gathered {
+            slices: self.slices,
+            roi: self.roi,
+            histogram,
+            sections: self.sections.map(|all| all.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            previews: self.previews.map(|all| all.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+}
+
+impl Gathered {
+    /// Writes the files that the flags ask for, but for the page.
     ///
     /// # Errors
     /// [`Error::Output`] when a file cannot be written.
-    pub fn write(self, job: &Job, run: &str) -> Result<()> {
+    pub fn write(&self, job: &Job, run: &str) -> Result<()> {
         let unit = job.recipe.unit();
-        if let (Some(path), Some(counted)) = (&job.execution.histogram, self.histogram) {
-            let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let moments = moments.into_iter().sum();
-            let file = HistogramFile { run, unit: &unit, values: &histogram.report(moments) };
+        if let (Some(path), Some(values)) = (&job.execution.histogram, &self.histogram) {
+            let file = HistogramFile { run, unit: &unit, values };
             file.write(path).map_err(|e| named("--histogram", e))?;
         }
-        if let (Some(path), Some(sections)) = (&job.execution.sections, self.sections) {
-            let sections = sections.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(path), Some(sections)) = (&job.execution.sections, &self.sections) {
             sections.write(path, &unit, &self.slices, self.roi).map_err(|e| named("--sections", e))?;
         }
         Ok(())

@@ -1,11 +1,14 @@
 //! What a run is known by afterwards: its key, which every slice carries, and its record, a run file beside the slices.
 
 use super::Reconstruction;
+use super::summary::Summary;
+use crate::axis::Axis;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
-use crate::engine::{Done, ReadyDevice, Source};
+use crate::engine::{ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{Lock, LockMode};
+use crate::files::{Lock, LockMode, read_text};
+use crate::geometry::Roi;
 use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
 use crate::report::Reporter;
@@ -136,23 +139,72 @@ fn owner(job: &Job) -> String {
 
 /// The table of facts in a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Facts {
+pub(in crate::commands) struct Facts {
     /// The key that every slice carries.
-    run: String,
-    version: String,
+    pub run: String,
+    pub version: String,
     /// Values that became 0 and the largest integer, where percentiles were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<(f32, f32)>,
+    pub range: Option<(f32, f32)>,
+    /// Those of earlier versions have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanRecord>,
     /// What the key is made of.
     key: BTreeMap<String, String>,
     /// Whoever wrote slices.
     #[serde(default)]
-    jobs: Vec<JobRecord>,
+    pub jobs: Vec<JobRecord>,
+}
+
+/// What the slices of a run are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::commands) struct ScanRecord {
+    /// Number of the first slice, how many there are, and from one to the next.
+    pub slices: [usize; 3],
+    /// Side of a whole slice in pixels, and the region of it that was reconstructed.
+    pub size: usize,
+    pub region: Roi,
+    pub projections: usize,
+    /// Of the rows that are filtered.
+    pub bins: usize,
+    /// Of the first and the last projection, in degrees.
+    pub angles: [f64; 2],
+    pub axis: Axis,
+}
+
+impl Facts {
+    /// Whether this is the fingerprint of the run's input.
+    pub fn is_input(&self, fingerprint: &str) -> bool {
+        self.key.get("input").is_some_and(|input| input == fingerprint)
+    }
+}
+
+impl ScanRecord {
+    fn new(source: &Source, axis: &Axis) -> ScanRecord {
+        let (geometry, slices) = (&source.scan.geometry, &source.scan.run_slices);
+        let first = slices.first().copied().unwrap_or_default();
+        let ends = [geometry.angles.first(), geometry.angles.last()];
+        ScanRecord {
+            slices: [first, slices.len(), slices.get(1).map_or(1, |second| second - first)],
+            size: geometry.size,
+            region: geometry.roi,
+            projections: geometry.projections(),
+            bins: geometry.bins,
+            angles: ends.map(|angle| angle.copied().unwrap_or_default()),
+            axis: axis.clone(),
+        }
+    }
+
+    /// Numbers of all slices of the run, ascending.
+    pub fn slices(&self) -> Vec<usize> {
+        let [first, count, step] = self.slices;
+        (0..count).map(|i| first + i * step).collect()
+    }
 }
 
 /// What a job did for the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct JobRecord {
+pub(in crate::commands) struct JobRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     shard: Option<String>,
     host: String,
@@ -169,15 +221,29 @@ struct JobRecord {
     replaced: Option<ClampedCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clipped: Option<u64>,
+    /// The stage that was busy for most of the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<String>,
+    /// Messages that people saw.
+    #[serde(default)]
+    notes: Vec<String>,
+    /// Seconds of every stage, of all devices together, and the share of the time that it was busy.
+    #[serde(default)]
+    stages: BTreeMap<String, f64>,
+    #[serde(default)]
+    busy: BTreeMap<String, f64>,
     devices: Vec<DeviceRecord>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct DeviceRecord {
+pub(in crate::commands) struct DeviceRecord {
     device: String,
     driver: String,
     profile: String,
     kernel: String,
+    /// 10^9 updates a second of back projection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gu_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slices: Option<usize>,
 }
@@ -186,6 +252,34 @@ struct DeviceRecord {
 fn facts(path: &Path) -> Option<Facts> {
     let mut table: toml::Table = std::fs::read_to_string(path).ok()?.parse().ok()?;
     table.remove(FACTS)?.try_into().ok()
+}
+
+/// A record that is there.
+pub(in crate::commands) struct RecordFile {
+    pub text: String,
+    /// The run, as flags.
+    pub flags: ReconstructArgs,
+    pub facts: Facts,
+}
+
+impl RecordFile {
+    /// Reads the record of a run.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it cannot be read, or is no record.
+    pub fn read(path: &Path) -> Result<RecordFile> {
+        let text = read_text(path).map_err(|e| Error::input(path, e))?;
+        let wrong = |why: &dyn std::fmt::Display| {
+            Error::input(
+                path,
+                format!("is no record of a run: {why}; name a directory with fbp-run.toml, or that file"),
+            )
+        };
+        let flags = toml::from_str(&text).map_err(|e| wrong(&e.to_string().trim_end()))?;
+        let mut table: toml::Table = text.parse().map_err(|e| wrong(&e))?;
+        let facts = table.remove(FACTS).ok_or_else(|| wrong(&"it has no table [facts]"))?;
+        Ok(RecordFile { flags, facts: facts.try_into().map_err(|e: toml::de::Error| wrong(&e.message()))?, text })
+    }
 }
 
 /// The range that percentiles led to, when a run that is the same but for it has left its record.
@@ -205,7 +299,7 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Says that slices of this run are about to be written.
+    /// Says that slices of this run, with this axis, are about to be written.
     ///
     /// # Errors
     /// [`Error::Output`] when slices of another run are there or being written, and when it cannot be written.
@@ -214,6 +308,7 @@ impl<'a> Record<'a> {
         devices: &[ReadyDevice],
         lock: &mut OutputLock<'a>,
         identity: &Identity,
+        axis: &Axis,
     ) -> Result<Record<'a>> {
         let Reconstruction { job, flags, source, .. } = run;
         let target = lock.target;
@@ -246,6 +341,10 @@ impl<'a> Record<'a> {
             seconds: None,
             replaced: None,
             clipped: None,
+            limit: None,
+            notes: Vec::new(),
+            stages: BTreeMap::new(),
+            busy: BTreeMap::new(),
             devices: devices
                 .iter()
                 .map(|device| DeviceRecord {
@@ -253,6 +352,7 @@ impl<'a> Record<'a> {
                     driver: device.facts().driver.clone(),
                     profile: device.plan.profile.name.clone(),
                     kernel: device.engine.source.key.clone(),
+                    gu_per_s: None,
                     slices: None,
                 })
                 .collect(),
@@ -262,6 +362,7 @@ impl<'a> Record<'a> {
             run: key,
             version: env!("CARGO_PKG_VERSION").into(),
             range: identity.range,
+            scan: Some(ScanRecord::new(source, axis)),
             key: identity.parts(),
             jobs: Vec::new(),
         };
@@ -283,29 +384,35 @@ impl<'a> Record<'a> {
         write_text(&self.target.record(), &text)
     }
 
-    /// Says how it went. A run without a slice leaves no record.
-    pub fn end(mut self, outcome: &Result<Done>, kept: usize, seconds: f64, c: ClampedCounts) -> Result<()> {
+    /// Says how it went, with the messages that people saw.
+    pub fn end(mut self, summary: &Summary, kept: usize, notes: Vec<String>) -> Result<()> {
+        self.part.state = "done".into();
+        self.part.kept = kept;
+        self.part.seconds = Some(summary.seconds);
+        self.part.replaced = Some(summary.repairs.clamped);
+        self.part.clipped = Some(summary.done.clipped);
+        self.part.limit = Some(summary.limit().to_owned());
+        self.part.notes = notes;
+        self.part.stages = summary.stages().map(|(stage, seconds)| (stage.to_owned(), seconds)).into();
+        self.part.busy = summary.busy().map(|(stage, share)| (stage.to_owned(), share)).into();
+        for (device, (slices, rate)) in self.part.devices.iter_mut().zip(summary.rates()) {
+            (device.slices, device.gu_per_s) = (Some(slices), Some(rate));
+        }
+        let _lock = Lock::wait(&record_lock(self.target))?;
+        let before = facts(&self.target.record());
+        self.put(before)
+    }
+
+    /// Says why it ended. A run without a slice leaves no record.
+    pub fn fail(mut self, error: &Error, kept: usize, seconds: f64, replaced: ClampedCounts) -> Result<()> {
+        self.part.state = error.to_string();
         self.part.kept = kept;
         self.part.seconds = Some(seconds);
-        self.part.replaced = Some(c);
-        self.part.state = match outcome {
-            Ok(done) => {
-                self.part.clipped = Some(done.clipped);
-                for (device, (slices, _)) in self.part.devices.iter_mut().zip(&done.devices) {
-                    device.slices = Some(*slices);
-                }
-                "done".into()
-            }
-            Err(error) => error.to_string(),
-        };
+        self.part.replaced = Some(replaced);
         let _lock = Lock::wait(&record_lock(self.target))?;
         let path = self.target.record();
         let before = facts(&path);
-        if outcome.is_err()
-            && self.new
-            && before.as_ref().is_none_or(|before| before.jobs.len() <= 1)
-            && !self.target.is_started()
-        {
+        if self.new && before.as_ref().is_none_or(|before| before.jobs.len() <= 1) && !self.target.is_started() {
             return std::fs::remove_file(&path).map_err(|e| Error::output(&path, format!("cannot be removed: {e}")));
         }
         self.put(before)

@@ -11,6 +11,7 @@ use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::steps::{Repairs, Stripes};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Most numbers of projections in a message.
@@ -41,7 +42,7 @@ impl<'a> Summary<'a> {
     }
 
     /// The share of its time that every stage was busy; of several devices, the busiest.
-    fn busy(&self) -> [(&'static str, f64); 5] {
+    pub fn busy(&self) -> [(&'static str, f64); 5] {
         let most = |of: fn(&DeviceSeconds) -> f64| self.done.devices.iter().map(|(_, d)| of(d)).fold(0.0, f64::max);
         [
             ("reading", self.done.read),
@@ -54,26 +55,48 @@ impl<'a> Summary<'a> {
     }
 
     /// The busiest stage.
-    fn limit(&self) -> &'static str {
+    pub fn limit(&self) -> &'static str {
         self.busy().iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or("nothing", |(stage, _)| stage)
+    }
+
+    /// Seconds of every stage, of all devices together.
+    pub fn stages(&self) -> [(&'static str, f64); 8] {
+        let d = self.device();
+        [
+            ("start", self.start),
+            ("read", self.done.read),
+            ("upload", d.upload),
+            ("steps", d.steps),
+            ("filter", d.filter),
+            ("back_projection", d.back_projection),
+            ("download", d.download),
+            ("write", self.done.write),
+        ]
+    }
+
+    /// For every device, how many slices it computed, and the updates a second of back projection in 10^9.
+    pub fn rates(&self) -> impl Iterator<Item = (usize, f64)> {
+        let of = |&(slices, seconds): &(usize, DeviceSeconds)| {
+            (slices, rate(slices as f64 * self.updates, seconds.back_projection))
+        };
+        self.done.devices.iter().map(of)
     }
 
     /// Updates a second of back projection, all devices together, in 10^9.
     fn kernel_rate(&self) -> f64 {
-        let of =
-            |&(slices, seconds): &(usize, DeviceSeconds)| rate(slices as f64 * self.updates, seconds.back_projection);
-        self.done.devices.iter().map(of).sum()
+        self.rates().map(|(_, rate)| rate).sum()
     }
 
     fn total_rate(&self) -> f64 {
         rate(self.slices as f64 * self.updates, self.seconds)
     }
 
-    /// What people see at the end.
-    pub fn tell(&self, reporter: &Reporter) {
+    /// What people should know about the data and the slices, with the flags that help.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
         let c = self.repairs.clamped;
         if c.total() > 0 {
-            reporter.note(&format!(
+            warnings.push(format!(
                 "warning: {} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
                  dark, {} not finite",
                 c.total(),
@@ -84,13 +107,13 @@ impl<'a> Summary<'a> {
             ));
         }
         if let Some(warning) = self.defects() {
-            reporter.note(&warning);
+            warnings.push(warning);
         }
         if self.repairs.outliers > 0 {
-            reporter.note(&format!("note: {} outliers were replaced", self.repairs.outliers));
+            warnings.push(format!("note: {} outliers were replaced", self.repairs.outliers));
         }
         if self.repairs.saturated + self.repairs.saturated_flats > 0 {
-            reporter.note(&format!(
+            warnings.push(format!(
                 "warning: {} counts, and {} of the flat field, are as large as their files can hold: the detector was \
                  saturated, what is behind them is not known",
                 self.repairs.saturated, self.repairs.saturated_flats
@@ -99,7 +122,7 @@ impl<'a> Summary<'a> {
         if let [first, ..] = self.repairs.unlit[..] {
             let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
             let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
-            reporter.note(&format!(
+            warnings.push(format!(
                 "warning: {} projections have rows without any light, the first is {first}; --exclude {most}{more} leaves \
                  them out",
                 self.repairs.unlit.len()
@@ -110,19 +133,26 @@ impl<'a> Summary<'a> {
                 Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
                 _ => "are outside the range and were clipped",
             };
-            reporter.note(&format!("note: {} pixels {what}", self.done.clipped));
+            warnings.push(format!("note: {} pixels {what}", self.done.clipped));
         }
-        let d = self.device();
-        reporter.detail(&format!(
-            "seconds: start {:.2}, read {:.2}, upload {:.2}, steps {:.2}, filter {:.2}, back projection {:.2}, download {:.2}, write {:.2}",
-            self.start, self.done.read, d.upload, d.steps, d.filter, d.back_projection, d.download, self.done.write
-        ));
+        warnings
+    }
+
+    /// What people should know, as soon as it is known.
+    pub fn warn(&self, reporter: &Reporter) {
+        self.warnings().iter().for_each(|warning| reporter.note(warning));
+    }
+
+    /// What people see at the end.
+    pub fn tell(&self, reporter: &Reporter) {
+        let seconds: Vec<String> =
+            self.stages().iter().map(|(stage, seconds)| format!("{} {seconds:.2}", stage.replace('_', " "))).collect();
+        reporter.detail(&format!("seconds: {}", seconds.join(", ")));
         let busy: Vec<String> =
             self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
         reporter.detail(&format!("busy: {}; {} limits", busy.join(", "), self.limit()));
         if self.devices.len() > 1 {
-            for (device, (slices, seconds)) in self.devices.iter().zip(&self.done.devices) {
-                let speed = rate(*slices as f64 * self.updates, seconds.back_projection);
+            for (device, (slices, speed)) in self.devices.iter().zip(self.rates()) {
                 let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
                 reporter.note(&format!("{}: {slices} slices, {how}", device.label));
             }
@@ -182,7 +212,6 @@ impl<'a> Summary<'a> {
     /// Writes the report of `--report`.
     pub fn write(&self, path: &Path, flags: &ReconstructArgs) -> Result<()> {
         let first = &self.devices[0];
-        let d = self.device();
         let report = json!({
             "run": flags,
             "version": env!("CARGO_PKG_VERSION"),
@@ -207,18 +236,8 @@ impl<'a> Summary<'a> {
             "projection_parts": first.plan.cut.parts(self.geometry).count(),
             "slice_bands": first.plan.cut.bands(self.geometry.roi).count(),
             "seconds": self.seconds,
-            "stages": {
-                "start": self.start,
-                "read": self.done.read,
-                "upload": d.upload,
-                "steps": d.steps,
-                "filter": d.filter,
-                "back_projection": d.back_projection,
-                "download": d.download,
-                "write": self.done.write,
-            },
-            "busy": self.busy().into_iter().map(|(stage, share)| (stage.to_owned(), json!(share)))
-                .collect::<serde_json::Map<_, _>>(),
+            "stages": BTreeMap::from(self.stages()),
+            "busy": BTreeMap::from(self.busy()),
             "limit": self.limit(),
             "gu_per_s": self.kernel_rate(),
             "total_gu_per_s": self.total_rate(),

@@ -7,6 +7,7 @@ use crate::engine::rows::{DeviceCounts, DeviceRows, Portion};
 use crate::engine::stages::{Run, parts_of};
 use crate::error::Result;
 use crate::plan::{PIECES, WRITTEN_PIECES};
+use crate::report::Stage;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use opencl3::memory::Buffer;
 use std::ops::Range;
@@ -49,7 +50,7 @@ impl Transfer for Copied {
             way.download(chunks, free_slices, slices_done, delivery)
         };
         let buffers = DeviceBuffers { sinograms_done, free };
-        stream(session, kernels, Delivery { device, work, computed }, upload, buffers, download)
+        stream(session, kernels, Delivery { device, work, clock: run.clock, computed }, upload, buffers, download)
     }
 }
 
@@ -107,6 +108,7 @@ impl Rows<'_> {
             self.copy(&chunk, &portion, values.as_ref(), &mut rows)?;
             self.wait(&portion, complete.then_some(&chunk))?;
             busy += start.elapsed().as_secs_f64();
+            self.run.clock.add(Stage::Uploading, start.elapsed());
             if let Some(values) = values {
                 // the reader may have read all
                 let _ = done.send(values);
@@ -180,6 +182,7 @@ impl SlicesToHost<'_> {
                 let start = Instant::now();
                 self.copy(&slices, part.clone(), &mut values)?;
                 busy += start.elapsed().as_secs_f64();
+                delivery.clock.add(Stage::Downloading, start.elapsed());
                 let found = found.take_first(part.len());
                 if !delivery.deliver(chunk.start + part.start..chunk.start + part.end, values, found) {
                     return Ok(busy);

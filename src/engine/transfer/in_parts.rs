@@ -4,13 +4,15 @@ use super::{Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, fail_on_pu
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
 use crate::error::Result;
 use crate::plan::PIECES;
+use crate::report::Stage;
+use std::time::Instant;
 
 /// A piece is a chunk; the engine copies the parts that it needs.
 pub(super) struct InParts;
 
 impl Transfer for InParts {
     fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
-        let DeviceChannels { device, work, pieces, free_sinograms, computed, free_slices, .. } = channels;
+        let DeviceChannels { device, work, run, pieces, free_sinograms, computed, free_slices, .. } = channels;
         let (slices_back, free_slices) = free_slices;
         let ChunkShape { chunk, in_slice, out_slice } = engine.shape;
         for _ in 0..PIECES {
@@ -19,13 +21,15 @@ impl Transfer for InParts {
             let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
         }
         drop(slices_back);
-        let delivery = Delivery { device, work, computed };
+        let delivery = Delivery { device, work, clock: run.clock, computed };
         let mut busy = DeviceSeconds::default();
         for (number, (positions, values)) in pieces.into_iter().filter_map(Piece::sinograms).enumerate() {
             fail_on_purpose(device, number)?;
             let Ok(mut slices) = free_slices.recv() else { break };
             let (from, to) = (&values[..positions.len() * in_slice], &mut slices[..positions.len() * out_slice]);
+            let start = Instant::now();
             busy = busy + engine.reconstruct(from, to)?;
+            run.clock.add(Stage::Computing, start.elapsed());
             // the reader may have read all
             let _ = free_sinograms.send(values);
             work.ready(device);

@@ -14,7 +14,7 @@ pub(super) struct Mapped;
 
 impl Transfer for Mapped {
     fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
-        let DeviceChannels { device, work, pieces, free_sinograms, computed, free_slices, .. } = channels;
+        let DeviceChannels { device, work, run, pieces, free_sinograms, computed, free_slices, .. } = channels;
         let (slices_back, free_slices) = free_slices;
         let Engine { session, kernels, sets, shape, .. } = engine;
         let (session, shape) = (&*session, *shape);
@@ -28,7 +28,7 @@ impl Transfer for Mapped {
         let upload = move |out| unmap_sinograms(session, pieces, out);
         let download = move |chunks, delivery: &Delivery| map_slices(session, shape, chunks, delivery);
         let buffers = HostBuffers { session, shape, free_sinograms, free_slices };
-        stream(session, kernels, Delivery { device, work, computed }, upload, buffers, download)
+        stream(session, kernels, Delivery { device, work, clock: run.clock, computed }, upload, buffers, download)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::device::{HostMemory, Session, lost};
 use crate::error::{Error, Result};
 use crate::histogram::CountedSlice;
 use crate::plan::Pieces;
+use crate::report::{Stage, StageClock};
 use copied::Copied;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use in_parts::InParts;
@@ -20,6 +21,7 @@ use opencl3::memory::Buffer;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::scope;
+use std::time::Instant;
 
 /// What was read at once for a chunk of the list of slices; in memory, unless there was nothing to read.
 pub(super) struct Piece {
@@ -116,6 +118,7 @@ impl Drop for LeaveOnDrop<'_> {
 struct Delivery<'a> {
     device: usize,
     work: &'a Work,
+    clock: &'a StageClock,
     computed: Sender<ComputedSlices>,
 }
 
@@ -151,7 +154,7 @@ fn stream(
     buffers: impl Buffers,
     download: impl FnOnce(Receiver<Chunk<SliceBuffers>>, &Delivery) -> Result<f64> + Send,
 ) -> Result<DeviceSeconds> {
-    let Delivery { device, work, .. } = delivery;
+    let Delivery { device, work, clock, .. } = delivery;
     let (to_compute, uploaded) = unbounded();
     let (to_download, reconstructed) = unbounded();
     scope(|scope| {
@@ -161,7 +164,7 @@ fn stream(
             let _leave = LeaveOnDrop(work, device);
             download(reconstructed, &delivery)
         });
-        let computed = compute(session, kernels, (work, device), uploaded, &buffers, to_download);
+        let computed = compute(session, kernels, (work, device, clock), uploaded, &buffers, to_download);
         drop(buffers);
         let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
         Ok(DeviceSeconds { upload: upload?, download: download?, ..computed? })
@@ -172,7 +175,7 @@ fn stream(
 fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
-    (work, device): (&Work, usize),
+    (work, device, clock): (&Work, usize, &StageClock),
     uploaded: Receiver<Chunk<Buffer<f32>>>,
     buffers: &impl Buffers,
     out: Sender<Chunk<SliceBuffers>>,
@@ -181,8 +184,10 @@ fn compute(
     for (number, (chunk, sinograms)) in uploaded.into_iter().enumerate() {
         fail_on_purpose(device, number)?;
         let Some(mut slices) = buffers.free_slices()? else { break };
+        let start = Instant::now();
         seconds = seconds + kernels.step(session, 0, &sinograms, &slices.values, chunk.len())?;
         seconds.steps += kernels.finish(session, &mut slices, chunk.len())?;
+        clock.add(Stage::Computing, start.elapsed());
         buffers.sinograms_done(sinograms)?;
         work.ready(device);
         if out.send((chunk, slices)).is_err() {

@@ -1,0 +1,20 @@
+//! `fbp report`.
+
+use clap::{ArgAction, Args};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// Directory of slices, or the record of a run (fbp-run.toml)
+    #[arg(value_name = "DIR")]
+    pub run: PathBuf,
+    /// The page to write
+    #[arg(long, short, value_name = "FILE.html")]
+    pub output: PathBuf,
+    /// Increase verbosity
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Print only errors
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+}

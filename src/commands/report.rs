@@ -1,0 +1,100 @@
+//! `fbp report`: the page about a run that is there.
+
+use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
+use crate::cli::ReportArgs;
+use crate::engine::{Finish, Source};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::recipe::Scaling;
+use crate::report::{Messages, ProgressKind, Reporter};
+use crate::sink::{Encoding, Target};
+use crate::units::Interval;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Writes the page from the record, the slices and, if it is still there, the input.
+pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
+    if args.output.extension().is_none_or(|extension| extension != "html") {
+        return Err(Error::usage(format!("--output: {} must end in .html", args.output.display())));
+    }
+    let reporter = Reporter::new(Messages::verbosity(args.verbose, args.quiet), ProgressKind::None, None)?;
+    let path = record_of(&args.run)?;
+    let record = RecordFile::read(&path)?;
+    let job = Job::new(&record.flags)?;
+    let target = target_of(&job, &path)?;
+    let scan = record.facts.scan.as_ref().ok_or_else(|| {
+        Error::input(&path, "was written by an earlier version and does not say which slices there are; run it again")
+    })?;
+    let run = scan.slices();
+    let (there, gone): (Vec<usize>, Vec<usize>) = run.iter().partition(|&&slice| target.path_of(slice).exists());
+    if there.is_empty() {
+        return Err(Error::input(target.directory(), "none of the slices that the record names is here"));
+    }
+    if let [first, ..] = gone[..] {
+        reporter.note(&format!("warning: {} slices are missing, the first is {first}", gone.len()));
+    }
+    let wanted = Wanted { histogram: true, sections: true, previews: true };
+    let finish = Finish::new(&job.recipe, scan.size);
+    let overview = Overview::new(wanted, there.clone(), scan.region, &finish)
+        .ok_or_else(|| Error::usage("there is nothing to report"))?;
+    overview.add_kept(&there, (&target, &run), encoding(&job, record.facts.range), cancelled)?;
+    let gathered = overview.gathered();
+    let source = input_of(&job, &record, cancelled);
+    let source = match &source {
+        Ok(source) => Ok(source),
+        Err(why) => {
+            reporter.note(&format!("note: the page has no sinogram and no axis search: {why}"));
+            Err(why.clone())
+        }
+    };
+    RunPage { job: &job, target: &target, record: &record, gathered: &gathered, source }.write(&args.output, "--output")
+}
+
+/// The record that a path stands for.
+fn record_of(run: &Path) -> Result<PathBuf> {
+    if run.is_file() {
+        return Ok(run.to_owned());
+    }
+    let entries = run.read_dir().map_err(|e| Error::input(run, format!("{e}; name a directory of slices")))?;
+    let is_record = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-run.toml"));
+    let mut records: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_record).collect();
+    records.sort();
+    match records.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Error::input(run, "has no record of a run, fbp-run.toml; name the --output of fbp reconstruct")),
+        several => Err(Error::input(
+            run,
+            format!("has {} records, {} and others; name one of them", several.len(), several[0].display()),
+        )),
+    }
+}
+
+/// Where the slices of a record are now: beside it, wherever they were written.
+fn target_of(job: &Job, record: &Path) -> Result<Target> {
+    let written = job.execution.output.as_ref().ok_or_else(|| Error::input(record, "names no output"))?;
+    let here = record.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if written.fills_directory() {
+        return Target::parse(&format!("{}/", here.display()));
+    }
+    let spec = written.to_string();
+    let name = Path::new(&spec).file_name().unwrap_or_default();
+    Target::parse(&here.join(name).to_string_lossy())
+}
+
+/// How the slices are stored.
+fn encoding(job: &Job, range: Option<(f32, f32)>) -> Encoding {
+    let fixed = match job.recipe.values.scaling {
+        Some(Scaling::Fixed(Interval { low, high })) => Some((low as f32, high as f32)),
+        _ => None,
+    };
+    Encoding { dtype: job.recipe.values.dtype, range: range.or(fixed) }
+}
+
+/// The input of the run, or why it is not there any more.
+fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> std::result::Result<Source, String> {
+    let source = Source::open(job, &Reporter::silent(), cancelled).map_err(|e| e.to_string())?;
+    match record.facts.is_input(&source.fingerprint()) {
+        true => Ok(source),
+        false => Err("the input has been changed since the run".into()),
+    }
+}

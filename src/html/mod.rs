@@ -1,0 +1,118 @@
+//! Pages about results, each in one file: markup, style, script and data, without anything from elsewhere.
+//!
+//! The files of a page stand beside this one. Data are JSON in an element of their own, which the script reads; its keys are
+//! those that the callers write.
+
+mod packed;
+
+pub use packed::{PackedImage, Reduction};
+
+use crate::error::{Error, Result};
+use crate::files::write_atomically;
+use serde::Serialize;
+use std::path::Path;
+
+/// No page is larger, in bytes.
+pub const MOST_BYTES: usize = 10_000_000;
+
+/// Bytes of a page that are left for images, before they become text.
+pub const IMAGE_BYTES: usize = 6_600_000;
+
+/// A kind of page: its own markup and script.
+pub struct PageKind {
+    body: &'static str,
+    script: &'static str,
+}
+
+/// A run: slices, sections, histogram, sinogram, axis, time, and the run itself.
+pub const RUN: PageKind = PageKind { body: include_str!("run.html"), script: include_str!("run.js") };
+
+/// Trial slices about several axes.
+pub const TRIALS: PageKind = PageKind { body: include_str!("trials.html"), script: include_str!("trials.js") };
+
+/// What all pages have.
+const FRAME: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const COMMON: [&str; 3] = [include_str!("common.js"), include_str!("viewer.js"), include_str!("chart.js")];
+
+/// Writes a page with these data; it appears complete or not at all.
+///
+/// # Errors
+/// [`Error::Output`] that names the flag, when it cannot be written.
+pub fn write_page(path: &Path, flag: &str, kind: &PageKind, title: &str, data: &impl Serialize) -> Result<()> {
+    let failed = |e: &dyn std::fmt::Display| Error::output(path, format!("{flag}: {e}"));
+    let data = serde_json::to_string(data).map_err(|e| failed(&e))?;
+    let page = assembled(kind, title, &data);
+    if page.len() > MOST_BYTES {
+        return Err(failed(&format!("the page would have {} bytes; please report this", page.len())));
+    }
+    write_atomically(path, page).map_err(|e| failed(&format!("{e}; is there space, and is the directory writable?")))
+}
+
+/// The frame with what belongs into its places.
+fn assembled(kind: &PageKind, title: &str, data: &str) -> String {
+    let script = [COMMON[0], COMMON[1], COMMON[2], kind.script].concat();
+    // nothing in the data may end their element
+    let data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--");
+    let part = |name: &str| match name {
+        "title" => escaped(title),
+        "style" => STYLE.to_owned(),
+        "body" => kind.body.to_owned(),
+        "data" => data.clone(),
+        "script" => script.clone(),
+        _ => String::new(),
+    };
+    let mut pieces = FRAME.split("{{");
+    let head = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(head, |page, piece| match piece.split_once("}}") {
+        Some((name, rest)) => page + &part(name) + rest,
+        None => page + piece,
+    })
+}
+
+/// A text as content of an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn page(kind: &PageKind, data: &serde_json::Value) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("page.html");
+        write_page(&path, "--report", kind, "a < b & c", data).unwrap();
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn data_cannot_leave_their_element() {
+        let hostile = json!({ "path": "</script><script>alert(1)</script><!-- {{style}}" });
+        for kind in [RUN, TRIALS] {
+            let page = page(&kind, &hostile);
+            assert!(page.contains("<title>a &lt; b &amp; c</title>") && !page.contains("alert(1)</script>"));
+            let (_, rest) = page.split_once(r#"<script type="application/json" id="data">"#).unwrap();
+            let (data, _) = rest.split_once("</script>").unwrap();
+            assert_eq!(serde_json::from_str::<serde_json::Value>(data).unwrap(), hostile);
+        }
+    }
+
+    #[test]
+    fn pages_ask_for_nothing() {
+        for kind in [RUN, TRIALS] {
+            let page = page(&kind, &json!({}));
+            assert!(page.contains("default-src 'none'"));
+            for word in ["src=\"http", "href=\"http", "@import", "fetch(", "XMLHttpRequest", "url(http"] {
+                assert!(!page.contains(word), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_cannot_be_written_name_the_flag() {
+        let error = write_page(Path::new("/no/such/run.html"), "--report", &RUN, "", &json!({})).unwrap_err();
+        assert!(error.exit_code() == 5 && error.to_string().contains("--report"), "{error}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Pages: `--report FILE.html`, `fbp report`, `fbp center --sweep ... --output FILE.html`, as files. What a browser shows is
+//! tested by `scripts/browser`.
+
+use crate::support::cli::{Lab, SMALL, Scan};
+use serde_json::{Value, json};
+use std::fs;
+
+const RUN: &str = "reconstruct --sinograms sin --device cpu";
+
+/// The data of a page, which must be whole and ask for nothing.
+fn data(lab: &Lab, page: &str) -> Value {
+    let text = lab.read_text(page);
+    assert!(text.starts_with("<!DOCTYPE html>") && text.trim_end().ends_with("</html>"), "{page}");
+    assert!(text.len() < 10_000_000 && text.contains("default-src 'none'"), "{page}");
+    let (_, rest) = text.split_once(r#"<script type="application/json" id="data">"#).unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn a_page_is_the_same_from_the_run_and_from_its_files() {
+    let lab = Lab::new();
+    let scan = Scan { width: 48, projections: 40, slices: 9, ..SMALL };
+    lab.write("sin", "s", &scan.sinograms());
+    for (flags, output) in [
+        ("", "plain"),
+        ("--center auto --mask 0.9 --pixel-size 2um", "found"),
+        ("--dtype u16 --range=-1,12", "numbers/r-%03i.tif"),
+        ("--rows 1..8:2 --roi 4,6,30,20", "one.tif"),
+    ] {
+        lab.directory("numbers");
+        lab.ok(&format!("{RUN} {flags} --report run.html --histogram h.json --output {output}"));
+        let record = match output {
+            "plain" | "found" => output,
+            "one.tif" => "one-run.toml",
+            _ => "numbers",
+        };
+        lab.ok(&format!("report {record} --output again.html"));
+        let (mut run, mut again) = (data(&lab, "run.html"), data(&lab, "again.html"));
+        if flags.contains("u16") {
+            // values as they were, and as files have them: to within half a step of 13/65535
+            for page in [&mut run, &mut again] {
+                let mean = page["histogram"]["mean"].as_f64().unwrap();
+                assert!((mean - run_mean(&lab)).abs() < 2e-4, "{mean}");
+                ["histogram", "slices", "sections"].iter().for_each(|key| page[key] = Value::Null);
+            }
+        }
+        assert!(run == again, "{flags}");
+        let methods = run["search"]["methods"].as_array().unwrap();
+        assert_eq!(methods.len(), 4);
+        assert!(methods.iter().all(|m| m["reason"].is_string() || m["whole"].as_array().unwrap().len() > 10));
+        assert_eq!(run["jobs"][0]["state"], "done");
+        assert!(run["jobs"][0]["stages"]["back_projection"].as_f64().unwrap() > 0.0);
+        assert!(run["record"].as_str().unwrap().contains("sinograms = "));
+        fs::remove_file(lab.path("run.html")).unwrap();
+    }
+}
+
+/// The mean of the histogram of the last run.
+fn run_mean(lab: &Lab) -> f64 {
+    serde_json::from_str::<Value>(&lab.read_text("h.json")).unwrap()["mean"].as_f64().unwrap()
+}
+
+#[test]
+fn slices_do_not_depend_on_a_page() {
+    let lab = Lab::small();
+    assert!(
+        lab.slices(RUN.trim_start_matches("reconstruct "), "a")
+            == lab.slices(&format!("{} --report p.html", RUN.trim_start_matches("reconstruct ")), "b")
+    );
+}
+
+#[test]
+fn what_is_gone_is_said() {
+    let lab = Lab::small();
+    lab.ok(&format!("{RUN} --output r"));
+    fs::remove_file(lab.path("r/slice_00001.tif")).unwrap();
+    fs::rename(lab.path("sin"), lab.path("elsewhere")).unwrap();
+    let (_, notes) = lab.ok("report r --output r.html");
+    assert!(notes.contains("1 slices are missing, the first is 1") && notes.contains("no sinogram"), "{notes}");
+    let page = data(&lab, "r.html");
+    assert_eq!((&page["sinogram"], &page["search"]), (&Value::Null, &Value::Null));
+    assert!(page["missing"].as_str().unwrap().contains("sin"));
+    assert_eq!(page["slices"]["numbers"], json!([0, 2]));
+    // another scan in its place is not that of the run
+    let other = Scan { width: 32, projections: 18, slices: 3, ..SMALL };
+    lab.write("sin", "s", &other.sinograms());
+    let (_, notes) = lab.ok("report r/fbp-run.toml --output r.html");
+    assert!(notes.contains("changed since the run"), "{notes}");
+    // slices that have moved are found beside their record
+    fs::rename(lab.path("r"), lab.path("moved")).unwrap();
+    lab.ok("report moved --output m.html");
+}
+
+#[test]
+fn shards_have_pages_of_their_own_and_one_together() {
+    let lab = Lab::small();
+    for shard in 0..2 {
+        lab.ok(&format!("{RUN} --shard {shard}/2 --report p.html --output r"));
+    }
+    let numbers = |page: &str| data(&lab, page)["slices"]["numbers"].as_array().unwrap().len();
+    assert_eq!(numbers("p-0of2.html") + numbers("p-1of2.html"), 3);
+    lab.ok("report r --output all.html");
+    assert_eq!((numbers("all.html"), data(&lab, "all.html")["jobs"].as_array().unwrap().len()), (3, 2));
+}
+
+#[test]
+fn pages_that_cannot_be_made_are_refused() {
+    let lab = Lab::small();
+    lab.ok(&format!("{RUN} --output r"));
+    lab.directory("empty");
+    lab.fails("report r --output r.txt", 2, &["--output", ".html"]);
+    lab.fails("report r --output no/r.html", 5, &["--output", "r.html"]);
+    lab.fails("report empty --output r.html", 3, &["empty", "fbp-run.toml"]);
+    lab.fails("report nowhere --output r.html", 3, &["nowhere"]);
+    lab.text("some.toml", "center = 3\n");
+    lab.fails("report some.toml --output r.html", 3, &["some.toml", "[facts]"]);
+    lab.text("odd-run.toml", "this is no TOML");
+    lab.fails("report odd-run.toml --output r.html", 3, &["odd-run.toml", "no record"]);
+    fs::copy(lab.path("r/fbp-run.toml"), lab.path("empty/fbp-run.toml")).unwrap();
+    lab.fails("report empty --output r.html", 3, &["none of the slices"]);
+    lab.fails(&format!("{RUN} --report no/r.html --output other"), 5, &["--report", "no directory"]);
+}
+
+#[test]
+fn trial_slices_in_a_page() {
+    let lab = Lab::small();
+    let sweep = "center --sinograms sin --device cpu --sweep 14..17:0.5";
+    let (out, _) = lab.ok(&format!("{sweep} --output t.html"));
+    assert!(out.contains("7 slices of row 1 about 14.00 to 17.00 bins in t.html"), "{out}");
+    let page = data(&lab, "t.html");
+    let trials = page["trials"].as_array().unwrap();
+    assert_eq!(trials.iter().map(|t| t["center"].as_f64().unwrap()).collect::<Vec<_>>()[..3], [14.0, 14.5, 15.0]);
+    assert_eq!(
+        (&trials[0]["image"]["width"], page["command"].as_str().unwrap()),
+        (&json!(32), "fbp reconstruct --sinograms sin --device cpu")
+    );
+    lab.fails(&format!("{sweep} --output t.html"), 5, &["t.html", "--overwrite"]);
+    lab.ok(&format!("{sweep} --tile 16 --overwrite --output t.html"));
+    assert_eq!(data(&lab, "t.html")["part"]["side"], 16);
+    lab.fails(&format!("{sweep} --tile 4096 --output big.html"), 2, &["--tile", "at most"]);
+    assert!(!lab.path("big.html").exists());
+}
+
+#[test]
+fn progress_says_what_limits() {
+    let lab = Lab::small();
+    let (_, lines) = lab.ok(&format!("{RUN} --progress json --output r"));
+    let line: Value = serde_json::from_str(lines.lines().rfind(|line| line.starts_with('{')).unwrap()).unwrap();
+    let limit = line["limit"].as_str().unwrap();
+    assert!(["reading", "uploading", "computing", "downloading", "writing"].contains(&limit), "{line}");
+    let (_, lines) = lab.ok(&format!("{RUN} --progress plain --overwrite --output r"));
+    assert!(lines.contains("3/3 slices") && lines.contains(" limits"), "{lines}");
+}
