@@ -61,6 +61,8 @@ fn run(cli: Cli) -> Result<()> {
             clap_complete::generate(shell, &mut Cli::command(), "fbp", &mut text);
             results(&String::from_utf8_lossy(&text))
         }
+        Command::Man(args) => results(&commands::man(&args)?),
+        Command::Help(args) => results(&commands::help(&args)?),
     }
 }
 
