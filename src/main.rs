@@ -88,7 +88,7 @@ fn clipped(message: &str) -> String {
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
     // threads started from here on inherit the mask
-    signals.thread_block().map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+    signals.thread_block().map_err(|e| Error::Internal(format!("signals cannot be caught: {e}")))?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
     std::thread::spawn(move || {

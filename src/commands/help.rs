@@ -17,7 +17,8 @@ pub fn help(args: &HelpArgs) -> Result<String> {
     let mut command = Cli::command();
     command.build();
     let Some(first) = args.words.first() else {
-        let topics: Vec<String> = Topic::VARIANTS.iter().map(|topic| format!("  {topic:<13}{}", topic.about())).collect();
+        let topics: Vec<String> =
+            Topic::VARIANTS.iter().map(|topic| format!("  {topic:<13}{}", topic.about())).collect();
         return Ok(format!("{}\nTopics (fbp help TOPIC):\n{}\n", command.render_help(), topics.join("\n")));
     };
     if let (Ok(topic), 1) = (first.parse::<Topic>(), args.words.len()) {
@@ -30,8 +31,11 @@ pub fn help(args: &HelpArgs) -> Result<String> {
             names.extend(Topic::VARIANTS.iter().map(|topic| topic.to_string()));
         }
         found = found.find_subcommand_mut(word).ok_or_else(|| {
-            let advice =
-                if names.is_empty() { format!("leave `{word}` out") } else { format!("choose one of {}", names.join(", ")) };
+            let advice = if names.is_empty() {
+                format!("leave `{word}` out")
+            } else {
+                format!("choose one of {}", names.join(", "))
+            };
             Error::usage(format!("help: there is no command or topic `{}`; {advice}", args.words.join(" ")))
         })?;
     }

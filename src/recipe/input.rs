@@ -93,7 +93,7 @@ fn check_tiff(args: &InputArgs) -> Result<()> {
         ("--hdf5-angles", &args.hdf5_angles),
     ] {
         if value.is_some() {
-            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing")));
+            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing; give --hdf5, too")));
         }
     }
     let fields = [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)];

@@ -9,6 +9,7 @@ mod golden;
 mod hostile;
 mod io;
 mod layering;
+mod messages;
 mod model;
 mod paper;
 mod startup;

@@ -128,8 +128,8 @@ fn listed(file: &File) -> String {
     let more = if found.len() > NAMED { ", .." } else { "" };
     found.truncate(NAMED);
     match found.is_empty() {
-        true => "it contains no datasets of three dimensions".into(),
-        false => format!("its datasets of three dimensions are {}{more}", found.join(", ")),
+        true => "choose another file, this one contains no datasets of three dimensions".into(),
+        false => format!("choose one of {}{more}", found.join(", ")),
     }
 }
 

@@ -29,18 +29,41 @@ type Makers = HashMap<(String, String), Maker>;
 pub fn messages(files: &[(String, String)]) -> Vec<Message> {
     let parsed: Vec<(&String, syn::File)> =
         files.iter().map(|(path, text)| (path, syn::parse_file(text).unwrap())).collect();
-    let mut makers = Makers::new();
+    let (mut makers, mut constants) = (Makers::new(), HashMap::new());
     for (path, file) in &parsed {
-        FindMakers { file: path, makers: &mut makers }.visit_file(file);
+        FindMakers { file: path, makers: &mut makers, constants: &mut constants }.visit_file(file);
     }
     let mut found = Vec::new();
     for (path, file) in &parsed {
         let mut collect = Collect { file: path, makers: &makers, contexts: Vec::new(), found: &mut found };
         collect.visit_file(file);
     }
+    for message in &mut found {
+        for (name, text) in constants.iter().filter(|(name, _)| name.contains('_') || name.len() > 5) {
+            message.text = message.text.replace(name, text);
+        }
+    }
+    found.retain(|message| !is_wrapper(&message.text));
     found.sort();
     found.dedup();
     found
+}
+
+/// Whether a text only says where the text of another message comes from, as `PATH: --angles: E` does, or is the advice
+/// that another message ends with.
+fn is_wrapper(text: &str) -> bool {
+    let inner = ["E", "ERROR", "MESSAGE", "NOTE", "AXIS", "WHAT", "WHY", "default"];
+    let wraps = text.rsplit_once([':', ' ']).is_some_and(|(before, last)| {
+        let says = ["cannot", "failed", "left out", "; "].iter().any(|word| before.contains(word));
+        inner.contains(&last) && !says && before.split(' ').filter(|word| is_plain(word)).count() <= 1
+    });
+    let words = text.split(' ').filter(|word| is_plain(word)).count();
+    wraps || words == 0 || text.ends_with("which E") || super::advice::is_instruction(text)
+}
+
+/// Whether a word is neither a placeholder nor a flag.
+fn is_plain(word: &str) -> bool {
+    word.len() > 1 && !word.starts_with('-') && word.chars().all(|c| c.is_lowercase() || !c.is_alphanumeric())
 }
 
 /// Whether an item is for tests alone.
@@ -170,6 +193,8 @@ fn texts(expression: &Expr) -> Vec<String> {
 struct FindMakers<'a> {
     file: &'a str,
     makers: &'a mut Makers,
+    /// Constant texts, of which messages take the first line.
+    constants: &'a mut HashMap<String, String>,
 }
 
 /// The first call of an error's variant in a body.
@@ -208,10 +233,21 @@ impl<'ast> Visit<'ast> for FindMakers<'_> {
                 let maker = Maker { kind, template, parameters: parameters.collect() };
                 let name = function.sig.ident.to_string();
                 self.makers.insert((self.file.to_owned(), name.clone()), maker.clone());
-                self.makers.insert((String::new(), name), maker);
+                if !matches!(function.vis, syn::Visibility::Inherited) {
+                    self.makers.insert((String::new(), name), maker);
+                }
             }
         }
         visit::visit_item_fn(self, function);
+    }
+    fn visit_item_const(&mut self, constant: &'ast syn::ItemConst) {
+        if let Expr::Lit(literal) = &*constant.expr
+            && let Lit::Str(text) = &literal.lit
+        {
+            let name = constant.ident.to_string();
+            let first = text.value().lines().next().unwrap_or_default().to_owned();
+            self.constants.insert(name, first);
+        }
     }
     fn visit_local(&mut self, local: &'ast Local) {
         if let Some(init) = &local.init
@@ -261,7 +297,7 @@ impl Collect<'_> {
             None => return,
         };
         if text.split_whitespace().count() > 1 {
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = text.replace('\n', "; ").split_whitespace().collect::<Vec<_>>().join(" ");
             self.found.push(Message { kind, file: self.file.to_owned(), text });
         }
     }
@@ -326,6 +362,7 @@ impl<'ast> Visit<'ast> for Collect<'_> {
         let outside = self.contexts.last().is_none_or(Option::is_none);
         let context = match method.as_str() {
             "map_err" | "ok_or" | "ok_or_else" if outside => plain(""),
+            "push" if placeholder(&call.receiver) == "NOTES" => plain("note"),
             "note" | "detail" | "map" | "into" | "to_owned" | "unwrap_or_else" | "and_then" | "map_or" => {
                 self.contexts.last().cloned().flatten()
             }
