@@ -216,7 +216,10 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
         Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));
     }
     if angles.len() != projections {
-        return Err(Error::Input(format!("--angles: {} angles for --projections {projections}", angles.len())));
+        return Err(Error::Input(format!(
+            "--angles: {} angles for --projections {projections}; give one for each",
+            angles.len()
+        )));
     }
     Ok(angles)
 }

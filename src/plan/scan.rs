@@ -202,7 +202,7 @@ fn expect_count(values: &[f64], stack: &StackShape, flag: &str, what: &str) -> R
         return Ok(());
     }
     Err(Error::Input(format!(
-        "{flag}: {} {what}, but the stack has {count} projections; one line a projection is needed \
+        "{flag}: {} {what}, but the stack has {count} projections; write one line for each projection \
          (--exclude leaves projections out afterwards)",
         values.len()
     )))

@@ -77,7 +77,8 @@ impl Layout {
             if let Some(path) = path
                 && !exists(file, path)
             {
-                return Err(format!("{flag} {path}: there is no such dataset; {}", listed(file)));
+                let advice = listed(file);
+                return Err(format!("{flag} {path}: there is no such dataset; {advice}"));
             }
         }
         Ok(layout)

@@ -55,7 +55,7 @@ fn is_wrapper(text: &str) -> bool {
     let inner = ["E", "ERROR", "MESSAGE", "NOTE", "AXIS", "WHAT", "WHY", "default"];
     let wraps = text.rsplit_once([':', ' ']).is_some_and(|(before, last)| {
         let says = ["cannot", "failed", "left out", "; "].iter().any(|word| before.contains(word));
-        inner.contains(&last) && !says && before.split(' ').filter(|word| is_plain(word)).count() <= 1
+        inner.contains(&last) && !says && before.split(' ').filter(|word| is_plain(word)).count() <= 2
     });
     let words = text.split(' ').filter(|word| is_plain(word)).count();
     wraps || words == 0 || text.ends_with("which E") || super::advice::is_instruction(text)
@@ -320,6 +320,20 @@ fn plain(kind: &str) -> Option<Maker> {
 }
 
 impl<'ast> Visit<'ast> for Collect<'_> {
+    /// A variant of the error with a text of its own.
+    fn visit_variant(&mut self, variant: &'ast syn::Variant) {
+        for attribute in variant.attrs.iter().filter(|attribute| attribute.path().is_ident("error")) {
+            let arguments = attribute.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated).unwrap();
+            let mut arguments = arguments.iter();
+            if let Some(Expr::Lit(literal)) = arguments.next()
+                && let Lit::Str(text) = &literal.lit
+                && text.value() != "{0}"
+            {
+                let text = filled(&text.value(), &mut arguments);
+                self.within(plain(&variant.ident.to_string()), |this| this.add(&text));
+            }
+        }
+    }
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
         if !for_tests(&module.attrs) {
             visit::visit_item_mod(self, module);

@@ -49,6 +49,10 @@ fn exit_code(message: &Message) -> u8 {
         "Device" => Error::Device(text()),
         "Memory" => Error::Memory(text()),
         "NoCorrectKernel" => Error::NoCorrectKernel(text()),
+        "KernelBuild" => {
+            let [name, device, options, log] = [text(), text(), text(), text()];
+            Error::KernelBuild { name, device, options, log }
+        }
         "Output" | "Unwritable" => Error::Output(text()),
         "Internal" => Error::Internal(text()),
         "Interrupted" => Error::Interrupted(text()),
