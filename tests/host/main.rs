@@ -11,5 +11,6 @@ mod io;
 mod layering;
 mod messages;
 mod model;
+mod pages;
 mod paper;
 mod startup;
