@@ -1,9 +1,10 @@
 """Makes a Python wheel that carries the program: `pip install`, then `fbp` or `python -m fbp`.
 
-    python3 scripts/package/wheel.py --fbp BINARY [--out DIR]
+    python3 scripts/package/wheel.py --fbp BINARY [--out DIR] [--local]
 
 BINARY is that of scripts/package/portable: it may be linked with nothing but glibc, whose oldest version that will do is
-part of the wheel's name. DIR is target/packages. Prints the path. scripts/package/try-wheel installs and tries it.
+part of the wheel's name. With --local it may be linked with anything, and the wheel is for this machine alone. DIR is
+target/packages. Prints the path. scripts/package/try-wheel installs and tries it.
 """
 
 import argparse
@@ -71,14 +72,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fbp", required=True, type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "target" / "packages")
+    parser.add_argument("--local", action="store_true")
     arguments = parser.parse_args()
 
     glibc, libraries = elf.needs(str(arguments.fbp))
-    if other := [library for library in libraries if not elf.SYSTEM.fullmatch(library)]:
+    other = [library for library in libraries if not elf.SYSTEM.fullmatch(library)]
+    if other and not arguments.local:
         sys.exit(f"{arguments.fbp} is linked with {' '.join(other)}, which a wheel does not bring; build it without hdf5")
     version = subprocess.check_output([arguments.fbp, "--version"], text=True).split()[1]
     major, minor = elf.number(glibc)[:2]
-    tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
+    linux = "linux" if arguments.local else f"manylinux_{major}_{minor}"
+    tag = f"py3-none-{linux}_{platform.machine()}"
     metadata = (
         f"Metadata-Version: 2.1\nName: fbp-tomo\nVersion: {version}\nLicense: MIT\nRequires-Python: >=3.8\n"
         "Summary: Filtered back projection of X-ray sinograms and projections on any OpenCL device\n"

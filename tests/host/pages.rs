@@ -103,7 +103,9 @@ fn counted(block: &str) -> (usize, usize) {
     let words: Vec<&str> = lines.clone().flat_map(str::split_whitespace).filter(|word| *word != "=").collect();
     let flags = words.iter().filter(|word| word.starts_with("--") && !files.contains(*word)).count();
     let keys = lines.filter(|line| line.contains(" = ")).count();
-    (words.len(), flags + keys)
+    let is_key = |word: &&&str| word.starts_with(char::is_alphabetic) && word.contains('=');
+    let named = words.iter().filter(is_key).filter(|word| !word.starts_with("path=") && !word.starts_with("filename="));
+    (words.len(), flags + keys + named.count())
 }
 
 #[test]
