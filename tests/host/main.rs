@@ -6,6 +6,7 @@ mod support;
 mod axis;
 mod center;
 mod golden;
+mod help;
 mod hostile;
 mod io;
 mod layering;
