@@ -86,17 +86,22 @@ pub fn is_instruction(text: &str) -> bool {
 /// A message, divided into what is wrong and what to do; the latter is empty where the message states what is legal.
 /// `None` where it says neither.
 pub fn divide(text: &str) -> Option<(String, String)> {
-    let mut from = 0;
-    while let Some(at) = text[from..].find(['.', ';', ':', ',', '(']).map(|at| from + at) {
-        from = at + 1;
-        let rest = text[from..].trim_start_matches([' ', '(']);
-        let rest =
-            rest.strip_prefix("or ").or(rest.strip_prefix("and ")).or(rest.strip_prefix("then ")).unwrap_or(rest);
-        let ends = !text[from..].starts_with(|c: char| c.is_alphanumeric() || c == '/');
-        if (ends || text[..from].ends_with('(')) && is_instruction(rest) {
-            return Some((text[..at].trim_end().to_owned(), text[from..].trim_start().to_owned()));
-        }
-    }
+    divide_at(text, &[';', '.']).or_else(|| divide_at(text, &[':', ',', '('])).or_else(|| divide_at_end(text))
+}
+
+/// Divides a text at the first of these signs that an instruction follows.
+fn divide_at(text: &str, signs: &[char]) -> Option<(String, String)> {
+    text.char_indices().filter(|(_, sign)| signs.contains(sign)).find_map(|(at, sign)| {
+        let rest = &text[at + 1..];
+        let first = rest.trim_start();
+        let first = ["or ", "and ", "then "].iter().find_map(|word| first.strip_prefix(word)).unwrap_or(first);
+        let ends = sign == '(' || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '/');
+        (ends && is_instruction(first)).then(|| (text[..at].trim_end().to_owned(), rest.trim_start().to_owned()))
+    })
+}
+
+/// Divides a text whose end says what to do in each case, or which says what is legal.
+fn divide_at_end(text: &str) -> Option<(String, String)> {
     // one of several texts, each of which says what to do
     if let Some((cause, "WHAT" | "TODO" | "ADVICE" | "HINT")) = text.rsplit_once("; ") {
         return Some((cause.to_owned(), "see the end of the message, which depends on the case".to_owned()));

@@ -23,7 +23,7 @@ struct Maker {
 }
 
 /// Makers by file and name, those of all files under the file ``.
-type Makers = HashMap<(String, String), Maker>;
+type Makers = HashMap<(String, String), Option<Maker>>;
 
 /// All messages of the files, each a path and its text.
 pub fn messages(files: &[(String, String)]) -> Vec<Message> {
@@ -39,8 +39,10 @@ pub fn messages(files: &[(String, String)]) -> Vec<Message> {
         collect.visit_file(file);
     }
     for message in &mut found {
-        for (name, text) in constants.iter().filter(|(name, _)| name.contains('_') || name.len() > 5) {
-            message.text = message.text.replace(name, text);
+        for ((file, name), text) in &constants {
+            if file.is_empty() || *file == message.file {
+                message.text = message.text.replace(name, text);
+            }
         }
     }
     found.retain(|message| !is_wrapper(&message.text));
@@ -53,6 +55,7 @@ pub fn messages(files: &[(String, String)]) -> Vec<Message> {
 /// that another message ends with.
 fn is_wrapper(text: &str) -> bool {
     let inner = ["E", "ERROR", "MESSAGE", "NOTE", "AXIS", "WHAT", "WHY", "default"];
+    let text = text.trim_end_matches(';');
     let wraps = text.rsplit_once([':', ' ']).is_some_and(|(before, last)| {
         let says = ["cannot", "failed", "left out", "; "].iter().any(|word| before.contains(word));
         inner.contains(&last) && !says && before.split(' ').filter(|word| is_plain(word)).count() <= 2
@@ -194,7 +197,7 @@ struct FindMakers<'a> {
     file: &'a str,
     makers: &'a mut Makers,
     /// Constant texts, of which messages take the first line.
-    constants: &'a mut HashMap<String, String>,
+    constants: &'a mut HashMap<(String, String), String>,
 }
 
 /// The first call of an error's variant in a body.
@@ -232,9 +235,9 @@ impl<'ast> Visit<'ast> for FindMakers<'_> {
             if let Some((kind, template)) = first.0 {
                 let maker = Maker { kind, template, parameters: parameters.collect() };
                 let name = function.sig.ident.to_string();
-                self.makers.insert((self.file.to_owned(), name.clone()), maker.clone());
+                self.makers.insert((self.file.to_owned(), name.clone()), Some(maker.clone()));
                 if !matches!(function.vis, syn::Visibility::Inherited) {
-                    self.makers.insert((String::new(), name), maker);
+                    self.makers.insert((String::new(), name), Some(maker));
                 }
             }
         }
@@ -244,9 +247,12 @@ impl<'ast> Visit<'ast> for FindMakers<'_> {
         if let Expr::Lit(literal) = &*constant.expr
             && let Lit::Str(text) = &literal.lit
         {
-            let name = constant.ident.to_string();
-            let first = text.value().lines().next().unwrap_or_default().to_owned();
-            self.constants.insert(name, first);
+            let file = match constant.vis {
+                syn::Visibility::Inherited => self.file,
+                _ => "",
+            };
+            let first = text.value().lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
+            self.constants.insert((file.to_owned(), constant.ident.to_string()), first);
         }
     }
     fn visit_local(&mut self, local: &'ast Local) {
@@ -255,10 +261,14 @@ impl<'ast> Visit<'ast> for FindMakers<'_> {
         {
             let mut first = FirstVariant(None);
             first.visit_expr(&closure.body);
-            if let Some((kind, template)) = first.0 {
+            // a closure that makes no error hides functions of its name that do
+            let maker = first.0.map(|(kind, template)| {
                 let parameters = closure.inputs.iter().map(pattern).collect();
-                let maker = Maker { kind, template, parameters };
-                self.makers.insert((self.file.to_owned(), pattern(&local.pat)), maker);
+                Maker { kind, template, parameters }
+            });
+            let key = (self.file.to_owned(), pattern(&local.pat));
+            if maker.is_some() || !self.makers.contains_key(&key) {
+                self.makers.insert(key, maker);
             }
         }
         visit::visit_local(self, local);
@@ -310,7 +320,7 @@ impl Collect<'_> {
 
     fn maker(&self, name: &str) -> Option<&Maker> {
         let of = |file: &str| self.makers.get(&(file.to_owned(), name.to_owned()));
-        of(self.file).or_else(|| of(""))
+        of(self.file).or_else(|| of(""))?.as_ref()
     }
 }
 

@@ -78,7 +78,7 @@ fn row(message: &Message, code: u8) -> String {
         ("", 2) => "give a value that the message allows".to_owned(),
         ("", 0) => String::new(),
         ("", _) => "give what the message expects".to_owned(),
-        _ => remedy.replace('|', "\\|").replace('*', "\\*").replace('<', "\\<"),
+        _ => remedy.replace(" of; ", " of ").replace('|', "\\|").replace('*', "\\*").replace('<', "\\<"),
     };
     let source = message.file.trim_start_matches("src/");
     format!("| {} | {remedy} | {source} |\n", cell(&cause))
