@@ -79,9 +79,9 @@ fn kind(args: &InputArgs) -> Result<InputKind> {
         (_, Some(_), ..) => Ok(InputKind::Projections),
         (.., Some(_), _) => Ok(InputKind::Hdf5),
         (.., Some(raw)) => RawVolume::parse(raw, "--raw").map(|_| InputKind::Projections),
-        (None, None, None, None) => Err(Error::usage(
-            "--sinograms, --projections, --hdf5 or --raw: missing, one of them says what to reconstruct",
-        )),
+        (None, None, None, None) => {
+            Err(Error::usage("--sinograms, --projections, --hdf5 or --raw: missing; give one of them"))
+        }
     }
 }
 

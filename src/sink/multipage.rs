@@ -149,7 +149,7 @@ impl MultiPageSink {
     fn directories(&self, form: &SliceForm) -> Result<(u64, Vec<u8>)> {
         let (placed, pages) = (self.placed(), self.slices.len());
         let kind = form.kind(pages);
-        let missing = || Error::output(&self.path, "failed before it was complete");
+        let missing = || Error::output(&self.path, "failed before it was complete; run again");
         let end = placed.iter().map(|page| page.as_ref().map(PlacedPage::end).ok_or_else(missing));
         let begin = aligned(end.collect::<Result<Vec<_>>>()?.into_iter().max().ok_or_else(missing)?);
         let mut bytes = Vec::new();
@@ -163,7 +163,10 @@ impl MultiPageSink {
             bytes.resize((next - begin) as usize, 0);
         }
         if !kind.reaches(begin + bytes.len() as u64) {
-            return Err(Error::output(&self.path, "has more bytes than its offsets reach"));
+            return Err(Error::output(
+                &self.path,
+                "has more bytes than its offsets reach; choose a directory as --output",
+            ));
         }
         Ok((begin, bytes))
     }

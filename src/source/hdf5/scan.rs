@@ -273,8 +273,8 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
         None => {
             let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
             return Err(bad(format!(
-                "is an HDF5 file; --hdf5 reads projections, fields and angles from one, and FILE::/DATASET names a dataset \
-                 of frames or slices; there are: {list}"
+                "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as FILE::/DATASET, which \
+                 names a dataset of frames or slices; there are: {list}"
             )));
         }
     };

@@ -76,7 +76,7 @@ fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
 }
 
 fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
-    let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}"));
+    let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}; check the permissions of the directory"));
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();

@@ -1,7 +1,8 @@
 //! What a message tells its reader to do.
 
 /// Words that begin an instruction.
-const INSTRUCTIONS: [&str; 49] = [
+const INSTRUCTIONS: &[&str] = &[
+    "divide",
     "add",
     "allow",
     "build",
@@ -54,7 +55,7 @@ const INSTRUCTIONS: [&str; 49] = [
 ];
 
 /// Phrases that state which values are legal: what to do is to give one of them.
-const LIMITS: [&str; 18] = [
+const LIMITS: &[&str] = &[
     "at least",
     "at most",
     "belongs to",
