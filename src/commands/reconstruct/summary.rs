@@ -123,8 +123,8 @@ impl<'a> Summary<'a> {
             let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
             let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
             warnings.push(format!(
-                "warning: {} projections have rows without any light, the first is {first}; --exclude {most}{more} leaves \
-                 them out",
+                "warning: {} projections have rows without any light, the first is {first}; leave them out \
+                 with --exclude {most}{more}",
                 self.repairs.unlit.len()
             ));
         }
