@@ -149,7 +149,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
     }
     let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
     let devices = job.execution.devices.select(&enumerate()?)?;
-    let found = devices.first().ok_or_else(|| Error::Device("there is no device".into()))?;
+    let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
     let mut ready: Option<(usize, Prepared)> = None;
     for &center in axes {
         let job = job.about(center);

@@ -82,7 +82,9 @@ impl Verdicts {
     /// The warning when verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
         let path = self.path.display();
-        format!("warning: {path}: {error}; verdicts are not remembered, FBP_CACHE_DIR names another directory")
+        format!(
+            "warning: {path}: {error}; verdicts are not remembered; set FBP_CACHE_DIR to a directory that can be written"
+        )
     }
 
     /// The error of a kernel that was correct, if it is also within the present `margin`.

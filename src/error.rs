@@ -35,6 +35,9 @@ pub enum Error {
     /// Output that cannot be written.
     #[error("{0}")]
     Output(String),
+    /// What cannot happen, unless the program itself is wrong.
+    #[error("{0}; this is a defect of fbp, please report it with the command")]
+    Internal(String),
     /// Stopped cleanly by a signal before the end.
     #[error("{0}")]
     Interrupted(String),
@@ -63,7 +66,11 @@ impl Error {
             Error::CheckFailed(_) => 1,
             Error::Usage(_) | Error::Profile { .. } => 2,
             Error::Input(_) => 3,
-            Error::Device(_) | Error::Memory(_) | Error::NoCorrectKernel(_) | Error::KernelBuild { .. } => 4,
+            Error::Device(_)
+            | Error::Memory(_)
+            | Error::NoCorrectKernel(_)
+            | Error::KernelBuild { .. }
+            | Error::Internal(_) => 4,
             Error::Output(_) => 5,
             Error::Interrupted(_) => INTERRUPTED,
         }
@@ -82,6 +89,14 @@ impl Error {
     /// An output error about one file or directory.
     pub fn output(path: &Path, message: impl std::fmt::Display) -> Self {
         Error::Output(format!("{}: {message}", path.display()))
+    }
+
+    /// An output error: what a flag names cannot be written.
+    pub fn unwritable(path: &Path, flag: &str, error: impl std::fmt::Display) -> Self {
+        let path = path.display();
+        Error::Output(format!(
+            "{path}: {flag}: cannot be written: {error}; check space and permissions, or choose another path"
+        ))
     }
 
     /// An error in a profile.

@@ -67,13 +67,13 @@ impl KnownFailures {
         if known.schema != SCHEMA {
             return Err(Error::profile(
                 name,
-                format!("schema is {}, this version reads schema {SCHEMA}", known.schema),
+                format!("schema is {}, this version reads schema {SCHEMA}; use the file of this version", known.schema),
             ));
         }
         for (number, failure) in known.failure.iter().enumerate() {
             let wrong = |what: &str| Err(Error::profile(name, format!("[[failure]] number {}: {what}", number + 1)));
             if [&failure.device, &failure.platform, &failure.driver].iter().all(|part| part.trim().is_empty()) {
-                return wrong("names neither device nor platform nor driver");
+                return wrong("names neither device nor platform nor driver; add one of them");
             }
             if failure.reason.trim().is_empty() || failure.source.trim().is_empty() {
                 return wrong("needs a reason and a source");

@@ -61,6 +61,8 @@ fn run(cli: Cli) -> Result<()> {
             clap_complete::generate(shell, &mut Cli::command(), "fbp", &mut text);
             results(&String::from_utf8_lossy(&text))
         }
+        Command::Man(args) => results(&commands::man(&args)?),
+        Command::Help(args) => results(&commands::help(&args)?),
     }
 }
 
@@ -86,7 +88,7 @@ fn clipped(message: &str) -> String {
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
     // threads started from here on inherit the mask
-    signals.thread_block().map_err(|e| Error::Device(format!("signals cannot be caught: {e}")))?;
+    signals.thread_block().map_err(|e| Error::Internal(format!("signals cannot be caught: {e}")))?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
     std::thread::spawn(move || {

@@ -21,7 +21,9 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 pub fn results(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(format!("standard output: {e}"))),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(format!(
+            "standard output cannot be written: {e}; check the file or program that it goes to"
+        ))),
         _ => Ok(()),
     }
 }
@@ -117,11 +119,9 @@ impl Reporter {
     pub fn new(verbosity: i8, kind: ProgressKind, log: Option<&Path>) -> Result<Self> {
         let log = log
             .map(|path| {
-                File::options()
-                    .create(true)
-                    .append(true)
-                    .open(path)
-                    .map_err(|e| Error::Output(format!("--log {}: {e}", path.display())))
+                File::options().create(true).append(true).open(path).map_err(|e| {
+                    Error::Output(format!("--log {}: cannot be written: {e}; choose another file", path.display()))
+                })
             })
             .transpose()?;
         let kind = match kind {

@@ -23,7 +23,7 @@ impl Shard {
         match parts {
             Some((index, count)) if index < count => Ok(Shard { index, count }),
             Some((index, count)) => Err(Error::usage(format!(
-                "--shard: {index}/{count} does not exist; shards count from 0, so the last one of N is N-1/N"
+                "--shard: {index}/{count} does not exist; count shards from 0, so that the last one of N is N-1/N"
             ))),
             None => Err(Error::usage(format!("--shard: `{text}` is neither I/N, such as 0/8, nor auto"))),
         }

@@ -443,7 +443,7 @@ pub struct AxisSurvey {
 /// [`Error::Input`] unless the first verdict is [`AxisVerdict::Ok`].
 pub fn accept(found: &[AxisEstimate]) -> Result<AxisEstimate> {
     let Some(&first) = found.first() else {
-        return Err(Error::Input("no method was used to find the axis".into()));
+        return Err(Error::Internal("no method was used to find the axis".into()));
     };
     let (why, what) = match first.verdict {
         AxisVerdict::Ok => return Ok(first),

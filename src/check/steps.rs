@@ -382,7 +382,7 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
     let mut correction = RowCorrection::nothing(BINS, IMAGE_ROWS, (0..projections).map(state).collect());
     let possible = on_host.on_device(&mut correction);
     let Some(blocks) = RowBlocks::new(&correction.images, size, projections).filter(|_| possible) else {
-        return Err(Error::Device("images become too large".into()));
+        return Err(Error::Internal("images become too large".into()));
     };
     let shape = BlockShape {
         blocks,

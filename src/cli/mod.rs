@@ -5,6 +5,7 @@ mod center;
 mod compare;
 mod devices;
 mod doctor;
+mod help;
 mod info;
 mod input;
 mod kernel;
@@ -24,6 +25,7 @@ pub use center::CenterArgs;
 pub use compare::CompareArgs;
 pub use devices::DevicesArgs;
 pub use doctor::DoctorArgs;
+pub use help::{HelpArgs, ManArgs, Topic};
 pub use info::InfoArgs;
 pub use input::InputArgs;
 pub use kernel::KernelArgs;
@@ -59,7 +61,7 @@ Exit codes:
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
-#[command(name = "fbp", version, after_help = EXIT_CODES, max_term_width = 110)]
+#[command(name = "fbp", version, after_help = EXIT_CODES, max_term_width = 110, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -114,6 +116,10 @@ With --profile: every kernel of the profiles, next to the measured speed.
         /// Shell to write completions for
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages of all commands and topics
+    Man(ManArgs),
+    /// Print the help of a command, or explain conventions, exit codes or units
+    Help(HelpArgs),
 }
 
 /// Accepts the names of an enum's variants, and lists them in the help.

@@ -32,7 +32,10 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
     {
-        return Err(Error::output(path, format!("--plot: there is no directory {}", parent.display())));
+        return Err(Error::output(
+            path,
+            format!("--plot: there is no directory {}; make it, or choose another path", parent.display()),
+        ));
     }
     let store = ProfileStore::load()?;
     // names are checked before the driver is loaded
@@ -58,10 +61,10 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let rows = measure(found, Some(&own), None, &candidates, &[protocol], once, &reporter)?;
 
     if let Some(path) = &args.plot {
-        write_atomically(path, plot(&rows)).map_err(|e| Error::output(path, format!("--plot: {e}")))?;
+        write_atomically(path, plot(&rows)).map_err(|e| Error::unwritable(path, "--plot", e))?;
     }
     let text = if args.json {
-        let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        let value = serde_json::to_value(&rows).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
         format!("{head}\n\n{}", table(&rows))
@@ -97,7 +100,9 @@ pub(super) fn offer_filter(args: &KernelSelectionArgs) -> OfferFilter {
 fn within(value: usize, most: usize, flag: &str) -> Result<usize> {
     match value {
         0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
-        value if value > most => Err(Error::usage(format!("{flag}: {value} is more than {most}"))),
+        value if value > most => {
+            Err(Error::usage(format!("{flag}: {value} is more than {most}; give a smaller number")))
+        }
         value => Ok(value),
     }
 }
@@ -154,7 +159,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Res
             }
         }
         return Err(Error::usage(format!(
-            "profile {} has no kernel that matches --algorithm, --interpolation, --mode and --slices-per-pass; it has {}",
+            "profile {} has no kernel that matches --algorithm, --interpolation, --mode and --slices-per-pass; choose from what it has: {}",
             names.join(", "),
             there.join(", ")
         )));

@@ -11,11 +11,7 @@ pub fn compare_stacks(a: &str, b: &str, mask: Option<f64>) -> Result<Comparison>
     let shape = |s: &Stack| (s.len(), s.width(), s.height());
     if shape(&a) != shape(&b) {
         let say = |s: &Stack| format!("{} page(s) of {}x{}", s.len(), s.width(), s.height());
-        return Err(Error::Input(format!(
-            "A has {}, B {}; only stacks of the same shape can be compared",
-            say(&a),
-            say(&b)
-        )));
+        return Err(Error::Input(format!("A has {}, B {}; compare stacks of the same shape", say(&a), say(&b))));
     }
     let (width, height) = (b.width(), b.height());
     let read = |stack: &Stack, page: usize| -> Result<Vec<f32>> {
@@ -45,7 +41,7 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     }
     let c = compare_stacks(&args.a, &args.b, args.mask)?;
     let text = if args.json {
-        let value = serde_json::to_value(&c).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        let value = serde_json::to_value(&c).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
         let place =
@@ -66,9 +62,10 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
         )
     };
     let verdict = match args.tolerance {
-        Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => {
-            Err(Error::CheckFailed(format!("NRMSE {:.6e} exceeds the tolerance {tolerance:e}", c.nrmse)))
-        }
+        Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => Err(Error::CheckFailed(format!(
+            "NRMSE {:.6e} exceeds the tolerance {tolerance:e}; compare the slices by eye, or allow a larger --tolerance",
+            c.nrmse
+        ))),
         _ => Ok(()),
     };
     Ok((text, verdict))

@@ -52,7 +52,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let diagnosis = Diagnosis::new(facts, profile, [formats, lengths, steps, kernels], cache);
 
     let text = if args.json {
-        let value = serde_json::to_value(&diagnosis).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        let value = serde_json::to_value(&diagnosis).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
         let kept = diagnosis.cache.as_ref().map(|path| format!("verdicts are kept in {}\n", path.display()));

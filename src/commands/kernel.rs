@@ -67,7 +67,7 @@ const LAST_STEPS: [usize; 5] = [256, 512, 1024, 2048, 4096];
 
 /// Writes every program that the profile can use, for every layout of the sinogram that it may read.
 fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Result<String> {
-    std::fs::create_dir_all(directory).map_err(|e| Error::output(directory, format!("--every: {e}")))?;
+    std::fs::create_dir_all(directory).map_err(|e| Error::unwritable(directory, "--every", e))?;
     let problem = problem(args);
     // devices without the architecture's extensions, and with the standard sub-group shuffles
     let device = |extensions: &[&str]| DeviceFacts {
@@ -125,7 +125,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
     for (name, source) in &programs {
         let file = directory.join(format!("{}-{name}.cl", profile.name));
         write_atomically(&file, kernel_text(profile, source, args))
-            .map_err(|e| Error::output(&file, format!("--every: {e}")))?;
+            .map_err(|e| Error::unwritable(&file, "--every", e))?;
         names += &format!("{}\n", file.display());
     }
     Ok(names)

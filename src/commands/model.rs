@@ -14,7 +14,7 @@ pub fn model(args: &ModelArgs) -> Result<String> {
     let store = ProfileStore::load()?;
     let (rows, head) = if args.profile.is_empty() { paper(&store) } else { (offered(&store, &args.profile)?, None) };
     if args.json {
-        let value = serde_json::to_value(&rows).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        let value = serde_json::to_value(&rows).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         return Ok(format!("{value:#}\n"));
     }
     Ok(format!("{}{}", head.unwrap_or_default(), table(&rows)))
@@ -47,7 +47,7 @@ fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
             return Err(Error::profile(
                 name,
                 "it has no [throughput], the rates of its device's units, so there is no model; \
-                 `fbp model` without --profile lists the profiles that have them",
+                 use one of those that `fbp model` without --profile lists",
             ));
         }
         rows.extend(own);

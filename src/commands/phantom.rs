@@ -52,7 +52,7 @@ fn refuse_existing(args: &PhantomArgs) -> Result<()> {
     }
     let Some(truth) = &args.truth else { return Ok(()) };
     if let Some(parent) = truth.parent() {
-        std::fs::create_dir_all(parent).map_err(|e| Error::output(truth, format!("--truth: {e}")))?;
+        std::fs::create_dir_all(parent).map_err(|e| Error::unwritable(truth, "--truth", e))?;
     }
     if !args.overwrite && truth.exists() {
         return Err(Error::output(truth, "--truth: exists already; add --overwrite or choose another file"));
@@ -99,7 +99,7 @@ impl<'a> SimulatedScan<'a> {
         let phantoms = (0..slices).map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale)).collect();
         let sinograms = args.layout == PageLayout::Sinograms;
         if sinograms && args.photons.is_some() {
-            return Err(Error::usage("--photons: works with --as projections"));
+            return Err(Error::usage("--photons: works with --as projections; give both"));
         }
         Ok(SimulatedScan { args, kind, size, bins, axis, angles, phantoms, sinograms })
     }
@@ -216,7 +216,10 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
         Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));
     }
     if angles.len() != projections {
-        return Err(Error::Input(format!("--angles: {} angles for --projections {projections}", angles.len())));
+        return Err(Error::Input(format!(
+            "--angles: {} angles for --projections {projections}; give one for each",
+            angles.len()
+        )));
     }
     Ok(angles)
 }

@@ -21,7 +21,9 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         ProfilesAction::Check { files } => {
             for file in files {
                 let name = file.display().to_string();
-                let content = read_text(file).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+                let content = read_text(file).map_err(|e| {
+                    Error::profile(&name, format!("cannot be read: {e}; check the path and the permissions"))
+                })?;
                 let profile = Profile::parse(&content, &name)?;
                 text += &format!("{name}: profile {}, {} kernels, valid\n", profile.name, profile.offers().len());
             }

@@ -28,15 +28,21 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     let run = scan.slices();
     let (there, gone): (Vec<usize>, Vec<usize>) = run.iter().partition(|&&slice| target.path_of(slice).exists());
     if there.is_empty() {
-        return Err(Error::input(target.directory(), "none of the slices that the record names is here"));
+        return Err(Error::input(
+            target.directory(),
+            "none of the slices that the record names is here; name the directory of the output",
+        ));
     }
     if let [first, ..] = gone[..] {
-        reporter.note(&format!("warning: {} slices are missing, the first is {first}", gone.len()));
+        reporter.note(&format!(
+            "warning: {} slices are missing, the first is {first}; run again with --resume",
+            gone.len()
+        ));
     }
     let wanted = Wanted { histogram: true, sections: true, previews: true };
     let finish = Finish::new(&job.recipe, scan.size);
     let overview = Overview::new(wanted, there.clone(), scan.region, &finish)
-        .ok_or_else(|| Error::usage("there is nothing to report"))?;
+        .ok_or_else(|| Error::usage("there is nothing to report; name a directory with slices"))?;
     overview.add_kept(&there, (&target, &run), encoding(&job, record.facts.range), cancelled)?;
     let gathered = overview.gathered();
     let source = input_of(&job, &record, cancelled);
@@ -71,7 +77,11 @@ fn record_of(run: &Path) -> Result<PathBuf> {
 
 /// Where the slices of a record are now: beside it, wherever they were written.
 fn target_of(job: &Job, record: &Path) -> Result<Target> {
-    let written = job.execution.output.as_ref().ok_or_else(|| Error::input(record, "names no output"))?;
+    let written = job
+        .execution
+        .output
+        .as_ref()
+        .ok_or_else(|| Error::input(record, "names no output; name the directory of a run"))?;
     let here = record.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if written.fills_directory() {
         return Target::parse(&format!("{}/", here.display()));
@@ -95,6 +105,6 @@ fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> std::resu
     let source = Source::open(job, &Reporter::silent(), cancelled).map_err(|e| e.to_string())?;
     match record.facts.is_input(&source.fingerprint()) {
         true => Ok(source),
-        false => Err("the input has been changed since the run".into()),
+        false => Err("the input has been changed since the run; run again for the whole report".into()),
     }
 }

@@ -148,12 +148,14 @@ impl GridProjector {
     /// Builds the kernels for some projections of a scan; the spectra then are those of these alone.
     pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let Parameters::Gridding(gridding) = &spec.parameters else {
-            return Err(Error::Device(format!("kernel {} is none of gridding", spec.name())));
+            return Err(Error::Internal(format!("kernel {} is none of gridding", spec.name())));
         };
         let accuracy = spec.bound.accuracy;
         let Some(form) = GridForm::new(&session.facts, gridding, scan.roi, accuracy)? else {
             let name = session.device_name();
-            return Err(Error::Device(format!("{name}: local memory does not hold a line of the grid")));
+            return Err(Error::Device(format!(
+                "{name}: local memory does not hold a line of the grid; choose --interpolation linear"
+            )));
         };
         let grid = form.grid;
         let spec = &spec.bounded(Bound { accuracy, width: grid.width() });
@@ -167,7 +169,9 @@ impl GridProjector {
         geometry.axis.iter_mut().for_each(|axis| *axis += shift);
         let spreading = geometry.spreading(&grid, form.tiling);
         let Some(spreading) = spreading.filter(|spreading| !spreading.segments.is_empty()) else {
-            return Err(Error::Device("the projections have more frequencies than a kernel can number".into()));
+            return Err(Error::Device(
+                "the projections have more frequencies than a kernel can number; choose --interpolation linear".into(),
+            ));
         };
         let phases = geometry.phases();
         let region = [scan.roi.width, scan.roi.height];
@@ -228,13 +232,13 @@ impl GridProjector {
     ) -> Result<Vec<Event>> {
         let [width, height] = self.region;
         let Some(memory) = &sinogram.grids else {
-            return Err(Error::Device("there is no memory for grids".into()));
+            return Err(Error::Internal("there is no memory for grids".into()));
         };
         session.expect_length(slices, first + valid * width * height, "slices")?;
         session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
         session.expect_length(&memory.grids, self.form.values(self.slices), "grids")?;
         if valid > self.slices {
-            return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
+            return Err(Error::Internal(format!("{valid} slices are more than a pass of {}", self.slices)));
         }
         let grids = &memory.grids;
         let (cells_x, cells_y) = (self.form.grid.lengths[0], self.form.rows());

@@ -52,7 +52,7 @@ impl BackProjector {
     /// Back-projects one compound sinogram into the `valid` slices that start at value `first` of `slices`.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small for what the kernel reads or writes.
+    /// [`Error::Internal`] when a buffer is too small for what the kernel reads or writes.
     pub fn run(
         &self,
         session: &Session,
@@ -147,7 +147,7 @@ impl DirectProjector {
         session.expect_length(peaks, self.slices, "peaks")?;
         session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
         if valid > self.slices || sinogram.image.is_some() != self.has_image {
-            return Err(Error::Device(format!("{valid} slices, or this compound sinogram, are not this kernel's")));
+            return Err(Error::Internal(format!("{valid} slices, or this compound sinogram, are not this kernel's")));
         }
         let launch = session.launch(&self.kernel, "backproject");
         let launch = match &sinogram.image {

@@ -85,7 +85,7 @@ impl FoundDevice {
         if units == 0 {
             let all = self.facts.compute_units;
             return Err(Error::usage(format!(
-                "--device: {name} has only {all} compute units, too few for {count} parts"
+                "--device: {name} has only {all} compute units, too few for {count} parts; give a smaller number"
             )));
         }
         let properties = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
@@ -106,12 +106,15 @@ impl FoundDevice {
 
 /// A message for an OpenCL error: what was tried, on which device, and the code's name.
 pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
-    let message = format!("{device}: {what}: {error} (OpenCL error {})", error.0);
-    match error.0 {
-        // many drivers allocate a buffer when it is first used
-        CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY => Error::Memory(message),
-        _ => Error::Device(message),
+    let code = error.0;
+    // many drivers allocate a buffer when it is first used
+    let is_full = [CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY].contains(&code);
+    if !is_full {
+        return Error::Device(format!(
+            "{device}: {what}: {error} (OpenCL error {code}); check the device with fbp doctor, or choose another --device"
+        ));
     }
+    Error::Memory(format!("{device}: {what}: {error} (OpenCL error {code}); give a smaller --device-memory"))
 }
 
 /// Every device of every platform, in the drivers' order.

@@ -81,7 +81,7 @@ impl DeviceSelector {
                 .enumerate()
                 .map(|(i, f)| format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind))
                 .collect();
-            Error::Device(format!("--device: no device fits {self:?}; there are\n{}", list.join("\n")))
+            Error::Device(format!("--device: no device fits {self:?}; choose one of\n{}", list.join("\n")))
         })
     }
 }
@@ -138,7 +138,9 @@ impl DeviceList {
             for index in indices {
                 if chosen.contains(&index) {
                     let name = &facts[index].name;
-                    return Err(Error::usage(format!("--device: {name} is named twice; {name}/2 would be two halves")));
+                    return Err(Error::usage(format!(
+                        "--device: {name} is named twice; name it once, or give {name}/2 for two halves"
+                    )));
                 }
                 chosen.push(index);
                 match entry.parts {

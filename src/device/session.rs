@@ -163,9 +163,9 @@ impl Session {
         let bytes = count.max(1) * std::mem::size_of::<T>();
         let failed = |e: ClError| {
             let device = self.device_name();
-            let advice = "give a smaller --device-memory to work in smaller chunks";
             Error::Memory(format!(
-                "{device}: allocating {bytes} bytes for {what}: {e} (OpenCL error {}); {advice}",
+                "{device}: allocating {bytes} bytes for {what}: {e} (OpenCL error {}); give a smaller --device-memory to work \
+                 in smaller chunks",
                 e.0
             ))
         };
@@ -179,13 +179,13 @@ impl Session {
     /// Checks that a buffer can hold `count` values.
     ///
     /// # Errors
-    /// [`Error::Device`] when it does not.
+    /// [`Error::Internal`] when it does not.
     pub(crate) fn expect_length<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
         let failed = |e| cl_error(&format!("asking for the size of {what}"), self.device_name(), e);
         let (bytes, needed) = (buffer.size().map_err(failed)?, count.saturating_mul(std::mem::size_of::<T>()));
         match needed <= bytes {
             true => Ok(()),
-            false => Err(Error::Device(format!("{what} have {bytes} bytes on the device, {needed} are needed"))),
+            false => Err(Error::Internal(format!("{what} have {bytes} bytes on the device, {needed} are needed"))),
         }
     }
 
@@ -231,7 +231,10 @@ impl Session {
         mapped.map_err(failed)?;
         let values = pointer.cast::<T>();
         if values.is_null() || !values.is_aligned() {
-            return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
+            return Err(Error::Device(format!(
+                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
+                self.device_name()
+            )));
         }
         // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
         let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
@@ -263,7 +266,10 @@ impl Session {
             .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
         let pointer = pointer.cast::<f32>();
         if pointer.is_null() || !pointer.is_aligned() {
-            return Err(Error::Device(format!("{}: {what} cannot be mapped", self.device_name())));
+            return Err(Error::Device(format!(
+                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
+                self.device_name()
+            )));
         }
         Ok(HostMemory(HostValues::Mapped { pointer, count, buffer }))
     }
@@ -278,7 +284,9 @@ impl Session {
                 self.uploads.finish().map_err(failed)?;
                 Ok(buffer)
             }
-            HostValues::Plain(_) => Err(Error::Device(format!("{}: {what} are not the device's", self.device_name()))),
+            HostValues::Plain(_) => {
+                Err(Error::Internal(format!("{}: {what} are not the device's", self.device_name())))
+            }
         }
     }
 
@@ -465,8 +473,8 @@ impl Launch<'_> {
         // SAFETY: the driver checks index and size against the kernel's signature; memory objects outlive the
         // launch because the queue keeps them until its commands are done.
         unsafe { self.kernel.set_arg(self.index, value) }.map_err(|e| {
-            let what = format!("setting argument {} of kernel {}", self.index, self.name);
-            cl_error(&what, self.session.device_name(), e)
+            let device = self.session.device_name();
+            cl_error(&format!("setting argument {} of kernel {}", self.index, self.name), device, e)
         })?;
         self.index += 1;
         Ok(self)
@@ -489,8 +497,12 @@ impl Launch<'_> {
             )
         }
         .map_err(|e| {
-            let what = format!("starting kernel {} over {global:?} work-items in groups of {local:?}", self.name);
-            cl_error(&what, self.session.device_name(), e)
+            let device = self.session.device_name();
+            cl_error(
+                &format!("starting kernel {} over {global:?} work-items in groups of {local:?}", self.name),
+                device,
+                e,
+            )
         })
     }
 }

@@ -255,7 +255,7 @@ impl Engine {
         }
         if plan.steps.rows == StepBackend::Device {
             let Some(correction) = source.correction() else {
-                return Err(Error::Device("a step on rows of projections has no kernel".into()));
+                return Err(Error::Internal("a step on rows of projections has no kernel".into()));
             };
             let stored = source.stack.stored();
             self.rows = Some(match plan.blocks {
@@ -331,10 +331,10 @@ impl Engine {
         let ChunkShape { chunk, in_slice, out_slice } = self.shape;
         let count = sinograms.len() / in_slice;
         if count > chunk || slices.len() != count * out_slice {
-            return Err(Error::Device(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
+            return Err(Error::Internal(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
         }
         let Some(set) = self.sets.first_mut() else {
-            return Err(Error::Device("there is no buffer for a chunk".into()));
+            return Err(Error::Internal("there is no buffer for a chunk".into()));
         };
         let session = &self.session;
         let mut seconds = DeviceSeconds::default();
@@ -378,7 +378,7 @@ impl Engine {
             return Ok((values, seconds));
         };
         let Some(set) = self.sets.first_mut() else {
-            return Err(Error::Device("there is no buffer for a chunk".into()));
+            return Err(Error::Internal("there is no buffer for a chunk".into()));
         };
         let (session, slices) = (&self.session, [slice]);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;

@@ -101,7 +101,7 @@ pub fn ready_devices(job: &Job, source: &Source, reporter: &Reporter) -> Result<
             Err(error @ (Error::Usage(_) | Error::Profile { .. })) => return Err(error),
             Err(error) => {
                 if devices.len() > 1 {
-                    reporter.note(&format!("warning: {} is left out: {error}", found.label()));
+                    reporter.note(&format!("warning: {} is left out, the others do its share: {error}", found.label()));
                 }
                 failed = failed.or(Some(error));
             }
@@ -154,5 +154,5 @@ fn make_ready(
 
 /// What is left of a thread that panicked.
 pub(super) fn panicked(stage: &str) -> Error {
-    Error::Device(format!("the {stage} stopped unexpectedly; please report this"))
+    Error::Internal(format!("the {stage} stopped unexpectedly"))
 }

@@ -167,7 +167,7 @@ impl DeviceRows {
             (DeviceRows::Blocks(corrector), Portion::OfBlock(positions)) => {
                 positions.clone().try_for_each(|at| corrector.copy(session, slices[at], rows, (at - first) * in_slice))
             }
-            _ => Err(Error::Device(format!("{portion:?} are not for this device"))),
+            _ => Err(Error::Internal(format!("{portion:?} are not for this device"))),
         }
     }
 

@@ -108,8 +108,7 @@ impl Source {
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
                 "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
-                 --projections with --flats and --darks, or --hdf5, makes attenuations of them, --minus-log does of \
-                 transmissions",
+                 give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
                 stack.title()
             ));
         }
@@ -393,7 +392,9 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
     let mut before = None;
     wait(path, flag, watch, |files| {
         if cancelled.load(Relaxed) {
-            return Err(Error::Interrupted("interrupted while waiting for files; nothing was written".into()));
+            return Err(Error::Interrupted(
+                "interrupted while waiting for files, nothing was written; run again".into(),
+            ));
         }
         if before.replace(files) != Some(files) {
             let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();

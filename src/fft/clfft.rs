@@ -70,7 +70,7 @@ impl ClFftRows {
     pub fn new(session: &Session, length: usize, batch: usize) -> Result<Self> {
         if !supports(length) {
             return Err(Error::Device(format!(
-                "clFFT cannot transform rows of {length}: other prime factors than 2, 3, 5, 7, 11, 13"
+                "clFFT cannot transform rows of {length}: other prime factors than 2, 3, 5, 7, 11, 13; choose another --profile"
             )));
         }
         let (mut rows, scratch_bytes) = {
@@ -125,7 +125,10 @@ impl ClFftRows {
 }
 
 fn failure(session: &Session, what: &str) -> Error {
-    Error::Device(format!("{}: clFFT {what}", session.device_name()))
+    Error::Device(format!(
+        "{}: clFFT {what}; check the device with fbp doctor, or choose another --device",
+        session.device_name()
+    ))
 }
 
 impl Library {

@@ -64,9 +64,10 @@ fn try_out(
         let close = |(k, v): (usize, &[f32; 2])| (0..2).all(|i| (v[i] - want(k)[i]).abs() <= limit);
         match got.iter().enumerate().all(close) {
             true => Ok(()),
-            false => {
-                Err(Error::Device(format!("{}: wrong values for transformed rows of {length}", session.device_name())))
-            }
+            false => Err(Error::Device(format!(
+                "{}: wrong values for transformed rows of {length}; check the device with fbp doctor, or choose another --device",
+                session.device_name()
+            ))),
         }
     };
     session.write(rows, &row, "padded rows")?;

@@ -85,7 +85,7 @@ impl BatchShape {
     /// Checks that `rows` holds the rows of `valid` slices from value `first` on, and that a pass has that many slices.
     fn expect_rows(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<()> {
         if valid > self.slices {
-            return Err(Error::Device(format!("{valid} slices are more than a pass of {}", self.slices)));
+            return Err(Error::Internal(format!("{valid} slices are more than a pass of {}", self.slices)));
         }
         session.expect_length(rows, first + valid * self.projections * self.bins, "sinograms")
     }
@@ -341,7 +341,10 @@ impl RowKernels {
             return Ok(());
         }
         let name = session.device_name();
-        Err(Error::Device(format!("{name}: the fused filter gives wrong values for rows of {}", setup.rows.length)))
+        Err(Error::Device(format!(
+            "{name}: the fused filter gives wrong values for rows of {}; check the device with fbp doctor, or choose another --device",
+            setup.rows.length
+        )))
     }
 
     /// Combines two real rows into each complex one, padded to the stride in memory.
@@ -373,7 +376,7 @@ impl RowKernels {
         let (FilterKernels::Fused { kernel, turns }, RowFilterMethod::Fused { rows: side, .. }) =
             (&self.filter, s.rows.method)
         else {
-            return Err(Error::Device("there is no fused filter".into()));
+            return Err(Error::Internal("there is no fused filter".into()));
         };
         s.expect_rows(session, rows, first, valid)?;
         session.expect_length(out, s.padded(), "filtered rows")?;
@@ -429,7 +432,7 @@ impl RowKernels {
         sinogram: &mut SinogramStore,
     ) -> Result<Vec<Event>> {
         let Some(weights) = self.weights.get(part) else {
-            return Err(Error::Device(format!("there is no part {part} of the projections")));
+            return Err(Error::Internal(format!("there is no part {part} of the projections")));
         };
         session.expect_length(weights, s.projections, "projection weights")?;
         session.expect_length(&self.spectra, s.padded(), "padded rows")?;

@@ -125,10 +125,10 @@ impl SpectraStage {
         sinogram: &SinogramStore,
     ) -> Result<Vec<Event>> {
         let Some(phases) = batch.phases else {
-            return Err(Error::Device("spectra of rows need their phases".into()));
+            return Err(Error::Internal("spectra of rows need their phases".into()));
         };
         let Some(weights) = self.weights.get(part) else {
-            return Err(Error::Device(format!("there is no part {part} of the projections")));
+            return Err(Error::Internal(format!("there is no part {part} of the projections")));
         };
         let (bins, projections, slices) = (self.bins, batch.projections.len(), self.slices);
         let bytes = 8 * slices * projections * stored_frequencies(bins);
@@ -137,14 +137,14 @@ impl SpectraStage {
         session.expect_length(phases, projections, "phases")?;
         session.expect_length(weights, projections, "projection weights")?;
         if batch.valid > slices {
-            return Err(Error::Device(format!("{} slices are more than a pass of {slices}", batch.valid)));
+            return Err(Error::Internal(format!("{} slices are more than a pass of {slices}", batch.valid)));
         }
         let spectrum = &self.spectra[factors as usize];
         let pass = SpectraPass { batch, sinogram, spectrum, weights, phases, bins, slices, projections };
         match &mut self.method {
             SpectraMethod::Fused { kernel, turns } => {
                 let RowFilterMethod::Fused { rows: side, .. } = self.rows.method else {
-                    return Err(Error::Device("there is no fused filter".into()));
+                    return Err(Error::Internal("there is no fused filter".into()));
                 };
                 let items = RowFilter::items(self.rows.length);
                 let global = [items, projections.div_ceil(2).next_multiple_of(side), slices];
@@ -156,7 +156,7 @@ impl SpectraStage {
             SpectraMethod::Transform { pad, keep, transform: Some(transform), padded } => {
                 pass.by_transform(session, [pad, keep], transform.as_mut(), padded, self.rows.length)
             }
-            SpectraMethod::Transform { .. } => Err(Error::Device("there is no transform of rows".into())),
+            SpectraMethod::Transform { .. } => Err(Error::Internal("there is no transform of rows".into())),
         }
     }
 }

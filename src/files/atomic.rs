@@ -55,7 +55,7 @@ impl Drop for AtomicFile {
 /// [`ErrorKind::InvalidInput`] when `path` does not end in a name.
 pub fn temporary_path(path: &Path) -> Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let not_a_name = || Error::new(ErrorKind::InvalidInput, "is not the name of a file");
+    let not_a_name = || Error::new(ErrorKind::InvalidInput, "is not the name of a file; name a file in a directory");
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or_else(not_a_name)?);
     name.push(format!(".part-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));

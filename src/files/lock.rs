@@ -111,7 +111,12 @@ impl Lock {
                     self.works = false;
                     return Ok(true);
                 }
-                Err(e) => return Err(Error::output(&self.path, format!("cannot be locked: {e}"))),
+                Err(e) => {
+                    return Err(Error::output(
+                        &self.path,
+                        format!("cannot be locked: {e}; choose an --output on another file system"),
+                    ));
+                }
             }
         }
     }
@@ -130,13 +135,23 @@ impl Lock {
 
     /// Replaces the text of the file.
     fn write_owner(&mut self, owner: &str) -> Result<()> {
-        let cannot = |e| Error::output(&self.path, format!("cannot be written: {e}"));
+        let cannot = |e| {
+            Error::output(
+                &self.path,
+                format!("cannot be written: {e}; check space and permissions, or choose another --output"),
+            )
+        };
         self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}")).map_err(cannot)
     }
 
     /// Adds a line to the text of the file.
     pub fn add(&mut self, line: &str) -> Result<()> {
-        writeln!(self.file, "{line}").map_err(|e| Error::output(&self.path, format!("cannot be written: {e}")))
+        writeln!(self.file, "{line}").map_err(|e| {
+            Error::output(
+                &self.path,
+                format!("cannot be written: {e}; check space and permissions, or choose another --output"),
+            )
+        })
     }
 
     /// The lines of the file; none when they cannot be read.

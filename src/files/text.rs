@@ -12,7 +12,10 @@ pub fn read_text(path: &Path) -> Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_TEXT + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_TEXT {
-        return Err(Error::other(format!("holds more than {} MiB; expected a text file", MAX_TEXT >> 20)));
+        return Err(Error::other(format!(
+            "holds more than {} MiB; expected a text file; check the path",
+            MAX_TEXT >> 20
+        )));
     }
     // editors put a byte-order mark in front
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))

@@ -72,7 +72,7 @@ impl FromStr for Roi {
         match parts.as_deref() {
             Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Roi { x, y, width, height }),
             _ => Err(Error::usage(format!(
-                "--roi: `{text}` is not X,Y,W,H: four whole numbers of pixels with W and H above 0"
+                "--roi: `{text}` is not X,Y,W,H; give four whole numbers of pixels with W and H above 0"
             ))),
         }
     }

@@ -46,7 +46,7 @@ pub fn write_page(path: &Path, flag: &str, kind: &PageKind, title: &str, data: &
     if page.len() > MOST_BYTES {
         return Err(failed(&format!("the page would have {} bytes; please report this", page.len())));
     }
-    write_atomically(path, page).map_err(|e| failed(&format!("{e}; is there space, and is the directory writable?")))
+    write_atomically(path, page).map_err(|e| failed(&format!("{e}; check space and permissions")))
 }
 
 /// The frame with what belongs into its places.

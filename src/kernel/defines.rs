@@ -26,7 +26,7 @@ impl Defines {
     fn set(&mut self, name: &'static str, value: String) -> Result<()> {
         match self.0.insert(name, value) {
             None => Ok(()),
-            Some(_) => Err(Error::usage(format!("define {name} is set twice in one kernel"))),
+            Some(_) => Err(Error::Internal(format!("define {name} is set twice in one kernel"))),
         }
     }
 

@@ -231,7 +231,7 @@ impl Parameters {
         }
         let algorithm = self.algorithm();
         if first > 1 {
-            return Err(format!("a {algorithm} kernel has {first} to {last} slices, not {slices:?}"));
+            return Err(format!("a {algorithm} kernel has {first} to {last} slices, not {slices:?}; change `slices`"));
         }
         let linear = |parameters: &Parameters| parameters.family().serves(Interpolation::Linear);
         let more = |algorithm: &Algorithm| {
@@ -239,7 +239,10 @@ impl Parameters {
             *other.family().slices().end() > last && linear(&other) == linear(self)
         };
         let others: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(more).collect();
-        Err(format!("only {} kernels support {most} slices at once", alternatives(&others).replace(" or ", " and ")))
+        Err(format!(
+            "only {} kernels support {most} slices at once; choose one of them, or change `slices`",
+            alternatives(&others).replace(" or ", " and ")
+        ))
     }
 }
 

@@ -284,7 +284,7 @@ pub fn line_programs(spec: &KernelSpec, facts: &DeviceFacts) -> Result<Vec<Kerne
 
 /// Source of the kernels that make spectra of rows in the layout that `spec` reads.
 pub(super) fn generate_spectra(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
-    let of_other_rows = || Error::Device(format!("spectra for {} are not made {}", spec.name(), filter.method));
+    let of_other_rows = || Error::Internal(format!("spectra for {} are not made {}", spec.name(), filter.method));
     let together = spec.texel == Texel::Spectra { together: true };
     if together != (filter.method == RowFilterMethod::Vector) {
         return Err(of_other_rows());

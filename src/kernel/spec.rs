@@ -293,17 +293,19 @@ impl KernelSpec {
     fn check(&self) -> Result<()> {
         let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
         if !SLICE_MODES.contains(&self.slices) {
-            return wrong("this number of slices per pass is not supported");
+            return wrong("this number of slices per pass is not supported; choose another --slices-per-pass");
         }
         match self.texel {
             Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
-                wrong("the texel has fewer channels than slices")
+                wrong("the texel has fewer channels than slices; choose a smaller --slices-per-pass")
             }
             Texel::PackedHalves(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
-                wrong("packed halves cannot be interpolated by the texture unit")
+                wrong("packed halves cannot be interpolated by the texture unit; choose a smaller --slices-per-pass")
             }
-            _ if self.parameters.sampler() == Sampler::Buffer => wrong("an image needs the sampler `image`"),
+            _ if self.parameters.sampler() == Sampler::Buffer => {
+                wrong("an image needs the sampler `image`; choose another --algorithm")
+            }
             _ => Ok(()),
         }
     }

@@ -276,7 +276,12 @@ fn greys(values: &[f32], (low, high): (f64, f64)) -> Vec<u8> {
 
 fn write(path: &Path, canvas: &Canvas) -> Result<()> {
     let written = encode(canvas).and_then(|png| write_atomically(path, png));
-    written.map_err(|error| Error::output(path, format_args!("cannot write the picture: {error}")))
+    written.map_err(|error| {
+        Error::output(
+            path,
+            format_args!("cannot write the picture: {error}; check space and permissions, or choose another path"),
+        )
+    })
 }
 
 /// The picture as a PNG.

@@ -98,7 +98,7 @@ impl Scan {
         let roi = recipe.slice.roi.unwrap_or(Roi::full(size));
         if roi.x.saturating_add(roi.width) > size || roi.y.saturating_add(roi.height) > size {
             return Err(Error::usage(format!(
-                "--roi: {},{},{},{} goes past the slice of {size} x {size} pixels",
+                "--roi: {},{},{},{} goes past the slice of {size} x {size} pixels; give a region inside, or a larger --size",
                 roi.x, roi.y, roi.width, roi.height
             )));
         }
@@ -152,7 +152,7 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize]) -> Result<(
         _ => format!("--hdf5 {}", files.stacks.data),
     };
     let Some(values) = &stack.angles else {
-        return Err(Error::Input(format!("{flag}: its angles were not read")));
+        return Err(Error::Internal(format!("{flag}: its angles were not read")));
     };
     expect_count(values, stack, &flag, "angles")?;
     within(values, MAX_ANGLE, &flag, "degrees")?;
@@ -202,7 +202,7 @@ fn expect_count(values: &[f64], stack: &StackShape, flag: &str, what: &str) -> R
         return Ok(());
     }
     Err(Error::Input(format!(
-        "{flag}: {} {what}, but the stack has {count} projections; one line a projection is needed \
+        "{flag}: {} {what}, but the stack has {count} projections; write one line for each projection \
          (--exclude leaves projections out afterwards)",
         values.len()
     )))

@@ -52,7 +52,9 @@ impl Profile {
             return Err(format!("hardware.matrix-lanes {lanes} must be 16 or 64, with a matrix-function"));
         }
         if self.hardware.matrix && !function.is_empty() {
-            return Err("hardware: matrix and matrix-function are for different matrix units".into());
+            return Err(
+                "hardware: matrix and matrix-function are for different matrix units; leave one of them out".into()
+            );
         }
         Ok(())
     }
@@ -78,13 +80,13 @@ impl Profile {
             let algorithm = auto.algorithm;
             if !Parameters::start(algorithm, mode).keeps_rule(interpolation) {
                 return Err(format!(
-                    "[[auto]] for {what} chooses {algorithm}, which does not interpolate linearly; it is only used with \
-                     --algorithm {algorithm}"
+                    "[[auto]] for {what} chooses {algorithm}, which does not interpolate linearly; choose another \
+                     algorithm, and give --algorithm {algorithm} where it is wanted"
                 ));
             }
             if !offers.iter().any(|offer| auto.is_for(offer)) {
                 return Err(format!(
-                    "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of this family has {} slices",
+                    "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of this family has {} slices; add one, or change `slices`",
                     auto.slices
                 ));
             }
@@ -105,14 +107,18 @@ impl Profile {
             entry.parameters.check(&entry.slices).map_err(|e| format!("{at}: {e}"))?;
             let (family, algorithm) = (entry.parameters.family(), entry.parameters.algorithm());
             if let Some(other) = entry.interpolation.iter().find(|&&interpolation| !family.serves(interpolation)) {
-                return Err(format!("{at}: a kernel of {algorithm} has no {other} interpolation"));
+                return Err(format!(
+                    "{at}: a kernel of {algorithm} has no {other} interpolation; leave it out of `interpolation`"
+                ));
             }
         }
         for (number, entry) in self.kernel.iter().enumerate() {
             if let Some((interpolation, mode, slices)) =
                 self.kernel[number + 1..].iter().find_map(|other| entry.clash(other))
             {
-                return Err(format!("two [[kernel]] entries serve {interpolation} {mode} with {slices} slices"));
+                return Err(format!(
+                    "two [[kernel]] entries serve {interpolation} {mode} with {slices} slices; leave one of them out"
+                ));
             }
         }
         Ok(())

@@ -134,7 +134,9 @@ impl<'de> Visitor<'de> for EntryVisitor {
                 Key::Slices => slices = Some(map.next_value()?),
                 Key::Source => source = Some(map.next_value()?),
                 Key::Family(_) if parameters.is_some() => {
-                    return Err(de::Error::custom("[[kernel]] names more than one family"));
+                    return Err(de::Error::custom(
+                        "[[kernel]] names more than one family; write one [[kernel]] for each",
+                    ));
                 }
                 Key::Family(family) => parameters = Some(map.next_value_seed(FamilyTable(family))?),
             }

@@ -116,8 +116,9 @@ impl ProfileStore {
                 None => fitting.push(profile),
             }
         }
-        let mut choice = choose(fitting, facts)
-            .ok_or_else(|| Error::profile("default", "no profile matches this device, not even the default"))?;
+        let mut choice = choose(fitting, facts).ok_or_else(|| {
+            Error::profile("default", "no profile matches this device, not even the default; name one with --profile")
+        })?;
         match &choice.profile.tuned {
             Some(tuned) => choice.reason = format!("tuned on this device {}", tuned.date),
             None => choice.notes = stale,
@@ -157,7 +158,8 @@ pub fn tuned_directory() -> Option<PathBuf> {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.display().to_string();
-    let text = crate::files::read_text(path).map_err(|e| Error::profile(&name, format!("cannot be read: {e}")))?;
+    let text = crate::files::read_text(path)
+        .map_err(|e| Error::profile(&name, format!("cannot be read: {e}; check the path and the permissions")))?;
     Profile::parse(&text, &name)
 }
 

@@ -37,7 +37,8 @@ const CONFLICTS: &[Conflict] = &[
 /// # Errors
 /// [`Error::Usage`] for a value that TOML cannot hold.
 pub fn given(args: &impl Serialize) -> Result<Table> {
-    Table::try_from(args).map_err(|e| Error::usage(format!("the flags cannot be read: {e}")))
+    Table::try_from(args)
+        .map_err(|e| Error::usage(format!("the flags cannot be read: {e}; write their values as the help says")))
 }
 
 /// Refuses flags that contradict each other among all groups.

@@ -79,9 +79,9 @@ fn kind(args: &InputArgs) -> Result<InputKind> {
         (_, Some(_), ..) => Ok(InputKind::Projections),
         (.., Some(_), _) => Ok(InputKind::Hdf5),
         (.., Some(raw)) => RawVolume::parse(raw, "--raw").map(|_| InputKind::Projections),
-        (None, None, None, None) => Err(Error::usage(
-            "--sinograms, --projections, --hdf5 or --raw: missing, one of them says what to reconstruct",
-        )),
+        (None, None, None, None) => {
+            Err(Error::usage("--sinograms, --projections, --hdf5 or --raw: missing; give one of them"))
+        }
     }
 }
 
@@ -93,7 +93,7 @@ fn check_tiff(args: &InputArgs) -> Result<()> {
         ("--hdf5-angles", &args.hdf5_angles),
     ] {
         if value.is_some() {
-            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing")));
+            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing; give --hdf5, too")));
         }
     }
     let fields = [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)];

@@ -183,7 +183,7 @@ fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f
     let Some(accuracy) = given else { return Ok(None) };
     if interpolation != Interpolation::Exact {
         return Err(Error::usage(format!(
-            "--accuracy is for --interpolation exact; {interpolation} interpolation has no bound that could be chosen"
+            "--accuracy: {interpolation} interpolation has no bound that could be chosen; give --interpolation exact, too"
         )));
     }
     let (least, most) = (*ACCURACIES.start(), *ACCURACIES.end());
@@ -203,7 +203,9 @@ pub fn parse_slices(text: &str) -> Result<Option<u32>> {
     }
     match text.parse() {
         Ok(slices) if SLICE_MODES.contains(&slices) => Ok(Some(slices)),
-        _ => Err(Error::usage(format!("--slices-per-pass: `{text}` is not auto or one of {SLICE_MODES:?}"))),
+        _ => Err(Error::usage(format!(
+            "--slices-per-pass: `{text}` is not a number of slices; give auto or one of {SLICE_MODES:?}"
+        ))),
     }
 }
 

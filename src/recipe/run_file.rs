@@ -78,5 +78,6 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
 
 /// The merged run as the text of a run file.
 pub fn run_file(args: &ReconstructArgs) -> Result<String> {
-    toml::to_string(args).map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}")))
+    toml::to_string(args)
+        .map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}; leave --save-config out")))
 }

@@ -117,7 +117,9 @@ impl ScanRecipe {
             None => {
                 let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
-                    return Err(Error::usage("--overall-angle: 0 degrees hold no scan"));
+                    return Err(Error::usage(
+                        "--overall-angle: 0 degrees hold no scan; give the range of the angles, such as 180",
+                    ));
                 }
                 match input {
                     InputKind::Hdf5 if args.overall_angle.or(args.start_angle).is_none() => AngleSource::Hdf5,

@@ -75,7 +75,7 @@ impl Span {
         let end = self.end.unwrap_or(length);
         if end > length || self.start >= end {
             return Err(Error::usage(format!(
-                "{flag}: {}..{end} goes past the {length} {what} that there are (0..{length})",
+                "{flag}: {}..{end} goes past the {length} {what}; give a range within 0..{length}",
                 self.start
             )));
         }

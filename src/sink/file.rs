@@ -30,10 +30,13 @@ pub(super) fn create(path: &Path) -> Result<AtomicFile> {
 pub(super) fn finish(file: AtomicFile, overwrite: bool) -> Result<()> {
     let path = file.path().to_owned();
     if !overwrite && path.exists() {
-        return Err(Error::output(&path, "was created in the meantime; is another run writing to the same --output?"));
+        return Err(Error::output(
+            &path,
+            "was created in the meantime, perhaps by another run; choose another --output",
+        ));
     }
     file.finish().map_err(|e| {
-        let why = format!("cannot be renamed to its final name: {e}; does the directory exist, and is it writable?");
+        let why = format!("cannot be renamed to its final name: {e}; check that the directory exists and is writable");
         Error::output(&path, why)
     })
 }

@@ -78,10 +78,10 @@ impl OutputFormat for MultiPage {
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
         let path = &self.0.0;
         if slices.is_empty() {
-            return Err(Error::output(path, "there is no slice to write to this file"));
+            return Err(Error::output(path, "there is no slice to write to this file; widen --rows"));
         }
         if path.is_dir() {
-            return Err(Error::output(path, "is a directory; expected the name of a file"));
+            return Err(Error::output(path, "is a directory; choose the name of a file"));
         }
         Ok(Box::new(MultiPageSink {
             path: path.clone(),
@@ -128,7 +128,10 @@ impl MultiPageSink {
         let path = &self.path;
         let Ok(page) = self.slices.binary_search(&index) else { return Ok(0) };
         if let Some(failure) = self.failure.get() {
-            return Err(Error::output(path, format!("slice {index} came after this file failed: {failure}")));
+            return Err(Error::output(
+                path,
+                format!("slice {index} is not written, since the file failed before: {failure}; run again"),
+            ));
         }
         let page_of_slice = OutputPage { form, pixels, slice: Some(index), number: None };
         let encoded = page_of_slice.encode(path)?;
@@ -146,7 +149,7 @@ impl MultiPageSink {
     fn directories(&self, form: &SliceForm) -> Result<(u64, Vec<u8>)> {
         let (placed, pages) = (self.placed(), self.slices.len());
         let kind = form.kind(pages);
-        let missing = || Error::output(&self.path, "failed before it was complete");
+        let missing = || Error::output(&self.path, "failed before it was complete; run again");
         let end = placed.iter().map(|page| page.as_ref().map(PlacedPage::end).ok_or_else(missing));
         let begin = aligned(end.collect::<Result<Vec<_>>>()?.into_iter().max().ok_or_else(missing)?);
         let mut bytes = Vec::new();
@@ -160,7 +163,10 @@ impl MultiPageSink {
             bytes.resize((next - begin) as usize, 0);
         }
         if !kind.reaches(begin + bytes.len() as u64) {
-            return Err(Error::output(&self.path, "has more bytes than its offsets reach"));
+            return Err(Error::output(
+                &self.path,
+                "has more bytes than its offsets reach; choose a directory as --output",
+            ));
         }
         Ok((begin, bytes))
     }

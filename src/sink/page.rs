@@ -252,7 +252,10 @@ impl OutputPage<'_> {
         };
         let sides = [width, height].map(u32::try_from);
         if n == 0 || width.checked_mul(height) != Some(n) || sides.iter().any(std::result::Result::is_err) {
-            return Err(Error::output(path, format!("{n} values do not make an image of {width}x{height}")));
+            return Err(Error::output(
+                path,
+                format!("{n} values do not make an image of {width}x{height}; please report this"),
+            ));
         }
         let range = encoding.checked_range()?;
         let strip = self.form.rows_of_strip() * width;

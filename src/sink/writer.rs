@@ -69,10 +69,10 @@ impl SliceWriter {
         storage.encoding.checked_range()?;
         target.check_compression(storage.compression)?;
         if indices.windows(2).any(|w| w[0] >= w[1]) {
-            return Err(Error::usage("the numbers of the slices to write must ascend"));
+            return Err(Error::Internal("the numbers of the slices to write do not ascend".into()));
         }
         if width == 0 || height == 0 {
-            return Err(Error::usage(format!("slices of {width}x{height} pixels cannot be written")));
+            return Err(Error::Internal(format!("slices of {width}x{height} pixels cannot be written")));
         }
         target.make_directory()?;
         if let Some((path, what)) = occupied(&target, indices, present)? {
@@ -166,7 +166,12 @@ impl SliceWriter {
 
     /// Position in the list of a slice that may be written now: announced, and not written yet.
     fn free_place(&self, index: usize) -> Result<usize> {
-        let wrong = |why: &str| Error::output(&self.path_of(index), format!("slice {index} {why}"));
+        let wrong = |why: &str| {
+            Error::output(
+                &self.path_of(index),
+                format!("slice {index} {why}; please report this, it is a defect of fbp"),
+            )
+        };
         let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced"))?;
         if self.written()[place] { Err(wrong("was written already")) } else { Ok(place) }
     }
@@ -193,7 +198,7 @@ impl SliceWriter {
         if let Some(first) = written.iter().position(|done| !done) {
             return Err(Error::output(
                 &self.path_of(self.indices[first]),
-                format!("{missing} of {} slices were not written", self.indices.len()),
+                format!("{missing} of {} slices were not written; run again with --resume", self.indices.len()),
             ));
         }
         drop(written);
@@ -211,7 +216,7 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
     if target.fills_directory() {
         let directory = target.directory();
         let others: HashSet<_> = others.iter().map(|&i| target.path_of(i)).collect();
-        let cannot = |e| Error::output(directory, format!("cannot be listed: {e}"));
+        let cannot = |e| Error::output(directory, format!("cannot be listed: {e}; check its permissions"));
         for entry in fs::read_dir(directory).map_err(cannot)? {
             let path = entry.map_err(cannot)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();

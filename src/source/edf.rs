@@ -73,7 +73,7 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
         }
     }
     let Some(EdfForm { width, height, sample, big_endian }) = form else {
-        return Err(bad(flag, Path::new(spec), "holds no frame"));
+        return Err(bad(flag, Path::new(spec), "holds no frame; name files that do"));
     };
     let files = InputFiles::new(flag, paths, states);
     let layout = "EDF".to_owned();
@@ -88,7 +88,11 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
         let Some((header, data)) = header(file, at, length)? else {
             // after the last frame there may be blanks
             match frames.is_empty() {
-                true => return Err("is no EDF: it does not begin with { and a header in braces".into()),
+                true => {
+                    return Err(
+                        "is no EDF: it does not begin with { and a header in braces; copy or write it again".into()
+                    );
+                }
                 false => break,
             }
         };
@@ -102,7 +106,7 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
         };
         frames.push((data, form));
         if frames.len() > MAX_FRAMES {
-            return Err(format!("has more than {MAX_FRAMES} frames"));
+            return Err(format!("has more than {MAX_FRAMES} frames; divide it into several files"));
         }
         at = end;
     }
@@ -120,7 +124,8 @@ fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>
         let bytes = (BLOCK as u64).min(length.saturating_sub(from)) as usize;
         let start = text.len();
         text.resize(start + bytes, 0);
-        file.read_exact_at(&mut text[start..], from).map_err(|e| format!("cannot be read: {e}"))?;
+        file.read_exact_at(&mut text[start..], from)
+            .map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?;
         if block == 0 && text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Ok(None);
         }
@@ -134,7 +139,10 @@ fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>
             break;
         }
     }
-    Err(format!("has a header at offset {at} that does not end with }} within {} bytes", MAX_BLOCKS * BLOCK))
+    Err(format!(
+        "has a header at offset {at} that does not end with }} within {} bytes; copy or write it again",
+        MAX_BLOCKS * BLOCK
+    ))
 }
 
 /// Size and type of a frame, and its bytes.
@@ -147,7 +155,7 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
             .map(|(_, v)| v)
     };
     let side = |name: &str| -> FileResult<u64> {
-        let text = value(name).ok_or_else(|| format!("has no {name}"))?;
+        let text = value(name).ok_or_else(|| format!("has no {name}; copy or write it again"))?;
         text.parse()
             .ok()
             .filter(|side| (1..=MAX_SIDE).contains(side))
@@ -155,12 +163,14 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
     };
     let (width, height) = (side("Dim_1")?, side("Dim_2")?);
     if width * height > MAX_PIXELS || value("Dim_3").is_some_and(|depth| depth != "1") {
-        return Err(format!("claims {width}x{height} pixels or a third dimension, which cannot be read"));
+        return Err(format!(
+            "claims {width}x{height} pixels or a third dimension, which cannot be read; save frames of two dimensions"
+        ));
     }
     if let Some(method) = value("COMPRESSION").filter(|method| !method.eq_ignore_ascii_case("none")) {
         return Err(format!("is compressed by {method}, expected none; save it again"));
     }
-    let kind = value("DataType").ok_or("has no DataType")?;
+    let kind = value("DataType").ok_or("has no DataType; copy or write it again")?;
     let sample = match kind.to_ascii_lowercase().as_str() {
         "unsignedbyte" => SampleType::U8,
         "signedbyte" => SampleType::I8,

@@ -38,7 +38,7 @@ pub(super) struct FileState {
 
 /// Opens a file and returns its present state.
 pub(super) fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
-    let cannot = |e| bad(flag, path, format!("cannot be read: {e}"));
+    let cannot = |e| bad(flag, path, format!("cannot be read: {e}; check the path and the permissions"));
     let file = File::open(path).map_err(cannot)?;
     let state = FileState::of(&file).map_err(cannot)?;
     Ok((file, state))
@@ -94,7 +94,8 @@ impl InputFiles {
         };
         let done = read(file);
         // after the read, so that no write can come in between
-        let now = FileState::of(file).map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}")))?;
+        let now = FileState::of(file)
+            .map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}; check the path and the permissions")))?;
         if now != *before {
             let message = match now.bytes == before.bytes {
                 true => "has changed since this run began".to_owned(),

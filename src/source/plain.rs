@@ -32,8 +32,10 @@ impl PlainFrames {
         let at = offset + ((rows.start * self.size.0) * self.sample.bytes() + from) as u64;
         self.files.read(file, |file| {
             file.read_exact_at(out, at).map_err(|e| match e.kind() {
-                std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
-                _ => format!("cannot be read: {e}"),
+                std::io::ErrorKind::UnexpectedEof => {
+                    "became shorter while it was read; run again when nothing writes to it".to_owned()
+                }
+                _ => format!("cannot be read: {e}; check the path and the permissions"),
             })
         })
     }

@@ -182,7 +182,7 @@ impl Stack {
         let count: usize = runs.iter().map(Range::len).sum();
         if out.len() != count * stored.row_bytes() {
             let (flag, bytes) = (&self.flag, out.len());
-            return Err(Error::Input(format!("{flag}: {count} rows do not fit {bytes} bytes")));
+            return Err(Error::Internal(format!("{flag}: {count} rows do not fit {bytes} bytes")));
         }
         let mut rest = out;
         let mut next = |bytes: usize| {
@@ -208,7 +208,7 @@ impl Stack {
 
     fn check_size(&self, rows: &Range<usize>, count: usize, width: usize, height: usize) -> Result<()> {
         if rows.start > rows.end || rows.end > height || count != rows.len() * width {
-            return Err(Error::Input(format!(
+            return Err(Error::Internal(format!(
                 "{}: rows {}..{} into {count} values do not fit pages of {width}x{height}",
                 self.flag, rows.start, rows.end
             )));
@@ -224,7 +224,7 @@ impl Stack {
     fn check_unbinned(&self, page: usize, rows: &Range<usize>, values: usize) -> Result<()> {
         let (count, (width, height)) = (self.frames.count(), self.frames.size());
         if page >= count {
-            return Err(Error::Input(format!("{}: no page {page}, there are {count}", self.flag)));
+            return Err(Error::Internal(format!("{}: no page {page}, there are {count}", self.flag)));
         }
         self.check_size(rows, values, width, height)
     }

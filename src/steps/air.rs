@@ -40,7 +40,9 @@ impl Air {
         };
         match fits {
             true => Ok(()),
-            false => Err(Error::usage(format!("--normalize-air: {what} do not fit into projections of {bins}x{rows}"))),
+            false => Err(Error::usage(format!(
+                "--normalize-air: {what} do not fit into projections of {bins}x{rows}; give a part of them"
+            ))),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Step for FieldCorrection {
 
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         if self.dark_scale.is_some() && data.stacks.darks.is_none() {
-            return Err(Error::usage("--dark-scale: there are no dark fields to scale"));
+            return Err(Error::usage("--dark-scale: there are no dark fields to scale; give --darks"));
         }
         let fields = Fields::read(data, before)?.map(|fields| fields.with_dark_scale(self.dark_scale.unwrap_or(1.0)));
         let saturation = data.stacks.data.sample().largest();
@@ -155,7 +155,7 @@ impl Fields {
         let free = memory::available();
         if needed > free {
             return Err(Error::Input(format!(
-                "{}: fields of {width}x{height} need {} of memory, {} are free",
+                "{}: fields of {width}x{height} need {} of memory, {} are free; free some, or bin with --binning",
                 flats.title(),
                 human(needed),
                 human(free)

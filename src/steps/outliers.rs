@@ -63,7 +63,7 @@ impl FromStr for Outliers {
                 Ok(Outliers::new(size, threshold, both))
             }
             _ => Err(Error::usage(format!(
-                "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both: an odd number of pixels, 3 to \
+                "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both; give an odd number of pixels, 3 to \
                  {LARGEST}, and counts from 0 on"
             ))),
         }

@@ -71,7 +71,7 @@ impl Unsharp {
                 Ok(Unsharp { sigma, amount })
             }
             _ => Err(Error::usage(format!(
-                "--unsharp: `{text}` is not SIGMA,AMOUNT: pixels above 0 and a factor from 0 on, both up to 1000"
+                "--unsharp: `{text}` is not SIGMA,AMOUNT; give pixels above 0 and a factor from 0 on, both up to 1000"
             ))),
         }
     }
@@ -81,7 +81,7 @@ impl Unsharp {
 fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
     match value {
         Some(value) if value.is_finite() && value > 0.0 => Ok(value),
-        Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0"))),
+        Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0; give a larger number"))),
         None => Err(Error::usage(format!("--phase: also needs {flag}: {what}"))),
     }
 }

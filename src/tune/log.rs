@@ -91,7 +91,12 @@ pub struct Log {
 impl Log {
     /// Opens the log. With `resume` reads everything since the last run that was not resumed.
     pub fn open(path: &Path, identity: MeasurementConditions, resume: bool, date: &str) -> Result<Log> {
-        let wrong = |e: std::io::Error| Error::output(path, format!("the log of measurements: {e}"));
+        let wrong = |e: std::io::Error| {
+            Error::output(
+                path,
+                format!("the log of measurements cannot be written: {e}; set FBP_CACHE_DIR to a directory with space"),
+            )
+        };
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(wrong)?;
         }
@@ -136,7 +141,12 @@ impl Log {
     }
 
     fn write(&mut self, line: &LogLine) -> Result<()> {
-        let wrong = |e: String| Error::output(&self.path, format!("the log of measurements: {e}"));
+        let wrong = |e: String| {
+            Error::output(
+                &self.path,
+                format!("the log of measurements cannot be written: {e}; set FBP_CACHE_DIR to a directory with space"),
+            )
+        };
         let text = serde_json::to_string(line).map_err(|e| wrong(e.to_string()))?;
         self.file.write_all(format!("{text}\n").as_bytes()).map_err(|e| wrong(e.to_string()))
     }

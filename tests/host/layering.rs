@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn files(directory: &str, extension: &str) -> Vec<(PathBuf, String)> {
+pub fn files(directory: &str, extension: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let mut open = vec![root.join(directory)];

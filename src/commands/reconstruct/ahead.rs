@@ -46,7 +46,9 @@ pub(super) fn warn_if_long(
 /// What is said of a run of slices of this side that takes so many seconds, if that is long.
 fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<String> {
     let flags = || faster(job, size, processor).join("; ");
-    (seconds > LONG).then(|| format!("warning: back projection will take about {}: {}", readable(seconds), flags()))
+    (seconds > LONG).then(|| {
+        format!("warning: back projection will take about {}; try what is faster: {}", readable(seconds), flags())
+    })
 }
 
 /// Slices a second by one that is timed; `None` for a run that is too short for that.

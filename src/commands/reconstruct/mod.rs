@@ -47,7 +47,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled)?;
     if let Some(path) = &job.execution.save_config {
-        write_atomically(path, run_file(&flags)?).map_err(|e| Error::output(path, format!("--save-config: {e}")))?;
+        write_atomically(path, run_file(&flags)?).map_err(|e| Error::unwritable(path, "--save-config", e))?;
     }
     let (job, source, axis) = with_axis(job, source, &reporter)?;
     let (scan, shard) = (&source.scan, job.execution.shard);

@@ -40,7 +40,10 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
     for (flag, path) in &files {
         let parent = directory(path);
         if !parent.is_dir() {
-            return Err(Error::output(path, format!("{flag}: there is no directory {}", parent.display())));
+            return Err(Error::output(
+                path,
+                format!("{flag}: there is no directory {}; make it, or choose another path", parent.display()),
+            ));
         }
     }
     if files.len() == others {

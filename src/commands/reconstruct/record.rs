@@ -413,7 +413,8 @@ impl<'a> Record<'a> {
         let path = self.target.record();
         let before = facts(&path);
         if self.new && before.as_ref().is_none_or(|before| before.jobs.len() <= 1) && !self.target.is_started() {
-            return std::fs::remove_file(&path).map_err(|e| Error::output(&path, format!("cannot be removed: {e}")));
+            return std::fs::remove_file(&path)
+                .map_err(|e| Error::output(&path, format!("cannot be removed: {e}; check the permissions")));
         }
         self.put(before)
     }

@@ -98,7 +98,7 @@ impl<'a> Summary<'a> {
         if c.total() > 0 {
             warnings.push(format!(
                 "warning: {} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
-                 dark, {} not finite",
+                 dark, {} not finite; check that --flats and --darks are those of this scan",
                 c.total(),
                 self.repairs.values,
                 c.non_positive,
@@ -115,7 +115,7 @@ impl<'a> Summary<'a> {
         if self.repairs.saturated + self.repairs.saturated_flats > 0 {
             warnings.push(format!(
                 "warning: {} counts, and {} of the flat field, are as large as their files can hold: the detector was \
-                 saturated, what is behind them is not known",
+                 saturated, and what is behind them is not known; use a shorter exposure for the next scan",
                 self.repairs.saturated, self.repairs.saturated_flats
             ));
         }
@@ -123,8 +123,8 @@ impl<'a> Summary<'a> {
             let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
             let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
             warnings.push(format!(
-                "warning: {} projections have rows without any light, the first is {first}; --exclude {most}{more} leaves \
-                 them out",
+                "warning: {} projections have rows without any light, the first is {first}; leave them out \
+                 with --exclude {most}{more}",
                 self.repairs.unlit.len()
             ));
         }
@@ -204,7 +204,7 @@ impl<'a> Summary<'a> {
             }
         };
         Some(format!(
-            "warning: {}: this spoils slices; --stripes dead interpolates bins that fail throughout{outliers}",
+            "warning: {}: this spoils slices; try --stripes dead, which interpolates bins that fail throughout{outliers}",
             faults.join("; ")
         ))
     }
@@ -253,7 +253,7 @@ impl<'a> Summary<'a> {
             "clipped": self.done.clipped,
             "notes": first.plan.notes,
         });
-        write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::output(path, format!("--report: {e}")))
+        write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::unwritable(path, "--report", e))
     }
 }
 

@@ -99,7 +99,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         text = format!("{heading}\n\n{}", table(&outcomes));
     }
     if args.json {
-        let value = serde_json::to_value(&tuner.measurements).map_err(|e| Error::Output(format!("JSON: {e}")))?;
+        let value = serde_json::to_value(&tuner.measurements).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         text = format!("{value:#}\n");
     }
     Ok((text, verdict(finished, targets.len(), failed.first(), facts)))
@@ -113,7 +113,10 @@ fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
     if let Some(path) = &args.output
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
     {
-        return Err(Error::output(path, format!("--output: there is no directory {}", parent.display())));
+        return Err(Error::output(
+            path,
+            format!("--output: there is no directory {}; make it, or choose another path", parent.display()),
+        ));
     }
     Ok(directories)
 }
@@ -190,9 +193,14 @@ fn write(profile: &Profile, path: &Path) -> Result<()> {
     let name = path.display().to_string();
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
     if Profile::parse(&text, &name)? != *profile {
-        return Err(Error::profile(&name, "does not read back as it was written; please report this"));
+        return Err(Error::profile(
+            &name,
+            "does not read back as it was written; please report this, it is a defect of fbp",
+        ));
     }
-    let wrong = |e: std::io::Error| Error::output(path, format!("the tuned profile: {e}"));
+    let wrong = |e: std::io::Error| {
+        Error::output(path, format!("the tuned profile cannot be written: {e}; choose another --output"))
+    };
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(PathBuf::from("."), Path::to_owned);
     std::fs::create_dir_all(&directory).map_err(wrong)?;
     write_atomically(path, text).map_err(wrong)

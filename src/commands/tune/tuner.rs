@@ -261,7 +261,7 @@ impl Tuner<'_> {
                 self.bench = Some(bench).filter(|_| measured.is_ok());
                 measured
             }
-            None => Err(Error::Device("the device is not open".into())),
+            None => Err(Error::Internal("the device is not open".into())),
         };
         let registers = measured.as_ref().ok().and_then(|measured| measured.registers);
         let (verdict, reason, error, seconds) = match measured {

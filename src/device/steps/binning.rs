@@ -21,7 +21,7 @@ impl SampleBinner {
     /// For at most `rows` binned rows of a projection at a time.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for samples that the kernel cannot read.
+    /// The device's, and [`Error::Internal`] for samples that the kernel cannot read.
     pub fn new(session: &Session, stored: StoredRows, order: SampleOrder, rows: usize) -> Result<Self> {
         let source =
             generate_binning(&session.facts, BinningKernel { samples: sample_form(stored.samples)?, by: stored.by })?;
@@ -39,7 +39,7 @@ impl SampleBinner {
     /// Does not wait for the kernel.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn run(&self, session: &Session, samples: &Buffer<u8>, rows: usize, projections: usize) -> Result<&Buffer<u8>> {
         let StoredRows { by, width, .. } = self.stored;
         session.expect_length(samples, rows * projections * self.stored.row_bytes(), "samples")?;

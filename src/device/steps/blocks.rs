@@ -118,7 +118,7 @@ impl BlockCorrector {
     pub fn new(session: &Session, correction: &RowCorrection, stored: StoredRows, shape: BlockShape) -> Result<Self> {
         let BlockShape { blocks, bins, height, projections, batch, pairs, .. } = shape;
         if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() || !correction.images.any() {
-            return Err(Error::Device(format!("batches of {batch} of {projections} projections")));
+            return Err(Error::Internal(format!("batches of {batch} of {projections} projections")));
         }
         let size = [bins, height];
         let rotation = correction.images.rotation;
@@ -126,7 +126,7 @@ impl BlockCorrector {
         let filter = match (&correction.images.filter, blocks.images) {
             (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
             (None, None) => None,
-            _ => return Err(Error::Device("blocks of other steps".into())),
+            _ => return Err(Error::Internal("blocks of other steps".into())),
         };
         let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
         let minus_log = || {
@@ -175,7 +175,7 @@ impl BlockCorrector {
     /// projections begin at an even number. Does not wait for the kernels.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn correct(
         &mut self,
         session: &Session,
@@ -187,7 +187,7 @@ impl BlockCorrector {
         let (wanted, count) = (self.rows(block), projections.len());
         let pairs = projections.start % 2 == 0 && (1..=batch).contains(&count) && projections.end <= all;
         if wanted.is_empty() || !pairs || counted.start < wanted.start || counted.end > wanted.end {
-            return Err(Error::Device(format!("projections {projections:?} of block {block}")));
+            return Err(Error::Internal(format!("projections {projections:?} of block {block}")));
         }
         let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
         let rows: Vec<usize> = read.clone().collect();
@@ -268,7 +268,7 @@ impl BlockCorrector {
     /// Copies a row of a block that was corrected to `sinograms` from value `first` on. Does not wait.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn copy(&self, session: &Session, row: usize, sinograms: &mut Buffer<f32>, first: usize) -> Result<()> {
         let length = self.shape.projections * self.shape.bins;
         session.expect_length(sinograms, first + length, "sinograms")?;

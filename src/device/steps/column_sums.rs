@@ -67,11 +67,11 @@ impl ColumnSums {
     /// `counted.end`. `columns` are `[slice][bin][projection]`.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn means(&self, session: &Session, columns: &SinogramBatch, counted: Range<usize>) -> Result<Vec<f64>> {
         self.expect(session, columns)?;
         if counted.end > columns.projections {
-            return Err(Error::Device(format!("columns have no {} values", counted.end)));
+            return Err(Error::Internal(format!("columns have no {} values", counted.end)));
         }
         let launch = session
             .launch(&self.sum, "sum_columns")
@@ -93,7 +93,7 @@ impl ColumnSums {
     /// `[slice][bin]`. Values that are not finite count as 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn changes(&self, session: &Session, sinograms: &SinogramBatch) -> Result<Vec<f64>> {
         self.expect(session, sinograms)?;
         let launch = session
@@ -113,7 +113,7 @@ impl ColumnSums {
     /// Interpolates bins of all projections linearly.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small or a bin is not there, and the device's.
+    /// [`Error::Internal`] when a buffer is too small or a bin is not there, and the device's.
     pub fn interpolate(&mut self, session: &Session, sinograms: &SinogramBatch, gaps: &[Gap]) -> Result<()> {
         self.expect(session, sinograms)?;
         session.expect_length(&self.gaps, gaps.len(), "bins to be interpolated")?;
@@ -123,7 +123,7 @@ impl ColumnSums {
             bins && gap.left < gap.right && (0..sinograms.slices as i32).contains(&gap.slice)
         };
         if !gaps.iter().all(is_there) {
-            return Err(Error::Device("a bin to be interpolated is not in the sinograms".into()));
+            return Err(Error::Internal("a bin to be interpolated is not in the sinograms".into()));
         }
         if gaps.is_empty() {
             return Ok(());
@@ -147,7 +147,7 @@ impl ColumnSums {
     /// Replaces values that are not finite by 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn make_finite(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.expect(session, sinograms)?;
         let first = sinograms.first as u64;
@@ -159,7 +159,7 @@ impl ColumnSums {
     /// Subtracts values at the start of another buffer, of the same layout.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn subtract(&self, session: &Session, sinograms: &SinogramBatch, others: &DeviceValues) -> Result<()> {
         self.expect(session, sinograms)?;
         let count = sinograms.slices * sinograms.sinogram_len();

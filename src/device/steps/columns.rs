@@ -78,7 +78,7 @@ impl ColumnOrder {
     /// Transposes sinograms to columns. Values that are not finite become 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn to_columns(&self, session: &Session, sinograms: &SinogramBatch, columns: &SinogramBatch) -> Result<()> {
         self.transpose(session, sinograms, columns, [self.shape.projections, self.shape.bins])
     }
@@ -86,7 +86,7 @@ impl ColumnOrder {
     /// Transposes columns to sinograms. Values that are not finite become 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn to_sinograms(&self, session: &Session, columns: &SinogramBatch, sinograms: &SinogramBatch) -> Result<()> {
         self.transpose(session, columns, sinograms, [self.shape.bins, self.shape.projections])
     }
@@ -111,7 +111,7 @@ impl ColumnOrder {
     /// overwritten where columns do not fit the device's local memory.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn sort(
         &mut self,
         session: &Session,
@@ -167,7 +167,7 @@ impl ColumnOrder {
     /// that are not finite become 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn restore(
         &self,
         session: &Session,
@@ -196,7 +196,7 @@ impl ColumnOrder {
     /// Corrects columns, of which ranks are known, `[slice][bin]`; `smooth` is ranked.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn correct(
         &mut self,
         session: &Session,
@@ -207,7 +207,7 @@ impl ColumnOrder {
         self.expect(session, columns, smooth)?;
         self.expect_ranks(session, &self.ranks, columns.slices)?;
         if corrections.len() != columns.slices * self.shape.bins {
-            return Err(Error::Device(format!("{} corrections are not one a column", corrections.len())));
+            return Err(Error::Internal(format!("{} corrections are not one a column", corrections.len())));
         }
         session.write(&mut self.corrections, corrections, "corrections of columns")?;
         let launch = session
@@ -231,7 +231,7 @@ impl ColumnOrder {
         self.shape.expect(session, other)?;
         match one.slices == other.slices {
             true => Ok(()),
-            false => Err(Error::Device(format!("{} sinograms are not {}", one.slices, other.slices))),
+            false => Err(Error::Internal(format!("{} sinograms are not {}", one.slices, other.slices))),
         }
     }
 

@@ -190,7 +190,7 @@ impl RowCorrector {
         let RowCorrection { bins, height, fields, .. } = *correction;
         let projections = correction.projections.len();
         if stored.bins() != bins {
-            return Err(Error::Device(format!("rows of {} bins, not of {bins}", stored.bins())));
+            return Err(Error::Internal(format!("rows of {} bins, not of {bins}", stored.bins())));
         }
         let samples = if stored.by > 1 { StoredSamples::F32 } else { stored.samples };
         let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
@@ -201,7 +201,7 @@ impl RowCorrector {
         let field = |image: Option<&[f32]>, what: &str| -> Result<Buffer<f32>> {
             match image {
                 Some(image) if image.len() != height * bins => {
-                    Err(Error::Device(format!("{what} have {} values", image.len())))
+                    Err(Error::Internal(format!("{what} have {} values", image.len())))
                 }
                 image => session.constant_buffer(image.unwrap_or(&[0.0]), what),
             }
@@ -210,7 +210,7 @@ impl RowCorrector {
         let rows = DetectorRows { stored: samples, saturation, bins, height, piece: size };
         let outliers = correction.outliers.map(|form| -> Result<_> {
             if order != SampleOrder::Projections {
-                return Err(Error::Device("outliers are those of projections".into()));
+                return Err(Error::Internal("outliers are those of projections".into()));
             }
             let values = size.rows * size.projections * bins;
             let values = session.buffer(values, CL_MEM_READ_WRITE, "counts without outliers")?;
@@ -286,7 +286,7 @@ impl RowCorrector {
     /// kernels.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn run(
         &mut self,
         session: &Session,
@@ -317,7 +317,7 @@ impl RowCorrector {
             && (!self.has_fields || rows.iter().all(|&row| row < self.height))
             && (self.outliers.is_none() || rows.windows(2).all(|pair| pair[0] + 1 == pair[1]));
         if !fits {
-            return Err(Error::Device(format!("{} rows do not fit the plan of {most}", rows.len())));
+            return Err(Error::Internal(format!("{} rows do not fit the plan of {most}", rows.len())));
         }
         session.expect_length(out, first + rows.len() * stride, "sinograms")?;
         let numbers: Vec<i32> = rows.iter().map(|&row| if self.has_fields { row as i32 } else { 0 }).collect();
@@ -438,7 +438,7 @@ pub(super) fn sample_form(stored: StoredSamples) -> Result<SampleForm> {
         SampleType::U8 | SampleType::U16 | SampleType::U32 => SampleKind::Unsigned,
         SampleType::I8 | SampleType::I16 | SampleType::I32 => SampleKind::Signed,
         SampleType::F16 | SampleType::F32 => SampleKind::Float,
-        SampleType::F64 => return Err(Error::Device("64-bit samples are converted before".into())),
+        SampleType::F64 => return Err(Error::Internal("64-bit samples are converted before".into())),
     };
     Ok(SampleForm { bytes: stored.sample.bytes() as u32, kind, swapped: stored.swapped })
 }

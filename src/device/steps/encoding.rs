@@ -91,7 +91,7 @@ impl SliceEncoder {
     /// Encodes the first `count` slices.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn run(
         &self,
         session: &Session,
@@ -100,7 +100,7 @@ impl SliceEncoder {
         count: usize,
     ) -> Result<Event> {
         if count > encoded.slices {
-            return Err(Error::Device(format!("{count} slices are more than {}", encoded.slices)));
+            return Err(Error::Internal(format!("{count} slices are more than {}", encoded.slices)));
         }
         session.expect_length(slices, count * self.width * self.height, "slices")?;
         session.expect_length(&encoded.samples, count * self.slice_bytes(), "encoded slices")?;

@@ -35,7 +35,7 @@ impl RowExtender {
         let wrong = 1.0 + fault::shift(&source.name) as f32;
         let weights: Vec<f32> = field.weights().iter().flatten().map(|weight| weight * wrong).collect();
         if weights.len() != field.detector && weights.len() != projections * field.detector {
-            return Err(Error::Device(format!("{} weights for {projections} projections", weights.len())));
+            return Err(Error::Internal(format!("{} weights for {projections} projections", weights.len())));
         }
         Ok(RowExtender {
             kernel: session.kernel(&program, source.entry)?,
@@ -55,7 +55,7 @@ impl RowExtender {
     /// may be done to it; [`extend`](Self::extend) puts it back.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn seen(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<SinogramBatch<'_>> {
         self.check(session, sinograms)?;
         let length = self.projections * self.detector;
@@ -81,7 +81,7 @@ impl RowExtender {
     /// Extends the rows that were taken out into `sinograms`.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn extend(&self, session: &Session, sinograms: &SinogramBatch) -> Result<Event> {
         self.check(session, sinograms)?;
         let launch = session
@@ -103,7 +103,7 @@ impl RowExtender {
     fn check(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         let same = (sinograms.projections, sinograms.bins) == (self.projections, self.bins);
         if !same || sinograms.slices > self.slices {
-            return Err(Error::Device("these sinograms are not those of the extended field".into()));
+            return Err(Error::Internal("these sinograms are not those of the extended field".into()));
         }
         sinograms.check(session)
     }

@@ -36,7 +36,7 @@ impl SmoothedFits {
         weights: &[f32],
     ) -> Result<Self> {
         if block_of.len() != shape.projections || size % 2 == 0 || weights.len() % 2 == 0 {
-            return Err(Error::Device(format!("blocks, medians of {size} or {} weights do not fit", weights.len())));
+            return Err(Error::Internal(format!("blocks, medians of {size} or {} weights do not fit", weights.len())));
         }
         let groups = FitGroups::new(&session.facts, shape.bins, size);
         let program = session.build(&generate_fits(groups, degrees, size)?)?;
@@ -59,7 +59,7 @@ impl SmoothedFits {
     /// Smooths sinograms, whose `products` with the polynomials are known.
     ///
     /// # Errors
-    /// [`Error::Device`] for sinograms of another size or other products, and the device's.
+    /// [`Error::Internal`] for sinograms of another size or other products, and the device's.
     pub fn run(&self, session: &Session, sinograms: &SinogramBatch, products: &ColumnProducts) -> Result<()> {
         self.shape.expect(session, sinograms)?;
         let SinogramShape { projections, bins, .. } = self.shape;

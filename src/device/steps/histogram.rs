@@ -66,10 +66,10 @@ impl SliceCounter {
     /// The device's.
     pub fn new(session: &Session, width: usize, inside: &[[i32; 2]], factor: f32) -> Result<Self> {
         if let Some(lack) = Self::lacks(&session.facts) {
-            return Err(Error::Device(format!("{} lacks {lack} to count values", session.device_name())));
+            return Err(Error::Internal(format!("{} lacks {lack} to count values", session.device_name())));
         }
         if inside.iter().any(|&[start, end]| start < 0 || end < start || end as usize > width) {
-            return Err(Error::Device(format!("a mask leaves pixels that rows of {width} do not have")));
+            return Err(Error::Internal(format!("a mask leaves pixels that rows of {width} do not have")));
         }
         let source = generate_histogram(&session.facts, BINS, LANES)?;
         let program = session.build(&source)?;
@@ -107,10 +107,10 @@ impl SliceCounter {
     /// Counts the values of the first `count` slices; waits for their extremes, but not for the counts.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn run(&self, session: &Session, slices: &Buffer<f32>, counted: &mut SliceCounts, count: usize) -> Result<()> {
         if count > counted.slices || self.height != counted.height {
-            return Err(Error::Device(format!(
+            return Err(Error::Internal(format!(
                 "{count} slices of {} rows are more than {} of {}",
                 self.height, counted.slices, counted.height
             )));

@@ -132,7 +132,7 @@ impl ImagePart {
     fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &ImageRows) -> Result<()> {
         let ImagePart { read, wanted, projections } = self;
         if wanted.is_empty() || *projections == 0 || read.start > wanted.start || read.end < wanted.end {
-            return Err(Error::Device(format!("rows {wanted:?} of {projections} projections from rows {read:?}")));
+            return Err(Error::Internal(format!("rows {wanted:?} of {projections} projections from rows {read:?}")));
         }
         session.expect_length(from, read.len() * projections * bins, "rows of projections")?;
         let last = to.first + (wanted.len() - 1) * to.stride + projections * bins;
@@ -186,7 +186,7 @@ impl RowRotator {
         part.check(session, self.bins, from, to)?;
         let ImagePart { read, wanted, projections } = part;
         if read.end > self.height {
-            return Err(Error::Device(format!("rows {read:?} of {}", self.height)));
+            return Err(Error::Internal(format!("rows {read:?} of {}", self.height)));
         }
         let launch = session
             .launch(&self.kernel, "rotate_rows")
@@ -232,7 +232,7 @@ impl ImageFilter {
         pairs: usize,
     ) -> Result<Self> {
         let Some(groups) = ImageGroups::new(&session.facts, width, height).filter(|_| bins <= width) else {
-            return Err(Error::Device(format!("images of {width} x {height} for {bins} bins")));
+            return Err(Error::Internal(format!("images of {width} x {height} for {bins} bins")));
         };
         let rows = session.build(&generate_image_rows(groups)?)?;
         let columns = session.build(&generate_image_columns(groups)?)?;
@@ -266,7 +266,7 @@ impl ImageFilter {
         let ImagePart { read, wanted, projections } = part;
         let ImageGroups { width, height, rows, columns, .. } = self.groups;
         if wanted.len() > height {
-            return Err(Error::Device(format!("{} rows in images of {height}", wanted.len())));
+            return Err(Error::Internal(format!("{} rows in images of {height}", wanted.len())));
         }
         let (first, last) = (wanted.start - read.start, read.len() - 1);
         let scale = 1.0 / (width * height) as f32;

@@ -47,7 +47,7 @@ impl LowFrequencies {
         let count = weights.len();
         if (samples as u64 + 64) * (count as u64 + 64) > u64::from(u32::MAX) {
             let name = session.device_name();
-            return Err(Error::Device(format!("{name}: {count} frequencies of {samples} samples are too many")));
+            return Err(Error::Internal(format!("{name}: {count} frequencies of {samples} samples are too many")));
         }
         let group = FrequencyGroup::new(&session.facts, count);
         let program = session.build(&generate_low_frequencies(group)?)?;
@@ -77,12 +77,12 @@ impl LowFrequencies {
     /// The wanted samples of `images`, `[slice][row][column]`, at the start of `out`, `[slice][wanted sample][column]`.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn run(&self, session: &Session, images: &SinogramBatch, out: &DeviceValues) -> Result<()> {
         images.check(session)?;
         let SinogramBatch { values, first, slices, projections: rows, bins: columns } = *images;
         if columns != self.columns || rows < self.rows || slices > self.slices {
-            return Err(Error::Device(format!("{slices} images of {columns} x {rows} are not of the expected size")));
+            return Err(Error::Internal(format!("{slices} images of {columns} x {rows} are not of the expected size")));
         }
         if self.wanted.is_empty() || slices == 0 {
             return Ok(());

@@ -62,14 +62,14 @@ impl OutlierRemover {
     /// Builds the kernel.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what the kernel cannot do.
+    /// The device's, and [`Error::Internal`] for what the kernel cannot do.
     pub fn new(session: &Session, form: OutlierForm, rows: DetectorRows) -> Result<Self> {
         let DetectorRows { bins, height, piece, .. } = rows;
         if !(3..=LARGEST).contains(&form.size) || form.size % 2 == 0 {
-            return Err(Error::Device(format!("neighbourhoods of {0} x {0} pixels", form.size)));
+            return Err(Error::Internal(format!("neighbourhoods of {0} x {0} pixels", form.size)));
         }
         if !(1..=MOST_PIXELS).contains(&bins) || !(1..=MOST_PIXELS).contains(&height) {
-            return Err(Error::Device(format!("a detector of {bins} x {height} pixels")));
+            return Err(Error::Internal(format!("a detector of {bins} x {height} pixels")));
         }
         let tile = OutlierTile::new(&session.facts, form.size, piece.rows);
         let source = generate_outliers(OutlierKernel {
@@ -95,7 +95,7 @@ impl OutlierRemover {
     /// not wait for the kernel.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for what does not fit.
+    /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn run(
         &mut self,
         session: &Session,
@@ -116,7 +116,7 @@ impl OutlierRemover {
             && read.end >= (wanted.end + reach).min(height)
             && wanted.end <= height;
         if !fits {
-            return Err(Error::Device(format!("{rows:?} of {height} do not fit the plan")));
+            return Err(Error::Internal(format!("{rows:?} of {height} do not fit the plan")));
         }
         if wanted.is_empty() || projections == 0 {
             return Ok(());

@@ -18,13 +18,13 @@ impl SinogramShape {
     /// Checks that a batch has sinograms of this size, not too many, and all of them in its buffer.
     ///
     /// # Errors
-    /// [`Error::Device`] when it does not.
+    /// [`Error::Internal`] when it does not.
     pub fn expect(&self, session: &Session, batch: &SinogramBatch) -> Result<()> {
         let same = (batch.projections, batch.bins) == (self.projections, self.bins);
         if !same || batch.slices > self.slices {
             let SinogramBatch { slices, projections, bins, .. } = batch;
             let found = format!("{slices} sinograms of {projections} projections and {bins} bins");
-            return Err(Error::Device(format!("{found} are not what {self:?} was made for")));
+            return Err(Error::Internal(format!("{found} are not what {self:?} was made for")));
         }
         batch.check(session)
     }
@@ -54,7 +54,7 @@ impl ColumnProducts {
         let blocks = starts.len().saturating_sub(1);
         let ascending = starts.windows(2).all(|pair| pair[0] < pair[1]);
         if starts.last() != Some(&shape.projections) || !ascending || factors.len() != degrees * shape.projections {
-            return Err(Error::Device("these blocks or factors are not those of the projections".into()));
+            return Err(Error::Internal("these blocks or factors are not those of the projections".into()));
         }
         let source = generate_polynomials(degrees, &session.facts)?;
         let program = session.build(&source)?;
@@ -75,7 +75,7 @@ impl ColumnProducts {
     /// Computes the products of sinograms.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for sinograms of another size.
+    /// The device's, and [`Error::Internal`] for sinograms of another size.
     pub fn run(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.shape.expect(session, sinograms)?;
         let [width, parts] = self.work_group;
@@ -132,7 +132,11 @@ impl AddedProfiles {
     /// The device's, of building the program and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape, block_of: &[usize]) -> Result<Self> {
         if block_of.len() != shape.projections {
-            return Err(Error::Device(format!("{} of {} projections have a block", block_of.len(), shape.projections)));
+            return Err(Error::Internal(format!(
+                "{} of {} projections have a block",
+                block_of.len(),
+                shape.projections
+            )));
         }
         let program = session.build(&generate_polynomials(1, &session.facts)?)?;
         let blocks = block_of.iter().max().map_or(0, |last| last + 1);
@@ -150,12 +154,12 @@ impl AddedProfiles {
     /// Adds `profiles`, `[slice][block][bin]`, to sinograms. Values that are not finite become 0, before and after.
     ///
     /// # Errors
-    /// The device's, and [`Error::Device`] for sinograms of another size or other profiles.
+    /// The device's, and [`Error::Internal`] for sinograms of another size or other profiles.
     pub fn run(&mut self, session: &Session, sinograms: &SinogramBatch, profiles: &[f32]) -> Result<()> {
         self.shape.expect(session, sinograms)?;
         let needed = sinograms.slices * self.blocks * self.shape.bins;
         if profiles.len() != needed {
-            return Err(Error::Device(format!("{} values of profiles, {needed} are needed", profiles.len())));
+            return Err(Error::Internal(format!("{} values of profiles, {needed} are needed", profiles.len())));
         }
         session.write(&mut self.profiles, profiles, "profiles")?;
         let global = [self.shape.bins.next_multiple_of(self.group), self.shape.projections, sinograms.slices];

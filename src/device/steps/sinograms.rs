@@ -31,7 +31,7 @@ impl SinogramBatch<'_> {
     /// Checks that the buffer holds all of them.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::error::Error::Device) when it does not.
+    /// [`Error::Internal`](crate::error::Error::Internal) when it does not.
     pub fn check(&self, session: &Session) -> Result<()> {
         session.expect_length(self.values, self.first + self.slices * self.sinogram_len(), "sinograms")
     }

@@ -21,10 +21,10 @@ impl RunningMedians {
     /// `size` is an odd number of columns.
     ///
     /// # Errors
-    /// [`Error::Device`] for an even number, and the device's, of building the program.
+    /// [`Error::Internal`] for an even number, and the device's, of building the program.
     pub fn new(session: &Session, size: usize) -> Result<Self> {
         if size % 2 == 0 {
-            return Err(Error::Device(format!("a running median of {size} values, an even number")));
+            return Err(Error::Internal(format!("a running median of {size} values, an even number")));
         }
         let source = generate_transposed_medians(size, &session.facts)?;
         let program = session.build(&source)?;
@@ -35,13 +35,13 @@ impl RunningMedians {
     /// are `[slice][bin][projection]`.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn run(&self, session: &Session, columns: &SinogramBatch, out: &SinogramBatch) -> Result<()> {
         columns.check(session)?;
         out.check(session)?;
         let SinogramBatch { slices, projections, bins, .. } = *columns;
         if (out.slices, out.projections, out.bins) != (slices, projections, bins) {
-            return Err(Error::Device("these sinograms are not of one size".into()));
+            return Err(Error::Internal("these sinograms are not of one size".into()));
         }
         let segment = (WINDOWS * self.size).clamp(64, LONGEST).min(bins);
         let launch = session

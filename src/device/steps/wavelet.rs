@@ -31,7 +31,7 @@ impl WaveletTransform {
     pub fn new(session: &Session, low: &[f32], high: &[f32]) -> Result<Self> {
         let taps = low.len();
         if taps != high.len() || taps == 0 || taps % 2 == 1 {
-            return Err(Error::Device(format!("filters of {taps} and {} taps are no pair", high.len())));
+            return Err(Error::Internal(format!("filters of {taps} and {} taps are no pair", high.len())));
         }
         let source = generate_wavelet(taps, &session.facts)?;
         let program = session.build(&source)?;
@@ -62,7 +62,7 @@ impl WaveletTransform {
     /// as 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn down_columns(
         &self,
         session: &Session,
@@ -98,7 +98,7 @@ impl WaveletTransform {
     /// Coefficients of rows of `coarse`, low-pass and high-pass, `[slice][row][coefficient]`.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn down_rows(
         &self,
         session: &Session,
@@ -109,7 +109,7 @@ impl WaveletTransform {
         coarse.check(session)?;
         let SinogramBatch { slices, projections: rows, bins: columns, .. } = *coarse;
         if coarse.first != 0 {
-            return Err(Error::Device("coefficients of columns are not at the start of their buffer".into()));
+            return Err(Error::Internal("coefficients of columns are not at the start of their buffer".into()));
         }
         let width = self.halved(columns);
         session.expect_length(low, slices * rows * width, "low-pass coefficients")?;
@@ -128,7 +128,7 @@ impl WaveletTransform {
     /// The inverse of [`down_rows`](Self::down_rows) into `coarse`; without low-pass coefficients for these being 0.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn up_rows(
         &self,
         session: &Session,
@@ -139,7 +139,7 @@ impl WaveletTransform {
         coarse.check(session)?;
         let SinogramBatch { slices, projections: rows, bins: columns, .. } = *coarse;
         if coarse.first != 0 {
-            return Err(Error::Device("coefficients of columns are not at the start of their buffer".into()));
+            return Err(Error::Internal("coefficients of columns are not at the start of their buffer".into()));
         }
         let needed = slices * rows * self.halved(columns);
         for coefficients in low.into_iter().chain([high]) {
@@ -162,7 +162,7 @@ impl WaveletTransform {
     /// them, of which values that are not finite become 0, before and after.
     ///
     /// # Errors
-    /// [`Error::Device`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn up_columns(
         &self,
         session: &Session,
@@ -196,7 +196,7 @@ impl WaveletTransform {
     /// Replaces values of images that are not finite by 0: all that is left to do without any level.
     ///
     /// # Errors
-    /// [`Error::Device`] when the buffer is too small, and the device's.
+    /// [`Error::Internal`] when the buffer is too small, and the device's.
     pub fn make_finite(&self, session: &Session, images: &SinogramBatch) -> Result<()> {
         images.check(session)?;
         let launch =

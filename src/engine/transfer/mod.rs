@@ -200,7 +200,7 @@ fn compute(
 /// An error where a test wants the device to fail.
 fn fail_on_purpose(device: usize, chunk: usize) -> Result<()> {
     match lost(device, chunk) {
-        true => Err(Error::Device("lost on purpose".into())),
+        true => Err(Error::Internal("lost on purpose".into())),
         false => Ok(()),
     }
 }

@@ -34,12 +34,12 @@ pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
 struct Hdf5File;
 
 fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL"))?;
+    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL; remove it"))?;
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
 fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL"))?;
+    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL; remove it"))?;
     file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
@@ -128,13 +128,16 @@ impl Container for Hdf5File {
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
         let description: VolumeDescription = serde_json::from_str(description.map_err(other)?.as_str())?;
         let offset = |name: &str| -> io::Result<u64> {
-            file.dataset(name).map_err(other)?.offset().ok_or_else(|| invalid("has a dataset that is not contiguous"))
+            file.dataset(name)
+                .map_err(other)?
+                .offset()
+                .ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
         };
         let (data, marks) = (offset(DATA)?, offset(MARKS)?);
         let bytes = description.slices.len() as u64 * description.slice_bytes() as u64;
         let marks_end = marks.checked_add(8 * description.slices.len() as u64);
         if [data.checked_add(bytes), marks_end].iter().any(|end| end.is_none_or(|end| end > length)) {
-            return Err(invalid("is shorter than its slices"));
+            return Err(invalid("is shorter than its slices; run again without --resume"));
         }
         let open = || OpenOptions::new().read(true).write(write).open(path);
         Ok(Box::new(OpenHdf5 { description, data, file: open()?, marks: Marks::new(open()?, marks) }))

@@ -320,7 +320,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
             Error::output(self.file.directory(), format!("cannot write here: {e}; choose another --output"))
         })?;
         if slices.is_empty() {
-            return Err(Error::output(&self.file.0, "there is no slice to write to this file"));
+            return Err(Error::output(&self.file.0, "there is no slice to write to this file; widen --rows"));
         }
         Ok(Box::new(VolumeSink { output: self.clone(), slices: slices.to_vec(), overwrite, volume: OnceLock::new() }))
     }
@@ -358,7 +358,12 @@ impl StoredSlices for StoredVolume {
     }
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
-        let bad = |why: String| Error::output(&self.path, format!("--resume: slice {index} cannot be read: {why}"));
+        let bad = |why: String| {
+            Error::output(
+                &self.path,
+                format!("--resume: slice {index} cannot be read: {why}; run again without --resume"),
+            )
+        };
         let Some(Ok(volume)) = &self.volume else { return Err(bad("it is not there any more".into())) };
         let description = volume.description();
         let place = description.slices.binary_search(&index).map_err(|_| bad("it is not in the file".into()))?;
@@ -418,7 +423,7 @@ impl<C: Container> Sink for VolumeSink<C> {
     }
 
     fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
-        let volume = self.volume.get().ok_or_else(|| Error::output(&self.output.file.0, "was not started"))?;
+        let volume = self.volume.get().ok_or_else(|| Error::Internal("an output was not started".into()))?;
         let written = slices.par_iter().map(|(index, pixels)| self.write_slice(&**volume, *index, *pixels, form));
         written.collect::<Vec<_>>().into_iter().sum()
     }

@@ -218,7 +218,9 @@ impl Container for ZarrDirectory {
         let arrays = (0..levels(&description).len()).map(|level| ZarrArray::open(&path.join(level.to_string())));
         let arrays = arrays.collect::<std::result::Result<Vec<_>, _>>().map_err(invalid)?;
         if levels(&description).iter().zip(&arrays).any(|(shape, array)| *shape != array.shape || array.chunk[0] != 1) {
-            return Err(invalid("has levels of other shapes than its description says".into()));
+            return Err(invalid(
+                "has levels of other shapes than its description says; run again without --resume".into(),
+            ));
         }
         let file = marks_file(path, description.ome_zarr.unwrap_or_default());
         let marks = Marks::new(OpenOptions::new().read(true).write(write).open(file)?, 0);

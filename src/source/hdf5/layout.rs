@@ -77,7 +77,8 @@ impl Layout {
             if let Some(path) = path
                 && !exists(file, path)
             {
-                return Err(format!("{flag} {path}: there is no such dataset; {}", listed(file)));
+                let advice = listed(file);
+                return Err(format!("{flag} {path}: there is no such dataset; {advice}"));
             }
         }
         Ok(layout)
@@ -128,8 +129,8 @@ fn listed(file: &File) -> String {
     let more = if found.len() > NAMED { ", .." } else { "" };
     found.truncate(NAMED);
     match found.is_empty() {
-        true => "it contains no datasets of three dimensions".into(),
-        false => format!("its datasets of three dimensions are {}{more}", found.join(", ")),
+        true => "choose another file, this one contains no datasets of three dimensions".into(),
+        false => format!("choose one of {}{more}", found.join(", ")),
     }
 }
 

@@ -130,7 +130,12 @@ impl Roles {
     fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
         let keys = text::numbers(file, name)?;
         if keys.len() != data.frames() {
-            return Err(format!("{name} has {} keys, but {} has {} frames", keys.len(), data.name, data.frames()));
+            return Err(format!(
+                "{name} has {} keys, but {} has {} frames; write the file again, or name the datasets with --hdf5-data",
+                keys.len(),
+                data.name,
+                data.frames()
+            ));
         }
         let mut roles = Roles::default();
         let mut flats = Vec::new();
@@ -142,13 +147,14 @@ impl Roles {
                 3.0 => roles.invalid += 1,
                 other => {
                     return Err(format!(
-                        "{name}: key {other} of frame {frame} is none of 0 (projection), 1 (flat), 2 (dark), 3 (invalid)"
+                        "{name}: key {other} of frame {frame} is none of 0 (projection), 1 (flat), 2 (dark), 3 (invalid); write the \
+                         file again, or name the datasets with --hdf5-data"
                     ));
                 }
             }
         }
         let (Some(&first), Some(&last)) = (roles.projections.first(), roles.projections.last()) else {
-            return Err(format!("{name} marks no frame as a projection (0)"));
+            return Err(format!("{name} marks no frame as a projection (0); name the datasets with --hdf5-data"));
         };
         let (before, rest): (Vec<_>, Vec<_>) = flats.into_iter().partition(|&frame| frame < first);
         let (after, between): (Vec<_>, Vec<_>) = rest.into_iter().partition(|&frame| frame > last);
@@ -184,13 +190,16 @@ impl Roles {
                     false => format!(" among {frames} frames"),
                 };
                 return Err(format!(
-                    "{name} has {n} angles, but there are {} projections{of_frames}; one for each is needed",
+                    "{name} has {n} angles, but there are {} projections{of_frames}; give --angles or --overall-angle",
                     self.projections.len()
                 ));
             }
         };
         match values.iter().position(|value| !value.is_finite()) {
-            Some(at) => Err(format!("{name}: the angle of projection {at} is {}, not a finite number", values[at])),
+            Some(at) => Err(format!(
+                "{name}: the angle of projection {at} is {}, not a finite number; give --angles or --overall-angle",
+                values[at]
+            )),
             None => Ok(values),
         }
     }
@@ -222,11 +231,11 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
 
 fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
     let plain = match File::open(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist".into()),
-        opened => opened.map_err(|e| format!("cannot be read: {e}"))?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
+        opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
     };
     if plain.metadata().is_ok_and(|meta| !meta.is_file()) || !has_signature(&plain).unwrap_or(false) {
-        return Err("is not an HDF5 file".into());
+        return Err("is not an HDF5 file; give TIFF files with --projections or --sinograms".into());
     }
     hdf5::silence_errors(true);
     let mut options = hdf5::File::with_options();
@@ -235,12 +244,11 @@ fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
         let message = e.to_string();
         let advice = match message {
             ref m if m.contains("lock") => {
-                "; a program may be writing to it, or its file system does not support locks: then set HDF5_USE_FILE_LOCKING=FALSE"
+                "wait until no program writes to it, or set HDF5_USE_FILE_LOCKING=FALSE if its file system has no locks"
             }
-            ref m if m.contains("truncated") => "; copy or write it again",
-            _ => "",
+            _ => "copy or write it again",
         };
-        format!("cannot be opened: {message}{advice}")
+        format!("cannot be opened: {message}; {advice}")
     })
 }
 
@@ -265,8 +273,8 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
         None => {
             let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
             return Err(bad(format!(
-                "is an HDF5 file; --hdf5 reads projections, fields and angles from one, and FILE::/DATASET names a dataset \
-                 of frames or slices; there are: {list}"
+                "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as FILE::/DATASET, which \
+                 names a dataset of frames or slices; there are: {list}"
             )));
         }
     };

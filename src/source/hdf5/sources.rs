@@ -55,12 +55,12 @@ struct SourceSearch {
 
 impl SourceSearch {
     fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<()> {
-        let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+        let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write it again"))?;
         if plist.layout() != Layout::Virtual || depth == 0 {
             return Ok(());
         }
         let directory = holder.parent().unwrap_or(Path::new(""));
-        let listed = vds_sys::sources(&plist).ok_or("is a virtual dataset whose sources cannot be listed")?;
+        let listed = vds_sys::sources(&plist).ok_or("is a virtual dataset whose sources cannot be listed; copy the data into one dataset, for example with h5repack")?;
         for (source, name) in listed {
             // a pattern stands for files that may be added; the dataset ends with the last existing one
             if source.to_string_lossy().contains('%') || name.contains('%') {

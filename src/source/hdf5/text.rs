@@ -35,7 +35,9 @@ fn unit(dataset: &Dataset) -> Option<String> {
 
 /// All numbers of a list.
 pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
-    let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
+    let dataset = file
+        .dataset(name)
+        .map_err(|e| format!("{name}: cannot be opened: {e}; name datasets of the file, as fbp info lists them"))?;
     values(&dataset, name)
 }
 
@@ -43,13 +45,16 @@ fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
     let sides = dataset.shape();
     let list = sides.iter().filter(|&&side| side != 1).count() <= 1;
     if !list || dataset.size() > MAX_FRAMES {
-        return Err(format!("{name} has the shape {}, expected a list of numbers", shape(dataset)));
+        return Err(format!(
+            "{name} has the shape {}, expected a list of numbers; name another dataset, or give --angles",
+            shape(dataset)
+        ));
     }
     match dataset.dtype().and_then(|kind| kind.to_descriptor()) {
         Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_)) => {
-            dataset.read_raw().map_err(|e| format!("{name}: cannot be read: {e}"))
+            dataset.read_raw().map_err(|e| format!("{name}: cannot be read: {e}; copy or write the file again"))
         }
-        _ => Err(format!("{name} holds no numbers")),
+        _ => Err(format!("{name} holds no numbers; name a dataset of numbers, or give --angles")),
     }
 }
 
@@ -68,7 +73,9 @@ pub(super) struct Angles {
 
 /// Reads angles in any unit.
 pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
-    let dataset = file.dataset(name).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
+    let dataset = file
+        .dataset(name)
+        .map_err(|e| format!("{name}: cannot be opened: {e}; name datasets of the file, as fbp info lists them"))?;
     let values = values(&dataset, name)?;
     let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();
     let Some(unit) = unit(&dataset) else {

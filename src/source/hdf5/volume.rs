@@ -92,7 +92,9 @@ impl Volume {
 
     fn of(path: &Path, file: &File, name: &str, field: bool) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
-        let dataset = file.dataset(name).map_err(|e| bad(format!("cannot be opened as a dataset: {e}")))?;
+        let dataset = file
+            .dataset(name)
+            .map_err(|e| bad(format!("cannot be opened as a dataset: {e}; choose one of those that fbp info lists")))?;
         let single = field && dataset.ndim() == 2;
         let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
@@ -111,7 +113,7 @@ impl Volume {
         let mut volume =
             Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files, chunked, chunk };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
-            return Err(bad("has a shape, but no data was written to it".into()));
+            return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
         }
         volume.plain = volume.plain().map_err(bad)?;
         Ok(volume)
@@ -172,19 +174,21 @@ impl Volume {
 
     /// Location of the values, if they are contiguous and of a type that is converted here.
     fn plain(&self) -> FileResult<Option<ContiguousValues>> {
-        let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+        let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
         if plists.layout() != Layout::Contiguous || !plists.external().is_empty() {
             return Ok(None);
         }
         let Some(offset) = self.dataset.offset() else { return Ok(None) };
-        let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}"))?;
+        let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}; copy or write the file again"))?;
         let native = native(self.sample).is_some_and(|native| native == kind);
         let big_endian = if native { NATIVE_BIG } else { !NATIVE_BIG };
         let other = if NATIVE_BIG { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
         if !native && kind.byte_order() != other {
             return Ok(None);
         }
-        let length = std::fs::metadata(&self.files[0]).map_err(|e| format!("cannot be read: {e}"))?.len();
+        let length = std::fs::metadata(&self.files[0])
+            .map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?
+            .len();
         let [frames, height, width] = self.shape;
         let bytes = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
         if offset.saturating_add(bytes) > length {
@@ -196,7 +200,8 @@ impl Volume {
 
     /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
     fn agrees(&self, plain: ContiguousValues) -> FileResult<bool> {
-        let file = std::fs::File::open(&self.files[0]).map_err(|e| format!("cannot be read: {e}"))?;
+        let file = std::fs::File::open(&self.files[0])
+            .map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
         for frame in [0, frames / 2, frames - 1] {
@@ -223,7 +228,7 @@ impl Volume {
         let mut bytes = vec![0; PIECE.min(out.len() * size)];
         for out in out.chunks_mut(PIECE / size) {
             let bytes = &mut bytes[..out.len() * size];
-            file.read_exact_at(bytes, at).map_err(|e| format!("cannot be read: {e}"))?;
+            file.read_exact_at(bytes, at).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
             to_f32(bytes, self.sample, plain.big_endian, out);
             at += bytes.len() as u64;
         }
@@ -260,10 +265,12 @@ impl Volume {
             true => self.dataset.read_slice_2d::<T, _>((rows.clone(), ..)),
             false => self.dataset.read_slice_2d::<T, _>((frame, rows.clone(), ..)),
         };
-        let values = read.map_err(|e| format!("cannot be read: {e}"))?;
+        let values = read.map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         let [.., width] = self.shape;
         let values = values.as_slice().filter(|values| values.len() == rows.len() * width);
-        take(bytemuck::cast_slice(values.ok_or("cannot be read: the library gives another shape")?));
+        take(bytemuck::cast_slice(
+            values.ok_or("cannot be read: the library gives another shape; copy or write the file again")?,
+        ));
         Ok(())
     }
 
@@ -313,7 +320,7 @@ impl Selection {
         let done = match volume.plain {
             Some(plain) => {
                 let at = volume.position(plain, frame, rows);
-                file.read_exact_at(out, at).map_err(|e| format!("cannot be read: {e}"))
+                file.read_exact_at(out, at).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))
             }
             None => volume.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
         };
@@ -396,13 +403,13 @@ fn sides(dataset: &Dataset, field: bool) -> FileResult<[usize; 3]> {
         (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
     };
     if frames == 0 || height == 0 || width == 0 {
-        return Err(format!("has the shape {text}, which is empty"));
+        return Err(format!("has the shape {text}, which is empty; name another dataset with --hdf5-data"));
     }
     let side = |n: usize| n as u64 > MAX_SIDE;
     if frames > MAX_FRAMES || side(height) || side(width) || height as u64 * width as u64 > MAX_PIXELS {
         return Err(format!(
             "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that can \
-             be read"
+             be read; check whether the file is damaged"
         ));
     }
     Ok([frames, height, width])
@@ -448,22 +455,21 @@ fn native(sample: SampleType) -> Option<Datatype> {
 
 /// Checks that the library can decode all filters.
 pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
-    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}"))?;
+    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
     // filters that are loaded; others may be plugins
     if plist.all_filters_avail() {
         return Ok(());
     }
-    let filters = plist.get_filters().map_err(|e| format!("has filters that cannot be read: {e}"))?;
+    let filters = plist.get_filters().map_err(|e| {
+        format!("has filters that cannot be read: {e}; copy the data without them, for example with h5repack")
+    })?;
     let missing: Vec<_> = filters.iter().filter(|filter| !filter.is_available()).map(Filter::id).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
-    Err(format!(
-        "is compressed with {}, which this system's HDF5 library lacks: {}",
-        names.join(" and "),
-        advice(&missing)
-    ))
+    let advice = advice(&missing);
+    Err(format!("is compressed with {}, which this system's HDF5 library lacks; {advice}", names.join(" and ")))
 }
 
 /// Filters for which Python's hdf5plugin has plugins.

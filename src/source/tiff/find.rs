@@ -32,7 +32,7 @@ pub fn find(spec: &str, flag: &str, kind: &FileKind, notes: &mut Vec<String>) ->
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, notes),
         Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
-            Err(bad(flag, path, "is an HDF5 file; --hdf5 reads projections, fields and angles from one"))
+            Err(bad(flag, path, "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles"))
         }
         Ok(meta) if meta.is_file() => Ok(vec![path.to_owned()]),
         Ok(_) => Err(bad(flag, path, "is neither a file nor a directory; expected a TIFF or a directory of TIFFs")),
@@ -40,7 +40,7 @@ pub fn find(spec: &str, flag: &str, kind: &FileKind, notes: &mut Vec<String>) ->
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(bad(flag, path, "does not exist; expected a directory, a glob or a TIFF file"))
         }
-        Err(e) => Err(bad(flag, path, format!("cannot be read: {e}"))),
+        Err(e) => Err(bad(flag, path, format!("cannot be read: {e}; check the path and the permissions"))),
     }
 }
 
@@ -57,20 +57,26 @@ fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
         .map_err(|e| Error::usage(format!("{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'")))?;
     let mut files = Vec::new();
     for entry in matches {
-        let path = entry.map_err(|e| bad(flag, e.path(), format!("cannot be read: {}", e.error())))?;
+        let path = entry.map_err(|e| {
+            bad(flag, e.path(), format!("cannot be read: {}; check the path and the permissions", e.error()))
+        })?;
         if !path.is_dir() {
             files.push(path);
         }
     }
     if files.is_empty() {
-        return Err(bad(flag, Path::new(spec), "no file matches this glob"));
+        return Err(bad(
+            flag,
+            Path::new(spec),
+            "no file matches this glob; check the path, and put the glob in quotes",
+        ));
     }
     files.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
     Ok(files)
 }
 
 fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
-    let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}"));
+    let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}; check the permissions of the directory"));
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();

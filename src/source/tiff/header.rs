@@ -45,11 +45,15 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
     let mut start = [0; 16];
     let have = length.min(16) as usize;
     file.read_exact_at(&mut start[..have], 0).map_err(|e| e.to_string())?;
-    let big_endian = match &start[..2] {
-        b"II" => false,
-        b"MM" => true,
-        _ => return Err("is not a TIFF (it does not begin with II or MM)".into()),
-    };
+    let big_endian =
+        match &start[..2] {
+            b"II" => false,
+            b"MM" => true,
+            _ => return Err(
+                "is not a TIFF (it does not begin with II or MM); name the TIFF files alone, for example with a glob"
+                    .into(),
+            ),
+        };
     let mut reader =
         Reader { file, length, big_endian, big_tiff: false, budget: length.saturating_mul(2).saturating_add(1 << 20) };
     let mut next = match reader.number(&start[2..4]) {
@@ -58,8 +62,8 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
             reader.big_tiff = true;
             reader.number(&start[8..16])
         }
-        42 | 43 => return Err("is truncated or damaged: its TIFF header is incomplete".into()),
-        n => return Err(format!("is not a TIFF (version {n}, expected 42 or 43)")),
+        42 | 43 => return Err("is truncated or damaged: its TIFF header is incomplete; copy or write it again".into()),
+        n => return Err(format!("is not a TIFF (version {n}, expected 42 or 43); copy or write it again")),
     };
 
     let (mut pages, mut seen) = (Vec::new(), HashSet::new());
@@ -67,7 +71,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
         let number = pages.len();
         if !seen.insert(next) {
             return Err(format!(
-                "is damaged: after page {} its list of pages goes back to an earlier page (a loop)",
+                "is damaged: after page {} its list of pages goes back to an earlier page (a loop); copy or write it again",
                 number - 1
             ));
         }
@@ -80,7 +84,9 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
         next = after;
     }
     if pages.is_empty() {
-        return Err("is a TIFF without pages; writing it was perhaps interrupted".into());
+        return Err(
+            "is a TIFF without pages, perhaps because writing it was interrupted; copy or write it again".into()
+        );
     }
     Ok(pages)
 }
@@ -96,16 +102,18 @@ impl Reader<'_> {
     fn bytes(&mut self, offset: u64, count: u64, what: &str) -> FileResult<Vec<u8>> {
         if offset.checked_add(count).is_none_or(|end| end > self.length) {
             return Err(format!(
-                "is truncated or damaged: {what} needs {count} bytes from offset {offset}, the file has {}",
+                "is truncated or damaged: {what} needs {count} bytes from offset {offset}, the file has {}; copy or write it again",
                 self.length
             ));
         }
         if count > self.budget {
-            return Err("is damaged: its tables overlap each other".into());
+            return Err("is damaged: its tables overlap each other; copy or write it again".into());
         }
         self.budget -= count;
         let mut bytes = vec![0; count as usize];
-        self.file.read_exact_at(&mut bytes, offset).map_err(|e| format!("cannot be read: {e}"))?;
+        self.file
+            .read_exact_at(&mut bytes, offset)
+            .map_err(|e| format!("cannot be read: {e}; check the disk and the permissions"))?;
         Ok(bytes)
     }
 
@@ -117,7 +125,7 @@ impl Reader<'_> {
         let bytes = self.bytes(offset, head, &what)?;
         let count = self.number(&bytes);
         if count > 65535 {
-            return Err(format!("is damaged: {what} claims {count} entries"));
+            return Err(format!("is damaged: {what} claims {count} entries; copy or write it again"));
         }
         let each = 4 + 2 * word;
         let bytes = self.bytes(offset + head, count * each as u64 + word as u64, &what)?;
@@ -143,7 +151,10 @@ impl Reader<'_> {
             4 | 9 | 13 => 4,
             16..=18 => 8,
             kind => {
-                return Err(format!("tag {} has the type {kind}, expected an integer", entry.tag));
+                return Err(format!(
+                    "tag {} has the type {kind}, expected an integer; copy or write it again",
+                    entry.tag
+                ));
             }
         };
         let word = if self.big_tiff { 8 } else { 4 };
@@ -161,7 +172,7 @@ impl Reader<'_> {
             return Ok(None);
         };
         if let Some(expected) = expected.filter(|&n| n != entry.count) {
-            return Err(format!("tag {tag} has {} values, expected {expected}", entry.count));
+            return Err(format!("tag {tag} has {} values, expected {expected}; copy or write it again", entry.count));
         }
         let (bytes, size) = self.raw(entry)?;
         Ok(Some(bytes.chunks_exact(size).map(|b| self.number(b)).collect()))
@@ -209,12 +220,12 @@ impl Reader<'_> {
         let width = needed(self.value(entries, 256)?, "ImageWidth")?;
         let height = needed(self.value(entries, 257)?, "ImageLength")?;
         if width == 0 || height == 0 {
-            return Err(format!("has {width}x{height} pixels, which is empty"));
+            return Err(format!("has {width}x{height} pixels, which is empty; copy or write it again"));
         }
         if width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
             return Err(format!(
                 "claims {width}x{height} pixels, more than the {MAX_SIDE} a side and {MAX_PIXELS} in all \
-                 that can be read; is the file damaged?"
+                 that can be read; check whether the file is damaged"
             ));
         }
         Ok((width, height))
@@ -272,7 +283,9 @@ impl Reader<'_> {
             _ => 1,
         };
         if !(predictor == 1 || predictor == 2 || predictor == 3 && sample.is_float()) {
-            return Err(format!("has the predictor {predictor} for {sample} data, which is not known"));
+            return Err(format!(
+                "has the predictor {predictor} for {sample} data, which is not known; save it without a predictor"
+            ));
         }
         if compression != 1 && self.value(entries, 266)?.unwrap_or(1) != 1 {
             return Err("is compressed with reversed bits (FillOrder 2); save it again".into());
@@ -292,11 +305,14 @@ impl Reader<'_> {
             (width, rows.min(height), 273, 279, STRIP)
         };
         if tile_width == 0 || tile_height == 0 || tile_width > MAX_SIDE || tile_height > MAX_SIDE {
-            return Err(format!("has {noun}s of {tile_width}x{tile_height} pixels"));
+            return Err(format!(
+                "has {noun}s of {tile_width}x{tile_height} pixels; save it with strips, or tiles of 16 pixels or more"
+            ));
         }
         let (across, down) = (width.div_ceil(tile_width), height.div_ceil(tile_height));
         let expected = Some(across * down);
-        let offsets = self.values(entries, offsets, expected)?.ok_or(format!("has no {noun} offsets"))?;
+        let offsets =
+            self.values(entries, offsets, expected)?.ok_or(format!("has no {noun} offsets; copy or write it again"))?;
         let counts = self.values(entries, counts, expected)?;
         Ok(Grid { tile_width, tile_height, across, offsets, counts, noun })
     }
@@ -310,16 +326,16 @@ impl Reader<'_> {
             let whole = rows * row_bytes;
             let count = grid.counts.as_ref().map_or(0, |c| c[i]);
             let used = used_bytes(compression, count, whole).map_err(|why| match why {
-                Unusable::Short => format!("{noun} {i} holds {count} bytes, expected {whole}; the file is damaged"),
+                Unusable::Short => format!("{noun} {i} holds {count} bytes, expected {whole}, so the file is damaged; copy or write it again"),
                 Unusable::TooDense => {
-                    format!("{noun} {i} holds {count} bytes, which cannot decompress to {whole}; the file is damaged")
+                    format!("{noun} {i} holds {count} bytes, which cannot decompress to {whole}, so the file is damaged; copy or write it again")
                 }
                 Unusable::TooLarge => format!(
                     "{noun} {i} decompresses to {whole} bytes, more than the {MAX_STRIP} that can be read in one \
                      piece; save it with more {noun}s"
                 ),
                 Unusable::TooLong => {
-                    format!("{noun} {i} holds {count} bytes for {whole} decompressed ones; the file is damaged")
+                    format!("{noun} {i} holds {count} bytes for {whole} decompressed ones, so the file is damaged; copy or write it again")
                 }
             })?;
             let end = offset.checked_add(used);
@@ -381,7 +397,7 @@ const STRIP: &str = "strip";
 
 /// A tag that a page must have.
 fn needed(value: Option<u64>, name: &str) -> FileResult<u64> {
-    value.ok_or(format!("has no tag {name}"))
+    value.ok_or(format!("has no tag {name}; copy or write it again"))
 }
 
 /// Why the number of bytes of a tile is invalid.
@@ -414,7 +430,9 @@ fn check_apart(tiles: &[(u64, u64)], noun: &str) -> FileResult<()> {
         let mut ordered = tiles.to_vec();
         ordered.sort_unstable();
         if !apart(&ordered) {
-            return Err(format!("is damaged: some of its {noun}s are at the same place of the file"));
+            return Err(format!(
+                "is damaged: some of its {noun}s are at the same place of the file; copy or write it again"
+            ));
         }
     }
     Ok(())

@@ -167,16 +167,20 @@ impl Page {
     /// The first `rows` rows of one compressed tile, in the byte order of this machine.
     fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> FileResult<Vec<u8>> {
         let (offset, count) = tile;
-        let mut small = self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more")?;
+        let mut small =
+            self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more; save it with more strips")?;
         let start = small.len();
         small.resize(start + count as usize, 0);
-        file.read_exact_at(&mut small[start..], offset).map_err(|e| format!("cannot be read: {e}"))?;
+        file.read_exact_at(&mut small[start..], offset)
+            .map_err(|e| format!("cannot be read: {e}; check the disk and the permissions"))?;
         if self.compression == 7 {
             let size = jpeg_size(&small[start..]);
             // the last block may extend beyond the last row
             let heights = rows..=self.tile_height.next_multiple_of(16);
             if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
-                return Err("holds JPEG data of another size than its header says; the file is damaged".into());
+                return Err(
+                    "is damaged: its JPEG data has another size than its header says; copy or write it again".into()
+                );
             }
         }
         let mut bytes = vec![0; rows * self.row_bytes()];
@@ -250,8 +254,10 @@ struct Part {
 /// Fills `out` from an offset of the file on.
 fn read_at(file: &File, offset: u64, out: &mut [u8]) -> FileResult<()> {
     file.read_exact_at(out, offset).map_err(|e| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => "became shorter while it was read".to_owned(),
-        _ => format!("cannot be read: {e}"),
+        std::io::ErrorKind::UnexpectedEof => {
+            "became shorter while it was read; run again when nothing writes to it".to_owned()
+        }
+        _ => format!("cannot be read: {e}; check the disk and the permissions"),
     })
 }
 

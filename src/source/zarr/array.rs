@@ -46,7 +46,7 @@ impl ZarrArray {
             },
         };
         if meta["zarr_format"] != version || version == 3 && meta["node_type"] != "array" {
-            return Err("has metadata of something else than an array of Zarr of version 2 or 3".into());
+            return Err("has metadata of something else than an array of Zarr of version 2 or 3; name the directory of an array".into());
         }
         let (chunks, kind, separator, prefix) = match version {
             3 => {
@@ -88,11 +88,14 @@ impl ZarrArray {
         };
         let bytes = array.chunk.iter().try_fold(sample.bytes() as u64, |n, &side| n.checked_mul(side as u64));
         if bytes.is_none_or(|bytes| bytes > MAX_CHUNK) {
-            return Err(format!("has chunks of {:?}, more than the {MAX_CHUNK} bytes that can be read", array.chunk));
+            return Err(format!(
+                "has chunks of {:?}, more than the {MAX_CHUNK} bytes that can be read; write it with smaller chunks",
+                array.chunk
+            ));
         }
         let count = array.counts().iter().try_fold(1u64, |n, &count| n.checked_mul(count as u64));
         if count.is_none_or(|count| count > MAX_CHUNKS) {
-            return Err(format!("has more than {MAX_CHUNKS} chunks"));
+            return Err(format!("has more than {MAX_CHUNKS} chunks; write it with larger chunks"));
         }
         Ok(array)
     }
@@ -122,7 +125,7 @@ impl ZarrArray {
         match File::open(&path) {
             Ok(file) => self.decode(&file, &path),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(self.fill.repeat(self.chunk_bytes() / self.fill.len())),
-            Err(e) => Err(format!("{} cannot be read: {e}", path.display())),
+            Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.display())),
         }
     }
 
@@ -136,14 +139,16 @@ impl ZarrArray {
         // what is compressed may be somewhat longer than what is not
         let most = 2 * length as u64 + (1 << 16);
         let bad = |why: String| format!("chunk {} {why}; copy or write it again", path.display());
-        file.take(most).read_to_end(&mut stored).map_err(|e| bad(format!("cannot be read: {e}")))?;
+        file.take(most)
+            .read_to_end(&mut stored)
+            .map_err(|e| bad(format!("cannot be read: {e}; check the path and the permissions")))?;
         let bytes = match self.codec {
             Some(codec) => codec.decompress(stored, length).map_err(bad)?,
             None => stored,
         };
         if bytes.len() != length {
             let found = if bytes.len() > length { "more" } else { "fewer" };
-            return Err(bad(format!("is damaged: it has {found} bytes than its {length}")));
+            return Err(bad(format!("is damaged: it has {found} bytes than its {length}; copy or write it again")));
         }
         Ok(bytes)
     }
@@ -153,7 +158,7 @@ impl ZarrArray {
 fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], usize)> {
     let list = |value: &Value| -> Option<Vec<u64>> { value.as_array()?.iter().map(Value::as_u64).collect() };
     let (Some(shape), Some(chunk)) = (list(shape), list(chunk)) else {
-        return Err("has no regular shape and chunks in its metadata".into());
+        return Err("has no regular shape and chunks in its metadata; write it with regular chunks".into());
     };
     let text = shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
     let leading = shape.len().saturating_sub(3);
@@ -164,17 +169,17 @@ fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], us
     }
     let [frames, height, width] = [shape[leading], shape[leading + 1], shape[leading + 2]];
     if shape.contains(&0) || chunk.contains(&0) {
-        return Err(format!("has the shape {text}, and nothing in it or its chunks"));
+        return Err(format!("has the shape {text}, and nothing in it or its chunks; name another array"));
     }
     if frames > MAX_FRAMES || height > MAX_SIDE || width > MAX_SIDE || height * width > MAX_PIXELS {
         return Err(format!(
             "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that \
-             can be read"
+             can be read; check whether it is damaged"
         ));
     }
     // a chunk of a leading dimension has one element, as the dimension has
     if chunk[..leading].iter().any(|&n| n != 1) || chunk.iter().any(|&n| n > MAX_CHUNK) {
-        return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}"));
+        return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}; write it again"));
     }
     let three = |list: &[u64]| std::array::from_fn(|side| list[leading + side] as usize);
     Ok((three(&shape), three(&chunk), leading))

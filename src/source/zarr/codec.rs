@@ -38,7 +38,10 @@ impl ChunkCodec {
             ChunkCodec::Zstd => Box::new(zstd::Decoder::new(stored).map_err(|e| e.to_string())?),
         };
         let mut out = Vec::new();
-        reader.take(length as u64 + 1).read_to_end(&mut out).map_err(|e| format!("is damaged ({e})"))?;
+        reader
+            .take(length as u64 + 1)
+            .read_to_end(&mut out)
+            .map_err(|e| format!("is damaged ({e}); copy or write it again"))?;
         Ok(out)
     }
 }

@@ -47,7 +47,7 @@ fn json_of(path: &Path) -> FileResult<Option<Value>> {
             Ok(Some(json))
         }
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(format!("{} cannot be read: {e}", path.display())),
+        Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.display())),
     }
 }
 
@@ -95,7 +95,7 @@ impl ZarrFrames {
         };
         let states = (0..chunks).into_par_iter().map(state).collect::<Result<Vec<_>>>()?;
         if states.iter().all(Option::is_none) {
-            return Err(bad(flag, path, "has a shape, but no chunk was written"));
+            return Err(bad(flag, path, "has a shape, but no chunk was written; copy or write it again"));
         }
         Ok(ZarrFrames { flag: flag.to_owned(), array, files: vec![path.to_owned()], states, recent: Mutex::default() })
     }

@@ -197,10 +197,12 @@ impl<'a> MethodParameters<'a> {
         let mut parameters: Vec<(&str, &str)> = Vec::new();
         for part in list.split(',').filter(|_| text.contains(':')) {
             let Some((key, value)) = part.split_once('=') else {
-                return Err(Error::usage(format!("--stripes {method}: `{part}` is not key=value")));
+                return Err(Error::usage(format!(
+                    "--stripes {method}: `{part}` is not key=value; write parameters like wavelet:level=5,sigma=2"
+                )));
             };
             if parameters.iter().any(|(other, _)| *other == key.trim()) {
-                return Err(Error::usage(format!("--stripes {method}: {} is given twice", key.trim())));
+                return Err(Error::usage(format!("--stripes {method}: {} is given twice; give it once", key.trim())));
             }
             parameters.push((key.trim(), value.trim()));
         }
@@ -245,7 +247,7 @@ impl<'a> MethodParameters<'a> {
         match self.parameters.first() {
             None => Ok(()),
             Some((key, _)) => Err(Error::usage(format!(
-                "--stripes {}: unknown parameter `{key}`; there are {}",
+                "--stripes {}: unknown parameter `{key}`; use {}",
                 self.method,
                 self.known.join(", ")
             ))),

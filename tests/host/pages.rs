@@ -1,0 +1,184 @@
+//! What pages and recipes say is compared with the program: commands that they show, counts, versions.
+
+use super::layering::files;
+use clap::Parser;
+use fbp::cli::Cli;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// Fenced blocks of a page: their language and lines.
+fn blocks(page: &str) -> Vec<(String, String)> {
+    let parts = page.split("```").collect::<Vec<_>>();
+    parts
+        .iter()
+        .skip(1)
+        .step_by(2)
+        .filter_map(|part| part.split_once('\n'))
+        .map(|(l, t)| (l.into(), t.into()))
+        .collect()
+}
+
+/// Words of a command line as the shell divides it, up to the end of the command.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote, mut open) = (Vec::new(), String::new(), None, false);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => (quote, open) = (Some(c), true),
+            (None, ' ') => {
+                if open {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            (None, '|' | ';' | '&' | '#' | '>') if !open => return words,
+            (None, ';') => break,
+            (_, c) => {
+                word.push(c);
+                open = true;
+            }
+        }
+    }
+    if open {
+        words.push(word);
+    }
+    words
+}
+
+/// Every command of fbp that a page shows, as words.
+fn commands(page: &str) -> Vec<Vec<String>> {
+    let text: Vec<String> = blocks(page)
+        .into_iter()
+        .map(|(language, text)| if language == "fbp" { text.replace('\n', " ") } else { text })
+        .collect();
+    let joined = text.join("\n").replace("\\\n", " ");
+    let line = |line: &str| line.trim_start_matches("$ ").trim_start().to_owned();
+    joined.lines().map(line).filter(|line| line.starts_with("fbp ")).map(|line| words(&line)).collect()
+}
+
+/// Placeholders such as `...` and `COMMAND` are no commands.
+fn is_whole(command: &[String]) -> bool {
+    !command.iter().any(|word| word.contains("..") && word.trim_matches('.').is_empty() || word.starts_with('<'))
+}
+
+#[test]
+fn commands_of_all_pages_are_understood() {
+    let mut pages: Vec<(PathBuf, String)> = files("docs", "md");
+    pages.push(("README.md".into(), read("README.md")));
+    let mut count = 0;
+    for (path, page) in pages.iter().filter(|(path, _)| !path.ends_with("messages.md")) {
+        for command in commands(page).into_iter().filter(|command| is_whole(command)) {
+            count += 1;
+            if let Err(error) = Cli::try_parse_from(&command) {
+                let help = matches!(
+                    error.kind(),
+                    clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion
+                );
+                assert!(help, "{}: {command:?}: {error}", path.display());
+            }
+        }
+    }
+    assert!(count > 60, "only {count} commands were found");
+}
+
+/// Words and decisions of the commands in a block, by the rule of docs/moving.md.
+fn counted(block: &str) -> (usize, usize) {
+    let files = [
+        "--hdf5",
+        "--projections",
+        "--sinograms",
+        "--flats",
+        "--darks",
+        "--output",
+        "--file-name",
+        "--dataset",
+        "--config",
+        "--wrap",
+    ];
+    let lines = block.lines().filter(|line| !line.starts_with('['));
+    let words: Vec<&str> = lines.clone().flat_map(str::split_whitespace).filter(|word| *word != "=").collect();
+    let flags = words.iter().filter(|word| word.starts_with("--") && !files.contains(*word)).count();
+    let keys = lines.filter(|line| line.contains(" = ")).count();
+    let is_key = |word: &&&str| word.starts_with(char::is_alphabetic) && word.contains('=');
+    let named = words.iter().filter(is_key).filter(|word| !word.starts_with("path=") && !word.starts_with("filename="));
+    (words.len(), flags + keys + named.count())
+}
+
+#[test]
+fn words_and_decisions_are_counted() {
+    let page = read("docs/moving.md");
+    let table: Vec<&str> = page.lines().filter(|line| line.starts_with("| [")).collect();
+    let sections: Vec<&str> = page.split("\n## ").skip(1).take(10).collect();
+    assert_eq!((table.len(), sections.len()), (10, 10));
+    let mut wrong = Vec::new();
+    for (row, section) in table.iter().zip(sections) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert!(cells[1].starts_with(&format!("[{}.", section.split('.').next().unwrap())), "{row}");
+        for (column, program) in ["fbp", "tofu", "nabu", "tomocupy"].into_iter().enumerate() {
+            let block = blocks(section).into_iter().find(|(language, _)| language == program);
+            let expected = block.map_or(String::new(), |(_, text)| {
+                let (words, decisions) = counted(&text);
+                format!("{words} / {decisions}")
+            });
+            if cells[column + 2] != expected {
+                wrong.push(format!("{}: {program} is `{}`, counted `{expected}`", cells[1], cells[column + 2]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "docs/moving.md: {wrong:#?}");
+}
+
+/// The recipes in packaging/ name the version, files, features and commands that are there.
+#[test]
+fn recipes_are_of_this_version() {
+    let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
+    let version = manifest["package"]["version"].as_str().unwrap();
+    let conda = read("packaging/conda/meta.yaml");
+    assert!(
+        conda.contains(&format!("{{% set version = \"{version}\" %}}")),
+        "packaging/conda/meta.yaml: not {version}"
+    );
+    assert!(read("CHANGELOG.md").contains(version), "CHANGELOG.md says nothing of {version}");
+    let container = read("packaging/Containerfile");
+    let features = manifest["features"].as_table().unwrap();
+    for recipe in [&conda, &container] {
+        let builds: Vec<&str> = recipe.lines().filter(|line| line.contains("cargo build")).collect();
+        assert!(!builds.is_empty());
+        for build in builds {
+            assert!(build.contains("--release --locked"), "{build}");
+            let named = build.split("--features ").nth(1).unwrap().split_whitespace().next().unwrap();
+            assert!(features.contains_key(named), "{build}: there is no feature {named}");
+        }
+        for path in recipe.split_whitespace().filter(|word| word.starts_with("scripts/")) {
+            assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists(), "there is no {path}");
+        }
+    }
+    let tests = conda.split("test:").nth(1).unwrap().split("about:").next().unwrap();
+    let commands: Vec<Vec<String>> = tests
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "))
+        .filter(|l| l.starts_with("fbp "))
+        .map(words)
+        .collect();
+    assert!(commands.len() >= 4);
+    for command in commands {
+        let parsed = Cli::try_parse_from(&command);
+        assert!(parsed.is_ok() || command.contains(&"--version".to_owned()), "packaging/conda/meta.yaml: {command:?}");
+    }
+    // the packages that the container installs are those of the Debian package and of scripts/setup
+    let known = read("scripts/package/deb") + &read("scripts/setup") + "python3 dpkg-dev";
+    let installs = container.replace("\\\n", " ");
+    let mut count = 0;
+    for line in installs.lines().filter(|line| line.contains("apt-get install")) {
+        let rest = line.split("apt-get install").nth(1).unwrap().split("&&").next().unwrap();
+        for package in rest.split_whitespace().filter(|word| !word.starts_with('-') && !word.starts_with('/')) {
+            assert!(known.contains(package), "packaging/Containerfile: {package} is known nowhere else");
+            count += 1;
+        }
+    }
+    assert!(count >= 5);
+}
