@@ -266,16 +266,16 @@ pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
 /// [`Error::Input`] when there is none.
 pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
     let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.display()));
-    let file = open_file(path, ChunkCache::of(ChunkCache::MOST, 1)).map_err(bad)?;
+    const ADVICE: &str = "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as \
+                          FILE::/DATASET, which names a dataset of frames or slices";
+    let opened = open_file(path, ChunkCache::of(ChunkCache::MOST, 1));
+    let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
     let name = match dataset {
         Some(name) => name.to_owned(),
         None if file.dataset(SLICES).is_ok() => SLICES.to_owned(),
         None => {
             let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
-            return Err(bad(format!(
-                "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as FILE::/DATASET, which \
-                 names a dataset of frames or slices; there are: {list}"
-            )));
+            return Err(bad(format!("{ADVICE}; there are: {list}")));
         }
     };
     let volume = Volume::open(path, &file, &name).map_err(bad)?;
