@@ -27,7 +27,7 @@ fn every_command_and_topic_has_a_page() {
     pages(&command, &mut commands);
     assert!(commands.len() > 18);
     for (name, flags) in &commands {
-        let page = fs::read_to_string(lab.path(&format!("pages/{name}.1"))).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let page = fs::read_to_string(lab.path(format!("pages/{name}.1"))).unwrap_or_else(|e| panic!("{name}: {e}"));
         let start = page.find(".TH").unwrap_or_else(|| panic!("{name} has no title"));
         assert!(page[start..].contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}");
         for flag in flags {
@@ -35,7 +35,7 @@ fn every_command_and_topic_has_a_page() {
         }
     }
     for topic in Topic::VARIANTS {
-        let page = fs::read_to_string(lab.path(&format!("pages/fbp-{topic}.7"))).unwrap();
+        let page = fs::read_to_string(lab.path(format!("pages/fbp-{topic}.7"))).unwrap();
         assert!(page.contains(".SH DESCRIPTION"), "{topic}");
     }
     assert_eq!(printed.lines().count(), commands.len() + Topic::VARIANTS.len());

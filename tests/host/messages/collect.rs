@@ -116,7 +116,7 @@ fn filled<'a>(text: &str, arguments: &mut impl Iterator<Item = &'a Expr>) -> Str
         }
         let end = rest.find('}').unwrap();
         let name = rest[1..end].split(':').next().unwrap();
-        let named = arguments_name(name).or_else(|| arguments.next().map(|argument| placeholder(argument)));
+        let named = arguments_name(name).or_else(|| arguments.next().map(placeholder));
         out.push_str(&named.unwrap_or_else(|| "..".into()));
         rest = &rest[end + 1..];
     }
