@@ -174,7 +174,7 @@ SEEDS = {
             "standard",
             4,
             'work-group = [16, 16]\nz-order = true\ncommon = { sampler = "image", storage = "float" }',
-            '[match]\nvendor = ["example"]\n[build]\nmad = true\nrelaxed-math = false\n[fft]\nrows = "transform"\n',
+            '[match]\nvendor = ["example"]\n[build]\nmad = true\nopencl-c = "2.0"\n[fft]\nrows = "transform"\n',
         ),
         "alu.toml": profile(
             "alu",
