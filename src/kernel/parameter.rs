@@ -312,10 +312,14 @@ mod tests {
 
     #[test]
     fn slices_are_those_of_the_family() {
-        assert_eq!(refusal(Standard::default(), 32), "only tensor and vector kernels support 32 slices at once");
-        assert_eq!(refusal(Vector::default(), 8), "a vector kernel has 16 to 64 slices, not [8]");
+        let many = refusal(Standard::default(), 32);
+        assert_eq!(
+            many,
+            "only tensor and vector kernels support 32 slices at once; choose one of them, or change `slices`"
+        );
+        assert_eq!(refusal(Vector::default(), 8), "a vector kernel has 16 to 64 slices, not [8]; change `slices`");
         let split = Tensor { split: true, ..Tensor::default() };
-        assert_eq!(refusal(split, 64), "a tensor kernel has 16 to 32 slices, not [64]");
+        assert_eq!(refusal(split, 64), "a tensor kernel has 16 to 32 slices, not [64]; change `slices`");
         let mut image = Standard::default();
         image.common.sampler = Sampler::Image;
         assert_eq!(refusal(image, 8), "sampler `image` serves at most 4 slices, not 8");

@@ -161,10 +161,7 @@ fn wrong_steps_name_their_flag() {
         (StepArgs { stripes: vec!["sorting:size=4".into()], ..none() }, "size=4: expected an odd number"),
         (StepArgs { stripes: vec!["sorting:size=5,size=7".into()], ..none() }, "twice"),
         (StepArgs { stripes: vec!["sorting:5".into()], ..none() }, "key=value"),
-        (
-            StepArgs { stripes: vec!["mean:size=5".into()], ..none() },
-            "unknown parameter `size`; there are sigma, blocks",
-        ),
+        (StepArgs { stripes: vec!["mean:size=5".into()], ..none() }, "unknown parameter `size`; use sigma, blocks"),
         (StepArgs { stripes: vec!["wavelet:wavelet=sym4".into()], ..none() }, "db1 to db10"),
         (StepArgs { stripes: vec!["large:drop=1".into()], ..none() }, "0 to 0.8"),
         (StepArgs { stripes: vec!["titarenko:alpha=nan".into()], ..none() }, "alpha=nan"),

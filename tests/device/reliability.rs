@@ -430,7 +430,7 @@ fn an_output_that_goes_away_is_an_error() {
         fs::rename(lab.path("away"), lab.path("r")).unwrap();
     }
     assert_eq!(output.status.code(), Some(5), "{err}");
-    assert!(err.contains("cannot write here") || err.contains("does the directory exist"), "{err}");
+    assert!(err.contains("cannot write here") || err.contains("check that the directory exists"), "{err}");
     lab.ok(&format!("{many} --resume"));
     assert_eq!(lab.files("r").len(), 40);
 }

@@ -102,7 +102,10 @@ fn detectors_that_failed() {
     write("darks", &Pages { width: 48, pages: vec![vec![200.0; 48 * 3]] });
     let args = "--flats flats --darks darks";
     let (_, err) = lab.ok(&format!("reconstruct --projections bad {args} --output r --report r.json --mask"));
-    assert!(err.contains("2 projections have rows without any light, the first is 7; --exclude 7,9 leaves"), "{err}");
+    assert!(
+        err.contains("2 projections have rows without any light, the first is 7; leave them out with --exclude 7,9"),
+        "{err}"
+    );
     assert!(err.contains("6 counts, and 0 of the flat field, are as large"), "{err}");
     let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
     assert_eq!((&report["saturated"], &report["unlit"]), (&json!(6), &json!([7, 9])));

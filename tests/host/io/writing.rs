@@ -302,7 +302,7 @@ fn slices_out_of_place() {
     output_error(w.write(5, &slice(5)), &["written already"]);
     w.write(2, &slice(2)).unwrap();
     output_error(w.write(7, &[0.0]), &["1 values", "3x2"]);
-    output_error(w.write(7, &slice(7)), &["after this file failed", "1 values"]);
+    output_error(w.write(7, &slice(7)), &["since the file failed before", "1 values"]);
     drop(w);
     assert!(listing(dir.path()).is_empty());
 
