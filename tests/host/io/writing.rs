@@ -308,7 +308,7 @@ fn slices_out_of_place() {
 
     output_error(writer(&dir.path().join("one.tif"), &[], F32, false), &["no slice"]);
     assert_eq!(writer(&dir.path().join("d"), &[], F32, false).unwrap().finish().unwrap(), Vec::<PathBuf>::new());
-    assert_eq!(writer(&dir.path().join("e"), &[1, 1], F32, false).err().unwrap().exit_code(), 2);
+    assert_eq!(writer(&dir.path().join("e"), &[1, 1], F32, false).err().unwrap().exit_code(), 4);
 }
 
 struct Mounted(PathBuf);
