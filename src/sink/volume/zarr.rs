@@ -312,18 +312,19 @@ impl OpenZarr {
 fn halved(planes: &[Vec<f32>], width: usize, sample: SampleType) -> Vec<u8> {
     let height = planes.first().map_or(0, |plane| plane.len() / width);
     let rows = (0..height.div_ceil(2)).into_par_iter().map(|row| {
-        let mut bytes = Vec::with_capacity(width.div_ceil(2) * sample.bytes());
-        for column in 0..width.div_ceil(2) {
-            let (mut sum, mut count) = (0f64, 0f64);
-            for plane in planes {
-                for y in 2 * row..(2 * row + 2).min(height) {
-                    for value in &plane[y * width + 2 * column..y * width + (2 * column + 2).min(width)] {
-                        sum += f64::from(*value);
-                        count += 1.0;
-                    }
+        let lines = 2 * row..(2 * row + 2).min(height);
+        let mut sums = vec![0f64; width.div_ceil(2)];
+        for plane in planes {
+            for line in plane[lines.start * width..lines.end * width].chunks(width) {
+                for (sum, pixels) in sums.iter_mut().zip(line.chunks(2)) {
+                    *sum += pixels.iter().map(|value| f64::from(*value)).sum::<f64>();
                 }
             }
-            let mean = sum / count;
+        }
+        let mut bytes = Vec::with_capacity(sums.len() * sample.bytes());
+        for (column, sum) in sums.into_iter().enumerate() {
+            let across = 2.min(width - 2 * column);
+            let mean = sum / (planes.len() * lines.len() * across) as f64;
             match sample {
                 SampleType::U8 => bytes.push(mean.round() as u8),
                 SampleType::U16 => bytes.extend((mean.round() as u16).to_ne_bytes()),
