@@ -28,10 +28,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-VENV = (ROOT / "target" / "peers").resolve()
-IN_VENV = Path(sys.prefix).resolve() == VENV
-PACKAGES = ["silx", "pyopencl", "algotom", "numpy", "tifffile"]
+from environment import ROOT, Environment, arguments
+
+PEERS = Environment("peers", ["silx", "pyopencl", "algotom", "numpy", "tifffile"], None)
 ALGOTOM = """
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -67,18 +66,9 @@ fbp = Backprojection(sinograms.shape[1:], axis_position=(sinograms.shape[2] - 1)
 tifffile.imwrite(target, np.stack([fbp(sinogram) for sinogram in sinograms]))
 """
 
-if IN_VENV:  # else enter_venv starts this script anew
+if PEERS.entered:  # else this script starts anew
     import numpy as np
     import tifffile
-
-
-def enter_venv():
-    """Makes the virtual environment, or completes it, and starts this script anew inside."""
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True)
-    os.execv(python, [str(python), *sys.argv])
 
 
 def noise(size, slices):
@@ -168,11 +158,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[512, 1024, 2048], metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON, too")
-    args = parser.parse_args()
-    if not args.fbp.is_file():
-        parser.error(f"{args.fbp} is missing: cargo build --release")
-    if not IN_VENV:
-        enter_venv()
+    args = arguments(parser, PEERS)
     results = []
     for size in args.sizes:
         with tempfile.TemporaryDirectory(prefix="fbp-exact.") as directory:

@@ -30,10 +30,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-VENV = (ROOT / "target" / "peers").resolve()
-IN_VENV = Path(sys.prefix).resolve() == VENV
-PACKAGES = ["silx", "pyopencl", "scikit-image", "numpy", "tifffile"]
+from environment import ROOT, Environment, arguments
+
+PEERS = Environment("peers", ["silx", "pyopencl", "scikit-image", "numpy", "tifffile"], "nabu")
 SLICES = 64
 REPEATS = 3
 SILX_FILES = """
@@ -52,23 +51,11 @@ for path in sorted(Path(source).glob("*.tif")):
     tifffile.imwrite(Path(target) / path.name, fbp(sinogram))
 """
 
-if IN_VENV:  # else enter_venv starts this script anew
+if PEERS.entered:  # else this script starts anew
     import numpy as np
     import pyopencl
     import pyopencl.array
     import tifffile
-
-
-def enter_venv():
-    """Makes the virtual environment, or completes it, and starts this script anew inside."""
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, *PACKAGES], check=True)
-    if subprocess.run([*install, "nabu"]).returncode != 0:
-        print("nabu cannot be installed here", file=sys.stderr)
-    os.execv(python, [str(python), *sys.argv])
 
 
 def run_fbp(args, *arguments):
@@ -223,11 +210,7 @@ def main():
     parser.add_argument("--files", action="store_true", help="compare whole programs, too")
     parser.add_argument("--slices", type=int, default=SLICES, metavar="N", help="slices of --files [default: 64]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON, too")
-    args = parser.parse_args()
-    if not args.fbp.is_file():
-        parser.error(f"{args.fbp} is missing: cargo build --release")
-    if not IN_VENV:
-        enter_venv()
+    args = arguments(parser, PEERS)
     load = os.getloadavg()[0]
     first = bench_fbp(args)
     with contextlib.redirect_stdout(sys.stderr):  # remarks of the peers

@@ -22,13 +22,13 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-VENV = (ROOT / "target" / "preprocess-peers").resolve()
-IN_VENV = Path(sys.prefix).resolve() == VENV
-PACKAGES = ["algotom", "numpy", "scipy", "PyWavelets", "tifffile"]
+from environment import ROOT, Environment, arguments
+
+PEERS = Environment("preprocess-peers", ["algotom", "numpy", "scipy", "PyWavelets", "tifffile"], "tomopy",
+                    "--only-binary=:all:")
 NOISE = 0.01
 
-if IN_VENV:  # else enter_venv starts this script anew
+if PEERS.entered:  # else this script starts anew
     import algotom.prep.filtering as algotom_filtering
     import algotom.prep.removal as algotom
     import numpy as np
@@ -40,18 +40,6 @@ if IN_VENV:  # else enter_venv starts this script anew
         import tomopy
     except ImportError:
         tomopy = None
-
-
-def enter_venv():
-    """Makes the virtual environment, or completes it, and starts this script anew inside."""
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
-    subprocess.run([*install, *PACKAGES], check=True)
-    if subprocess.run([*install, "tomopy"], stderr=subprocess.DEVNULL).returncode != 0:
-        print("tomopy has no wheel for this Python: left out", file=sys.stderr)
-    os.execv(python, [str(python), *sys.argv])
 
 
 def run_fbp(args, data, *arguments):
@@ -219,9 +207,7 @@ def main():
     parser.add_argument("--fbp", default=ROOT / "target" / "release" / "fbp", help="the program")
     parser.add_argument("--size", type=int, default=512, help="bins, and side of the projection")
     parser.add_argument("--projections", type=int, default=361)
-    args = parser.parse_args()
-    if not IN_VENV:
-        enter_venv()
+    args = arguments(parser, PEERS)
     compare_stripes(args)
     compare_phase(args)
 

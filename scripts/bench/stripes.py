@@ -30,8 +30,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import preprocess_peers as peers
+from environment import arguments
 
-if peers.IN_VENV:  # else enter_venv starts this script anew
+if peers.PEERS.entered:  # else this script starts anew
     import algotom.prep.removal as algotom
     import numpy as np
     import tifffile
@@ -199,9 +200,7 @@ def main():
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS), metavar="METHOD")
     parser.add_argument("--jobs", type=int, default=2, help="processes of algotom")
     parser.add_argument("--full", type=Path, help="file for every figure, with tabs between")
-    args = parser.parse_args()
-    if not peers.IN_VENV:
-        peers.enter_venv()
+    args = arguments(parser, peers.PEERS)
     arrays = {}
     for sample in SAMPLES:
         for air in AIR:
