@@ -167,11 +167,12 @@ def draw_slices(all_results, path):
 
 
 def table(numbers):
-    text = "| method | RMSE | NRMSE | PSNR (dB) | SSIM | largest difference |\n|---|---:|---:|---:|---:|---:|\n"
+    text = ("| method | RMSE | NRMSE | PSNR (dB) | SNR (dB) | SSIM | largest difference |\n"
+            "|---|---:|---:|---:|---:|---:|---:|\n")
     for name, c in numbers.items():
-        psnr = "inf" if c["psnr"] is None else f"{c['psnr']:.1f}"
-        text += (f"| {BY_NAME[name].title} | {number(c['rmse'])} | {number(c['nrmse'])} | {psnr} | {c['ssim']:.6f} | "
-                 f"{number(c['max_abs'])} |\n")
+        psnr, snr = ("inf" if c[key] is None else f"{c[key]:.1f}" for key in ("psnr", "snr"))
+        text += (f"| {BY_NAME[name].title} | {number(c['rmse'])} | {number(c['nrmse'])} | {psnr} | {snr} | "
+                 f"{c['ssim']:.6f} | {number(c['max_abs'])} |\n")
     return text
 
 
@@ -223,7 +224,7 @@ def page(all_results, missing):
         text += f"| {method.title} | `{method.options}` | `{kernel_of(phantom.reports[method.name])}` |\n"
     text += "\n" + paragraph(f"""
         The numbers are those of `fbp compare --mask {MASK}`: inside {MASK} of the slice's circle, NRMSE over the
-        standard deviation of the reference, PSNR and SSIM with its range.""")
+        standard deviation of the reference, PSNR and SSIM with its range, SNR with its root mean square.""")
 
     text += "\n![Standard reconstructions and the lines of the profiles](quality/slices.png)\n"
     if not missing:
