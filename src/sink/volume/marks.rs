@@ -6,8 +6,20 @@ use std::os::unix::fs::FileExt;
 
 /// Bytes of a mark.
 pub(super) const MARK_BYTES: usize = 8;
-/// Set in the mark of a plane that is complete; the 32 bits below are the CRC-32 of its samples.
+/// Set in the mark of a plane whose samples are written; the 32 bits below are their CRC-32.
+const WRITTEN: u64 = 1 << 33;
+/// Set in the mark of a plane when its job has also made what follows from it.
 const COMPLETE: u64 = 1 << 32;
+
+/// How far a plane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Missing,
+    /// All samples are there, with this CRC-32.
+    Written(u32),
+    /// No job will write any more for this plane.
+    Complete(u32),
+}
 
 /// Unsigned little-endian numbers of 64 bits: 0 until a plane is complete.
 #[derive(Debug)]
@@ -22,23 +34,29 @@ impl Marks {
         Marks { file, offset }
     }
 
-    /// The checksum of a plane, if it is complete.
-    pub fn get(&self, plane: usize) -> io::Result<Option<u32>> {
+    pub fn get(&self, plane: usize) -> io::Result<Mark> {
         let mut bytes = [0; MARK_BYTES];
         self.file.read_exact_at(&mut bytes, self.place(plane))?;
         let mark = u64::from_le_bytes(bytes);
-        Ok((mark & COMPLETE != 0).then_some(mark as u32))
+        Ok(match mark {
+            _ if mark & COMPLETE != 0 => Mark::Complete(mark as u32),
+            _ if mark & WRITTEN != 0 => Mark::Written(mark as u32),
+            _ => Mark::Missing,
+        })
     }
 
-    /// Says that a plane is complete, or is not.
-    pub fn set(&self, plane: usize, crc: Option<u32>) -> io::Result<()> {
-        let mark = crc.map_or(0, |crc| COMPLETE | u64::from(crc));
-        self.file.write_all_at(&mark.to_le_bytes(), self.place(plane))
+    pub fn set(&self, plane: usize, mark: Mark) -> io::Result<()> {
+        let number = match mark {
+            Mark::Missing => 0,
+            Mark::Written(crc) => WRITTEN | u64::from(crc),
+            Mark::Complete(crc) => COMPLETE | u64::from(crc),
+        };
+        self.file.write_all_at(&number.to_le_bytes(), self.place(plane))
     }
 
     /// How many of the first planes are complete.
     pub fn count(&self, planes: usize) -> io::Result<usize> {
-        let marks = (0..planes).map(|plane| Ok(usize::from(self.get(plane)?.is_some())));
+        let marks = (0..planes).map(|plane| Ok(usize::from(matches!(self.get(plane)?, Mark::Complete(_)))));
         marks.sum()
     }
 

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::files::{Lock, temporary_path};
 use crate::source::zarr::is_zarr;
 use crate::source::{SampleType, to_f32};
-use marks::Marks;
+use marks::{Mark, Marks};
 use rayon::prelude::*;
 use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
 use rustix::io::Errno;
@@ -134,7 +134,7 @@ trait OpenVolume: Send + Sync {
 
     fn marks(&self) -> &Marks;
 
-    /// Writes the samples of a slice; its mark is set afterwards.
+    /// Writes the samples of a slice; it is marked as written afterwards.
     fn write(&self, place: usize, samples: &[u8]) -> io::Result<()>;
 
     /// Reads the samples of a slice.
@@ -142,11 +142,11 @@ trait OpenVolume: Send + Sync {
 
     /// Forgets what was made of a slice that is to be written again.
     fn forget(&self, place: usize) -> io::Result<()> {
-        self.marks().set(place, None)
+        self.marks().set(place, Mark::Missing)
     }
 
-    /// Takes note of a complete slice.
-    fn completed(&self, _place: usize) -> io::Result<()> {
+    /// Does what follows from a slice that is written; it is marked as complete afterwards.
+    fn written(&self, _place: usize) -> io::Result<()> {
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl StoredSlices for StoredVolume {
         let description = volume.description();
         let look = || -> io::Result<SliceState> {
             let Ok(place) = description.slices.binary_search(&index) else { return Ok(SliceState::Missing) };
-            let Some(crc) = volume.marks().get(place)? else { return Ok(SliceState::Missing) };
+            let Mark::Complete(crc) = volume.marks().get(place)? else { return Ok(SliceState::Missing) };
             if crc32fast::hash(&volume.read(place)?) != crc {
                 return Ok(SliceState::Damaged);
             }
@@ -394,8 +394,9 @@ impl<C: Container> VolumeSink<C> {
         let bytes = samples.joined();
         let written = volume
             .write(place, &bytes)
-            .and_then(|()| volume.marks().set(place, Some(samples.crc32)))
-            .and_then(|()| volume.completed(place));
+            .and_then(|()| volume.marks().set(place, Mark::Written(samples.crc32)))
+            .and_then(|()| volume.written(place))
+            .and_then(|()| volume.marks().set(place, Mark::Complete(samples.crc32)));
         written.map_err(|e| self.output.failed(&e))?;
         Ok(samples.clamped)
     }
@@ -412,7 +413,7 @@ impl<C: Container> Sink for VolumeSink<C> {
         for slice in left {
             let Ok(place) = volume.description().slices.binary_search(slice) else { continue };
             let marked = volume.marks().get(place).map_err(|e| self.output.failed(&e))?;
-            if marked.is_some() && !self.overwrite {
+            if matches!(marked, Mark::Complete(_)) && !self.overwrite {
                 let why = format!("slice {slice} is there already; add --resume to keep it, or --overwrite");
                 return Err(Error::output(&self.output.file.0, why));
             }

@@ -2,7 +2,7 @@
 //!
 //! A plane of a level is made of two planes of the level below when both are there, whoever wrote them.
 
-use super::marks::{MARK_BYTES, Marks};
+use super::marks::{MARK_BYTES, Mark, Marks};
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput};
 use crate::error::Result;
 use crate::sink::compression::ZSTD_LEVEL;
@@ -251,7 +251,8 @@ impl OpenZarr {
         let ZarrArray { shape: [_, height, width], chunk: [_, high, wide], sample, .. } = self.levels[level];
         let size = sample.bytes();
         let [_, down, across] = self.levels[level].counts();
-        fs::create_dir_all(self.levels[level].chunk_path([plane, 0, 0]).parent().unwrap_or(Path::new(".")))?;
+        let directory = &self.levels[level].directory;
+        make_directories(directory, &self.levels[level].chunk_path([plane, 0, 0]))?;
         (0..down * across).into_par_iter().try_for_each(|number| {
             let (band, column) = (number / across, number % across);
             let used = wide.min(width - column * wide) * size;
@@ -266,7 +267,7 @@ impl OpenZarr {
                 Compression::Zstd => Compression::Zstd.compress(&chunk)?,
             };
             let path = self.levels[level].chunk_path([plane, band, column]);
-            fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+            make_directories(directory, &path)?;
             let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
             file.write_all_at(&stored, 0)?;
             file.set_len(stored.len() as u64)
@@ -304,8 +305,20 @@ impl OpenZarr {
         let planes = planes.collect::<io::Result<Vec<_>>>()?;
         let samples = halved(&planes, below.shape[2], below.sample);
         self.write_plane(level, plane, &samples)?;
-        self.marks.set(self.first_mark(level) + plane, Some(crc32fast::hash(&samples)))
+        self.marks.set(self.first_mark(level) + plane, Mark::Complete(crc32fast::hash(&samples)))
     }
+}
+
+/// Makes the directories of a chunk, but never that of the array: it may have got its name.
+fn make_directories(array: &Path, chunk: &Path) -> io::Result<()> {
+    let above = chunk.ancestors().skip(1).take_while(|directory| *directory != array);
+    for directory in above.collect::<Vec<_>>().into_iter().rev() {
+        match fs::create_dir(directory) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Means of two by two pixels of all planes, as samples; at the ends, of those that there are.
@@ -355,14 +368,15 @@ impl OpenVolume for OpenZarr {
     }
 
     fn forget(&self, place: usize) -> io::Result<()> {
-        (0..self.levels.len()).try_for_each(|level| self.marks.set(self.first_mark(level) + (place >> level), None))
+        (0..self.levels.len())
+            .try_for_each(|level| self.marks.set(self.first_mark(level) + (place >> level), Mark::Missing))
     }
 
-    fn completed(&self, place: usize) -> io::Result<()> {
+    fn written(&self, place: usize) -> io::Result<()> {
         let mut plane = place;
         for level in 1..self.levels.len() {
             let (first, other) = (self.first_mark(level - 1), plane ^ 1);
-            if other < self.levels[level - 1].shape[0] && self.marks.get(first + other)?.is_none() {
+            if other < self.levels[level - 1].shape[0] && self.marks.get(first + other)? == Mark::Missing {
                 return Ok(());
             }
             plane /= 2;
@@ -374,7 +388,7 @@ impl OpenVolume for OpenZarr {
     fn complete(&self) -> io::Result<()> {
         for level in 1..self.levels.len() {
             for plane in 0..self.levels[level].shape[0] {
-                if self.marks.get(self.first_mark(level) + plane)?.is_none() {
+                if self.marks.get(self.first_mark(level) + plane)? == Mark::Missing {
                     self.make_plane(level, plane)?;
                 }
             }

@@ -19,7 +19,8 @@ const MAX_CHUNK: u64 = 1 << 29;
 /// An array of three dimensions, `[frame][row][pixel]`, before which there may be others of one element.
 #[derive(Clone, Debug)]
 pub struct ZarrArray {
-    directory: PathBuf,
+    /// Of the array.
+    pub directory: PathBuf,
     /// Text before the numbers of a chunk in its name, with the zeros of leading dimensions.
     prefix: String,
     separator: String,

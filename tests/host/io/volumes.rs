@@ -129,6 +129,43 @@ fn volumes_of_a_run_are_taken_up() {
     }
 }
 
+/// A directory does not get its name while another job still makes coarser planes of a slice that it wrote, and a job that
+/// comes too late does not make the directory again.
+#[test]
+fn the_last_job_gives_the_name() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("a.zarr");
+    let storage: SliceStorage = Encoding { dtype: Dtype::F32, range: None }.into();
+    let job = |slices: &[usize]| {
+        let stamp = SliceStamp { run: "a".into(), center: 4.5, pixel_size: None, per_centimetre: None };
+        let target = Target::parse(path.to_str().unwrap()).unwrap();
+        let made = SliceWriter::create(target, WIDTH, HEIGHT, storage, slices, AllowedContents::Anything, "fbp test");
+        made.unwrap().stamped(stamp).shared(&SLICES)
+    };
+    let (first, second, late) = (job(&[3, 11]), job(&[4]), job(&[11]));
+    second.write(4, &slice(4)).unwrap();
+    late.write(11, &slice(11)).unwrap();
+    let marks = dir.path().join(".a.zarr.unfinished/checksums/0");
+    let complete = fs::read(&marks).unwrap();
+    // bit 33: written; bit 32: complete
+    let mut written = complete.clone();
+    assert_eq!(written[8 + 4], 1);
+    written[8 + 4] = 2;
+    fs::write(&marks, &written).unwrap();
+    for index in [3, 11] {
+        first.write(index, &slice(index)).unwrap();
+    }
+    assert_eq!(first.finish().unwrap(), [] as [std::path::PathBuf; 0]);
+    assert!(!path.exists());
+    let mut marked = fs::read(&marks).unwrap();
+    marked[8 + 4] = 1;
+    fs::write(&marks, &marked).unwrap();
+    assert_eq!(second.finish().unwrap(), std::slice::from_ref(&path));
+    assert!(late.write(11, &slice(11)).is_err());
+    assert!(!dir.path().join(".a.zarr.unfinished").exists());
+    assert_eq!(late.finish().unwrap(), std::slice::from_ref(&path));
+}
+
 /// An array of Zarr 2 with chunks of two frames, and what is in its metadata changed.
 fn zarr(dir: &TempDir, change: impl Fn(&mut Value)) -> std::path::PathBuf {
     let path = dir.path().join("a.zarr");
