@@ -170,8 +170,9 @@ def draw(result, path):
 
 
 def row(title, kernel, numbers):
-    psnr = "inf" if numbers["psnr"] is None else f"{numbers['psnr']:.1f}"
-    return f"| {title} | `{kernel}` | {numbers['rmse']:.2e} | {numbers['nrmse']:.2e} | {psnr} | {numbers['ssim']:.6f} |\n"
+    psnr, snr = ("inf" if numbers[key] is None else f"{numbers[key]:.1f}" for key in ("psnr", "snr"))
+    return (f"| {title} | `{kernel}` | {numbers['rmse']:.2e} | {numbers['nrmse']:.2e} | {psnr} | {snr} "
+            f"| {numbers['ssim']:.6f} |\n")
 
 
 def page():
@@ -185,10 +186,10 @@ def page():
                 found = [(method.title, case[method.name]) for method in METHODS if against in case[method.name]]
                 if not found:
                     continue
-                text += f"\n{what}, {name}:\n\n| method | kernel | RMSE | NRMSE | PSNR (dB) | SSIM |\n|---|---|---:|---:|---:|---:|\n"
+                text += f"\n{what}, {name}:\n\n| method | kernel | RMSE | NRMSE | PSNR (dB) | SNR (dB) | SSIM |\n|---|---|---:|---:|---:|---:|---:|\n"
                 text += "".join(row(title, part["kernel"], part[against]) for title, part in found)
             forged = case["forged"]
-            text += f"\nAgainst float nearest, {name}, four slices:\n\n| method | kernel | RMSE | NRMSE | PSNR (dB) | SSIM |\n|---|---|---:|---:|---:|---:|\n"
+            text += f"\nAgainst float nearest, {name}, four slices:\n\n| method | kernel | RMSE | NRMSE | PSNR (dB) | SNR (dB) | SSIM |\n|---|---|---:|---:|---:|---:|---:|\n"
             text += row(FORGED.title, forged["kernel"], forged["nearest"])
         worst = max(case[name]["standard"]["nrmse"] for case in result["cases"].values() for name in SAME)
         text += (f"\nTexture, ALU and hybrid kernels are at most {worst:.1e} (NRMSE) from the standard reconstruction"
