@@ -3,9 +3,11 @@
 use super::Dtype;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::io::{self, Write};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use weezl::BitOrder;
+use zstd::bulk::Compressor;
 
 /// How samples are compressed in files.
 #[derive(
@@ -53,7 +55,7 @@ impl Compression {
                 let mut encoder = weezl::encode::Encoder::with_tiff_size_switch(BitOrder::Msb, 8);
                 encoder.encode(bytes).map_err(io::Error::other)
             }
-            Compression::Zstd => zstd::bulk::compress(bytes, ZSTD_LEVEL),
+            Compression::Zstd => zstd(bytes),
         }
     }
 
@@ -63,6 +65,20 @@ impl Compression {
         encoder.write_all(bytes)?;
         encoder.finish()
     }
+}
+
+/// Each thread keeps its compressor, which takes more memory than what it compresses.
+fn zstd(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static KEPT: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    }
+    KEPT.with_borrow_mut(|kept| {
+        let compressor = match kept {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(ZSTD_LEVEL)?),
+        };
+        compressor.compress(bytes)
+    })
 }
 
 /// Value of the tag `Predictor` for compressed samples of this type.

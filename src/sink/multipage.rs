@@ -136,8 +136,8 @@ impl MultiPageSink {
         let page_of_slice = OutputPage { form, pixels, slice: Some(index), number: None };
         let encoded = page_of_slice.encode(path)?;
         let data = self.place(page, encoded.bytes(), form);
-        encoded.write_at(self.file.file(), data).map_err(|e| failed(path, &e))?;
-        self.placed()[page] = Some(encoded.placed(data));
+        let placed = encoded.write_at(self.file.file(), data).map_err(|e| failed(path, &e))?;
+        self.placed()[page] = Some(placed);
         Ok(encoded.clamped)
     }
 

@@ -12,7 +12,7 @@ use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -118,88 +118,106 @@ pub(super) struct OutputPage<'a> {
 
 /// Samples of a page as they are stored.
 pub(super) struct EncodedPage<'a> {
-    strips: Vec<Strip<'a>>,
-    compression: Compression,
+    samples: Samples<'a>,
+    /// Bytes of a strip that is not compressed.
+    strip: usize,
+    compressed: Option<CompressedStrips>,
     pub clamped: u64,
-    /// Checksum of the samples before they are compressed.
-    pub crc32: u32,
 }
 
-/// What the directory of a page says of its samples: where they are, and their checksum.
+/// The strips of a page, compressed.
+struct CompressedStrips {
+    strips: Vec<Vec<u8>>,
+    /// Of the samples.
+    crc32: u32,
+}
+
+/// A page whose samples are written: where they are, and their checksum.
 pub(super) struct PlacedPage {
     /// Offset of the first strip; the others follow.
     data: u64,
     strips: Vec<u64>,
-    compression: Compression,
-    crc32: u32,
+    compressed: bool,
+    /// Of the samples before they were compressed.
+    pub crc32: u32,
 }
 
-/// Samples of a few rows.
-enum Strip<'a> {
+/// All samples of a page, not compressed.
+enum Samples<'a> {
     Lent(&'a [u8]),
     Bytes(Vec<u8>),
     Words(Vec<u16>),
 }
 
-impl<'a> Strip<'a> {
-    /// Values, and how many of them were clamped.
-    fn of(values: &'a [f32], dtype: Dtype, range: (f32, f32)) -> (Self, u64) {
+impl<'a> Samples<'a> {
+    /// Values as samples, `piece` of them side by side, and how many were clamped.
+    fn of(values: &'a [f32], dtype: Dtype, range: (f32, f32), piece: usize) -> (Self, u64) {
+        let limits = |values: &[f32]| outside(values, range);
         match dtype {
-            Dtype::F32 => (Strip::Lent(bytemuck::cast_slice(values)), 0),
+            Dtype::F32 => (Samples::Lent(bytemuck::cast_slice(values)), 0),
             Dtype::F16 => {
                 let mut half = vec![f16::ZERO; values.len()];
-                half.convert_from_f32_slice(values);
-                let infinite = half.iter().zip(values).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite()));
-                let infinite = infinite.sum();
-                (Strip::Words(half.reinterpret_into()), infinite)
+                let pieces = half.par_chunks_mut(piece).zip(values.par_chunks(piece)).map(|(half, values)| {
+                    half.convert_from_f32_slice(values);
+                    half.iter().zip(values).map(|(h, v)| u64::from(h.is_infinite() && v.is_finite())).sum::<u64>()
+                });
+                let infinite = pieces.sum();
+                (Samples::Words(half.reinterpret_into()), infinite)
             }
             Dtype::U16 => {
-                let words = values.iter().map(|&v| nearest(v, range, 65535.0) as u16);
-                (Strip::Words(words.collect()), outside(values, range))
+                let words = values.par_iter().with_min_len(piece).map(|&v| nearest(v, range, 65535.0) as u16);
+                (Samples::Words(words.collect()), values.par_chunks(piece).map(limits).sum())
             }
             Dtype::U8 => {
-                let bytes = values.iter().map(|&v| nearest(v, range, 255.0) as u8);
-                (Strip::Bytes(bytes.collect()), outside(values, range))
+                let bytes = values.par_iter().with_min_len(piece).map(|&v| nearest(v, range, 255.0) as u8);
+                (Samples::Bytes(bytes.collect()), values.par_chunks(piece).map(limits).sum())
             }
         }
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Strip::Lent(bytes) => bytes,
-            Strip::Bytes(bytes) => bytes,
-            Strip::Words(words) => bytemuck::cast_slice(words),
+            Samples::Lent(bytes) => bytes,
+            Samples::Bytes(bytes) => bytes,
+            Samples::Words(words) => bytemuck::cast_slice(words),
         }
     }
 }
 
 impl EncodedPage<'_> {
+    /// Samples before they are compressed.
+    pub fn samples(&self) -> &[u8] {
+        self.samples.bytes()
+    }
+
+    /// The strips as they are stored.
+    fn strips(&self) -> Box<dyn Iterator<Item = &[u8]> + '_> {
+        match &self.compressed {
+            Some(compressed) => Box::new(compressed.strips.iter().map(Vec::as_slice)),
+            None => Box::new(self.samples().chunks(self.strip)),
+        }
+    }
+
     /// Bytes of all strips.
     pub fn bytes(&self) -> u64 {
-        self.strips.iter().map(|strip| strip.bytes().len() as u64).sum()
+        self.strips().map(|strip| strip.len() as u64).sum()
     }
 
-    /// All strips, one after the other.
-    pub fn joined(&self) -> Vec<u8> {
-        let mut all = Vec::with_capacity(self.bytes() as usize);
-        self.strips.iter().for_each(|strip| all.extend_from_slice(strip.bytes()));
-        all
-    }
-
-    /// Writes the samples to offset `data` of a file.
-    pub fn write_at(&self, file: &File, data: u64) -> std::io::Result<()> {
-        let mut at = data;
-        for strip in &self.strips {
-            file.write_all_at(strip.bytes(), at)?;
-            at += strip.bytes().len() as u64;
+    /// Writes the samples to offset `data` of a file. The checksum of a strip is computed just before it is written, while it
+    /// is in the processor's cache.
+    pub fn write_at(&self, file: &File, data: u64) -> io::Result<PlacedPage> {
+        let mut crc = crc32fast::Hasher::new();
+        let (mut strips, mut at) = (Vec::new(), data);
+        for bytes in self.strips() {
+            if self.compressed.is_none() {
+                crc.update(bytes);
+            }
+            file.write_all_at(bytes, at)?;
+            strips.push(bytes.len() as u64);
+            at += bytes.len() as u64;
         }
-        Ok(())
-    }
-
-    /// What the directory says when the samples are at this offset.
-    pub fn placed(&self, data: u64) -> PlacedPage {
-        let strips = self.strips.iter().map(|strip| strip.bytes().len() as u64).collect();
-        PlacedPage { data, strips, compression: self.compression, crc32: self.crc32 }
+        let crc32 = self.compressed.as_ref().map_or_else(|| crc.finalize(), |compressed| compressed.crc32);
+        Ok(PlacedPage { data, strips, compressed: self.compressed.is_some(), crc32 })
     }
 }
 
@@ -215,22 +233,19 @@ pub(super) fn aligned(offset: u64) -> u64 {
     offset.next_multiple_of(ALIGNMENT)
 }
 
-impl OutputPage<'_> {
+impl<'a> OutputPage<'a> {
     /// Writes a file with this page only; returns how many values were clamped.
     pub fn write_file(&self, path: &Path) -> Result<u64> {
         let encoded = self.encode(path)?;
         let complete = create(path)?;
         let kind = self.form.kind(1);
         let data = kind.header_bytes() as u64;
-        let end = data + encoded.bytes();
-        let directory = aligned(end);
-        let write = || -> std::io::Result<()> {
-            let mut file = BufWriter::with_capacity(STRIP, complete.file());
-            file.write_all(&kind.header(directory))?;
-            encoded.strips.iter().try_for_each(|strip| file.write_all(strip.bytes()))?;
-            file.write_all(&vec![0; (directory - end) as usize])?;
-            file.write_all(&self.directory(&encoded.placed(data)).bytes(kind, directory, 0))?;
-            file.flush()
+        let write = || -> io::Result<()> {
+            let file = complete.file();
+            let placed = encoded.write_at(file, data)?;
+            let directory = aligned(placed.end());
+            file.write_all_at(&self.directory(&placed).bytes(kind, directory, 0), directory)?;
+            file.write_all_at(&kind.header(directory), 0)
         };
         write().map_err(|e| failed(path, &e))?;
         finish(complete, true)?;
@@ -238,13 +253,13 @@ impl OutputPage<'_> {
     }
 
     /// The page as it is stored in a TIFF.
-    pub fn encode(&self, path: &Path) -> Result<EncodedPage<'_>> {
+    pub fn encode(&self, path: &Path) -> Result<EncodedPage<'a>> {
         let samples = self.samples(path)?;
         self.compress(samples).map_err(|e| failed(path, &e))
     }
 
-    /// Samples that are not compressed, the strips encoded side by side.
-    pub fn samples(&self, path: &Path) -> Result<EncodedPage<'_>> {
+    /// Samples that are not compressed.
+    pub fn samples(&self, path: &Path) -> Result<EncodedPage<'a>> {
         let SliceForm { width, height, encoding, .. } = *self.form;
         let n = match self.pixels {
             Pixels::Values(values) => values.len(),
@@ -259,41 +274,34 @@ impl OutputPage<'_> {
         }
         let range = encoding.checked_range()?;
         let strip = self.form.rows_of_strip() * width;
-        let (strips, clamped) = match self.pixels {
-            Pixels::Values(values) => {
-                let (strips, clamped): (Vec<_>, Vec<u64>) =
-                    values.par_chunks(strip).map(|values| Strip::of(values, encoding.dtype, range)).unzip();
-                (strips, clamped.into_iter().sum())
-            }
-            Pixels::Samples(bytes, clamped) => {
-                (bytes.chunks(strip * encoding.dtype.bytes()).map(Strip::Lent).collect(), clamped)
-            }
+        let (samples, clamped) = match self.pixels {
+            Pixels::Values(values) => Samples::of(values, encoding.dtype, range, strip),
+            Pixels::Samples(bytes, clamped) => (Samples::Lent(bytes), clamped),
         };
-        let mut crc = crc32fast::Hasher::new();
-        strips.iter().for_each(|strip| crc.update(strip.bytes()));
-        Ok(EncodedPage { strips, compression: Compression::None, clamped, crc32: crc.finalize() })
+        Ok(EncodedPage { samples, strip: strip * encoding.dtype.bytes(), compressed: None, clamped })
     }
 
     /// The same page compressed, the strips side by side; as it is where that would not make it smaller.
-    fn compress<'a>(&self, plain: EncodedPage<'a>) -> std::io::Result<EncodedPage<'a>> {
+    fn compress(&self, plain: EncodedPage<'a>) -> io::Result<EncodedPage<'a>> {
         let SliceForm { width, encoding, compression, .. } = *self.form;
         if compression == Compression::None {
             return Ok(plain);
         }
-        let strips = plain
-            .strips
-            .par_iter()
-            .map(|strip| Ok(Strip::Bytes(compression.compress(&predict(strip.bytes(), encoding.dtype, width))?)));
-        let strips = strips.collect::<std::io::Result<Vec<_>>>()?;
-        let packed = EncodedPage { strips, compression, clamped: plain.clamped, crc32: plain.crc32 };
-        Ok(if packed.bytes() < plain.bytes() { packed } else { plain })
+        let strips = plain.samples().par_chunks(plain.strip);
+        let strips = strips.map(|strip| compression.compress(&predict(strip, encoding.dtype, width)));
+        let strips = strips.collect::<io::Result<Vec<_>>>()?;
+        if strips.iter().map(Vec::len).sum::<usize>() >= plain.samples().len() {
+            return Ok(plain);
+        }
+        let crc32 = crc32fast::hash(plain.samples());
+        Ok(EncodedPage { compressed: Some(CompressedStrips { strips, crc32 }), ..plain })
     }
 
     /// The directory of samples at their place.
     pub fn directory(&self, placed: &PlacedPage) -> Directory {
-        let SliceForm { width, height, encoding, ref software, ref stamp, .. } = *self.form;
+        let SliceForm { width, height, encoding, compression, ref software, ref stamp, .. } = *self.form;
         let rows = self.form.rows_of_strip();
-        let coded = placed.compression != Compression::None;
+        let compression = if placed.compressed { compression } else { Compression::None };
         // unsigned or float
         let format = if encoding.dtype.is_integer() { 1 } else { 3 };
         let mut directory = Directory::default();
@@ -301,10 +309,10 @@ impl OutputPage<'_> {
         longs.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Long(value as u32)));
         let shorts = [
             (tag::BITS_PER_SAMPLE, 8 * encoding.dtype.bytes() as u16),
-            (tag::COMPRESSION, placed.compression.tag()),
+            (tag::COMPRESSION, compression.tag()),
             (tag::PHOTOMETRIC_INTERPRETATION, 1),
             (tag::SAMPLES_PER_PIXEL, 1),
-            (tag::PREDICTOR, if coded { predictor(encoding.dtype) } else { 1 }),
+            (tag::PREDICTOR, if placed.compressed { predictor(encoding.dtype) } else { 1 }),
             (tag::SAMPLE_FORMAT, format),
         ];
         shorts.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Shorts(vec![value])));

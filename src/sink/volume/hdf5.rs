@@ -6,6 +6,7 @@
 use super::marks::Marks;
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name};
 use crate::error::Result;
+use crate::sink::page::EncodedPage;
 use crate::sink::{Compression, Dtype, Target};
 use crate::source::hdf5::is_hdf5;
 use half::f16;
@@ -167,8 +168,8 @@ impl OpenVolume for OpenHdf5 {
         &self.marks
     }
 
-    fn write(&self, place: usize, samples: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(samples, self.offset(place))
+    fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32> {
+        Ok(samples.write_at(&self.file, self.offset(place))?.crc32)
     }
 
     fn read(&self, place: usize) -> io::Result<Vec<u8>> {

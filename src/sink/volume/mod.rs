@@ -17,7 +17,7 @@ pub use zarr::OmeZarr;
 pub(super) use zarr::parse_zarr;
 
 use super::file::failed;
-use super::page::OutputPage;
+use super::page::{EncodedPage, OutputPage};
 use super::stamp::{StoredSlices, digits};
 use super::target::{OneFile, OutputFormat, Target};
 use super::{Compression, Dtype, Pixels, Sink, SliceDescription, SliceForm, SliceStamp, SliceState};
@@ -134,8 +134,8 @@ trait OpenVolume: Send + Sync {
 
     fn marks(&self) -> &Marks;
 
-    /// Writes the samples of a slice; it is marked as written afterwards.
-    fn write(&self, place: usize, samples: &[u8]) -> io::Result<()>;
+    /// Writes the samples of a slice and returns their CRC-32; it is marked as written afterwards.
+    fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32>;
 
     /// Reads the samples of a slice.
     fn read(&self, place: usize) -> io::Result<Vec<u8>>;
@@ -145,8 +145,9 @@ trait OpenVolume: Send + Sync {
         self.marks().set(place, Mark::Missing)
     }
 
-    /// Does what follows from a slice that is written; it is marked as complete afterwards.
-    fn written(&self, _place: usize) -> io::Result<()> {
+    /// Does what follows from slices that are written, with their places: one, or an even one and the next. They are marked as
+    /// complete afterwards.
+    fn written(&self, _slices: &[(usize, EncodedPage)]) -> io::Result<()> {
         Ok(())
     }
 
@@ -386,19 +387,26 @@ struct VolumeSink<C> {
 }
 
 impl<C: Container> VolumeSink<C> {
-    fn write_slice(&self, volume: &dyn OpenVolume, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
-        let path = &self.output.file.0;
-        let Ok(place) = volume.description().slices.binary_search(&index) else { return Ok(0) };
-        let page = OutputPage { form, pixels, slice: None, number: None };
-        let samples = page.samples(path)?;
-        let bytes = samples.joined();
-        let written = volume
-            .write(place, &bytes)
-            .and_then(|()| volume.marks().set(place, Mark::Written(samples.crc32)))
-            .and_then(|()| volume.written(place))
-            .and_then(|()| volume.marks().set(place, Mark::Complete(samples.crc32)));
-        written.map_err(|e| self.output.failed(&e))?;
-        Ok(samples.clamped)
+    /// Writes slices that [`OpenVolume::written`] gets together.
+    fn write_group(&self, volume: &dyn OpenVolume, group: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+        let mut pages = Vec::new();
+        for (index, pixels) in group {
+            let Ok(place) = volume.description().slices.binary_search(index) else { continue };
+            let page = OutputPage { form, pixels: *pixels, slice: None, number: None };
+            pages.push((place, page.samples(&self.output.file.0)?));
+        }
+        let write = || -> io::Result<()> {
+            let written = pages.iter().map(|(place, page)| {
+                let crc = volume.write(*place, page)?;
+                volume.marks().set(*place, Mark::Written(crc))?;
+                Ok((*place, crc))
+            });
+            let written = written.collect::<io::Result<Vec<_>>>()?;
+            volume.written(&pages)?;
+            written.into_iter().try_for_each(|(place, crc)| volume.marks().set(place, Mark::Complete(crc)))
+        };
+        write().map_err(|e| self.output.failed(&e))?;
+        Ok(pages.iter().map(|(_, page)| page.clamped).sum())
     }
 }
 
@@ -425,7 +433,9 @@ impl<C: Container> Sink for VolumeSink<C> {
 
     fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
         let volume = self.volume.get().ok_or_else(|| Error::Internal("an output was not started".into()))?;
-        let written = slices.par_iter().map(|(index, pixels)| self.write_slice(&**volume, *index, *pixels, form));
+        let pair = |index: usize| volume.description().slices.binary_search(&index).ok().map(|place| place / 2);
+        let groups: Vec<_> = slices.chunk_by(|(a, _), (b, _)| pair(*a) == pair(*b)).collect();
+        let written = groups.into_par_iter().map(|group| self.write_group(&**volume, group, form));
         written.collect::<Vec<_>>().into_iter().sum()
     }
 

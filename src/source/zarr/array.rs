@@ -5,8 +5,11 @@ use super::{FileResult, json_of};
 use crate::source::SampleType;
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
 use serde_json::Value;
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Largest number of frames,
@@ -15,6 +18,9 @@ const MAX_FRAMES: u64 = 1 << 20;
 const MAX_CHUNKS: u64 = 1 << 24;
 /// and bytes of a chunk, which is decompressed in one piece.
 const MAX_CHUNK: u64 = 1 << 29;
+
+/// Rows of a chunk that are read at once, if it is not compressed: even, so that pairs of rows are together.
+const ROWS_AT_ONCE: usize = 64;
 
 /// An array of three dimensions, `[frame][row][pixel]`, before which there may be others of one element.
 #[derive(Clone, Debug)]
@@ -106,6 +112,17 @@ impl ZarrArray {
         std::array::from_fn(|side| self.shape[side].div_ceil(self.chunk[side]))
     }
 
+    /// Bands of rows and columns of the chunks of a frame.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let [_, down, across] = self.counts();
+        (0..down).flat_map(move |band| (0..across).map(move |column| (band, column)))
+    }
+
+    /// Rows of a chunk that are in the array.
+    pub fn rows_of_band(&self, band: usize) -> usize {
+        self.chunk[1].min(self.shape[1] - band * self.chunk[1])
+    }
+
     /// Bytes of a chunk that is not compressed.
     pub fn chunk_bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.sample.bytes()
@@ -117,23 +134,53 @@ impl ZarrArray {
         self.directory.join(format!("{prefix}{z}{separator}{y}{separator}{x}"))
     }
 
-    /// The samples of a chunk from its file, or fill values where there is none.
+    /// Whether chunks are compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.codec.is_some()
+    }
+
+    /// The samples of a chunk that was never written.
+    pub fn missing_chunk(&self) -> Vec<u8> {
+        self.fill.repeat(self.chunk_bytes() / self.fill.len())
+    }
+
+    /// Rows of a chunk that it is worth reading at once: few where they can be read by themselves.
+    pub fn rows_at_once(&self) -> usize {
+        if self.codec.is_some() { self.chunk[1] } else { ROWS_AT_ONCE.min(self.chunk[1]) }
+    }
+
+    /// Reads rows of a frame of a chunk, as long as those of the chunk, from its open file.
     ///
     /// # Errors
-    /// Why it cannot be read, with the name of the file.
-    pub fn read_chunk(&self, at: [usize; 3]) -> FileResult<Vec<u8>> {
-        let path = self.chunk_path(at);
-        match File::open(&path) {
-            Ok(file) => self.decode(&file, &path),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(self.fill.repeat(self.chunk_bytes() / self.fill.len())),
-            Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.display())),
+    /// Those of [`decode`](Self::decode).
+    pub fn read_rows(
+        &self,
+        (file, path): (&File, &Path),
+        frame: usize,
+        rows: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> FileResult<()> {
+        let [_, high, wide] = self.chunk;
+        let row = wide * self.sample.bytes();
+        let place = (frame * high + rows.start) * row..(frame * high + rows.end) * row;
+        out.clear();
+        if self.codec.is_some() {
+            out.extend_from_slice(&self.decode(file, path)?[place]);
+            return Ok(());
+        }
+        out.resize(place.len(), 0);
+        let length = file.metadata().and_then(|meta| file.read_exact_at(out, place.start as u64).map(|()| meta.len()));
+        match length {
+            Ok(length) => self.check_length(length, path),
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.check_length(0, path),
+            Err(e) => Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", path.display())),
         }
     }
 
     /// The samples of a chunk from its open file.
     ///
     /// # Errors
-    /// Those of [`read_chunk`](Self::read_chunk).
+    /// Why it cannot be read, with the name of the file.
     pub fn decode(&self, file: &File, path: &Path) -> FileResult<Vec<u8>> {
         let length = self.chunk_bytes();
         let mut stored = Vec::new();
@@ -147,11 +194,18 @@ impl ZarrArray {
             Some(codec) => codec.decompress(stored, length).map_err(bad)?,
             None => stored,
         };
-        if bytes.len() != length {
-            let found = if bytes.len() > length { "more" } else { "fewer" };
-            return Err(bad(format!("is damaged: it has {found} bytes than its {length}; copy or write it again")));
-        }
+        self.check_length(bytes.len() as u64, path)?;
         Ok(bytes)
+    }
+
+    fn check_length(&self, found: u64, path: &Path) -> FileResult<()> {
+        let (path, length) = (path.display(), self.chunk_bytes() as u64);
+        let found = match found.cmp(&length) {
+            Ordering::Equal => return Ok(()),
+            Ordering::Greater => "more",
+            Ordering::Less => "fewer",
+        };
+        Err(format!("chunk {path} is damaged: it has {found} bytes than its {length}; copy or write it again"))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::files::read_text;
 use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -100,25 +101,34 @@ impl ZarrFrames {
         Ok(ZarrFrames { flag: flag.to_owned(), array, files: vec![path.to_owned()], states, recent: Mutex::default() })
     }
 
+    /// Opens the file of a chunk, if it was written.
+    fn open_chunk(&self, number: usize) -> Result<Option<(File, PathBuf)>> {
+        let path = self.array.chunk_path(coordinates(&self.array, number));
+        let changed = |path: &Path| {
+            let why = format!("chunk {} has changed since this run began; run again", path.display());
+            bad(&self.flag, &self.files[0], why)
+        };
+        match self.states[number] {
+            None if path.exists() => Err(changed(&path)),
+            None => Ok(None),
+            Some(before) => {
+                let (file, now) = open_plain(&path, &self.flag)?;
+                if now == before { Ok(Some((file, path))) } else { Err(changed(&path)) }
+            }
+        }
+    }
+
     /// The samples of a chunk.
     fn chunk(&self, number: usize) -> Result<Arc<Vec<u8>>> {
         let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = recent().iter().find(|(kept, _)| *kept == number) {
             return Ok(found.clone());
         }
-        let at = coordinates(&self.array, number);
-        let path = self.array.chunk_path(at);
-        let decoded = match self.states[number] {
-            None => self.array.read_chunk(at),
-            Some(before) => {
-                let (file, now) = open_plain(&path, &self.flag)?;
-                match now == before {
-                    true => self.array.decode(&file, &path),
-                    false => Err(format!("chunk {} has changed since this run began; run again", path.display())),
-                }
-            }
+        let decoded = match self.open_chunk(number)? {
+            Some((file, path)) => self.array.decode(&file, &path).map_err(|e| bad(&self.flag, &self.files[0], e))?,
+            None => self.array.missing_chunk(),
         };
-        let decoded = Arc::new(decoded.map_err(|e| bad(&self.flag, &self.files[0], e))?);
+        let decoded = Arc::new(decoded);
         // a chunk of one frame is read once
         if self.array.chunk[0] > 1 {
             let mut recent = recent();
@@ -130,6 +140,21 @@ impl ZarrFrames {
         Ok(decoded)
     }
 
+    /// Hands rows of a chunk, as long as those of the chunk, to `take`.
+    fn rows_of_chunk(&self, number: usize, frame: usize, rows: Range<usize>, take: impl FnOnce(&[u8])) -> Result<()> {
+        let [_, high, wide] = self.array.chunk;
+        if let (false, Some((file, path))) = (self.array.is_compressed(), self.open_chunk(number)?) {
+            let mut bytes = Vec::new();
+            let read = self.array.read_rows((&file, &path), frame, rows, &mut bytes);
+            read.map_err(|e| bad(&self.flag, &self.files[0], e))?;
+            take(&bytes);
+        } else {
+            let row = wide * self.array.sample.bytes();
+            take(&self.chunk(number)?[(frame * high + rows.start) * row..(frame * high + rows.end) * row]);
+        }
+        Ok(())
+    }
+
     /// Copies rows of a frame as they are stored.
     fn copy(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
         let ZarrArray { shape: [.., width], chunk: [deep, high, wide], sample, .. } = self.array;
@@ -138,13 +163,15 @@ impl ZarrFrames {
         for band in rows.start / high..rows.end.div_ceil(high) {
             let within = (band * high).max(rows.start)..((band + 1) * high).min(rows.end);
             for column in 0..across {
-                let chunk = self.chunk((frame / deep * down + band) * across + column)?;
+                let number = (frame / deep * down + band) * across + column;
                 let (left, used) = (column * wide, wide.min(width - column * wide));
-                for row in within.clone() {
-                    let from = ((frame % deep * high + row - band * high) * wide) * size;
-                    let to = ((row - rows.start) * width + left) * size;
-                    out[to..to + used * size].copy_from_slice(&chunk[from..from + used * size]);
-                }
+                let inside = within.start - band * high..within.end - band * high;
+                self.rows_of_chunk(number, frame % deep, inside, |bytes| {
+                    for (row, from) in within.clone().zip(bytes.chunks_exact(wide * size)) {
+                        let to = ((row - rows.start) * width + left) * size;
+                        out[to..to + used * size].copy_from_slice(&from[..used * size]);
+                    }
+                })?;
             }
         }
         Ok(())

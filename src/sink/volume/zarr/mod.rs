@@ -2,20 +2,20 @@
 //!
 //! A plane of a level is made of two planes of the level below when both are there, whoever wrote them.
 
-use super::marks::{MARK_BYTES, Mark, Marks};
+mod coarser;
+mod planes;
+
+use super::marks::{MARK_BYTES, Marks};
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput};
 use crate::error::Result;
 use crate::sink::compression::ZSTD_LEVEL;
 use crate::sink::{Compression, Dtype, SliceForm, Target};
 use crate::source::zarr::{ZarrArray, attributes};
-use crate::source::{SampleType, to_f32};
-use half::f16;
-use rayon::prelude::*;
+use planes::{OpenZarr, invalid};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -212,7 +212,6 @@ impl Container for ZarrDirectory {
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
-        let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
         let mut attributes = attributes(path).map_err(invalid)?;
         let description: VolumeDescription = serde_json::from_value(attributes["fbp"].take())?;
         let arrays = (0..levels(&description).len()).map(|level| ZarrArray::open(&path.join(level.to_string())));
@@ -231,168 +230,4 @@ impl Container for ZarrDirectory {
 /// The only chunk of the array of marks.
 fn marks_file(path: &Path, version: OmeZarr) -> PathBuf {
     path.join(MARKS).join(if version == OmeZarr::V05 { "c/0" } else { "0" })
-}
-
-struct OpenZarr {
-    description: VolumeDescription,
-    /// The finest first.
-    levels: Vec<ZarrArray>,
-    marks: Marks,
-}
-
-impl OpenZarr {
-    /// Where the marks of a level begin.
-    fn first_mark(&self, level: usize) -> usize {
-        self.levels[..level].iter().map(|array| array.shape[0]).sum()
-    }
-
-    /// Writes the chunks of a plane. Files are not cut first: several jobs may write the same bytes at the same time.
-    fn write_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<()> {
-        let ZarrArray { shape: [_, height, width], chunk: [_, high, wide], sample, .. } = self.levels[level];
-        let size = sample.bytes();
-        let [_, down, across] = self.levels[level].counts();
-        let directory = &self.levels[level].directory;
-        make_directories(directory, &self.levels[level].chunk_path([plane, 0, 0]))?;
-        (0..down * across).into_par_iter().try_for_each(|number| {
-            let (band, column) = (number / across, number % across);
-            let used = wide.min(width - column * wide) * size;
-            let mut chunk = vec![0; high * wide * size];
-            for (row, out) in (band * high..height).zip(chunk.chunks_exact_mut(wide * size)) {
-                let from = (row * width + column * wide) * size;
-                out[..used].copy_from_slice(&samples[from..from + used]);
-            }
-            let stored = match self.description.compression {
-                Compression::None | Compression::Lzw => chunk,
-                Compression::Deflate => Compression::gzip(&chunk)?,
-                Compression::Zstd => Compression::Zstd.compress(&chunk)?,
-            };
-            let path = self.levels[level].chunk_path([plane, band, column]);
-            make_directories(directory, &path)?;
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-            file.write_all_at(&stored, 0)?;
-            file.set_len(stored.len() as u64)
-        })
-    }
-
-    fn read_plane(&self, level: usize, plane: usize) -> io::Result<Vec<u8>> {
-        let array = &self.levels[level];
-        let ZarrArray { shape: [_, height, width], chunk: [_, high, wide], sample, .. } = *array;
-        let size = sample.bytes();
-        let [_, down, across] = array.counts();
-        let mut samples = vec![0; height * width * size];
-        for (band, column) in (0..down).flat_map(|band| (0..across).map(move |column| (band, column))) {
-            let path = array.chunk_path([plane, band, column]);
-            let chunk = array.decode(&fs::File::open(&path)?, &path);
-            let chunk = chunk.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
-            let used = wide.min(width - column * wide) * size;
-            for (row, from) in (band * high..height).zip(chunk.chunks_exact(wide * size)) {
-                let to = (row * width + column * wide) * size;
-                samples[to..to + used].copy_from_slice(&from[..used]);
-            }
-        }
-        Ok(samples)
-    }
-
-    /// Makes a plane of a level of those below it.
-    fn make_plane(&self, level: usize, plane: usize) -> io::Result<()> {
-        let below = &self.levels[level - 1];
-        let planes = (2 * plane..(2 * plane + 2).min(below.shape[0])).map(|plane| {
-            let bytes = self.read_plane(level - 1, plane)?;
-            let mut values = vec![0f32; bytes.len() / below.sample.bytes()];
-            to_f32(&bytes, below.sample, cfg!(target_endian = "big"), &mut values);
-            Ok(values)
-        });
-        let planes = planes.collect::<io::Result<Vec<_>>>()?;
-        let samples = halved(&planes, below.shape[2], below.sample);
-        self.write_plane(level, plane, &samples)?;
-        self.marks.set(self.first_mark(level) + plane, Mark::Complete(crc32fast::hash(&samples)))
-    }
-}
-
-/// Makes the directories of a chunk, but never that of the array: it may have got its name.
-fn make_directories(array: &Path, chunk: &Path) -> io::Result<()> {
-    let above = chunk.ancestors().skip(1).take_while(|directory| *directory != array);
-    for directory in above.collect::<Vec<_>>().into_iter().rev() {
-        match fs::create_dir(directory) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Means of two by two pixels of all planes, as samples; at the ends, of those that there are.
-fn halved(planes: &[Vec<f32>], width: usize, sample: SampleType) -> Vec<u8> {
-    let height = planes.first().map_or(0, |plane| plane.len() / width);
-    let rows = (0..height.div_ceil(2)).into_par_iter().map(|row| {
-        let lines = 2 * row..(2 * row + 2).min(height);
-        let mut sums = vec![0f64; width.div_ceil(2)];
-        for plane in planes {
-            for line in plane[lines.start * width..lines.end * width].chunks(width) {
-                for (sum, pixels) in sums.iter_mut().zip(line.chunks(2)) {
-                    *sum += pixels.iter().map(|value| f64::from(*value)).sum::<f64>();
-                }
-            }
-        }
-        let mut bytes = Vec::with_capacity(sums.len() * sample.bytes());
-        for (column, sum) in sums.into_iter().enumerate() {
-            let across = 2.min(width - 2 * column);
-            let mean = sum / (planes.len() * lines.len() * across) as f64;
-            match sample {
-                SampleType::U8 => bytes.push(mean.round() as u8),
-                SampleType::U16 => bytes.extend((mean.round() as u16).to_ne_bytes()),
-                SampleType::F16 => bytes.extend(f16::from_f64(mean).to_ne_bytes()),
-                _ => bytes.extend((mean as f32).to_ne_bytes()),
-            }
-        }
-        bytes
-    });
-    rows.collect::<Vec<_>>().concat()
-}
-
-impl OpenVolume for OpenZarr {
-    fn description(&self) -> &VolumeDescription {
-        &self.description
-    }
-
-    fn marks(&self) -> &Marks {
-        &self.marks
-    }
-
-    fn write(&self, place: usize, samples: &[u8]) -> io::Result<()> {
-        self.write_plane(0, place, samples)
-    }
-
-    fn read(&self, place: usize) -> io::Result<Vec<u8>> {
-        self.read_plane(0, place)
-    }
-
-    fn forget(&self, place: usize) -> io::Result<()> {
-        (0..self.levels.len())
-            .try_for_each(|level| self.marks.set(self.first_mark(level) + (place >> level), Mark::Missing))
-    }
-
-    fn written(&self, place: usize) -> io::Result<()> {
-        let mut plane = place;
-        for level in 1..self.levels.len() {
-            let (first, other) = (self.first_mark(level - 1), plane ^ 1);
-            if other < self.levels[level - 1].shape[0] && self.marks.get(first + other)? == Mark::Missing {
-                return Ok(());
-            }
-            plane /= 2;
-            self.make_plane(level, plane)?;
-        }
-        Ok(())
-    }
-
-    fn complete(&self) -> io::Result<()> {
-        for level in 1..self.levels.len() {
-            for plane in 0..self.levels[level].shape[0] {
-                if self.marks.get(self.first_mark(level) + plane)? == Mark::Missing {
-                    self.make_plane(level, plane)?;
-                }
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,0 +1,248 @@
+//! Planes of an OME-Zarr: writing and reading their chunks, and making coarser ones.
+
+use super::VolumeDescription;
+use super::coarser::Coarser;
+use crate::sink::Compression;
+use crate::sink::page::EncodedPage;
+use crate::sink::volume::OpenVolume;
+use crate::sink::volume::marks::{Mark, Marks};
+use crate::source::to_f32;
+use crate::source::zarr::ZarrArray;
+use rayon::prelude::*;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+pub(super) struct OpenZarr {
+    pub description: VolumeDescription,
+    /// The finest first.
+    pub levels: Vec<ZarrArray>,
+    pub marks: Marks,
+}
+
+impl OpenZarr {
+    /// Where the marks of a level begin.
+    fn first_mark(&self, level: usize) -> usize {
+        self.levels[..level].iter().map(|array| array.shape[0]).sum()
+    }
+
+    /// Writes the chunks of a plane, and returns the checksum of its samples. Files are not cut first: several jobs may write
+    /// the same bytes at the same time.
+    fn write_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<u32> {
+        let array = &self.levels[level];
+        let [_, down, across] = array.counts();
+        make_directories(&array.directory, &array.chunk_path([plane, 0, 0]))?;
+        let compression = self.description.compression;
+        if compression == Compression::None {
+            let mut crc = crc32fast::Hasher::new();
+            (0..down).try_for_each(|band| write_band(array, [plane, band], samples, &mut crc))?;
+            return Ok(crc.finalize());
+        }
+        (0..down * across).into_par_iter().try_for_each(|number| {
+            let place @ (band, _) = (number / across, number % across);
+            let mut chunk = Vec::new();
+            cut(samples, array, place, 0..array.rows_of_band(band), &mut chunk);
+            chunk.resize(array.chunk_bytes(), 0);
+            let stored = match compression {
+                Compression::Deflate => Compression::gzip(&chunk)?,
+                compression => compression.compress(&chunk)?,
+            };
+            let file = chunk_file(array, [plane, place.0, place.1])?;
+            file.write_all_at(&stored, 0)?;
+            file.set_len(stored.len() as u64)
+        })?;
+        Ok(crc32fast::hash(samples))
+    }
+
+    fn read_plane(&self, level: usize, plane: usize) -> io::Result<Vec<u8>> {
+        let array = &self.levels[level];
+        let ([_, height, width], [_, high, wide]) = (array.shape, array.chunk);
+        let size = array.sample.bytes();
+        let mut samples = vec![0; height * width * size];
+        let mut chunk = Vec::new();
+        for (band, column) in array.places() {
+            let path = array.chunk_path([plane, band, column]);
+            let rows = 0..array.rows_of_band(band);
+            array.read_rows((&fs::File::open(&path)?, &path), 0, rows, &mut chunk).map_err(invalid)?;
+            let used = wide.min(width - column * wide) * size;
+            for (row, from) in (band * high..).zip(chunk.chunks_exact(wide * size)) {
+                let to = (row * width + column * wide) * size;
+                samples[to..to + used].copy_from_slice(&from[..used]);
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Makes a plane of a level of those below it, which lie in their files.
+    fn make_plane(&self, level: usize, plane: usize) -> io::Result<()> {
+        let below = &self.levels[level - 1];
+        let [_, high, wide] = below.chunk;
+        let mut coarser = Coarser::new(below);
+        let (mut bytes, mut values) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for (band, column) in below.places() {
+            let planes = (2 * plane..(2 * plane + 2).min(below.shape[0])).map(|plane| {
+                let path = below.chunk_path([plane, band, column]);
+                Ok((File::open(&path)?, path))
+            });
+            let planes = planes.collect::<io::Result<Vec<_>>>()?;
+            let present = below.rows_of_band(band);
+            for top in (0..present).step_by(below.rows_at_once()) {
+                let rows = top..(top + below.rows_at_once()).min(present);
+                for ((file, path), values) in planes.iter().zip(&mut values) {
+                    below.read_rows((file, path), 0, rows.clone(), &mut bytes).map_err(invalid)?;
+                    values.resize(rows.len() * wide, 0.0);
+                    to_f32(&bytes, below.sample, cfg!(target_endian = "big"), values);
+                }
+                coarser.add([band * high + top, column * wide], &values[..planes.len()], wide);
+            }
+        }
+        self.put_plane(level, plane, &coarser.samples)
+    }
+
+    /// The same of the first level of slices that are in memory.
+    fn make_plane_of(&self, plane: usize, slices: &[(usize, EncodedPage)]) -> io::Result<()> {
+        const ROWS: usize = 64;
+        let below = &self.levels[0];
+        let [_, height, width] = below.shape;
+        let row = width * below.sample.bytes();
+        let mut coarser = Coarser::new(below);
+        let mut values = [Vec::new(), Vec::new()];
+        for top in (0..height).step_by(ROWS) {
+            let rows = top..(top + ROWS).min(height);
+            for ((_, page), values) in slices.iter().zip(&mut values) {
+                values.resize(rows.len() * width, 0.0);
+                let bytes = &page.samples()[rows.start * row..rows.end * row];
+                to_f32(bytes, below.sample, cfg!(target_endian = "big"), values);
+            }
+            coarser.add([top, 0], &values[..slices.len()], width);
+        }
+        self.put_plane(1, plane, &coarser.samples)
+    }
+
+    fn put_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<()> {
+        let crc = self.write_plane(level, plane, samples)?;
+        self.marks.set(self.first_mark(level) + plane, Mark::Complete(crc))
+    }
+
+    /// Makes the planes above one that was written, as far as what they are made of is there.
+    fn make_above(&self, mut plane: usize, first: usize) -> io::Result<()> {
+        for level in first + 1..self.levels.len() {
+            let other = plane ^ 1;
+            let marked = self.first_mark(level - 1) + other;
+            if other < self.levels[level - 1].shape[0] && self.marks.get(marked)? == Mark::Missing {
+                return Ok(());
+            }
+            plane /= 2;
+            self.make_plane(level, plane)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// Copies rows of a chunk, as long as those of the chunk, out of the samples of a plane. What sticks out of the plane is 0.
+fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), rows: Range<usize>, out: &mut Vec<u8>) {
+    let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
+    let used = wide.min(width - column * wide) * size;
+    out.clear();
+    out.resize(rows.len() * wide * size, 0);
+    for (row, out) in (band * high + rows.start..).zip(out.chunks_exact_mut(wide * size)) {
+        let from = (row * width + column * wide) * size;
+        out[..used].copy_from_slice(&samples[from..from + used]);
+    }
+}
+
+/// Writes the chunks of a row of chunks, without compression, a few rows after the other: then samples stay in the
+/// processor's cache, and no memory is taken for whole chunks.
+fn write_band(
+    array: &ZarrArray,
+    [plane, band]: [usize; 2],
+    samples: &[u8],
+    crc: &mut crc32fast::Hasher,
+) -> io::Result<()> {
+    let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
+    let [_, _, across] = array.counts();
+    let files = (0..across).map(|column| chunk_file(array, [plane, band, column])).collect::<io::Result<Vec<_>>>()?;
+    let present = array.rows_of_band(band);
+    let mut piece = Vec::new();
+    for top in (0..present).step_by(array.rows_at_once()) {
+        let rows = top..(top + array.rows_at_once()).min(present);
+        let first = band * high + rows.start;
+        crc.update(&samples[first * width * size..(first + rows.len()) * width * size]);
+        for (column, file) in files.iter().enumerate() {
+            cut(samples, array, (band, column), rows.clone(), &mut piece);
+            file.write_all_at(&piece, (rows.start * wide * size) as u64)?;
+        }
+    }
+    files.iter().try_for_each(|file| file.set_len(array.chunk_bytes() as u64))
+}
+
+/// The file of a chunk, made if it is not there.
+fn chunk_file(array: &ZarrArray, at: [usize; 3]) -> io::Result<fs::File> {
+    let path = array.chunk_path(at);
+    make_directories(&array.directory, &path)?;
+    OpenOptions::new().write(true).create(true).truncate(false).open(path)
+}
+
+/// Makes the directories of a chunk, but never that of the array: it may have got its name.
+fn make_directories(array: &Path, chunk: &Path) -> io::Result<()> {
+    let above = chunk.ancestors().skip(1).take_while(|directory| *directory != array);
+    for directory in above.collect::<Vec<_>>().into_iter().rev() {
+        match fs::create_dir(directory) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl OpenVolume for OpenZarr {
+    fn description(&self) -> &VolumeDescription {
+        &self.description
+    }
+
+    fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32> {
+        self.write_plane(0, place, samples.samples())
+    }
+
+    fn read(&self, place: usize) -> io::Result<Vec<u8>> {
+        self.read_plane(0, place)
+    }
+
+    fn forget(&self, place: usize) -> io::Result<()> {
+        (0..self.levels.len())
+            .try_for_each(|level| self.marks.set(self.first_mark(level) + (place >> level), Mark::Missing))
+    }
+
+    fn written(&self, slices: &[(usize, EncodedPage)]) -> io::Result<()> {
+        let Some((first, _)) = slices.first() else { return Ok(()) };
+        let plane = first / 2;
+        let pair = (2 * plane..(2 * plane + 2).min(self.levels[0].shape[0])).len();
+        if self.levels.len() > 1 && slices.len() == pair {
+            self.make_plane_of(plane, slices)?;
+            return self.make_above(plane, 1);
+        }
+        slices.iter().try_for_each(|(place, _)| self.make_above(*place, 0))
+    }
+
+    fn complete(&self) -> io::Result<()> {
+        for level in 1..self.levels.len() {
+            (0..self.levels[level].shape[0]).into_par_iter().try_for_each(|plane| {
+                match self.marks.get(self.first_mark(level) + plane)? {
+                    Mark::Missing => self.make_plane(level, plane),
+                    _ => Ok(()),
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
