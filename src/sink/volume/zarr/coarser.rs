@@ -50,12 +50,12 @@ impl Coarser {
 
 /// Adds neighbours to their sum; the last value may have none.
 fn add_pairs(values: &[f32], sums: &mut [f64]) {
-    let (pairs, last) = values.as_chunks::<2>();
-    for (sum, [a, b]) in sums.iter_mut().zip(pairs) {
-        *sum += f64::from(*a) + f64::from(*b);
-    }
-    if let ([value], Some(sum)) = (last, sums.last_mut()) {
+    let pairs = values.chunks_exact(2);
+    if let ([value], Some(sum)) = (pairs.remainder(), sums.last_mut()) {
         *sum += f64::from(*value);
+    }
+    for (sum, pair) in sums.iter_mut().zip(pairs) {
+        *sum += f64::from(pair[0]) + f64::from(pair[1]);
     }
 }
 
@@ -69,5 +69,5 @@ fn encode(means: &[f64], sample: SampleType, out: &mut [u8]) {
 }
 
 fn put<const N: usize>(out: &mut [u8], means: &[f64], sample: impl Fn(f64) -> [u8; N]) {
-    out.as_chunks_mut::<N>().0.iter_mut().zip(means).for_each(|(out, mean)| *out = sample(*mean));
+    out.chunks_exact_mut(N).zip(means).for_each(|(out, mean)| out.copy_from_slice(&sample(*mean)));
 }
