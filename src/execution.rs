@@ -177,7 +177,8 @@ impl Execution {
         }
         if self.existing == Existing::Resume && !output.resumable() {
             return Err(Error::usage(format!(
-                "--resume: {} is one file, which is there as a whole or not at all; leave --resume out, or name a directory \
+                "--resume: {} is a single file, which is written completely or not at all; leave --resume out, or name \
+                 a directory \
                  or a pattern such as out/r-%05i.tif as --output",
                 output.path_of(0).display()
             )));

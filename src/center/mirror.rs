@@ -91,7 +91,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
     let pairs = pairs(sinograms);
     if pairs.is_empty() {
         return Err(Error::Input(format!(
-            "registration of mirrored projections: no two of the projections, {} to {} degrees, are half a turn apart; \
+            "registration of mirrored projections: no two of the projections, {} to {} degrees, are 180 degrees apart; \
              try the method sweep, or check --angles and --overall-angle",
             sinograms.angles.first().unwrap_or(&0.0),
             sinograms.angles.last().unwrap_or(&0.0)

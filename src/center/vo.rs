@@ -36,7 +36,7 @@ pub fn suits(sinograms: &Sinograms) -> bool {
 pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
     if !suits(sinograms) {
         return Err(Error::Input(format!(
-            "vo: needs half a turn, and there are {} projections over {:.2} degrees; try the method sweep",
+            "vo: needs 180 degrees, but there are {} projections over {:.2} degrees; try the method sweep",
             sinograms.angles.len(),
             sinograms.coverage()
         )));

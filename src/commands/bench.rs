@@ -232,7 +232,7 @@ pub(super) fn measure(
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => {
                 reporter.note(&format!(
-                    "note: the device cannot be opened again, the remaining kernels are left out: {error}"
+                    "note: the device cannot be opened again, so the remaining kernels are skipped: {error}"
                 ));
                 break;
             }

@@ -371,7 +371,7 @@ impl HostMemory {
     pub fn plain(count: usize) -> Result<Self> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).map_err(|_| {
-            Error::Memory(format!("there is no memory for {} bytes on the host; give a smaller --memory", 4 * count))
+            Error::Memory(format!("the host has no memory for {} bytes; give a smaller --memory", 4 * count))
         })?;
         values.resize(count, 0.0);
         Ok(HostMemory(HostValues::Plain(values)))

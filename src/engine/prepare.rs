@@ -112,9 +112,8 @@ pub fn open_device(
         if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
             if let Some(format) = broken {
-                reporter.note(&format!(
-                    "note: image format {format} gives back wrong values on this device, it is not used"
-                ));
+                reporter
+                    .note(&format!("note: image format {format} returns wrong values on this device and is not used"));
             }
             found.facts.image_formats.retain(|f| Some(*f) != broken);
         } else if job.execution.skip_self_test {

@@ -197,7 +197,7 @@ fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Re
     if let Err(error) = &result
         && (work.has_devices() || work.complete())
     {
-        run.reporter.note(&format!("warning: {} failed, others do what it had in hand: {error}", ready.label));
+        run.reporter.note(&format!("warning: {} failed, other devices take over its slices: {error}", ready.label));
     }
     result
 }

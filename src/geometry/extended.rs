@@ -38,16 +38,16 @@ impl ExtendedField {
         let step = 360.0 / angles.len() as f64;
         if gap > 4.0 * step {
             return Err(Error::usage(format!(
-                "--extended-field: needs a whole turn; no projection is between two angles that are {gap:.2} degrees \
-                 apart (--overall-angle 360, or --angles)"
+                "--extended-field: needs a 360-degree scan, but there is a gap of {gap:.2} degrees between projections \
+                 (--overall-angle 360, or --angles)"
             )));
         }
         let last = detector as f64 - 1.0;
         let shorter = axis.iter().map(|&a| a.min(last - a)).fold(f64::INFINITY, f64::min);
         if 2.0 * shorter < LEAST_OVERLAP {
             return Err(Error::usage(format!(
-                "--extended-field: opposite projections share {:.1} bins with the axis at {center} of 0..={last}, at least \
-                 {LEAST_OVERLAP} are needed; is --center right?",
+                "--extended-field: with the axis at {center} of 0..={last}, opposite projections share {:.1} bins, but \
+                 must share at least {LEAST_OVERLAP}; check --center",
                 (2.0 * shorter).max(0.0)
             )));
         }

@@ -183,14 +183,14 @@ fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f
     let Some(accuracy) = given else { return Ok(None) };
     if interpolation != Interpolation::Exact {
         return Err(Error::usage(format!(
-            "--accuracy: {interpolation} interpolation has no bound that could be chosen; give --interpolation exact, too"
+            "--accuracy: {interpolation} interpolation has no error bound to choose; give --interpolation exact, too"
         )));
     }
     let (least, most) = (*ACCURACIES.start(), *ACCURACIES.end());
     if !ACCURACIES.contains(&accuracy) {
         return Err(Error::usage(format!(
-            "--accuracy: {accuracy} is not from {least:e}, what single precision allows, to {most}: a relative error of the \
-             slice, root mean square"
+            "--accuracy: {accuracy} is not within {least:e} (the limit of single precision) to {most}; it is the \
+             relative root mean square error of a slice"
         )));
     }
     Ok(given)

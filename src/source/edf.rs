@@ -90,7 +90,7 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
             match frames.is_empty() {
                 true => {
                     return Err(
-                        "is no EDF: it does not begin with { and a header in braces; copy or write it again".into()
+                        "is not an EDF file: it does not begin with a header in braces; copy or write it again".into(),
                     );
                 }
                 false => break,

@@ -70,7 +70,7 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
             return wrong("is a file of --output");
         }
         if !first {
-            return wrong("is written for another flag, too");
+            return wrong("is also written for another flag");
         }
         let is_tiff = path.extension().is_some_and(|extension| extension == "tif");
         if is_tiff && inputs.contains(directory(&file)) {

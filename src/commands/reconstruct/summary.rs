@@ -114,8 +114,8 @@ impl<'a> Summary<'a> {
         }
         if self.repairs.saturated + self.repairs.saturated_flats > 0 {
             warnings.push(format!(
-                "warning: {} counts, and {} of the flat field, are as large as their files can hold: the detector was \
-                 saturated, and what is behind them is not known; use a shorter exposure for the next scan",
+                "warning: {} counts, and {} in the flat field, have the largest value that their files can hold: the \
+                 detector was saturated, and the true values are unknown; use a shorter exposure for the next scan",
                 self.repairs.saturated, self.repairs.saturated_flats
             ));
         }
@@ -199,12 +199,13 @@ impl<'a> Summary<'a> {
         let outliers = match self.job.recipe.input.is_sinograms() {
             true => "",
             false => {
-                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels before \
-                 that"
+                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels \
+                 first"
             }
         };
         Some(format!(
-            "warning: {}: this spoils slices; try --stripes dead, which interpolates bins that fail throughout{outliers}",
+            "warning: {}: this causes artefacts in slices; try --stripes dead, which interpolates bins that always \
+             fail{outliers}",
             faults.join("; ")
         ))
     }

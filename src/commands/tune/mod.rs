@@ -195,7 +195,7 @@ fn write(profile: &Profile, path: &Path) -> Result<()> {
     if Profile::parse(&text, &name)? != *profile {
         return Err(Error::profile(
             &name,
-            "does not read back as it was written; please report this, it is a defect of fbp",
+            "reads back with other values than were written; please report this bug in fbp",
         ));
     }
     let wrong = |e: std::io::Error| {
