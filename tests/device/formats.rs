@@ -145,7 +145,7 @@ fn shards_add_up() {
                 }
                 if index == 1 && count == 5 {
                     lab.fails(&format!("{run} --shard 2/5"), 5, &[output]);
-                    lab.fails(&format!("{run} --shard 0/5 --filter hann"), 5, &["run.toml", "not the same are filter"]);
+                    lab.fails(&format!("{run} --shard 0/5 --filter hann"), 5, &["run.toml", "differs in filter"]);
                 }
             }
             assert_eq!(lab.read(output), whole, "{output} in {count}");

@@ -72,7 +72,7 @@ fn another_device_does_what_a_lost_one_had() {
         let (bytes, err, report) = run(&lab, fault, &format!("{args} --device cpu/2"));
         assert!(bytes == full, "{fault}");
         assert_eq!(slices_of(&report).iter().sum::<u64>(), 23, "{fault}");
-        assert!(err.contains("failed, others do what it had in hand") && err.contains("lost on purpose"), "{err}");
+        assert!(err.contains("failed, other devices take over its slices") && err.contains("lost on purpose"), "{err}");
     }
     // without any device left it is an error, and complete slices stay
     let args = format!("reconstruct {args} --device cpu --overwrite");

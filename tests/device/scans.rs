@@ -167,7 +167,7 @@ fn what_cannot_be_extended_is_refused() {
     let lab = Lab::small();
     for (flags, words) in [
         ("--extended-field", "needs --center"),
-        ("--extended-field --center 8", "needs a whole turn"),
+        ("--extended-field --center 8", "needs a 360-degree scan"),
         ("--extended-field --center 1.25 --overall-angle 360", "share 2.5 bins"),
         ("--extended-field --center 31 --overall-angle 360", "share 0.0 bins"),
         ("--center 40 --overall-angle 360", "outside the detector"),
