@@ -108,7 +108,8 @@ impl Source {
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
                 "warning: {}: reconstructing whole numbers around {level}, which look like detector counts, as line \
-                 integrals; give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
+                 integrals; give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for \
+                 transmissions",
                 stack.title()
             ));
         }

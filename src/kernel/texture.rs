@@ -45,7 +45,8 @@ impl Texture {
 
 impl Family for Texture {
     fn meaning(&self) -> &'static str {
-        "several projections at a time on the texture unit (5.6, Algorithms 3 to 5, and variants from the paper's draft)"
+        "several projections at a time on the texture unit (5.6, Algorithms 3 to 5, and variants from the paper's \
+         draft)"
     }
 
     fn common(&self) -> &Common {
