@@ -235,5 +235,5 @@ fn zarr_that_cannot_be_read() {
     fs::remove_file(path.join(".zarray")).unwrap();
     input_error(&path, &["not a place inside it"]);
     fs::write(path.join(".zattrs"), "{}").unwrap();
-    input_error(&path, &["without an image of OME-Zarr"]);
+    input_error(&path, &["without an OME-Zarr image"]);
 }
