@@ -39,7 +39,7 @@ impl std::fmt::Display for SelfTest {
             SelfTest::Right { error, margin, seconds } => {
                 write!(f, "self-test: right, error {error:.1e} (margin {margin:.0e}), ")?;
                 match seconds {
-                    Some(seconds) => write!(f, "{:.0} ms with building it", seconds * 1e3),
+                    Some(seconds) => write!(f, "{:.0} ms including its build", seconds * 1e3),
                     None => f.write_str("from the cache"),
                 }
             }

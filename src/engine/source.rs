@@ -399,7 +399,7 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
         }
         if before.replace(files) != Some(files) {
             let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();
-            reporter.detail(&format!("waiting for {flag}: {files}{of} files are there"));
+            reporter.detail(&format!("waiting for {flag}: {files}{of} files have arrived"));
         }
         Ok(())
     })

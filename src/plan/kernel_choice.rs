@@ -184,7 +184,7 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
     match texels.iter().find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f))) {
         Some(_) if bins > max[0] || projections > max[1] => {
             let why = format!(
-                "image -> buffer: {bins} bins x {projections} projections do not fit the device's largest image, {} x {}",
+                "image -> buffer: {bins} bins x {projections} projections do not fit into the device's largest image, {} x {}",
                 max[0], max[1]
             );
             (last, Some(why))

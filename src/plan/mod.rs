@@ -384,9 +384,9 @@ impl<'a> Sizes<'a> {
         let extended = rows == StepBackend::Device && scan.field.is_some();
         [
             Bytes { what: "a block of rows", bytes: block },
-            Bytes { what: "samples and fields", bytes: samples },
+            Bytes { what: "samples, flats and darks", bytes: samples },
             Bytes {
-                what: "sinograms as seen",
+                what: "rows of the detector",
                 bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
             },
             Bytes { what: "stripes", bytes: if sinograms == StepBackend::Device { of_sinograms() } else { 0 } },
@@ -505,7 +505,7 @@ impl<'a> Sizes<'a> {
     fn note(&self, cut: Cut) -> Option<String> {
         (cut != self.uncut()).then(|| {
             format!(
-                "a pass of {} slices is more than {} of device memory, the largest allocation {}: it is cut",
+                "a pass of {} slices does not fit into {} of device memory (largest allocation {}), so it is cut",
                 self.chosen.spec.slices,
                 human(self.budget(self.uncut())),
                 human(self.request.facts.max_allocation),

@@ -123,7 +123,7 @@ fn a_wrong_step_is_avoided() {
                 // the default profile leaves images to the host
                 let by_host = by_host || name.starts_with("tilt") || name.starts_with("phase");
                 assert!(step["verdict"] == "right" && step["avoided"] == by_host, "{step}");
-                assert_eq!(reason, if by_host { "the profile leaves it to the host" } else { "" }, "{step}");
+                assert_eq!(reason, if by_host { "the profile assigns it to the host" } else { "" }, "{step}");
             }
         }
         assert_eq!(wrong, 3, "{out}");

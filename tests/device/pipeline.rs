@@ -181,7 +181,7 @@ fn files_that_are_still_arriving_are_awaited() {
     let (_, err, _) = run(&lab, "", "--sinograms late --watch 20s --expect 23 --output r -v");
     arriving.join().unwrap();
     assert!(lab.read("r") == full);
-    assert!(err.contains("of 23 files are there"), "{err}");
+    assert!(err.contains("of 23 files have arrived"), "{err}");
     // without a number, what is there when nothing comes any more
     run(&lab, "", "--sinograms late --watch 0.5 --output r");
     assert!(lab.read("r") == full);

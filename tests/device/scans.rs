@@ -133,7 +133,7 @@ fn extended_fields_do_not_depend_on_how_they_are_computed() {
     // stripes are taken out of what the detector saw
     lab.slices(&format!("--projections p {scan} --stripes sorting:size=5"), "striped");
     let (out, _) = lab.ok(&format!("reconstruct --projections p {scan} --dry-run"));
-    assert!(out.contains("extended from 70 to 99 bins, projections half a turn apart share 40.5"), "{out}");
+    assert!(out.contains("extended from 70 to 99 bins, opposite projections share 40.5"), "{out}");
     // shifts of the axis, which the weights follow
     let shifts: Vec<f64> = (0..180).map(|p| f64::from(p % 3) - 1.0).collect();
     lab.numbers("shifts.txt", &shifts);

@@ -379,7 +379,7 @@ impl<'a> Record<'a> {
         facts.jobs.push(self.part.clone());
         let toml = |e: toml::ser::Error| Error::Output(format!("{}: {e}", self.target.record().display()));
         let table = toml::Table::from_iter([(FACTS.to_owned(), toml::Value::try_from(facts).map_err(toml)?)]);
-        let head = "# Written by `fbp reconstruct`. `--config` takes this file for the same slices again.\n";
+        let head = "# Written by `fbp reconstruct`. With `--config`, this file reproduces the slices.\n";
         let text = format!("{head}{}\n{}", run_file(&self.run)?, toml::to_string(&table).map_err(toml)?);
         write_text(&self.target.record(), &text)
     }

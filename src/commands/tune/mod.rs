@@ -157,7 +157,7 @@ fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &D
     match failed {
         None => Ok(()),
         Some(Outcome { shipped: TimedKernel { offer, .. }, .. }) => Err(Error::CheckFailed(format!(
-            "no kernel for {} {} fits and computes correctly on {}; try another --profile, --size or --algorithm",
+            "no kernel for {} {} fits and is correct on {}; try another --profile, --size or --algorithm",
             offer.interpolation, offer.mode, facts.name
         ))),
     }

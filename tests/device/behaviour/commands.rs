@@ -12,7 +12,7 @@ fn a_dry_run_computes_nothing() {
     let start = Instant::now();
     let (plan, _) = lab.ok("reconstruct --sinograms sin --dry-run -o out --report r.json --preview p.png");
     let seconds = start.elapsed().as_secs_f64();
-    for word in ["device", "profile", "kernel", "vector-linear", "3 of 32 x 32", "chunks", "slices a pass", "KiB"] {
+    for word in ["device", "profile", "kernel", "vector-linear", "3 of 32 x 32", "chunks", "slices per pass", "KiB"] {
         assert!(plan.contains(word), "`{word}` is not in\n{plan}");
     }
     assert!(seconds < 5.0, "{seconds}");
