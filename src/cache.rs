@@ -1,4 +1,4 @@
-//! What is kept between runs: which kernels a device computes correctly.
+//! Verdicts cached between runs: which kernels a device computes correctly.
 //!
 //! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
 //! it only costs time.

@@ -1,4 +1,4 @@
-//! Errors, grouped by cause; the exit code tells a batch job which group it was.
+//! Errors, grouped by cause; the exit code tells a batch job the group.
 //!
 //! A message names the flag, file, page or device, says what was expected, and what to do about it.
 

@@ -1,4 +1,4 @@
-//! How and where a run takes place: devices, memory, files, messages. Nothing here decides a byte of a slice.
+//! How and where a run takes place: devices, memory, files, messages. Nothing here affects the bytes of a slice.
 
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::device::DeviceList;

@@ -1,5 +1,5 @@
-//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, when rates are steady ([`steady_time`]),
-//! and how results are printed.
+//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, the criterion for a steady rate
+//! ([`steady_time`]), and the output of results.
 
 mod plot;
 mod reference;

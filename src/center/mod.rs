@@ -3,12 +3,12 @@
 //! Positions are bins, counted from the centre of bin 0 as in [`geometry`](crate::geometry). Every method computes a cost
 //! for trial positions; [`curve`] finds its minimum and judges whether there is one. The methods:
 //!
-//! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle grows by 180 degrees, so that a projection is the
-//!   mirror image of the one on the other side. `registration` and `overlap` compare them.
-//! * [`vo`]: a sinogram over a whole turn has no energy outside of a double wedge of its Fourier transform.
+//! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle increases by 180 degrees, so opposite projections are
+//!   mirror images. `registration` and `overlap` compare them.
+//! * [`vo`]: a sinogram over 360 degrees has no energy outside a double wedge of its Fourier transform.
 //! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than with the correct one.
 //!
-//! [`turn`] compares the first and last projections to check that the scan covers the angles that are given.
+//! [`turn`] compares the first and last projections to check that the scan covers the given angles.
 
 mod curve;
 mod mirror;

@@ -1,4 +1,4 @@
-//! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
+//! `fbp bench`: checks and times every kernel of a profile on a device.
 
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
 use crate::check::{Bench, KernelTiming};

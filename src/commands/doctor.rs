@@ -1,4 +1,4 @@
-//! `fbp doctor`: image formats, transforms, steps and every kernel of a profile, tried on a device.
+//! `fbp doctor`: tests image formats, transforms, steps and every kernel of a profile on a device.
 
 use super::bench::{candidates, choices, measure};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};

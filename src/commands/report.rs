@@ -1,4 +1,4 @@
-//! `fbp report`: the page about a run that is there.
+//! `fbp report`: the page about a finished run.
 
 use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
 use crate::cli::ReportArgs;

@@ -1,4 +1,4 @@
-//! A context and its queues on one device, and the operations on them.
+//! A context with its queues on one device, and operations on them.
 
 use super::gridding::GridMemory;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};

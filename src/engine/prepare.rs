@@ -1,4 +1,4 @@
-//! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
+//! Prepares a device for a run: checks its kernel, once for each device and driver, and avoids incorrect ones.
 
 use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};

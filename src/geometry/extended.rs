@@ -1,4 +1,4 @@
-//! Whole turns with the axis near one end of the detector: each projection is completed by the opposite one.
+//! 360-degree scans with the axis near one end of the detector: opposite projections complete each other.
 
 use crate::error::{Error, Result};
 use std::f64::consts::FRAC_PI_4;

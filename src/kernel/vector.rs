@@ -1,4 +1,4 @@
-//! Vectors of slices, with tiles that fit a processor's cache.
+//! Vectors of slices, with tiles that fit into a CPU's cache.
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};

@@ -1,4 +1,4 @@
-//! The plan for people.
+//! The plan as text.
 
 use super::{Plan, Scan, sum};
 use crate::facts::DeviceFacts;

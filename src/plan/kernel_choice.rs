@@ -1,4 +1,4 @@
-//! Which kernel a run gets: the first that nothing speaks against.
+//! Chooses the kernel of a run: the first one without a reason against it.
 
 use super::Request;
 use crate::device::GridForm;

@@ -1,4 +1,4 @@
-//! The scan: what a person said, joined with what the files hold.
+//! The scan: flags combined with the contents of the files.
 
 use crate::device::RowBlocks;
 use crate::error::{Error, Result};

@@ -1,7 +1,7 @@
-//! What a run computes: everything that decides the bytes of a slice, and nothing else.
+//! What a run computes: everything that affects the bytes of a slice, and nothing else.
 //!
-//! A [`Recipe`] is a value that is made once, from flags and the run file, and never changed; with what its input is
-//! found to be and the kernels it makes the key of the run ([`Identity`]). How and where the run takes place is its
+//! A [`Recipe`] is a value that is made once, from flags and the run file, and never changed; with the fingerprint of
+//! its input and the kernels, it forms the run key ([`Identity`]). How and where the run takes place is its
 //! [`Execution`](crate::execution::Execution).
 
 mod conflicts;

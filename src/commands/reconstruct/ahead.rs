@@ -1,4 +1,4 @@
-//! How long a run will take, said before it starts if that is long.
+//! Warns before a run that will take long, with its estimated time.
 
 use crate::engine::{ReadyDevice, Source};
 use crate::error::Result;

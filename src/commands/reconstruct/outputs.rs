@@ -1,4 +1,4 @@
-//! Whether the files that a run writes are in the way of others.
+//! Checks that the files that a run writes do not conflict with others.
 
 use super::overview::{picture_of, section_files};
 use crate::engine::Source;

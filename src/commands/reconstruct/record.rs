@@ -1,4 +1,4 @@
-//! What a run is known by afterwards: its key, which every slice carries, and its record, a run file beside the slices.
+//! The identity of a run on disk: its key, which every slice contains, and its record, a run file next to the slices.
 
 use super::Reconstruction;
 use super::summary::Summary;

@@ -1,4 +1,4 @@
-//! Which slices are kept when a run goes on.
+//! Decides which slices `--resume` keeps.
 
 use super::middle;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! How a run went, for people and as JSON.
+//! The summary of a run, as text and as JSON.
 
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;

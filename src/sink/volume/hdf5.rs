@@ -1,7 +1,7 @@
-//! One HDF5 file: a contiguous dataset of all slices, with the run beside it.
+//! One HDF5 file: a contiguous dataset of all slices, and a description of the run.
 //!
-//! The library makes the file, with room for all samples; these are then written without it, at their offsets and from all
-//! threads.
+//! The library creates the file with space for all samples; all threads then write them at their offsets, without the
+//! library.
 
 use super::marks::Marks;
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name};

@@ -1,4 +1,4 @@
-//! Arrays of Zarr: what their metadata say, and chunks of them.
+//! Zarr arrays: their metadata and their chunks.
 
 use super::codec::{self, ChunkCodec};
 use super::{FileResult, json_of};
