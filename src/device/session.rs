@@ -433,8 +433,8 @@ impl std::fmt::Display for Resources {
             f,
             "{}, {}, {}",
             amount(self.registers.map(u64::from), "registers"),
-            amount(self.local_bytes, "bytes of local memory a work-group"),
-            amount(self.private_bytes, "bytes of private memory a work-item")
+            amount(self.local_bytes, "bytes of local memory per work-group"),
+            amount(self.private_bytes, "bytes of private memory per work-item")
         )
     }
 }

@@ -129,7 +129,7 @@ fn a_report_names_the_limiting_stage() {
         assert!((0.0..=1.0).contains(&share), "{stage}: {share}");
         assert!(share <= busy[limit].as_f64().unwrap(), "{stage} is busier than {limit}");
     }
-    assert!(err.contains("busy: reading") && err.contains(&format!("{limit} limits")), "{err}");
+    assert!(err.contains("busy: reading") && err.contains(&format!("limited by {limit}")), "{err}");
 }
 
 /// Bytes of memory that a run had at most.

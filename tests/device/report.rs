@@ -149,5 +149,5 @@ fn progress_says_what_limits() {
     let limit = line["limit"].as_str().unwrap();
     assert!(["reading", "uploading", "computing", "downloading", "writing"].contains(&limit), "{line}");
     let (_, lines) = lab.ok(&format!("{RUN} --progress plain --overwrite --output r"));
-    assert!(lines.contains("3/3 slices") && lines.contains(" limits"), "{lines}");
+    assert!(lines.contains("3/3 slices") && lines.contains("limited by "), "{lines}");
 }

@@ -150,7 +150,7 @@ impl<'a> Summary<'a> {
         reporter.detail(&format!("seconds: {}", seconds.join(", ")));
         let busy: Vec<String> =
             self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
-        reporter.detail(&format!("busy: {}; {} limits", busy.join(", "), self.limit()));
+        reporter.detail(&format!("busy: {}; limited by {}", busy.join(", "), self.limit()));
         if self.devices.len() > 1 {
             for (device, (slices, speed)) in self.devices.iter().zip(self.rates()) {
                 let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
@@ -162,7 +162,7 @@ impl<'a> Summary<'a> {
             several => format!("{} devices", several.len()),
         };
         reporter.note(&format!(
-            "{} slices in {:.2} s on {device}: back projection {:.2} GU/s, all together {:.2} GU/s",
+            "{} slices in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
             self.slices,
             self.seconds,
             self.kernel_rate(),
