@@ -49,7 +49,7 @@ impl ZarrArray {
             Some(meta) => (meta, 3),
             None => match json_of(&directory.join(".zarray"))? {
                 Some(meta) => (meta, 2),
-                None => return Err("holds neither zarr.json nor .zarray; expected a Zarr array".into()),
+                None => return Err("contains neither zarr.json nor .zarray; expected a Zarr array".into()),
             },
         };
         if meta["zarr_format"] != version || version == 3 && meta["node_type"] != "array" {

@@ -65,7 +65,7 @@ fn array_of(path: &Path) -> FileResult<PathBuf> {
         level.ok_or("is a Zarr group without an OME-Zarr image; name one of its arrays, such as its folder 0")?;
     let plain = Path::new(level).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
-        return Err(format!("names the level {level:?}, which is not a place inside it"));
+        return Err(format!("names the level {level:?}, which is outside it"));
     }
     Ok(path.join(level))
 }
