@@ -57,7 +57,7 @@ Exit codes:
   3   input: missing, corrupt or inconsistent files
    4   device or driver failed, or no kernel is correct on the device
   5   output: disk full, permission, not empty
-   75  stopped cleanly after a signal: every slice written is complete; run again with --resume";
+   75  stopped by a signal: every slice written is complete; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]

@@ -116,7 +116,10 @@ fn a_wrong_step_is_avoided() {
             let (name, reason) = (step["name"].as_str().unwrap(), step["reason"].as_str().unwrap_or(""));
             if name.starts_with("samples of slices") {
                 assert!(step["verdict"] == "wrong" && step["avoided"] == true, "{step}");
-                assert!(step["error"].as_f64() > Some(0.0) && reason.contains("a run does its steps on the host"), "{step}");
+                assert!(
+                    step["error"].as_f64() > Some(0.0) && reason.contains("a run does its steps on the host"),
+                    "{step}"
+                );
                 assert!(err.contains(&format!("{name}: WRONG, {reason}")), "{err}");
                 wrong += 1;
             } else {

@@ -35,12 +35,14 @@ pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
 struct Hdf5File;
 
 fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
 fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
     file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
