@@ -158,7 +158,7 @@ mod tests {
         let refused = |center: f64, angles: &[f64]| {
             ExtendedField::new(BINS, center, &vec![center; angles.len()], angles).unwrap_err().to_string()
         };
-        assert!(refused(8.0, &even_angles(0.0, 180.0, 60)).contains("whole turn"));
+        assert!(refused(8.0, &even_angles(0.0, 180.0, 60)).contains("360-degree scan"));
         assert!(refused(8.0, &even_angles(0.0, 300.0, 60)).contains("65.00 degrees"));
         assert!(refused(1.5, &even_angles(0.0, 360.0, 60)).contains("share 3.0 bins"));
         assert!(refused(38.9, &even_angles(0.0, 360.0, 60)).contains("--center"));
