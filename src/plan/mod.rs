@@ -384,7 +384,7 @@ impl<'a> Sizes<'a> {
         let extended = rows == StepBackend::Device && scan.field.is_some();
         [
             Bytes { what: "a block of rows", bytes: block },
-            Bytes { what: "samples, flats and darks", bytes: samples },
+            Bytes { what: "samples and fields", bytes: samples },
             Bytes {
                 what: "rows of the detector",
                 bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
