@@ -1,4 +1,4 @@
-//! How chunks come to a device, and slices from it: copied, mapped, or in parts.
+//! How chunks get to a device, and slices from it: copied, mapped, or in parts.
 
 mod copied;
 mod in_parts;

@@ -1,7 +1,7 @@
-//! One HDF5 file: a contiguous dataset of all slices, with the run beside it.
+//! One HDF5 file: a contiguous dataset of all slices, and a description of the run.
 //!
-//! The library makes the file, with room for all samples; these are then written without it, at their offsets and from all
-//! threads.
+//! The library creates the file with space for all samples; all threads then write them at their offsets, without the
+//! library.
 
 use super::marks::Marks;
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name};
@@ -35,12 +35,14 @@ pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
 struct Hdf5File;
 
 fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL; remove it"))?;
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
 fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL; remove it"))?;
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
     file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 

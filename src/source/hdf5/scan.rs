@@ -147,7 +147,8 @@ impl Roles {
                 3.0 => roles.invalid += 1,
                 other => {
                     return Err(format!(
-                        "{name}: key {other} of frame {frame} is none of 0 (projection), 1 (flat), 2 (dark), 3 (invalid); write the \
+                        "{name}: key {other} of frame {frame} is not one of 0 (projection), 1 (flat), 2 (dark), 3 \
+                         (invalid); write the \
                          file again, or name the datasets with --hdf5-data"
                     ));
                 }
