@@ -2,6 +2,8 @@
 
 mod contents;
 #[cfg(feature = "hdf5")]
+mod examine;
+#[cfg(feature = "hdf5")]
 mod layout;
 #[cfg(not(feature = "hdf5"))]
 mod missing;
@@ -14,6 +16,8 @@ mod text;
 #[cfg(feature = "hdf5")]
 mod volume;
 
+#[cfg(feature = "hdf5")]
+pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
 pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 #[cfg(not(feature = "hdf5"))]
 pub use missing::{built_in, contents, dataset_path, is_hdf5, open, stack};

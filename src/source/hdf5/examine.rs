@@ -1,0 +1,205 @@
+//! A process of its own reads a file first: what is damaged makes the library crash, or keeps it busy for ever.
+//!
+//! The program starts itself with [`EXAMINE`]. That process does what is about to be done here: it opens the file, looks up
+//! the datasets, goes through the index of their chunks, and reads some rows. Only what it could read is read here.
+
+use super::{Hdf5Input, is_hdf5};
+use crate::error::{Error, Result};
+use crate::source::files::{FileState, open_plain};
+use crate::{fault, memory};
+use nix::sys::signal::{SigSet, Signal, raise};
+use rustix::process::{Resource, Rlimit, getrlimit, set_parent_process_death_signal, setrlimit};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The word that starts the program as the process that examines.
+pub const EXAMINE: &str = "hdf5-examine";
+
+/// Processor time that an examination may take in seconds. A virtual dataset of ten thousand files takes some.
+const SECONDS: u64 = 60;
+/// Memory that it may take at least, in bytes.
+const LEAST_MEMORY: u64 = 4 << 30;
+
+/// The program, if files are examined.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Lets `program` examine every file before it is read. Nothing is examined by tests of the library and by the process that
+/// examines.
+pub fn examine_with(program: PathBuf) {
+    let _ = PROGRAM.set(program); // there is one
+}
+
+/// What is about to be read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Hdf5Reading {
+    /// A scan, as [`open`](super::open) reads it.
+    Scan { input: Hdf5Input, angles: bool, memory: u64 },
+    /// A dataset of frames, as [`stack`](super::stack) reads it.
+    Frames { file: PathBuf, dataset: Option<String>, flag: String },
+    /// What [`contents`](super::contents) gives, and what a file of slices says of its run.
+    Contents { file: PathBuf },
+}
+
+impl Hdf5Reading {
+    fn file(&self) -> &Path {
+        match self {
+            Hdf5Reading::Scan { input, .. } => &input.file,
+            Hdf5Reading::Frames { file, .. } | Hdf5Reading::Contents { file } => file,
+        }
+    }
+
+    /// The file with its flag, for messages.
+    fn title(&self) -> String {
+        let file = self.file().display();
+        match self {
+            Hdf5Reading::Scan { .. } => format!("--hdf5 {file}"),
+            Hdf5Reading::Frames { flag, .. } => format!("{flag}: {file}"),
+            Hdf5Reading::Contents { .. } => file.to_string(),
+        }
+    }
+}
+
+/// What came of a reading.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hdf5Verdict {
+    /// The message of the error, if there was one.
+    pub refused: Option<String>,
+}
+
+impl Hdf5Verdict {
+    /// The verdict as JSON.
+    ///
+    /// # Errors
+    /// [`Error::Internal`], if that cannot be.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|e| Error::Internal(format!("the verdict on an HDF5 file: {e}")))
+    }
+}
+
+/// What is known of a file in one state.
+#[derive(Default)]
+struct FileVerdicts {
+    /// How the library failed.
+    failed: Option<String>,
+    readings: HashMap<Hdf5Reading, Hdf5Verdict>,
+}
+
+/// Lets another process read first, once for a reading of a file that does not change.
+///
+/// # Errors
+/// [`Error::Input`]: that process failed, or could not read this; [`Error::Interrupted`]: it was stopped by a signal.
+pub fn examine(reading: &Hdf5Reading) -> Result<()> {
+    static KNOWN: Mutex<Option<HashMap<(PathBuf, FileState), FileVerdicts>>> = Mutex::new(None);
+    let (Some(program), file) = (PROGRAM.get(), reading.file()) else { return Ok(()) };
+    if !is_hdf5(file) {
+        return Ok(());
+    }
+    let Ok((_, state)) = open_plain(file, "") else { return Ok(()) };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let verdicts = known.get_or_insert_default().entry((file.to_owned(), state)).or_default();
+    if let Some(how) = &verdicts.failed {
+        return Err(failure(reading, how));
+    }
+    let verdict = match verdicts.readings.get(reading) {
+        Some(verdict) => verdict.clone(),
+        None => match verdict_of(program, reading)? {
+            Ok(verdict) => verdicts.readings.entry(reading.clone()).or_insert(verdict).clone(),
+            Err(how) => return Err(failure(reading, verdicts.failed.insert(how))),
+        },
+    };
+    verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
+}
+
+fn failure(reading: &Hdf5Reading, how: &str) -> Error {
+    let (title, (major, minor, patch)) = (reading.title(), hdf5_metno::library_version());
+    Error::Input(format!(
+        "{title}: the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one \
+         that is; copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
+    ))
+}
+
+/// What a process of its own makes of a reading, or how the library fails there.
+fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<Result<Hdf5Verdict, String>> {
+    let title = reading.title();
+    let cannot = |e: io::Error| {
+        let program = program.display();
+        Error::Input(format!(
+            "{title}: {program} cannot be started to examine the file: {e}; check the limits of processes and memory"
+        ))
+    };
+    // a path that is no Unicode is refused by the library
+    let Ok(request) = serde_json::to_vec(reading) else { return Ok(Ok(Hdf5Verdict { refused: None })) };
+    let mut command = Command::new(program);
+    // threads would take memory that counts
+    command.arg(EXAMINE).env("RAYON_NUM_THREADS", "1");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(cannot)?;
+    if let Some(mut input) = child.stdin.take() {
+        // a process that does not read has ended, which its status says
+        let _ = input.write_all(&request);
+    }
+    let output = child.wait_with_output().map_err(cannot)?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(verdict) if output.status.success() => Ok(Ok(verdict)),
+        _ => how_it_failed(output.status, &title).map(Err),
+    }
+}
+
+/// What the library did: words before `this file`.
+fn how_it_failed(status: ExitStatus, title: &str) -> Result<String> {
+    let Some(signal) = status.signal() else { return Ok(format!("fails ({status}) on")) };
+    match Signal::try_from(signal) {
+        Ok(Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGUSR1) => {
+            Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
+        }
+        Ok(Signal::SIGXCPU) => Ok(format!("does not come to an end in {} s with", seconds())),
+        Ok(Signal::SIGKILL) => Ok("was killed, as happens when memory runs out, on".to_owned()),
+        Ok(signal) => Ok(format!("crashes ({signal}) on")),
+        Err(_) => Ok(format!("crashes (signal {signal}) on")),
+    }
+}
+
+fn seconds() -> u64 {
+    fault::hdf5_seconds().unwrap_or(SECONDS)
+}
+
+/// In the process that examines: sets bounds to what that takes, and returns what is to be read.
+///
+/// # Errors
+/// [`Error::Internal`]: this process was started by another program.
+pub fn reading_to_examine() -> Result<Hdf5Reading> {
+    let bad = |e: String| Error::Internal(format!("{EXAMINE} cannot begin: {e}"));
+    confine().map_err(|e| bad(e.to_string()))?;
+    let mut request = Vec::new();
+    io::stdin().read_to_end(&mut request).map_err(|e| bad(e.to_string()))?;
+    let reading = serde_json::from_slice(&request).map_err(|e| bad(e.to_string()))?;
+    match fault::hdf5().as_deref() {
+        Some("crash") => raise(Signal::SIGSEGV).map_err(|e| bad(e.to_string()))?,
+        Some("loop") => loop {
+            std::hint::spin_loop();
+        },
+        _ => {}
+    }
+    Ok(reading)
+}
+
+/// Bounds of this process, which ends with the one that started it and by the same signals.
+fn confine() -> io::Result<()> {
+    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    SigSet::empty().thread_set_mask()?;
+    limit(Resource::Core, 0)?;
+    limit(Resource::Cpu, seconds())?;
+    limit(Resource::As, memory::available().max(LEAST_MEMORY))
+}
+
+/// Lowers a limit.
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    let maximum = getrlimit(resource).maximum;
+    let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
+    Ok(setrlimit(resource, Rlimit { current, maximum })?)
+}
