@@ -8,6 +8,9 @@ use crate::source::{Stack, Stacks};
 /// Reads what standard input says, and returns what came of it as JSON.
 pub fn examine_hdf5() -> Result<String> {
     let reading = hdf5::reading_to_examine()?;
+    if let Hdf5Reading::Rows { file, dataset, slots, bytes } = &reading {
+        return hdf5::serve(file, dataset, (*slots, *bytes)).map(|()| String::new());
+    }
     let refused = match read(&reading) {
         Err(Error::Input(message)) => Some(message),
         // the other process meets the same error
@@ -27,6 +30,7 @@ fn read(reading: &Hdf5Reading) -> Result<()> {
             let _ = described_volume(file);
             hdf5::contents(file)?;
         }
+        Hdf5Reading::Rows { .. } => {}
     }
     Ok(())
 }

@@ -144,7 +144,7 @@ fn no_damaged_file_brings_the_program_down() {
         fs::write(lab.path(sample.name), &bytes).unwrap();
         for args in [format!("info {}", sample.read), format!("preprocess --hdf5 {} -o out --overwrite", sample.read)] {
             let started = Instant::now();
-            let output = lab.run(&args);
+            let output = lab.command(&args).env("FBP_TEST_FAULT", "hdf5-seconds=3").output().unwrap();
             slowest = slowest.max(started.elapsed());
             let err = text(&output.stderr);
             let outcome = match output.status.code() {

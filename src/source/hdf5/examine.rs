@@ -9,12 +9,13 @@ use crate::source::files::{FileState, open_plain};
 use crate::{fault, memory};
 use nix::sys::signal::{SigSet, Signal, raise};
 use rustix::process::{Resource, Rlimit, getrlimit, set_parent_process_death_signal, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The word that starts the program as the process that examines.
@@ -25,6 +26,9 @@ const SECONDS: u64 = 60;
 /// Memory that it may take at least, in bytes.
 const LEAST_MEMORY: u64 = 4 << 30;
 
+/// Signals that stop a run.
+const STOPS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1];
+
 /// The program, if files are examined.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
@@ -32,6 +36,11 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 /// examines.
 pub fn examine_with(program: PathBuf) {
     let _ = PROGRAM.set(program); // there is one
+}
+
+/// The program that examines, if files are examined.
+pub(super) fn program() -> Option<&'static Path> {
+    PROGRAM.get().map(PathBuf::as_path)
 }
 
 /// What is about to be read.
@@ -43,13 +52,17 @@ pub enum Hdf5Reading {
     Frames { file: PathBuf, dataset: Option<String>, flag: String },
     /// What [`contents`](super::contents) gives, and what a file of slices says of its run.
     Contents { file: PathBuf },
+    /// Rows of a dataset, one request after another, with a cache of chunks of these slots and bytes.
+    Rows { file: PathBuf, dataset: String, slots: u64, bytes: u64 },
 }
 
 impl Hdf5Reading {
     fn file(&self) -> &Path {
         match self {
             Hdf5Reading::Scan { input, .. } => &input.file,
-            Hdf5Reading::Frames { file, .. } | Hdf5Reading::Contents { file } => file,
+            Hdf5Reading::Frames { file, .. }
+            | Hdf5Reading::Contents { file }
+            | Hdf5Reading::Rows { file, .. } => file,
         }
     }
 
@@ -59,7 +72,7 @@ impl Hdf5Reading {
         match self {
             Hdf5Reading::Scan { .. } => format!("--hdf5 {file}"),
             Hdf5Reading::Frames { flag, .. } => format!("{flag}: {file}"),
-            Hdf5Reading::Contents { .. } => file.to_string(),
+            Hdf5Reading::Contents { .. } | Hdf5Reading::Rows { .. } => file.to_string(),
         }
     }
 }
@@ -95,8 +108,9 @@ struct FileVerdicts {
 /// [`Error::Input`]: that process failed, or could not read this; [`Error::Interrupted`]: it was stopped by a signal.
 pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     static KNOWN: Mutex<Option<HashMap<(PathBuf, FileState), FileVerdicts>>> = Mutex::new(None);
-    let (Some(program), file) = (PROGRAM.get(), reading.file()) else { return Ok(()) };
-    if !is_hdf5(file) {
+    let (Some(program), file) = (program(), reading.file()) else { return Ok(()) };
+    // a path that is no Unicode is refused by the library
+    if file.to_str().is_none() || !is_hdf5(file) {
         return Ok(());
     }
     let Ok((_, state)) = open_plain(file, "") else { return Ok(()) };
@@ -115,7 +129,7 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
 }
 
-fn failure(reading: &Hdf5Reading, how: &str) -> Error {
+pub(super) fn failure(reading: &Hdf5Reading, how: &str) -> Error {
     let (title, (major, minor, patch)) = (reading.title(), hdf5_metno::library_version());
     Error::Input(format!(
         "{title}: the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one \
@@ -132,29 +146,34 @@ fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<Result<Hdf5Verdic
             "{title}: {program} cannot be started to examine the file: {e}; check the limits of processes and memory"
         ))
     };
-    // a path that is no Unicode is refused by the library
-    let Ok(request) = serde_json::to_vec(reading) else { return Ok(Ok(Hdf5Verdict { refused: None })) };
-    let mut command = Command::new(program);
-    // threads would take memory that counts
-    command.arg(EXAMINE).env("RAYON_NUM_THREADS", "1");
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(cannot)?;
-    if let Some(mut input) = child.stdin.take() {
-        // a process that does not read has ended, which its status says
-        let _ = input.write_all(&request);
-    }
-    let output = child.wait_with_output().map_err(cannot)?;
+    let output = start(reading).and_then(Child::wait_with_output).map_err(cannot)?;
     match serde_json::from_slice(&output.stdout) {
         Ok(verdict) if output.status.success() => Ok(Ok(verdict)),
-        _ => how_it_failed(output.status, &title).map(Err),
+        _ => how_it_failed(output.status, reading).map(Err),
     }
 }
 
+/// Starts the program as the process that reads.
+pub(super) fn start(reading: &Hdf5Reading) -> io::Result<Child> {
+    let mut request = serde_json::to_vec(reading)?;
+    request.push(b'\n');
+    let mut command = Command::new(program().ok_or(io::ErrorKind::NotFound)?);
+    // threads would take memory that counts
+    command.arg(EXAMINE).env("RAYON_NUM_THREADS", "1");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    if let Some(input) = &mut child.stdin {
+        // a process that does not read has ended, which its status says
+        let _ = input.write_all(&request);
+    }
+    Ok(child)
+}
+
 /// What the library did: words before `this file`.
-fn how_it_failed(status: ExitStatus, title: &str) -> Result<String> {
+pub(super) fn how_it_failed(status: ExitStatus, reading: &Hdf5Reading) -> Result<String> {
     let Some(signal) = status.signal() else { return Ok(format!("fails ({status}) on")) };
     match Signal::try_from(signal) {
-        Ok(Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGUSR1) => {
+        Ok(signal) if STOPS.contains(&signal) => {
+            let title = reading.title();
             Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
         }
         Ok(Signal::SIGXCPU) => Ok(format!("does not come to an end in {} s with", seconds())),
@@ -174,10 +193,10 @@ fn seconds() -> u64 {
 /// [`Error::Internal`]: this process was started by another program.
 pub fn reading_to_examine() -> Result<Hdf5Reading> {
     let bad = |e: String| Error::Internal(format!("{EXAMINE} cannot begin: {e}"));
-    confine().map_err(|e| bad(e.to_string()))?;
-    let mut request = Vec::new();
-    io::stdin().read_to_end(&mut request).map_err(|e| bad(e.to_string()))?;
-    let reading = serde_json::from_slice(&request).map_err(|e| bad(e.to_string()))?;
+    let mut request = String::new();
+    io::stdin().read_line(&mut request).map_err(|e| bad(e.to_string()))?;
+    let reading = serde_json::from_str(&request).map_err(|e| bad(e.to_string()))?;
+    confine(&reading).map_err(|e| bad(e.to_string()))?;
     match fault::hdf5().as_deref() {
         Some("crash") => raise(Signal::SIGSEGV).map_err(|e| bad(e.to_string()))?,
         Some("loop") => loop {
@@ -188,13 +207,28 @@ pub fn reading_to_examine() -> Result<Hdf5Reading> {
     Ok(reading)
 }
 
-/// Bounds of this process, which ends with the one that started it and by the same signals.
-fn confine() -> io::Result<()> {
-    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    SigSet::empty().thread_set_mask()?;
+/// Bounds of this process.
+fn confine(reading: &Hdf5Reading) -> io::Result<()> {
+    let mut blocked = SigSet::empty();
+    match reading {
+        // reads on until the program, which got the same signal, has done what it had begun
+        Hdf5Reading::Rows { .. } => STOPS.into_iter().for_each(|signal| blocked.add(signal)),
+        // ends with the thread that waits for it
+        _ => set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?,
+    }
+    blocked.thread_set_mask()?;
     limit(Resource::Core, 0)?;
     limit(Resource::Cpu, seconds())?;
     limit(Resource::As, memory::available().max(LEAST_MEMORY))
+}
+
+/// Begins to count processor time anew.
+///
+/// # Errors
+/// [`Error::Internal`], if that cannot be.
+pub(super) fn renew_time() -> Result<()> {
+    let taken = clock_gettime(ClockId::ProcessCPUTime).tv_sec as u64;
+    limit(Resource::Cpu, taken + seconds()).map_err(|e| Error::Internal(format!("{EXAMINE} cannot go on: {e}")))
 }
 
 /// Lowers a limit.

@@ -10,6 +10,8 @@ mod missing;
 #[cfg(feature = "hdf5")]
 mod scan;
 #[cfg(feature = "hdf5")]
+mod serve;
+#[cfg(feature = "hdf5")]
 mod sources;
 #[cfg(feature = "hdf5")]
 mod text;
@@ -18,6 +20,8 @@ mod volume;
 
 #[cfg(feature = "hdf5")]
 pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
+#[cfg(feature = "hdf5")]
+pub use serve::serve;
 pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 #[cfg(not(feature = "hdf5"))]
 pub use missing::{built_in, contents, dataset_path, is_hdf5, open, stack};

@@ -231,7 +231,7 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
+pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
     let plain = match File::open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
         opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
