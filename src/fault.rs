@@ -5,8 +5,8 @@
 /// * part of a kernel's name, such as `vector` or `image`: these kernels compute incorrect values;
 /// * `allocation=BYTES`: larger buffers on a device cannot be allocated;
 /// * `lost=D:N`: device number D of a run fails after N chunks;
-/// * `hdf5=crash` or `hdf5=loop`: the process that examines an HDF5 file does this, and `hdf5-seconds=N`: it has N seconds of
-///   processor time.
+/// * `hdf5=crash` or `hdf5=loop`: the process that examines an HDF5 file does this, with `-rows` the one that reads rows of it;
+///   `hdf5-seconds=N`: they have N seconds of processor time.
 const VARIABLE: &str = "FBP_TEST_FAULT";
 
 /// Whether `fbp tune` also tries a fast but incorrect candidate, whose kernel only gets some of the projections.
@@ -49,13 +49,13 @@ pub(crate) fn lost(place: usize, chunks: usize) -> bool {
     value("lost").as_deref() == Some(&format!("{place}:{chunks}"))
 }
 
-/// What the process that examines an HDF5 file does in place of reading it.
+/// What a process does in place of reading an HDF5 file.
 #[cfg(feature = "hdf5")]
 pub(crate) fn hdf5() -> Option<String> {
     value("hdf5")
 }
 
-/// Seconds of processor time that this process may take.
+/// Seconds of processor time that such a process may take.
 #[cfg(feature = "hdf5")]
 pub(crate) fn hdf5_seconds() -> Option<u64> {
     value("hdf5-seconds")?.parse().ok()

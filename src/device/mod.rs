@@ -26,9 +26,9 @@ pub use steps::{
 };
 
 use crate::error::{Error, Result};
-use crate::fault;
 use crate::facts::architecture;
 use crate::facts::{DeviceFacts, DeviceKind};
+use crate::fault;
 use opencl3::device::{
     CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
     CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,

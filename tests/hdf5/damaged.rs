@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 const SHAPE: (usize, usize, usize) = (FRAMES, ROWS, WIDTH);
@@ -62,7 +63,11 @@ fn chunked(
     let frames = if grows { Extent::resizable(FRAMES) } else { Extent::fixed(FRAMES) };
     let shape = [frames, Extent::fixed(ROWS), Extent::fixed(WIDTH)];
     let data = new.new_dataset::<u16>().shape(shape).chunk((1, ROWS, WIDTH));
-    data.with_dcpl(filters).create("/exchange/data").unwrap().write_raw(&cast(&counts.projections, |v| v as u16)).unwrap();
+    data.with_dcpl(filters)
+        .create("/exchange/data")
+        .unwrap()
+        .write_raw(&cast(&counts.projections, |v| v as u16))
+        .unwrap();
     drop(new);
     sample(lab, name, name, "/exchange/data")
 }
@@ -128,44 +133,80 @@ fn damage(sample: &Sample, random: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
+/// The way a command ended, by its message; an error if it did not end as it should.
+fn outcome(output: &Output) -> Result<&'static str, String> {
+    let err = text(&output.stderr);
+    let failures = ["crashes (", "does not come to an end", "was killed", "fails ("];
+    match output.status.code() {
+        Some(0) => Ok("read"),
+        Some(3) => {
+            let of_library = failures.iter().find(|words| err.contains("the HDF5 library") && err.contains(*words));
+            Ok(of_library.unwrap_or(&"refused"))
+        }
+        _ => Err(format!("{}\n{err}", output.status)),
+    }
+}
+
+/// Every file is described, and all of its values are read.
 #[test]
 fn no_damaged_file_brings_the_program_down() {
     let _alone = alone();
     let lab = Lab::new();
-    let counts = Counts::new(&lab);
-    let samples = samples(&lab, &counts);
+    let samples = samples(&lab, &Counts::new(&lab));
     let mut random = ChaCha8Rng::seed_from_u64(number("FBP_TEST_SEED", 1));
-    let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
-    let mut bad = Vec::new();
+    let mut outcomes: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut slowest = Duration::ZERO;
     for index in 0..number("FBP_TEST_DAMAGED", 300) as usize {
         let sample = &samples[index % samples.len()];
-        let bytes = damage(sample, &mut random);
-        fs::write(lab.path(sample.name), &bytes).unwrap();
-        for args in [format!("info {}", sample.read), format!("preprocess --hdf5 {} -o out --overwrite", sample.read)] {
+        fs::write(lab.path(sample.name), damage(sample, &mut random)).unwrap();
+        for command in ["info", "preprocess -o out --overwrite --hdf5"] {
+            let args = format!("{command} {}", sample.read);
             let started = Instant::now();
-            let output = lab.command(&args).env("FBP_TEST_FAULT", "hdf5-seconds=3").output().unwrap();
+            let output = lab.command(&args).env("FBP_TEST_FAULT", "hdf5-seconds=2").output().unwrap();
             slowest = slowest.max(started.elapsed());
-            let err = text(&output.stderr);
-            let outcome = match output.status.code() {
-                Some(0) => "read".to_owned(),
-                Some(3) => match err.split_once("the HDF5 library ") {
-                    Some((_, what)) => what.split_whitespace().take(4).collect::<Vec<_>>().join(" "),
-                    None => "refused".to_owned(),
-                }
-                _ => {
-                    let kept = std::env::temp_dir().join(format!("damaged-{index}-{}", sample.name));
-                    fs::write(&kept, &bytes).unwrap();
-                    bad.push(format!("{args}: {}, {}\n{err}", output.status, kept.display()));
-                    "BAD".into()
-                }
-            };
-            *outcomes.entry(outcome).or_default() += 1;
-            let _ = fs::remove_dir_all(lab.path("out"));
-            if output.status.code().is_some() { assert_no_panic(&err, &args); }
+            let word = command.split(' ').next().unwrap();
+            let outcome = outcome(&output).unwrap_or_else(|ended| {
+                let kept = std::env::temp_dir().join(format!("damaged-{index}-{}", sample.name));
+                fs::copy(lab.path(sample.name), &kept).unwrap();
+                panic!("fbp {args} ended with {ended}\nthe damaged {} is {}", sample.name, kept.display());
+            });
+            assert_no_panic(&text(&output.stderr), &args);
+            *outcomes.entry((word, outcome)).or_default() += 1;
         }
         fs::write(lab.path(sample.name), &sample.bytes).unwrap();
     }
     println!("{outcomes:?}, the slowest {slowest:?}");
-    assert!(bad.is_empty(), "{}", bad.join("\n"));
+    // damage was done, and not all of it was fatal
+    assert!(outcomes.contains_key(&("info", "read")) && outcomes.contains_key(&("info", "refused")), "{outcomes:?}");
+}
+
+/// What is said of a library that crashes or does not end, in the process that examines and in the one that reads rows.
+#[test]
+fn failures_of_the_library_are_reported() {
+    let _alone = alone();
+    let lab = Lab::new();
+    samples(&lab, &Counts::new(&lab));
+    let advice = ["this file, which is damaged", "copy it again", "h5dump"];
+    let fails = |args: &str, fault: &str, title: &str, how: &str| {
+        let output = lab.command(args).env("FBP_TEST_FAULT", fault).output().unwrap();
+        let words: Vec<&str> = [title, "the HDF5 library (version", how].into_iter().chain(advice).collect();
+        lab.check_failure(&output, args, 3, &words);
+    };
+    let (crash, endless) = ("crashes (SIGABRT) on", "does not come to an end in 1 s with");
+    fails("info gzip.h5", "hdf5=crash", "fbp: gzip.h5: ", crash);
+    fails("info gzip.h5", "hdf5=loop,hdf5-seconds=1", "fbp: gzip.h5: ", endless);
+    fails("info scan.nx::/entry", "hdf5=crash", "fbp: PATH: scan.nx: ", crash);
+    fails("compare slices.h5 slices.h5", "hdf5=crash", "slices.h5: ", crash);
+    let run = "reconstruct --hdf5 virtual.h5 --output out";
+    fails(run, "hdf5=crash", "fbp: --hdf5 virtual.h5: ", crash);
+    let process = "preprocess --hdf5 virtual.h5 --output out";
+    fails(process, "hdf5=crash-rows", "fbp: --hdf5: virtual.h5: /exchange/data frame ", crash);
+    fails(process, "hdf5=loop-rows,hdf5-seconds=1", "fbp: --hdf5: virtual.h5: /exchange/data frame ", endless);
+
+    // an output that cannot be examined is none of this run, and stays
+    let before = fs::read(lab.path("slices.h5")).unwrap();
+    let resume = "reconstruct --hdf5 contiguous.h5 --output slices.h5 --resume";
+    let output = lab.command(resume).env("FBP_TEST_FAULT", "hdf5=crash").output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(fs::read(lab.path("slices.h5")).unwrap(), before);
 }

@@ -7,7 +7,7 @@ use super::{Hdf5Input, is_hdf5};
 use crate::error::{Error, Result};
 use crate::source::files::{FileState, open_plain};
 use crate::{fault, memory};
-use nix::sys::signal::{SigSet, Signal, raise};
+use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Resource, Rlimit, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -60,9 +60,7 @@ impl Hdf5Reading {
     fn file(&self) -> &Path {
         match self {
             Hdf5Reading::Scan { input, .. } => &input.file,
-            Hdf5Reading::Frames { file, .. }
-            | Hdf5Reading::Contents { file }
-            | Hdf5Reading::Rows { file, .. } => file,
+            Hdf5Reading::Frames { file, .. } | Hdf5Reading::Contents { file } | Hdf5Reading::Rows { file, .. } => file,
         }
     }
 
@@ -129,12 +127,17 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
 }
 
-pub(super) fn failure(reading: &Hdf5Reading, how: &str) -> Error {
-    let (title, (major, minor, patch)) = (reading.title(), hdf5_metno::library_version());
-    Error::Input(format!(
-        "{title}: the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one \
-         that is; copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
-    ))
+fn failure(reading: &Hdf5Reading, how: &str) -> Error {
+    Error::Input(format!("{}: {}", reading.title(), failure_message(how)))
+}
+
+/// The message about a library that failed.
+pub(super) fn failure_message(how: &str) -> String {
+    let (major, minor, patch) = hdf5_metno::library_version();
+    format!(
+        "the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one that is; \
+         copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
+    )
 }
 
 /// What a process of its own makes of a reading, or how the library fails there.
@@ -149,7 +152,10 @@ fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<Result<Hdf5Verdic
     let output = start(reading).and_then(Child::wait_with_output).map_err(cannot)?;
     match serde_json::from_slice(&output.stdout) {
         Ok(verdict) if output.status.success() => Ok(Ok(verdict)),
-        _ => how_it_failed(output.status, reading).map(Err),
+        _ if is_stop(output.status) => {
+            Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
+        }
+        _ => Ok(Err(how_it_failed(output.status))),
     }
 }
 
@@ -168,18 +174,19 @@ pub(super) fn start(reading: &Hdf5Reading) -> io::Result<Child> {
     Ok(child)
 }
 
+/// Whether a process was ended by a signal that stops a run.
+fn is_stop(status: ExitStatus) -> bool {
+    STOPS.into_iter().any(|signal| status.signal() == Some(signal as i32))
+}
+
 /// What the library did: words before `this file`.
-pub(super) fn how_it_failed(status: ExitStatus, reading: &Hdf5Reading) -> Result<String> {
-    let Some(signal) = status.signal() else { return Ok(format!("fails ({status}) on")) };
-    match Signal::try_from(signal) {
-        Ok(signal) if STOPS.contains(&signal) => {
-            let title = reading.title();
-            Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
-        }
-        Ok(Signal::SIGXCPU) => Ok(format!("does not come to an end in {} s with", seconds())),
-        Ok(Signal::SIGKILL) => Ok("was killed, as happens when memory runs out, on".to_owned()),
-        Ok(signal) => Ok(format!("crashes ({signal}) on")),
-        Err(_) => Ok(format!("crashes (signal {signal}) on")),
+pub(super) fn how_it_failed(status: ExitStatus) -> String {
+    match status.signal().map(Signal::try_from) {
+        None => format!("fails ({status}) on"),
+        Some(Ok(Signal::SIGXCPU)) => format!("does not come to an end in {} s with", seconds()),
+        Some(Ok(Signal::SIGKILL)) => "was killed, as happens when memory runs out, on".to_owned(),
+        Some(Ok(signal)) => format!("crashes ({signal}) on"),
+        Some(Err(_)) => format!("crashes ({status}) on"),
     }
 }
 
@@ -197,9 +204,10 @@ pub fn reading_to_examine() -> Result<Hdf5Reading> {
     io::stdin().read_line(&mut request).map_err(|e| bad(e.to_string()))?;
     let reading = serde_json::from_str(&request).map_err(|e| bad(e.to_string()))?;
     confine(&reading).map_err(|e| bad(e.to_string()))?;
-    match fault::hdf5().as_deref() {
-        Some("crash") => raise(Signal::SIGSEGV).map_err(|e| bad(e.to_string()))?,
-        Some("loop") => loop {
+    let part = if matches!(reading, Hdf5Reading::Rows { .. }) { "-rows" } else { "" };
+    match fault::hdf5() {
+        Some(fault) if fault == format!("crash{part}") => std::process::abort(),
+        Some(fault) if fault == format!("loop{part}") => loop {
             std::hint::spin_loop();
         },
         _ => {}

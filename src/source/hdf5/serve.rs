@@ -1,9 +1,9 @@
 //! Rows that the library reads in a process of its own: a crash ends that process, and the program reports it.
 
-use super::examine::{Hdf5Reading, failure, how_it_failed, program, renew_time, start};
+use super::FileResult;
+use super::examine::{Hdf5Reading, failure_message, how_it_failed, program, renew_time, start};
 use super::scan::open_file;
 use super::volume::{ChunkCache, Volume};
-use super::FileResult;
 use crate::error::Result;
 use hdf5_metno::Dataset;
 use std::collections::HashMap;
@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A process that reads rows of one dataset.
 struct RowServer {
-    reading: Hdf5Reading,
     child: Child,
     requests: ChildStdin,
     answers: ChildStdout,
@@ -53,17 +52,17 @@ fn server_of(dataset: &Dataset) -> FileResult<Arc<Mutex<RowServer>>> {
     let cache = dataset.file().and_then(|file| file.fapl()).map(|access| access.chunk_cache()).unwrap_or_default();
     let (file, name) = key.clone();
     let reading = Hdf5Reading::Rows { file, dataset: name, slots: cache.nslots as u64, bytes: cache.nbytes as u64 };
-    let server = RowServer::start(reading).map_err(|e| {
+    let server = RowServer::start(&reading).map_err(|e| {
         format!("cannot be read: no process can be started for it: {e}; check the limits of processes and memory")
     })?;
     Ok(servers.entry(key).or_insert(Arc::new(Mutex::new(server))).clone())
 }
 
 impl RowServer {
-    fn start(reading: Hdf5Reading) -> io::Result<RowServer> {
-        let mut child = start(&reading)?;
+    fn start(reading: &Hdf5Reading) -> io::Result<RowServer> {
+        let mut child = start(reading)?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(requests), Some(answers)) => Ok(RowServer { reading, child, requests, answers }),
+            (Some(requests), Some(answers)) => Ok(RowServer { child, requests, answers }),
             _ => Err(ErrorKind::BrokenPipe.into()),
         }
     }
@@ -84,13 +83,12 @@ impl RowServer {
 
     /// The message about a process that gave no answer.
     fn end(&mut self, error: &io::Error) -> String {
-        // it is of no use if it has not ended by itself
+        // one that has ended keeps its status, another would wait for the next request
         let _ = self.child.kill();
-        let failed = match self.child.wait() {
-            Ok(status) => how_it_failed(status, &self.reading).map(|how| failure(&self.reading, &how)),
-            Err(_) => Ok(failure(&self.reading, &format!("fails ({error}) on"))),
-        };
-        failed.unwrap_or_else(|error| error).to_string()
+        match self.child.wait() {
+            Ok(status) if !status.success() => failure_message(&how_it_failed(status)),
+            _ => failure_message(&format!("fails ({error}) on")),
+        }
     }
 }
 
