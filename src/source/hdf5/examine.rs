@@ -3,10 +3,11 @@
 //! The program starts itself with [`EXAMINE`]. That process does what is about to be done here: it opens the file, looks up
 //! the datasets, goes through the index of their chunks, and reads some rows. Only what it could read is read here.
 
-use super::{Hdf5Input, is_hdf5};
+use super::{FileResult, Hdf5Input, is_hdf5};
 use crate::error::{Error, Result};
+use crate::fault;
+use crate::memory;
 use crate::source::files::{FileState, open_plain};
-use crate::{fault, memory};
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Resource, Rlimit, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -95,7 +96,7 @@ impl Hdf5Verdict {
 /// What is known of a file in one state.
 #[derive(Default)]
 struct FileVerdicts {
-    /// How the library failed.
+    /// The message, if the library failed.
     failed: Option<String>,
     readings: HashMap<Hdf5Reading, Hdf5Verdict>,
 }
@@ -114,34 +115,22 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     let Ok((_, state)) = open_plain(file, "") else { return Ok(()) };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let verdicts = known.get_or_insert_default().entry((file.to_owned(), state)).or_default();
-    if let Some(how) = &verdicts.failed {
-        return Err(failure(reading, how));
+    let failed = |message: &String| Err(Error::Input(format!("{}: {message}", reading.title())));
+    if let Some(message) = &verdicts.failed {
+        return failed(message);
     }
     let verdict = match verdicts.readings.get(reading) {
         Some(verdict) => verdict.clone(),
         None => match verdict_of(program, reading)? {
             Ok(verdict) => verdicts.readings.entry(reading.clone()).or_insert(verdict).clone(),
-            Err(how) => return Err(failure(reading, verdicts.failed.insert(how))),
+            Err(message) => return failed(verdicts.failed.insert(message)),
         },
     };
     verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
 }
 
-fn failure(reading: &Hdf5Reading, how: &str) -> Error {
-    Error::Input(format!("{}: {}", reading.title(), failure_message(how)))
-}
-
-/// The message about a library that failed.
-pub(super) fn failure_message(how: &str) -> String {
-    let (major, minor, patch) = hdf5_metno::library_version();
-    format!(
-        "the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one that is; \
-         copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
-    )
-}
-
-/// What a process of its own makes of a reading, or how the library fails there.
-fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<Result<Hdf5Verdict, String>> {
+/// What a process of its own makes of a reading, or the message about the library that fails there.
+fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<FileResult<Hdf5Verdict>> {
     let title = reading.title();
     let cannot = |e: io::Error| {
         let program = program.display();
@@ -155,7 +144,7 @@ fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<Result<Hdf5Verdic
         _ if is_stop(output.status) => {
             Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
         }
-        _ => Ok(Err(how_it_failed(output.status))),
+        _ => Ok(library_failure(output.status)),
     }
 }
 
@@ -179,15 +168,20 @@ fn is_stop(status: ExitStatus) -> bool {
     STOPS.into_iter().any(|signal| status.signal() == Some(signal as i32))
 }
 
-/// What the library did: words before `this file`.
-pub(super) fn how_it_failed(status: ExitStatus) -> String {
-    match status.signal().map(Signal::try_from) {
+/// The message about a library that failed in a process with this status.
+pub(super) fn library_failure<T>(status: ExitStatus) -> FileResult<T> {
+    let how = match status.signal().map(Signal::try_from) {
         None => format!("fails ({status}) on"),
         Some(Ok(Signal::SIGXCPU)) => format!("does not come to an end in {} s with", seconds()),
         Some(Ok(Signal::SIGKILL)) => "was killed, as happens when memory runs out, on".to_owned(),
         Some(Ok(signal)) => format!("crashes ({signal}) on"),
         Some(Err(_)) => format!("crashes ({status}) on"),
-    }
+    };
+    let (major, minor, patch) = hdf5_metno::library_version();
+    Err(format!(
+        "the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one that is; \
+         copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
+    ))
 }
 
 fn seconds() -> u64 {

@@ -1,7 +1,7 @@
 //! Rows that the library reads in a process of its own: a crash ends that process, and the program reports it.
 
 use super::FileResult;
-use super::examine::{Hdf5Reading, failure_message, how_it_failed, program, renew_time, start};
+use super::examine::{Hdf5Reading, library_failure, program, renew_time, start};
 use super::scan::open_file;
 use super::volume::{ChunkCache, Volume};
 use crate::error::Result;
@@ -36,7 +36,7 @@ pub(super) fn served(
         let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
         match server.ask(frame, rows, bytes) {
             Ok(answer) => answer,
-            Err(error) => Err(server.end(&error)),
+            Err(_) => server.end(),
         }
     }))
 }
@@ -81,14 +81,12 @@ impl RowServer {
         }
     }
 
-    /// The message about a process that gave no answer.
-    fn end(&mut self, error: &io::Error) -> String {
+    /// The error of a process that gave no answer.
+    fn end<T>(&mut self) -> FileResult<T> {
         // one that has ended keeps its status, another would wait for the next request
         let _ = self.child.kill();
-        match self.child.wait() {
-            Ok(status) if !status.success() => failure_message(&how_it_failed(status)),
-            _ => failure_message(&format!("fails ({error}) on")),
-        }
+        let status = self.child.wait().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
+        library_failure(status)
     }
 }
 
