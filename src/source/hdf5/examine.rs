@@ -115,15 +115,15 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     let Ok((_, state)) = open_plain(file, "") else { return Ok(()) };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let verdicts = known.get_or_insert_default().entry((file.to_owned(), state)).or_default();
-    let failed = |message: &String| Err(Error::Input(format!("{}: {message}", reading.title())));
+    let refused = |message: &String| Err(Error::Input(format!("{}: {message}", reading.title())));
     if let Some(message) = &verdicts.failed {
-        return failed(message);
+        return refused(message);
     }
     let verdict = match verdicts.readings.get(reading) {
         Some(verdict) => verdict.clone(),
         None => match verdict_of(program, reading)? {
             Ok(verdict) => verdicts.readings.entry(reading.clone()).or_insert(verdict).clone(),
-            Err(message) => return failed(verdicts.failed.insert(message)),
+            Err(message) => return refused(verdicts.failed.insert(message)),
         },
     };
     verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
