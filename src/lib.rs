@@ -23,6 +23,7 @@ pub mod engine;
 pub mod error;
 pub mod execution;
 pub mod facts;
+mod fault;
 pub mod fft;
 pub mod files;
 pub mod geometry;

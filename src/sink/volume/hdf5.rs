@@ -8,7 +8,7 @@ use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name
 use crate::error::Result;
 use crate::sink::page::EncodedPage;
 use crate::sink::{Compression, Dtype, Target};
-use crate::source::hdf5::is_hdf5;
+use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
 use half::f16;
 use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
 use hdf5_metno::types::VarLenUnicode;
@@ -127,6 +127,7 @@ impl Container for Hdf5File {
 
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
         let length = fs::metadata(path)?.len();
+        examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = File::open(path).map_err(other)?;
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
         let description: VolumeDescription = serde_json::from_str(description.map_err(other)?.as_str())?;
