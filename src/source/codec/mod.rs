@@ -1,0 +1,141 @@
+//! Decoders of compressed chunks, which HDF5 and Zarr share. The length of what is decoded is known before: no decoder
+//! takes memory for more, and whatever the stored bytes are, it ends with values or an error.
+
+mod bitshuffle;
+mod blosc;
+mod pipeline;
+mod shuffle;
+
+pub use bitshuffle::{BitPacking, Bitshuffle};
+pub use pipeline::{ChunkFilter, DecodeBuffers, Pipeline};
+
+use flate2::bufread::{GzDecoder, ZlibDecoder};
+use std::io::Read;
+use thiserror::Error;
+
+/// Why stored bytes cannot be decoded; the caller says what to do.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum DecodeError {
+    #[error("it ends too early")]
+    Short,
+    #[error("it is decoded to another length than that of its values")]
+    Length,
+    #[error("its compressed bytes are invalid")]
+    Invalid,
+    #[error("its checksum is another than that of its values")]
+    Checksum,
+    #[error("it has a form of Blosc that is not known here, such as Snappy or Blosc 2")]
+    Form,
+}
+
+type Decoded = Result<(), DecodeError>;
+
+/// How a chunk is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compressor {
+    Gzip,
+    /// Deflate with the header of zlib, as HDF5 calls gzip.
+    Zlib,
+    Zstd,
+    /// One block of LZ4 after its decoded length, as numcodecs writes it.
+    Lz4,
+    /// Blocks of LZ4 with their lengths, as the filter 32004 of HDF5 writes them.
+    Lz4Blocks,
+    /// A container of Blosc 1.
+    Blosc,
+    Bitshuffle(Bitshuffle),
+}
+
+impl Compressor {
+    /// Decodes `stored` to exactly the bytes of `out`; `spare` is memory for blocks.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, or decode to another length.
+    pub fn decode(self, stored: &[u8], out: &mut [u8], spare: &mut Vec<u8>) -> Decoded {
+        match self {
+            Compressor::Gzip => exactly(GzDecoder::new(stored), out),
+            Compressor::Zlib => zlib(stored, out),
+            Compressor::Zstd => zstd(&mut zstd_decoder()?, stored, out),
+            Compressor::Lz4 => {
+                let (length, block) = stored.split_first_chunk().ok_or(DecodeError::Short)?;
+                match u32::from_le_bytes(*length) as usize == out.len() {
+                    true => lz4(block, out),
+                    false => Err(DecodeError::Length),
+                }
+            }
+            Compressor::Lz4Blocks => lz4_blocks(stored, out),
+            Compressor::Blosc => blosc::decode(stored, out, spare),
+            Compressor::Bitshuffle(form) => form.decode(stored, out, spare),
+        }
+    }
+}
+
+/// Fills `out` with all that there is to read.
+fn exactly(mut reader: impl Read, out: &mut [u8]) -> Decoded {
+    let failed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => DecodeError::Short,
+        _ => DecodeError::Invalid,
+    };
+    reader.read_exact(out).map_err(failed)?;
+    // the end has a checksum
+    match reader.read(&mut [0]).map_err(failed)? {
+        0 => Ok(()),
+        _ => Err(DecodeError::Length),
+    }
+}
+
+fn zlib(stored: &[u8], out: &mut [u8]) -> Decoded {
+    exactly(ZlibDecoder::new(stored), out)
+}
+
+fn zstd_decoder() -> Result<zstd::bulk::Decompressor<'static>, DecodeError> {
+    zstd::bulk::Decompressor::new().map_err(|_| DecodeError::Invalid)
+}
+
+fn zstd(decoder: &mut zstd::bulk::Decompressor, stored: &[u8], out: &mut [u8]) -> Decoded {
+    let length = decoder.decompress_to_buffer(stored, out).map_err(|_| DecodeError::Invalid)?;
+    if length == out.len() { Ok(()) } else { Err(DecodeError::Length) }
+}
+
+/// A block of LZ4.
+fn lz4(stored: &[u8], out: &mut [u8]) -> Decoded {
+    let length = lz4_flex::block::decompress_into(stored, out).map_err(|_| DecodeError::Invalid)?;
+    if length == out.len() { Ok(()) } else { Err(DecodeError::Length) }
+}
+
+/// The decoded length, that of a block, and blocks, each after its length; one that did not become smaller is stored as it
+/// is. Numbers are big-endian.
+fn lz4_blocks(stored: &[u8], out: &mut [u8]) -> Decoded {
+    let mut stored = stored;
+    let length = u64::from_be_bytes(take(&mut stored)?);
+    let block = u32::from_be_bytes(take(&mut stored)?) as usize;
+    if length != out.len() as u64 || block == 0 {
+        return Err(DecodeError::Length);
+    }
+    for out in out.chunks_mut(block) {
+        let part = block_of(&mut stored)?;
+        match part.len() == out.len() {
+            true => out.copy_from_slice(part),
+            false => lz4(part, out)?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes bytes off the front.
+fn take<const N: usize>(stored: &mut &[u8]) -> Result<[u8; N], DecodeError> {
+    let (bytes, rest) = stored.split_first_chunk().ok_or(DecodeError::Short)?;
+    *stored = rest;
+    Ok(*bytes)
+}
+
+/// Takes a block after its length, which is big-endian.
+fn block_of<'a>(stored: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let length = u32::from_be_bytes(take(stored)?) as usize;
+    let (block, rest) = stored.split_at_checked(length).ok_or(DecodeError::Short)?;
+    *stored = rest;
+    Ok(block)
+}
+
+#[cfg(test)]
+mod tests;
