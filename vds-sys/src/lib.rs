@@ -1,8 +1,10 @@
-//! What a virtual dataset of HDF5 is made of. `hdf5-metno` lists mappings as well, but it refuses selections of a single
-//! block, the usual ones.
+//! What `hdf5-metno` does not tell of datasets: what a virtual one is made of (it lists mappings as well, but it refuses
+//! selections of a single block, the usual ones), and where the header of one is.
 
+use hdf5_metno::Dataset;
 use hdf5_metno::dataset::DatasetCreate;
 use hdf5_metno::sync::sync;
+use hdf5_metno_sys::h5o;
 use hdf5_metno_sys::h5p::{H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename};
 use std::ffi::{OsString, c_char};
 use std::os::unix::ffi::OsStringExt;
@@ -27,6 +29,15 @@ pub fn sources(plist: &DatasetCreate) -> Option<Vec<(PathBuf, String)>> {
             })
             .collect()
     })
+}
+
+/// Address of the header of a dataset in its file, from the end of the user block.
+#[allow(deprecated)] // what replaces the call is not the same in all versions from 1.10.5 on
+pub fn header_address(dataset: &Dataset) -> Option<u64> {
+    let mut info = h5o::H5O_info1_t::default();
+    // SAFETY: the dataset is open as long as it is borrowed, `info` is there to be written to, and the library's lock is held
+    let done = sync(|| unsafe { h5o::H5Oget_info1(dataset.id(), &mut info) });
+    (done >= 0).then_some(info.addr)
 }
 
 /// A text of the library: `get` fills a buffer of so many bytes, its end included, and gives the length without it.

@@ -53,10 +53,9 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8], spare: &mut Vec<u8>) -> Deco
         _ => return Err(DecodeError::Form),
     };
     let (size, block) = (usize::from(size), word(stored, 8)?);
-    if size == 0 || block == 0 {
+    if size == 0 || block == 0 || block > out.len() {
         return Err(DecodeError::Invalid);
     }
-    let block = block.min(out.len().max(1));
     let mut decoder = matches!(codec, BloscCodec::Zstd).then(zstd_decoder).transpose()?;
     let mut sorted = vec![0; block];
     for (number, out) in out.chunks_mut(block).enumerate() {

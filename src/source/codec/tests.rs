@@ -90,6 +90,7 @@ fn blosclz_of(data: &[u8]) -> Vec<u8> {
 
 /// A container of Blosc, with or without a division by the bytes of samples.
 fn blosc_of(data: &[u8], size: usize, block: usize, codec: u8, sorts: u8, divided: bool) -> Vec<u8> {
+    let block = block.min(data.len()) / size * size;
     let flags = codec << 5 | sorts | if divided { 0 } else { 16 };
     let blocks = data.len().div_ceil(block);
     let mut body = Vec::new();
@@ -164,7 +165,10 @@ fn every_compressor_gives_the_values_back() {
         for count in [1, 7, 8, 64, 100, 1000, 1024, 4099] {
             for data in [samples(size.min(8), count * size.div_ceil(8)), vec![7; count * size]] {
                 for (compressor, stored) in all(size, &data) {
-                    assert_eq!(decoded(compressor, &stored, data.len()).as_ref(), Ok(&data), "{compressor:?} {count}");
+                    assert!(
+                        decoded(compressor, &stored, data.len()).as_ref() == Ok(&data),
+                        "{compressor:?} {size} {count}"
+                    );
                     for length in [data.len() - 1, data.len() + 1] {
                         let wrong = decoded(compressor, &stored, length);
                         // bits alone have no length of their own
@@ -228,8 +232,9 @@ fn damaged_bytes_end_in_an_error() {
                 let mut damaged = stored.clone();
                 damaged[at] ^= flip;
                 let result = decoded(compressor, &damaged, data.len());
-                // of gzip, the header has bytes without a meaning
-                assert!(!checked || at < 10 || result.is_err(), "{compressor:?} {at}");
+                // the header of gzip has bytes without a meaning, and the last bits before the checksum may have none
+                let end = stored.len() - if compressor == Compressor::Gzip { 9 } else { 5 };
+                assert!(!checked || at < 10 || at == end || result.is_err(), "{compressor:?} {at}");
             }
         }
         for length in 0..stored.len() {
@@ -245,7 +250,7 @@ fn damaged_bytes_end_in_an_error() {
     assert_eq!(blosc(|stored| stored[2] = 2 << 5), Err(DecodeError::Form));
     assert_eq!(blosc(|stored| stored[3] = 0), Err(DecodeError::Invalid));
     assert_eq!(blosc(|stored| stored[8..12].fill(0)), Err(DecodeError::Invalid));
-    assert_eq!(blosc(|stored| stored[8..12].fill(255)), Err(DecodeError::Length));
+    assert_eq!(blosc(|stored| stored[8..12].fill(255)), Err(DecodeError::Invalid));
 }
 
 #[test]
