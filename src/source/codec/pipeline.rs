@@ -50,6 +50,13 @@ pub struct DecodeBuffers {
     spare: Vec<u8>,
 }
 
+impl DecodeBuffers {
+    /// Bytes of this memory.
+    pub fn held(&self) -> usize {
+        self.bytes.capacity() + self.other.capacity() + self.spare.capacity()
+    }
+}
+
 /// Filters in the order in which they were applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {

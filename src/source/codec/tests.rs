@@ -1,7 +1,11 @@
 //! Decoders against encoders written from the formats' definitions, and against damaged bytes.
 
 use super::*;
+use encoders::{blosc_of, blosclz_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
 use std::io::Write;
+
+#[path = "../../../tests/support/encoders.rs"]
+mod encoders;
 
 /// Bytes of `count` samples of `size` bytes: small changes, some noise.
 fn samples(size: usize, count: usize) -> Vec<u8> {
@@ -13,116 +17,6 @@ fn samples(size: usize, count: usize) -> Vec<u8> {
         state
     };
     (0..count).flat_map(|i| (1000 + i as u64 / 3 + noise() % 40).to_le_bytes()[..size].to_vec()).collect()
-}
-
-fn sorted_bytes(size: usize, data: &[u8]) -> Vec<u8> {
-    let count = data.len() / size;
-    let mut out: Vec<u8> = (0..size).flat_map(|place| (0..count).map(move |i| data[i * size + place])).collect();
-    out.extend(&data[count * size..]);
-    out
-}
-
-/// Bit by bit; a multiple of 8 samples.
-fn sorted_bits(size: usize, data: &[u8]) -> Vec<u8> {
-    let count = data.len() / size;
-    let mut out = vec![0; data.len()];
-    for i in 0..count {
-        for bit in 0..8 * size {
-            let one = data[i * size + bit / 8] >> (bit % 8) & 1;
-            out[bit * count / 8 + i / 8] |= one << (i % 8);
-        }
-    }
-    out
-}
-
-fn deflated(data: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(data).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn lz4_of(data: &[u8]) -> Vec<u8> {
-    lz4_flex::block::compress(data)
-}
-
-fn zstd_of(data: &[u8]) -> Vec<u8> {
-    zstd::bulk::compress(data, 1).unwrap()
-}
-
-fn with_length(block: &[u8]) -> Vec<u8> {
-    [&(block.len() as u32).to_be_bytes()[..], block].concat()
-}
-
-/// What the filter bitshuffle of HDF5 writes.
-fn bitshuffled(form: Bitshuffle, data: &[u8]) -> Vec<u8> {
-    let block = form.block * form.size;
-    let sorted = data.len() / (8 * form.size) * (8 * form.size);
-    let mut out = match form.packing {
-        BitPacking::None => Vec::new(),
-        _ => [&(data.len() as u64).to_be_bytes()[..], &(block as u32).to_be_bytes()].concat(),
-    };
-    for part in data[..sorted].chunks(block) {
-        let bits = sorted_bits(form.size, part);
-        out.extend(match form.packing {
-            BitPacking::None => bits,
-            BitPacking::Lz4 => with_length(&lz4_of(&bits)),
-            BitPacking::Zstd => with_length(&zstd_of(&bits)),
-        });
-    }
-    out.extend(&data[sorted..]);
-    out
-}
-
-/// What the filter LZ4 of HDF5 writes.
-fn lz4_blocks_of(block: usize, data: &[u8]) -> Vec<u8> {
-    let mut out = [&(data.len() as u64).to_be_bytes()[..], &(block as u32).to_be_bytes()].concat();
-    for part in data.chunks(block) {
-        let packed = lz4_of(part);
-        out.extend(with_length(if packed.len() < part.len() { &packed } else { part }));
-    }
-    out
-}
-
-/// A stream of runs alone.
-fn blosclz_of(data: &[u8]) -> Vec<u8> {
-    data.chunks(32).flat_map(|run| [&[run.len() as u8 - 1][..], run].concat()).collect()
-}
-
-/// A container of Blosc, with or without a division by the bytes of samples.
-fn blosc_of(data: &[u8], size: usize, block: usize, codec: u8, sorts: u8, divided: bool) -> Vec<u8> {
-    let block = block.min(data.len()) / size * size;
-    let flags = codec << 5 | sorts | if divided { 0 } else { 16 };
-    let blocks = data.len().div_ceil(block);
-    let mut body = Vec::new();
-    let mut starts = Vec::new();
-    for part in data.chunks(block) {
-        starts.extend(((16 + 4 * blocks + body.len()) as u32).to_le_bytes());
-        let sorted = match sorts {
-            1 => sorted_bytes(size, part),
-            4 if part.len() / size % 8 == 0 => {
-                let whole = part.len() / size * size;
-                [sorted_bits(size, &part[..whole]), part[whole..].to_vec()].concat()
-            }
-            _ => part.to_vec(),
-        };
-        let splits = if divided && part.len() == block && size <= 16 && block / size >= 128 { size } else { 1 };
-        for piece in sorted.chunks(sorted.len() / splits) {
-            let packed = match codec {
-                0 => blosclz_of(piece),
-                1 => lz4_of(piece),
-                3 => deflated(piece),
-                _ => zstd_of(piece),
-            };
-            let packed = if packed.len() < piece.len() { &packed } else { piece };
-            body.extend((packed.len() as u32).to_le_bytes());
-            body.extend(packed);
-        }
-    }
-    let mut out = vec![2, 1, flags, size as u8];
-    for number in [data.len(), block, 16 + starts.len() + body.len()] {
-        out.extend((number as u32).to_le_bytes());
-    }
-    [out, starts, body].concat()
 }
 
 fn decoded(compressor: Compressor, stored: &[u8], length: usize) -> Result<Vec<u8>, DecodeError> {
@@ -146,7 +40,12 @@ fn all(size: usize, data: &[u8]) -> Vec<(Compressor, Vec<u8>)> {
     for packing in [BitPacking::None, BitPacking::Lz4, BitPacking::Zstd] {
         for block in [8, 64, 136, 1 << 13] {
             let form = Bitshuffle { size, block, packing };
-            found.push((Compressor::Bitshuffle(form), bitshuffled(form, data)));
+            let pack: Option<fn(&[u8]) -> Vec<u8>> = match packing {
+                BitPacking::None => None,
+                BitPacking::Lz4 => Some(lz4_of),
+                BitPacking::Zstd => Some(zstd_of),
+            };
+            found.push((Compressor::Bitshuffle(form), encoders::bitshuffled(size, block, pack, data)));
         }
     }
     for codec in [0, 1, 3, 4] {

@@ -235,10 +235,12 @@ impl Volume {
             false => self.contiguous(file.metadata().map_err(|e| bad(&e))?.len(), big_endian)?.map(Access::Contiguous),
         };
         let Some(access) = access else { return Ok(None) };
-        if !native {
-            filters(&self.dataset)?;
+        if native || vds_sys::is_standard(&kind) {
+            return Ok(Some(access));
         }
-        Ok((native || self.agrees(&file, &access)?).then_some(access))
+        // a comparison needs all filters
+        filters(&self.dataset)?;
+        Ok(self.agrees(&file, &access)?.then_some(access))
     }
 
     /// Location of contiguous values in a file of so many bytes.
