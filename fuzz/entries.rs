@@ -98,7 +98,7 @@ pub fn chunk(data: &[u8]) -> Result<()> {
     let Some(pipeline) = Pipeline::new(used.map(|(_, filter)| filter).collect(), size) else { return Ok(()) };
     let length = usize::from(u16::from_le_bytes([low, high]));
     let mut buffers = DecodeBuffers { bytes: stored.to_vec(), ..Default::default() };
-    let decoded = pipeline.decode(skipped.into(), &mut buffers, length);
+    let decoded = pipeline.decode(skipped.into(), &mut buffers, length, &(length / 3..length));
     assert!(decoded.is_err() || buffers.bytes.len() == length);
     assert!(buffers.held() <= 8 * (stored.len() + length + 64), "{} bytes are held", buffers.held());
     decoded.map_err(|e| Error::Input(e.to_string()))

@@ -1,7 +1,8 @@
 //! The filter bitshuffle of HDF5 (32008).
 
 use super::shuffle::bits_back;
-use super::{DecodeError, Decoded, block_of, lz4, take, zstd, zstd_decoder};
+use super::{DecodeError, Decoded, block_of, is_wanted, lz4, take, zstd, zstd_decoder};
+use std::ops::Range;
 
 /// How the sorted bits of a block are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Bitshuffle {
         (Bitshuffle::BLOCK / size / 8 * 8).max(Bitshuffle::LEAST)
     }
 
-    pub(super) fn decode(self, stored: &[u8], out: &mut [u8], spare: &mut Vec<u8>) -> Decoded {
+    pub(super) fn decode(self, stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
         let Bitshuffle { size, packing, .. } = self;
         let (mut stored, mut block) = (stored, self.block * size);
         if packing != BitPacking::None {
@@ -68,7 +69,8 @@ impl Bitshuffle {
         let sorted = out.len() / (8 * size) * (8 * size);
         let (blocks, rest) = out.split_at_mut(sorted);
         let mut unpacked = vec![0; if packing == BitPacking::None { 0 } else { block.min(sorted) }];
-        for out in blocks.chunks_mut(block) {
+        for (number, out) in blocks.chunks_mut(block).enumerate() {
+            let wanted = is_wanted(wanted, number * block, out);
             let bits = match packing {
                 BitPacking::None => {
                     let (bits, behind) = stored.split_at_checked(out.len()).ok_or(DecodeError::Short)?;
@@ -77,6 +79,9 @@ impl Bitshuffle {
                 }
                 _ => {
                     let (part, unpacked) = (block_of(&mut stored)?, &mut unpacked[..out.len()]);
+                    if !wanted {
+                        continue;
+                    }
                     match &mut zstd_decoder {
                         Some(decoder) => zstd(decoder, part, unpacked)?,
                         None => lz4(part, unpacked)?,
@@ -84,7 +89,9 @@ impl Bitshuffle {
                     unpacked
                 }
             };
-            bits_back(size, bits, out, spare);
+            if wanted {
+                bits_back(size, bits, out, spare);
+            }
         }
         rest.copy_from_slice(stored.get(..rest.len()).ok_or(DecodeError::Short)?);
         Ok(())

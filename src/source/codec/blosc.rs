@@ -1,7 +1,8 @@
 //! Containers of Blosc 1: blocks of samples whose bytes or bits are sorted, compressed by one of several codecs.
 
 use super::shuffle::{bits_back, bytes_back};
-use super::{DecodeError, Decoded, lz4, zlib, zstd, zstd_decoder};
+use super::{DecodeError, Decoded, is_wanted, lz4, zlib, zstd, zstd_decoder};
+use std::ops::Range;
 
 /// Bytes of the header.
 const HEADER: usize = 16;
@@ -32,8 +33,8 @@ fn word(stored: &[u8], at: usize) -> Result<usize, DecodeError> {
     Ok(u32::from_le_bytes(*bytes) as usize)
 }
 
-/// Decodes a container to exactly the bytes of `out`.
-pub(super) fn decode(stored: &[u8], out: &mut [u8], spare: &mut Vec<u8>) -> Decoded {
+/// Decodes a container to exactly the bytes of `out`; blocks without `wanted` bytes are left out.
+pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
     let &[version, _, flags, size, ..] = stored.first_chunk::<HEADER>().ok_or(DecodeError::Short)?;
     if word(stored, 4)? != out.len() {
         return Err(DecodeError::Length);
@@ -59,6 +60,9 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8], spare: &mut Vec<u8>) -> Deco
     let mut decoder = matches!(codec, BloscCodec::Zstd).then(zstd_decoder).transpose()?;
     let mut sorted = vec![0; block];
     for (number, out) in out.chunks_mut(block).enumerate() {
+        if !is_wanted(wanted, number * block, out) {
+            continue;
+        }
         let whole = out.len() == block;
         let mut at = word(stored, HEADER + 4 * number)?;
         let divided = flags & UNDIVIDED == 0 && size <= MOST_PARTS && out.len() / size >= LEAST_PART && whole;

@@ -11,6 +11,7 @@ pub use pipeline::{ChunkFilter, DecodeBuffers, Pipeline};
 
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use std::io::Read;
+use std::ops::Range;
 use thiserror::Error;
 
 /// Why stored bytes cannot be decoded; the caller says what to do.
@@ -47,11 +48,12 @@ pub enum Compressor {
 }
 
 impl Compressor {
-    /// Decodes `stored` to exactly the bytes of `out`; `spare` is memory for blocks.
+    /// Decodes `stored` to exactly the bytes of `out`; `spare` is memory for blocks. Blocks outside of the `wanted` bytes may be
+    /// left out: then these bytes of `out` stay what they are.
     ///
     /// # Errors
     /// When the bytes are damaged, or decode to another length.
-    pub fn decode(self, stored: &[u8], out: &mut [u8], spare: &mut Vec<u8>) -> Decoded {
+    pub fn decode(self, stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
         match self {
             Compressor::Gzip => exactly(GzDecoder::new(stored), out),
             Compressor::Zlib => zlib(stored, out),
@@ -63,9 +65,9 @@ impl Compressor {
                     false => Err(DecodeError::Length),
                 }
             }
-            Compressor::Lz4Blocks => lz4_blocks(stored, out),
-            Compressor::Blosc => blosc::decode(stored, out, spare),
-            Compressor::Bitshuffle(form) => form.decode(stored, out, spare),
+            Compressor::Lz4Blocks => lz4_blocks(stored, out, wanted),
+            Compressor::Blosc => blosc::decode(stored, out, wanted, spare),
+            Compressor::Bitshuffle(form) => form.decode(stored, out, wanted, spare),
         }
     }
 }
@@ -105,21 +107,27 @@ fn lz4(stored: &[u8], out: &mut [u8]) -> Decoded {
 
 /// The decoded length, that of a block, and blocks, each after its length; one that did not become smaller is stored as it
 /// is. Numbers are big-endian.
-fn lz4_blocks(stored: &[u8], out: &mut [u8]) -> Decoded {
+fn lz4_blocks(stored: &[u8], out: &mut [u8], wanted: &Range<usize>) -> Decoded {
     let mut stored = stored;
     let length = u64::from_be_bytes(take(&mut stored)?);
     let block = u32::from_be_bytes(take(&mut stored)?) as usize;
     if length != out.len() as u64 || block == 0 {
         return Err(DecodeError::Length);
     }
-    for out in out.chunks_mut(block) {
+    for (number, out) in out.chunks_mut(block).enumerate() {
         let part = block_of(&mut stored)?;
         match part.len() == out.len() {
+            _ if !is_wanted(wanted, number * block, out) => {}
             true => out.copy_from_slice(part),
             false => lz4(part, out)?,
         }
     }
     Ok(())
+}
+
+/// Whether a block that begins at a byte of the values has some of the wanted ones.
+fn is_wanted(wanted: &Range<usize>, start: usize, block: &[u8]) -> bool {
+    start < wanted.end && wanted.start < start + block.len()
 }
 
 /// Takes bytes off the front.

@@ -2,6 +2,7 @@
 
 use super::shuffle::bytes_back;
 use super::{BitPacking, Bitshuffle, Compressor, DecodeError};
+use std::ops::Range;
 
 /// A filter that is undone without HDF5's library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +73,18 @@ impl Pipeline {
         (compress.count() <= 1 && filters.len() <= 32 && size > 0).then_some(Pipeline { filters, size })
     }
 
-    /// Decodes the stored bytes in `buffers` to `length` bytes in place. Bits of `skipped` are filters that this chunk was
-    /// stored without.
+    /// Decodes the stored bytes in `buffers` to `length` bytes in place, of which at least the `wanted` ones are right. Bits of
+    /// `skipped` are filters that this chunk was stored without.
     ///
     /// # Errors
     /// When the bytes are damaged.
-    pub fn decode(&self, skipped: u32, buffers: &mut DecodeBuffers, length: usize) -> Result<(), DecodeError> {
+    pub fn decode(
+        &self,
+        skipped: u32,
+        buffers: &mut DecodeBuffers,
+        length: usize,
+        wanted: &Range<usize>,
+    ) -> Result<(), DecodeError> {
         let DecodeBuffers { bytes, other, spare } = buffers;
         let applied: Vec<ChunkFilter> = (0..)
             .zip(&self.filters)
@@ -95,7 +102,9 @@ impl Pipeline {
                 ChunkFilter::Compressed(compressor) => {
                     let checksums = applied[..place].iter().filter(|&&filter| filter == ChunkFilter::Fletcher32);
                     other.resize(length + 4 * checksums.count(), 0);
-                    compressor.decode(bytes, other, spare)?;
+                    // filters before need all bytes
+                    let wanted = if place == 0 { wanted } else { &(0..other.len()) };
+                    compressor.decode(bytes, other, wanted, spare)?;
                     std::mem::swap(bytes, other);
                 }
             }

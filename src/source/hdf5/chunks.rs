@@ -20,7 +20,7 @@ const MAX_CHUNK: u64 = 1 << 29;
 /// Largest number of chunks that the library is asked to list: it takes a second for them.
 const LISTED: usize = 4096;
 /// Part of the available memory that chunks may take while they are decoded or kept.
-const SHARE: u64 = 8;
+const SHARE: u64 = 4;
 
 /// The values of a dataset in chunks, `[frame][row][bin]`.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct ChunkedValues {
     fill: Vec<u8>,
     /// Memory for as many chunks as are decoded at a time.
     buffers: (Sender<DecodeBuffers>, Receiver<DecodeBuffers>),
-    recent: Mutex<RecentChunks>,
+    kept: Mutex<KeptChunks>,
     /// Bytes of all this memory.
     pub held: u64,
 }
@@ -50,6 +50,8 @@ pub(super) struct ChunkedDataset<'a> {
     pub shape: [usize; 3],
     pub sample: SampleType,
     pub big_endian: bool,
+    /// Whether values are read repeatedly.
+    pub repeatedly: bool,
     /// Bytes that are available to the run.
     pub memory: u64,
 }
@@ -93,27 +95,26 @@ impl ChunkedValues {
         let threads = (budget / each).clamp(1, rayon::current_num_threads() as u64);
         let buffers = bounded(threads as usize);
         (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
-        let kept = match chunk[0] {
-            // a chunk of one frame is read once
-            1 => 0,
-            // every thread is at other frames
-            _ => {
-                let across = of.shape[1].div_ceil(chunk[1]) as u64 * of.shape[2].div_ceil(chunk[2]) as u64;
-                let useful = (across * (threads + 1)).min(places.len() as u64);
-                (budget.saturating_sub(threads * each) / bytes).clamp(1, useful.max(1))
-            }
-        };
+        // every thread is at other frames
+        let across = of.shape[1].div_ceil(chunk[1]) as u64 * of.shape[2].div_ceil(chunk[2]) as u64;
+        let recent = if chunk[0] > 1 { across * (threads + 1) } else { 0 };
+        let room = budget.saturating_sub(threads * each) / bytes;
+        let recent = recent.min(room).max(u64::from(chunk[0] > 1));
+        let stay = if of.repeatedly && chunk[1] > 1 { room.saturating_sub(recent).min(places.len() as u64) } else { 0 };
+        let kept = KeptChunks { stay: stay as usize, recent: recent as usize, ..Default::default() };
         Ok(Some(ChunkedValues {
             shape: of.shape,
             chunk,
             size,
             big_endian: of.big_endian,
             pipeline,
-            held: threads * each + kept * bytes + (places.len() * size_of::<ChunkPlace>()) as u64,
+            held: threads * each
+                + (stay + recent).min(places.len() as u64) * bytes
+                + (places.len() * size_of::<ChunkPlace>()) as u64,
             places,
             fill: fill(&plist, of.sample, of.big_endian),
             buffers,
-            recent: Mutex::new(RecentChunks { most: kept as usize, ..Default::default() }),
+            kept: Mutex::new(kept),
         }))
     }
 
@@ -138,13 +139,16 @@ impl ChunkedValues {
                     within.clone().for_each(|row| put((row - rows.start) * width + left, &unwritten));
                     continue;
                 };
+                let row_bytes = wide * self.size;
+                let start = |row: usize| (frame % deep * high + row - band * high) * row_bytes;
+                let wanted = start(within.start)..start(within.end);
                 let mut copy = |chunk: &[u8]| {
                     for row in within.clone() {
-                        let from = ((frame % deep * high + row - band * high) * wide) * self.size;
-                        put((row - rows.start) * width + left, &chunk[from..from + used * self.size]);
+                        let samples = &chunk[start(row)..][..used * self.size];
+                        put((row - rows.start) * width + left, samples);
                     }
                 };
-                self.with_chunk(file, place, &mut copy).map_err(|why| {
+                self.with_chunk(file, place, &wanted, &mut copy).map_err(|why| {
                     format!("chunk {}, {band}, {column} {why}; copy or write the file again", frame / deep)
                 })?;
             }
@@ -158,19 +162,25 @@ impl ChunkedValues {
         at.ok().map(|at| &self.places[at])
     }
 
-    /// Hands the decoded bytes of a chunk to `take`.
-    fn with_chunk(&self, file: &File, place: &ChunkPlace, take: &mut impl FnMut(&[u8])) -> FileResult<()> {
-        if self.chunk[0] == 1 {
-            return self.decode(file, place, |buffers| take(&buffers.bytes));
-        }
-        let slot = self.recent.lock().unwrap_or_else(PoisonError::into_inner).slot(place.number);
+    /// Hands the decoded bytes of a chunk, of which some are wanted, to `take`.
+    fn with_chunk(
+        &self,
+        file: &File,
+        place: &ChunkPlace,
+        wanted: &Range<usize>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> FileResult<()> {
+        let slot = self.kept.lock().unwrap_or_else(PoisonError::into_inner).slot(place.number);
+        let Some(slot) = slot else { return self.decode(file, place, wanted, |buffers| take(&buffers.bytes)) };
         // who wants the same chunk waits until it is decoded
         let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = match &*kept {
             Some(chunk) => chunk.clone(),
             None => {
                 let mut chunk = Arc::default();
-                self.decode(file, place, |buffers| chunk = Arc::new(std::mem::take(&mut buffers.bytes)))?;
+                self.decode(file, place, &(0..self.bytes()), |buffers| {
+                    chunk = Arc::new(std::mem::take(&mut buffers.bytes))
+                })?;
                 *kept = Some(Arc::clone(&chunk));
                 chunk
             }
@@ -181,13 +191,19 @@ impl ChunkedValues {
     }
 
     /// Reads and decodes a chunk, in memory that no other thread uses meanwhile.
-    fn decode(&self, file: &File, place: &ChunkPlace, take: impl FnOnce(&mut DecodeBuffers)) -> FileResult<()> {
+    fn decode(
+        &self,
+        file: &File,
+        place: &ChunkPlace,
+        wanted: &Range<usize>,
+        take: impl FnOnce(&mut DecodeBuffers),
+    ) -> FileResult<()> {
         let mut borrowed =
             BorrowedBuffers { buffers: self.buffers.1.recv().unwrap_or_default(), home: &self.buffers.0 };
         let buffers = &mut borrowed.buffers;
         buffers.bytes.resize(place.size as usize, 0);
         file.read_exact_at(&mut buffers.bytes, place.offset).map_err(|e| format!("cannot be read: {e}"))?;
-        let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes());
+        let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), wanted);
         decoded.map_err(|e| format!("is damaged: {e}"))?;
         take(buffers);
         Ok(())
@@ -215,28 +231,36 @@ impl Drop for BorrowedBuffers<'_> {
 /// A chunk that is decoded, or is going to be.
 type ChunkSlot = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
 
-/// Decoded chunks of several frames, which are needed repeatedly.
+/// Decoded chunks that are needed again: a run reads some rows of all frames at a time, then the next rows of all frames.
 #[derive(Debug, Default)]
-struct RecentChunks {
-    /// Largest number of them.
-    most: usize,
+struct KeptChunks {
+    /// Number of chunks that stay once they are there: as all come in turn, to replace them would help none.
+    stay: usize,
+    /// Number of further ones, of several frames, of which the oldest makes room.
+    recent: usize,
     slots: HashMap<u64, ChunkSlot>,
-    /// In the order in which they came.
+    /// Those that make room, in the order in which they came.
     order: VecDeque<u64>,
 }
 
-impl RecentChunks {
-    fn slot(&mut self, number: u64) -> ChunkSlot {
+impl KeptChunks {
+    /// The place for a chunk, if it is to be kept.
+    fn slot(&mut self, number: u64) -> Option<ChunkSlot> {
         if let Some(slot) = self.slots.get(&number) {
-            return slot.clone();
+            return Some(slot.clone());
         }
-        while self.order.len() >= self.most
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.slots.remove(&oldest);
+        if self.slots.len() - self.order.len() >= self.stay {
+            if self.recent == 0 {
+                return None;
+            }
+            while self.order.len() >= self.recent
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.slots.remove(&oldest);
+            }
+            self.order.push_back(number);
         }
-        self.order.push_back(number);
-        self.slots.entry(number).or_default().clone()
+        Some(self.slots.entry(number).or_default().clone())
     }
 }
 

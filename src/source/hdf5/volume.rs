@@ -125,7 +125,7 @@ impl Volume {
             filters(&volume.dataset).map_err(bad)?;
             return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
         }
-        volume.access = volume.direct(memory).map_err(bad)?.unwrap_or(Access::Library);
+        volume.access = volume.direct(memory, !field).map_err(bad)?.unwrap_or(Access::Library);
         if let Access::Library = volume.access {
             volume.prepare_library().map_err(bad)?;
         }
@@ -212,7 +212,7 @@ impl Volume {
     }
 
     /// How values are read without the library, if they are stored in a known way, and of a type that is converted here.
-    fn direct(&self, memory: u64) -> FileResult<Option<Access>> {
+    fn direct(&self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
         let bad = |e: &dyn Display| format!("cannot be read: {e}; copy or write the file again");
         let plist = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
         let chunked = plist.layout() == Layout::Chunked && known_filters(&plist, self.sample).is_some();
@@ -229,8 +229,8 @@ impl Volume {
             true => {
                 let (shape, sample) = (self.shape, self.sample);
                 let dataset = &self.dataset;
-                ChunkedValues::find(&ChunkedDataset { dataset, file: &file, shape, sample, big_endian, memory })?
-                    .map(|values| Access::Chunks(Arc::new(values)))
+                let of = ChunkedDataset { dataset, file: &file, shape, sample, big_endian, repeatedly, memory };
+                ChunkedValues::find(&of)?.map(|values| Access::Chunks(Arc::new(values)))
             }
             false => self.contiguous(file.metadata().map_err(|e| bad(&e))?.len(), big_endian)?.map(Access::Contiguous),
         };

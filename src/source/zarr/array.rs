@@ -195,7 +195,7 @@ impl ZarrArray {
             return Ok(stored);
         };
         let mut values = vec![0; length];
-        let decoded = compressor.decode(&stored, &mut values, &mut Vec::new());
+        let decoded = compressor.decode(&stored, &mut values, &(0..length), &mut Vec::new());
         decoded.map_err(|e| format!("chunk {} {e}", path.display()))?;
         Ok(values)
     }
