@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod chunks;
 mod layouts;
 mod refusals;
 mod sources;
