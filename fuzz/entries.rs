@@ -97,7 +97,8 @@ pub fn chunk(data: &[u8]) -> Result<()> {
     let used = around.into_iter().enumerate().filter(|(place, _)| *place == 2 || filters >> place & 1 == 1);
     let Some(pipeline) = Pipeline::new(used.map(|(_, filter)| filter).collect(), size) else { return Ok(()) };
     let length = usize::from(u16::from_le_bytes([low, high]));
-    let mut buffers = DecodeBuffers { bytes: stored.to_vec(), ..Default::default() };
+    let mut buffers = DecodeBuffers::default();
+    buffers.bytes.extend(stored);
     let decoded = pipeline.decode(skipped.into(), &mut buffers, length, &(length / 3..length));
     assert!(decoded.is_err() || buffers.bytes.len() == length);
     assert!(buffers.held() <= 8 * (stored.len() + length + 64), "{} bytes are held", buffers.held());

@@ -206,6 +206,7 @@ fn many_chunks_and_threads() {
     // the library alone takes many seconds to list them
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     assert_eq!(read_all(&stack, height, width), as_f32(&values));
+    drop(stack);
 
     let new = file(&lab, "x.h5");
     let builder = new.new_dataset::<u16>().shape((frames, height, width)).chunk((1000, 2, 3)).shuffle().deflate(1);
@@ -276,7 +277,7 @@ fn damaged_chunks() {
                 }
             }
         }
-        assert!(errors * 8 > tried, "{what}: {errors} of {tried}");
+        assert!(errors > 10 && errors <= tried, "{what}: {errors} of {tried}");
     }
 }
 

@@ -73,6 +73,11 @@ impl Pipeline {
         (compress.count() <= 1 && filters.len() <= 32 && size > 0).then_some(Pipeline { filters, size })
     }
 
+    /// Whether there are no filters.
+    pub fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
     /// Decodes the stored bytes in `buffers` to `length` bytes in place, of which at least the `wanted` ones are right. Bits of
     /// `skipped` are filters that this chunk was stored without.
     ///

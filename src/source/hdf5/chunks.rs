@@ -97,10 +97,14 @@ impl ChunkedValues {
         (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
         // every thread is at other frames
         let across = of.shape[1].div_ceil(chunk[1]) as u64 * of.shape[2].div_ceil(chunk[2]) as u64;
-        let recent = if chunk[0] > 1 { across * (threads + 1) } else { 0 };
+        let recent = if chunk[0] > 1 && !pipeline.is_empty() { across * (threads + 1) } else { 0 };
         let room = budget.saturating_sub(threads * each) / bytes;
-        let recent = recent.min(room).max(u64::from(chunk[0] > 1));
-        let stay = if of.repeatedly && chunk[1] > 1 { room.saturating_sub(recent).min(places.len() as u64) } else { 0 };
+        let recent = recent.min(room.max(1));
+        let stay = if of.repeatedly && chunk[1] > 1 && !pipeline.is_empty() {
+            room.saturating_sub(recent).min(places.len() as u64)
+        } else {
+            0
+        };
         let kept = KeptChunks { stay: stay as usize, recent: recent as usize, ..Default::default() };
         Ok(Some(ChunkedValues {
             shape: of.shape,
@@ -202,7 +206,11 @@ impl ChunkedValues {
             BorrowedBuffers { buffers: self.buffers.1.recv().unwrap_or_default(), home: &self.buffers.0 };
         let buffers = &mut borrowed.buffers;
         buffers.bytes.resize(place.size as usize, 0);
-        file.read_exact_at(&mut buffers.bytes, place.offset).map_err(|e| format!("cannot be read: {e}"))?;
+        // of what is not compressed, only that
+        let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };
+        let start = place.offset + part.start as u64;
+        let bytes = buffers.bytes.get_mut(part).ok_or("is damaged: it ends too early")?;
+        file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}"))?;
         let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), wanted);
         decoded.map_err(|e| format!("is damaged: {e}"))?;
         take(buffers);
