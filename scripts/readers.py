@@ -155,8 +155,8 @@ def filters():
 def check_chunks(same, counts):
     """Chunks of HDF5 that fbp decodes itself: no plugin is where the library would look for it."""
     shapes = [(1, SIDE, SIDE), (SLICES, SIDE, SIDE), (2, 17, 130)]
-    for library in ("earliest", "v110"):
-        for kind in ("u1", "<u2", ">u2", "<f4"):
+    for library, kinds in (("earliest", ("u1", "<u2", ">u2", "<f4")), ("v110", ("<u2",))):
+        for kind in kinds:
             data = (counts // 256 if kind == "u1" else counts).astype(kind)
             tifffile.imwrite("chunks.tif", data)
             for number, (name, options) in enumerate(filters()):

@@ -14,18 +14,20 @@ use std::io::Read;
 use std::ops::Range;
 use thiserror::Error;
 
-/// Why stored bytes cannot be decoded; the caller says what to do.
+/// Why the stored bytes of a chunk cannot be decoded; the caller says which.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
-    #[error("it ends too early")]
+    #[error("is damaged: it ends too early; copy or write the file again")]
     Short,
-    #[error("it is decoded to another length than that of its values")]
+    #[error("is damaged: its values have another length; copy or write the file again")]
     Length,
-    #[error("its compressed bytes are invalid")]
+    #[error("is damaged: its bytes cannot be decompressed; copy or write the file again")]
     Invalid,
-    #[error("its checksum is another than that of its values")]
+    #[error("is damaged: its checksum is wrong; copy or write the file again")]
     Checksum,
-    #[error("it has a form of Blosc that is not known here, such as Snappy or Blosc 2")]
+    #[error(
+        "has a form of Blosc that is unknown here, such as Snappy or Blosc 2; write the file again with another compressor"
+    )]
     Form,
 }
 

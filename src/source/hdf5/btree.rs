@@ -34,13 +34,13 @@ const BLOCK: u64 = 1 << 20;
 const NODE: u64 = 24;
 
 /// The bytes of a file, with numbers of up to 8 bytes, little-endian.
-struct Bytes(Vec<u8>);
+struct HeaderBytes(Vec<u8>);
 
-impl Bytes {
-    fn read(file: &File, at: u64, length: u64) -> Option<Bytes> {
+impl HeaderBytes {
+    fn read(file: &File, at: u64, length: u64) -> Option<HeaderBytes> {
         let mut bytes = vec![0; usize::try_from(length).ok()?];
         file.read_exact_at(&mut bytes, at).ok()?;
-        Some(Bytes(bytes))
+        Some(HeaderBytes(bytes))
     }
 
     fn number(&self, at: usize, length: usize) -> Option<u64> {
@@ -53,7 +53,7 @@ impl Bytes {
 /// All `count` chunks of a dataset of `rank` dimensions whose header is at `header`, or nothing if they are listed in another
 /// way.
 pub(super) fn chunks(file: &File, header: u64, rank: usize, count: usize) -> Option<Vec<ListedChunk>> {
-    let start = Bytes::read(file, 0, 16)?;
+    let start = HeaderBytes::read(file, 0, 16)?;
     let sizes = if start.number(8, 1)? < 2 { 13 } else { 9 };
     // bytes of addresses and of lengths
     if start.number(sizes, 1)? != 8 || start.number(sizes + 1, 1)? != 8 {
@@ -65,7 +65,7 @@ pub(super) fn chunks(file: &File, header: u64, rank: usize, count: usize) -> Opt
     // each node has an entry or more
     for _ in 0..count.checked_mul(2)? {
         let Some((at, level)) = open.pop() else { break };
-        let head = Bytes::read(file, at, NODE)?;
+        let head = HeaderBytes::read(file, at, NODE)?;
         let (own, entries) = (head.number(5, 1)?, head.number(6, 2)?);
         let kept = head.0.starts_with(b"TREE") && head.number(4, 1)? == 1 && level.is_none_or(|level| own + 1 == level);
         if !kept || entries == 0 || found.len() + open.len() + entries as usize > count {
@@ -73,7 +73,7 @@ pub(super) fn chunks(file: &File, header: u64, rank: usize, count: usize) -> Opt
         }
         // size, skipped filters, and positions, the last of which is that within a value
         let key = 8 + 8 * (rank + 1);
-        let node = Bytes::read(file, at + NODE, entries * (key as u64 + 8))?;
+        let node = HeaderBytes::read(file, at + NODE, entries * (key as u64 + 8))?;
         for entry in (0..entries as usize).rev().map(|entry| entry * (key + 8)) {
             let child = node.number(entry + key, 8)?;
             if own > 0 {
@@ -93,20 +93,20 @@ pub(super) fn chunks(file: &File, header: u64, rank: usize, count: usize) -> Opt
 
 /// Address of the root of the tree, as the header of a dataset tells it.
 fn root(file: &File, header: u64, rank: usize) -> Option<u64> {
-    let head = Bytes::read(file, header, 16)?;
+    let head = HeaderBytes::read(file, header, 16)?;
     // place and length of blocks of messages, and bytes before and after them
     let (mut blocks, latest, ordered) = if head.0.starts_with(b"OHDR") {
         let flags = head.number(5, 1)?;
         let times = if flags & 32 != 0 { 16 } else { 0 } + if flags & 16 != 0 { 4 } else { 0 };
         let width = 1 << (flags & 3);
-        let length = Bytes::read(file, header + 6 + times, width)?.number(0, width as usize)?;
+        let length = HeaderBytes::read(file, header + 6 + times, width)?.number(0, width as usize)?;
         (vec![(header + 6 + times + width, length)], true, flags & 4 != 0)
     } else {
         (vec![(header + 16, head.number(8, 4)?)], false, false)
     };
     for _ in 0..BLOCKS {
         let (at, length) = blocks.pop()?;
-        let block = Bytes::read(file, at, Some(length).filter(|&length| length <= BLOCK)?)?;
+        let block = HeaderBytes::read(file, at, Some(length).filter(|&length| length <= BLOCK)?)?;
         let mut at = 0;
         // kind, size, flags
         let before = if !latest {

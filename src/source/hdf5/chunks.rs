@@ -3,7 +3,7 @@
 use super::FileResult;
 use super::btree::{self, ChunkPlace, ListedChunk};
 use crate::source::SampleType;
-use crate::source::codec::{ChunkFilter, DecodeBuffers, Pipeline};
+use crate::source::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
 use bytemuck::NoUninit;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use hdf5_metno::filters::Filter;
@@ -152,9 +152,8 @@ impl ChunkedValues {
                         put((row - rows.start) * width + left, samples);
                     }
                 };
-                self.with_chunk(file, place, &wanted, &mut copy).map_err(|why| {
-                    format!("chunk {}, {band}, {column} {why}; copy or write the file again", frame / deep)
-                })?;
+                self.with_chunk(file, place, &wanted, &mut copy)
+                    .map_err(|why| format!("chunk {}, {band}, {column} {why}", frame / deep))?;
             }
         }
         Ok(())
@@ -209,10 +208,10 @@ impl ChunkedValues {
         // of what is not compressed, only that
         let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };
         let start = place.offset + part.start as u64;
-        let bytes = buffers.bytes.get_mut(part).ok_or("is damaged: it ends too early")?;
-        file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}"))?;
+        let bytes = buffers.bytes.get_mut(part).ok_or_else(|| DecodeError::Short.to_string())?;
+        file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), wanted);
-        decoded.map_err(|e| format!("is damaged: {e}"))?;
+        decoded.map_err(|e| e.to_string())?;
         take(buffers);
         Ok(())
     }

@@ -205,7 +205,7 @@ fn chunks_of_zarr_in_their_places() {
         fs::write(path.join("0.0.0"), &stored).unwrap();
         assert_eq!(read(&open(&path).unwrap(), 1).unwrap(), [4.0, 5.0, 6.0, 7.0], "{id}");
         fs::write(path.join("0.0.0"), &stored[..stored.len() - 1]).unwrap();
-        input_error(&path, &["0.0.0", "damaged", "copy or write it again"]);
+        input_error(&path, &["0.0.0", "damaged", "copy or write the file again"]);
     }
     let path = zarr(&dir, |_| ()).join("0.0.1");
     fs::write(&path, [0; 16]).unwrap();
