@@ -3,7 +3,7 @@
 
 use super::{alone, file};
 use crate::support::cli::Lab;
-use encoders::{bitshuffled, blosc_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
+use encoders::{Pack, bitshuffled, blosc_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
 use fbp::source::{Hdf5Input, Stack};
 use hdf5_metno::filters::Filter;
 use hdf5_metno::{Dataset, File, H5Type};
@@ -102,8 +102,6 @@ fn make_bitshuffle(lab: &Lab, parameters: [u32; 5]) {
     }
     fs::write(lab.path("x.h5"), bytes).unwrap();
 }
-
-type Pack = fn(&[u8]) -> Vec<u8>;
 
 /// Files with every filter that HDF5's library does not have; memory for all, some and none of the chunks.
 #[test]

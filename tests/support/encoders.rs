@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+/// An encoder.
+pub type Pack = fn(&[u8]) -> Vec<u8>;
+
 pub fn sorted_bytes(size: usize, data: &[u8]) -> Vec<u8> {
     let count = data.len() / size;
     let mut out: Vec<u8> = (0..size).flat_map(|place| (0..count).map(move |i| data[i * size + place])).collect();
@@ -41,7 +44,7 @@ pub fn with_length(block: &[u8]) -> Vec<u8> {
 }
 
 /// What the filter bitshuffle of HDF5 writes: blocks of so many samples, packed by `pack`.
-pub fn bitshuffled(size: usize, block: usize, pack: Option<fn(&[u8]) -> Vec<u8>>, data: &[u8]) -> Vec<u8> {
+pub fn bitshuffled(size: usize, block: usize, pack: Option<Pack>, data: &[u8]) -> Vec<u8> {
     let block = block * size;
     let sorted = data.len() / (8 * size) * (8 * size);
     let mut out = match pack {

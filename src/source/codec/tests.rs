@@ -40,7 +40,7 @@ fn all(size: usize, data: &[u8]) -> Vec<(Compressor, Vec<u8>)> {
     for packing in [BitPacking::None, BitPacking::Lz4, BitPacking::Zstd] {
         for block in [8, 64, 136, 1 << 13] {
             let form = Bitshuffle { size, block, packing };
-            let pack: Option<fn(&[u8]) -> Vec<u8>> = match packing {
+            let pack: Option<encoders::Pack> = match packing {
                 BitPacking::None => None,
                 BitPacking::Lz4 => Some(lz4_of),
                 BitPacking::Zstd => Some(zstd_of),
