@@ -238,7 +238,7 @@ class Builder:
         vector = self.profiles.parameters("cpu", "vector", "linear", "precise", 16)
         variants.append(Variant("this program's kernel for processors, 16 slices", "cpu", "vector", "linear", "precise",
                                 16, vector))
-        return self.experiment("processors", "Table 21", "Kernels for GPUs on a processor", variants, processors=True)
+        return self.experiment("processors", "Table 21", "Kernels for GPUs on a CPU", variants, processors=True)
 
     def balance(self):
         paper = {row["algorithm"]: row["speed"] for row in self.rows(22)}

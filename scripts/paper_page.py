@@ -9,18 +9,18 @@ import paper_experiments as experiments
 
 ROOT = experiments.ROOT
 REMARKS = ROOT / "docs/paper/remarks.toml"
-HEAD = """# The paper's experiments, repeated
+HEAD = """# The paper's experiments
 
-`scripts/paper` wrote this page: it measures with `fbp bench`, bounds with `fbp model`, and prints both beside the figures of
-the paper (S. Chilingaryan and others, *Reviewing GPU architectures to build efficient back projection for parallel
-geometries*, J. Real-Time Image Processing 17, 2020), which are data in [paper/tables.toml](paper/tables.toml). Results are
-kept as JSON in `docs/paper/`, one file for each device; `scripts/paper --help` says how to add one.
+`scripts/paper` wrote this page: it takes measurements from `fbp bench` and bounds from `fbp model`, and prints both
+next to the results of the paper (S. Chilingaryan and others, *Reviewing GPU architectures to build efficient back projection for parallel
+geometries*, J. Real-Time Image Processing 17, 2020), which are listed in [paper/tables.toml](paper/tables.toml).
+Measurements are stored as JSON in `docs/paper/`, one file per device; `scripts/paper --help` explains how to add one.
 
-Columns: **paper**, GU/s that the paper measured on the GPU that is named; **bound**, what [the model](model.md) allows this
-program's kernel with these parameters on that GPU; **share**, the paper's speed of the bound. Then, for each device that was
-measured, GU/s of the same kernel there, for the problem of the list below. What follows *x* is the ratio to the first line of
-the table or part; on GPUs the share of the model's bound for that device and the unit that limits follow. A dash: not
-measured, or not in the paper.
+Columns: **paper**, GU/s that the paper measured on the GPU named; **bound**, the limit set by [the model](model.md)
+for fbp's kernel with these parameters on that GPU; **share**, the paper's speed relative to the bound. Further
+columns give GU/s of the same kernel on each measured device, for the problem in the list below. The number after *x*
+is the ratio to the first row of the table or its part; for GPUs, it is followed by the share of the model's bound for
+that device and the limiting unit. A dash means not measured, or not in the paper.
 """
 
 

@@ -196,11 +196,11 @@ def page(all_results, missing):
                  if all(f"-x1-{where}" in kernel_of(results.reports[method.name]) for results in all_results)]
         return ", ".join(found) or "none"
 
-    text = "# What the fast methods cost in quality, and what interpolation does\n\n" + paragraph("""
-        `scripts/quality` wrote this page: it reconstructs everything, measures, draws, and writes it anew; with PoCL
-        on two processor cores that takes about eight minutes. `scripts/quality --device WHICH` does it on another
-        device. It repeats Figures 7, 8, 18 and 19 of the paper (sections 2.4, 5.3 and 7.2) with this program. The last
-        part, [What interpolation does](#what-interpolation-does), is not from the paper.""")
+    text = "# Image quality of fast methods and interpolations\n\n" + paragraph("""
+        `scripts/quality` wrote this page: it repeats all reconstructions, measurements and figures, which takes about
+        eight minutes with PoCL on two CPU cores; `scripts/quality --device WHICH` uses another device. The page
+        reproduces Figures 7, 8, 18 and 19 of the paper (sections 2.4, 5.3 and 7.2). The last part, [The effect of
+        interpolation](#the-effect-of-interpolation), is not from the paper.""")
     text += f"""
 | | |
 |---|---|
@@ -215,22 +215,22 @@ def page(all_results, missing):
         text += (f"| tooth | in {BESIDE}: 181 projections of 640 bins, 10 flats, 10 darks; row 0, axis at bin "
                  "295.5 |\n")
     text += "\n" + paragraph(f"""
-        Each method is `fbp reconstruct` with the options below, one slice a pass, plain ramp. The *standard
-        reconstruction*, with which all are compared, is the standard kernel with float storage and explicit linear
-        interpolation. The script stops when a report names another kernel than the one that is meant. The sinogram
-        was read from a buffer by: {reads("buffer")}; as an image by: {reads("image")}.""")
+        Each method is `fbp reconstruct` with the options below, one slice per pass and the plain ramp filter. All are
+        compared with the *standard reconstruction*: the standard kernel with float storage and explicit linear
+        interpolation. The script stops if a report names a kernel other than the expected one. These methods read the
+        sinogram from a buffer: {reads("buffer")}; these as an image: {reads("image")}.""")
     text += "\n| method | options | kernel |\n|---|---|---|\n"
     for method in METHODS:
         text += f"| {method.title} | `{method.options}` | `{kernel_of(phantom.reports[method.name])}` |\n"
     text += "\n" + paragraph(f"""
-        The numbers are those of `fbp compare --mask {MASK}`: inside {MASK} of the slice's circle, NRMSE over the
-        standard deviation of the reference, PSNR and SSIM with its range, SNR with its root mean square.""")
+        The numbers are from `fbp compare --mask {MASK}`: inside {MASK} of the slice's circle; NRMSE relative to the
+        standard deviation of the reference, PSNR and SSIM to its range, SNR to its root mean square.""")
 
     text += "\n![Standard reconstructions and the lines of the profiles](quality/slices.png)\n"
     if not missing:
         text += "\n" + paragraph("""
-            The standard reconstructions; profiles are along the red lines. The tooth is `tooth.h5` of TomoPy, measured
-            at the Advanced Photon Source (BSD-3, UChicago Argonne).""")
+            The standard reconstructions, with profiles along the red lines. The tooth is TomoPy's `tooth.h5`,
+            measured at the Advanced Photon Source (BSD-3, UChicago Argonne).""")
     for results in all_results:
         case = results.case
         text += f"\n## {case.title[0].upper()}{case.title[1:]}\n\nAgainst the standard reconstruction:\n\n"
@@ -251,29 +251,29 @@ def page(all_results, missing):
     away = phantom.away_from_edges()
     truth = {name: numbers["nrmse"] for name, numbers in phantom.against_truth.items()}
     half = each(lambda results: number(results.half_from_nearest["nrmse"]))
-    text += "\n## What they show\n\n"
+    text += "\n## Results\n\n"
     text += paragraph(f"""
-        Texture, ALU and hybrid kernels are other ways to the standard reconstruction: the largest NRMSE between them
-        and it is {number(same)}.""", True)
+        Texture, ALU and hybrid kernels compute the standard reconstruction in other ways: their NRMSE from it is at
+        most {number(same)}.""", True)
     text += paragraph(f"""
-        Half storage costs next to nothing: NRMSE {nrmse("half")} with linear interpolation. Half nearest against
-        float nearest it is {half}, far below what nearest itself costs.""", True)
+        Half storage costs next to nothing: the NRMSE is {nrmse("half")} with linear interpolation. Between half
+        nearest and float nearest it is {half}, far below the cost of nearest itself.""", True)
     text += paragraph(f"""
         Nearest differs from linear the most: NRMSE {nrmse("nearest")}.""", True)
     text += paragraph(f"""
         Oversampling is closer to linear than nearest is, by a factor of {factor("nearest", "oversample")} in RMSE; it
-        takes the nearest of four values a bin, so it is never off by more than an eighth of a bin instead of half of
-        one.""", True)
+        takes the nearest of four values per bin, so it is off by at most an eighth of a bin instead of half a
+        bin.""", True)
     text += paragraph(f"""
         Against the truth the phantom's NRMSE is {truth["standard"]:.4f} for standard, {truth["half"]:.4f} for half,
-        {truth["oversample"]:.4f} for oversampling and {truth["nearest"]:.4f} for nearest. The edges, which no method
-        has sharp, are a large part of it: where the truth is constant over 9 x 9 pixels the RMSE is
+        {truth["oversample"]:.4f} for oversampling and {truth["nearest"]:.4f} for nearest. Edges, which no method
+        reproduces sharply, are a large part of this: where the truth is constant over 9 x 9 pixels, the RMSE is
         {number(away["standard"])}, {number(away["half"])}, {number(away["oversample"])} and
         {number(away["nearest"])}.""", True)
     text += "\n" + paragraph("""
-        Texture units of GPUs interpolate with weights of 8 bits, PoCL interpolates images exactly. So figures from a
-        GPU differ slightly from those of a processor where the texture unit interpolates: texture, hybrid, and half
-        linear when it reads an image. Oversampling asks it only for quarters of a bin, which 8 bits hold.
+        Texture units of GPUs interpolate with 8-bit weights, while PoCL interpolates images exactly. So if the
+        texture unit interpolates (texture, hybrid, and half linear when it reads an image), results on a GPU differ
+        slightly from those on a CPU. Oversampling only uses quarters of a bin, which 8 bits represent exactly.
         [quality-devices.md](quality-devices.md) has the same figures from devices with texture units.""")
     return text
 

@@ -24,14 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs/quality"
 SLICES = 4
 DRAWN = ["nearest", "oversample", "half", "forged"]
-HEAD = """# The quality figures on texture units
+HEAD = """# Image quality on texture units
 
-`scripts/quality_device.py` wrote this page, from figures that it measured on the devices below. [quality.md](quality.md)
-says what the methods are and what the numbers mean; it was made on a processor, whose images are interpolated exactly. A texture
-unit has weights of 8 bits (NVIDIA's programming guide: 1.8 fixed point). *Half nearest, four slices forged* is the paper's 5.3:
-the texture kernel with four half values in the bits of two floats (`image-forged` in the kernel's name; on a device that has no
-images of two floats, four halves); it is compared with float *nearest* of the same slices. Where a ray passes in the middle
-between two bins, kernels may take either, which is most of that difference.
+`scripts/quality_device.py` wrote this page from measurements on the devices below. [quality.md](quality.md) explains
+the methods and the numbers; it was made on a CPU, which interpolates images exactly. A texture unit has 8-bit weights
+(NVIDIA's programming guide: 1.8 fixed point). *Half nearest, four slices forged* is the method of the paper's 5.3:
+the texture kernel with four half values in the bits of two floats (`image-forged` in the kernel's name; on a device
+without images of two floats, four halves). It is compared with float *nearest* of the same slices. If a ray is
+half-way between two bins, kernels may take either, which causes most of that difference.
 """
 
 
@@ -192,9 +192,9 @@ def page():
             text += f"\nAgainst float nearest, {name}, four slices:\n\n| method | kernel | RMSE | NRMSE | PSNR (dB) | SNR (dB) | SSIM |\n|---|---|---:|---:|---:|---:|---:|\n"
             text += row(FORGED.title, forged["kernel"], forged["nearest"])
         worst = max(case[name]["standard"]["nrmse"] for case in result["cases"].values() for name in SAME)
-        text += (f"\nTexture, ALU and hybrid kernels are at most {worst:.1e} (NRMSE) from the standard reconstruction"
-                 f", half linear {max(c['half']['standard']['nrmse'] for c in result['cases'].values()):.1e}, forged half"
-                 f" {max(c['forged']['nearest']['nrmse'] for c in result['cases'].values()):.1e} from float nearest.\n")
+        text += (f"\nThe NRMSE from the standard reconstruction is at most {worst:.1e} for texture, ALU and hybrid kernels"
+                 f" and {max(c['half']['standard']['nrmse'] for c in result['cases'].values()):.1e} for half linear; that of"
+                 f" forged half from float nearest {max(c['forged']['nearest']['nrmse'] for c in result['cases'].values()):.1e}.\n")
         picture = OUT / f"{path.stem}.png"
         draw(result, picture)
         text += f"\n![Profiles and differences on {result['device']}](quality/{picture.name})\n"

@@ -337,27 +337,27 @@ class Interpolation:
         def sd(way, name):
             return self.noise[way, name].elsewhere / unit
 
-        text = "\n## What interpolation does\n\n" + paragraph(f"""
-            `--interpolation exact` takes filtered rows as what they are, sums of waves up to the Nyquist frequency of
-            the bins, and adds up their values between bins within `--accuracy`. Linear and nearest interpolation
-            multiply the same waves by sinc^2 and sinc of their frequency, and add copies of them above the Nyquist
-            frequency. `scripts/quality` measures this, too, with: {", ".join(f"*{way.name}* `{way.options}`"
+        text = "\n## The effect of interpolation\n\n" + paragraph(f"""
+            Filtered rows are sums of waves up to the Nyquist frequency of the bins. `--interpolation exact` evaluates
+            these sums between bins, to within `--accuracy`. Linear and nearest interpolation multiply the same waves
+            by sinc^2 and sinc of their frequency, and add copies of them above the Nyquist frequency.
+            `scripts/quality` measures these effects with: {", ".join(f"*{way.name}* `{way.options}`"
             for way in WAYS)}; and with `--padding zero`, except for scans.""")
         text += "\n![Edges, MTF and noise](quality/interpolation.png)\n\n"
         text += paragraph("""
-            Oversampling lies on top of linear where it cannot be seen. In the right picture lines are for the axis on
-            the centre of a bin, dots for the axis half-way between two.""")
+            Where oversampling cannot be seen, it coincides with linear. In the right plot, lines are for an axis on
+            the centre of a bin, dots for an axis half-way between two bins.""")
 
         text += "\n### Resolution\n\n" + paragraph(f"""
-            {SIZE} x {SIZE} pixels from {PROJECTIONS} projections of {SIZE} bins, `fbp phantom`, no noise. Near the
-            axis: the edge of a disc of `discs` within 0.1 of the radius from the axis; near the rim: the outline of
-            the Shepp-Logan phantom beyond 0.85 of the radius. Values are averaged over intervals of {STEP:g} pixel
-            of the distance from the edge, {REACH} pixels to both sides. The edge is the width from 10 to 90 % in
-            pixels, *overshoot* how far values beside it go beyond those inside, as a share of the step. 50 % and 10
-            % are frequencies in units of Nyquist where the MTF has fallen so far. It is the transform of the
-            derivative, tapered with a Hann window, so sharp cuts look wider by about 1/{REACH} of Nyquist. Rows of
-            the phantom are means over bins, and this is part of all numbers (it alone leaves {np.sinc(0.5):.2f} at
-            Nyquist). Pixels alias what is above 1.""")
+            {SIZE} x {SIZE} pixels from {PROJECTIONS} projections of {SIZE} bins, `fbp phantom`, no noise. *Axis*: the
+            edge of a disc of the phantom `discs` within 0.1 of the radius from the axis; *rim*: the outline of the
+            Shepp-Logan phantom beyond 0.85 of the radius. Values are averaged over intervals of {STEP:g} pixel of the
+            distance from the edge, {REACH} pixels to either side. *Edge* is the width from 10 to 90 % in pixels,
+            *overshoot* how far values next to the edge exceed those inside, as a fraction of the step. 50 % and 10 %
+            are the frequencies, in units of Nyquist, at which the MTF has fallen to these values. The MTF is the
+            transform of the derivative, tapered with a Hann window, so sharp cutoffs look wider by about 1/{REACH} of
+            Nyquist. Rows of the phantom are means over bins, which affects all numbers (it alone reduces the MTF to
+            {np.sinc(0.5):.2f} at Nyquist). Frequencies above 1 are aliased by the pixels.""")
         text += ("\n| interpolation | filter | edge, axis | edge, rim | overshoot, rim | 50 %, axis | 50 %, rim | "
                  "10 %, axis | 10 %, rim |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
         for way in WAYS:
@@ -371,12 +371,12 @@ class Interpolation:
         on_bin = self.noise["linear", "ramp"].on_axis / unit
         text += "\n### Noise\n\n" + paragraph(f"""
             Slices of {NOISE_SLICES} sinograms of white noise, {NOISE_PROJECTIONS} projections of {NOISE_SIZE} bins.
-            Standard deviations are relative to that of exact with the plain ramp, which is {unit:.3f} of the sinogram's
-            over the square root of the number of projections (by theory pi / sqrt(12) = {np.pi / np.sqrt(12):.3f}).
-            *Slice* is from 0.1 to 0.45 of the side away from the axis; *axis* is the pixel on the axis, with the axis
-            on the centre of a bin, known to {100 / np.sqrt(2 * NOISE_SLICES):.0f} %. Shares are those of the power of
-            128 x 128 pixels in the middle, at frequencies above half of Nyquist, and above Nyquist, which only the
-            corners of the spectrum are.""")
+            Standard deviations are relative to that of exact with the plain ramp, which is {unit:.3f} of the
+            sinogram's, divided by the square root of the number of projections (in theory pi / sqrt(12) = {np.pi /
+            np.sqrt(12):.3f}). *Slice* is the region from 0.1 to 0.45 of the side away from the axis; *axis* is the
+            pixel on the axis, with the axis on the centre of a bin, and is known to within {100 / np.sqrt(2 *
+            NOISE_SLICES):.0f} %. The last columns give the fraction of the power of 128 x 128 pixels in the middle at
+            frequencies above half of Nyquist, and above Nyquist (only in the corners of the spectrum).""")
         text += ("\n| interpolation | filter | slice | axis | power above Nyquist / 2 | above Nyquist |\n"
                  "|---|---|---:|---:|---:|---:|\n")
         for way in WAYS:
@@ -385,22 +385,21 @@ class Interpolation:
                 text += (f"| {way.name} | {name} | {n.elsewhere / unit:.3f} | {n.on_axis / unit:.3f} | "
                          f"{100 * n.above_half:.1f} % | {100 * n.above:.2f} % |\n")
         text += "\n" + paragraph(f"""
-            With exact and nearest the noise is the same everywhere. With linear it depends on where between bins
-            the rays through a pixel arrive: at the axis all arrive at the same place, so with the plain ramp the
-            pixel there has {on_bin:.2f} if the axis is on a bin and {linear:.2f} if it is half-way between two
-            (exact {exact:.2f}, nearest {nearest:.2f}), and rings around it have more or less in turns, until, some
-            pixels away, it is {sd("linear", "ramp"):.2f} on average.""")
+            With exact and nearest, the noise is uniform. With linear, it depends on where the rays through a pixel
+            fall between bins: on the axis all fall on the same place, so with the plain ramp the noise there is
+            {on_bin:.2f} if the axis is on a bin and {linear:.2f} if it is half-way between two (exact {exact:.2f},
+            nearest {nearest:.2f}). Around the axis are rings with alternately more and less noise; some pixels away,
+            it is {sd("linear", "ramp"):.2f} on average.""")
 
         text += "\n### Difference from the exact slice\n\n"
         names = {"tooth": "tooth, row 0", "tomo77": "tomo77, row 40"}
         errors = " and ".join(f"{number(e)} ({case})" for case, e in self.from_sum.items())
         about = f"""
-            Root mean square of the difference over that of the exact slice, inside {MASK} of the circle, plain
-            ramp. The exact slice is `--interpolation exact --accuracy {REFERENCE}`. Tests prove that it is: they
-            compare the kernels of exact interpolation with a direct sum over all frequencies in double precision.
-            So does this script, with a sum of its own at {PIXELS} pixels: the difference is {errors}.
-            White noise is one slice of those above, the phantom is Shepp-Logan as above, and scans have the default
-            padding."""
+            Root mean square of the difference, relative to that of the exact slice, inside {MASK} of the circle, with
+            the plain ramp. The exact slice is `--interpolation exact --accuracy {REFERENCE}`. Tests compare the
+            kernels of exact interpolation with a direct sum over all frequencies in double precision. So does this
+            script, with its own sum at {PIXELS} pixels: the difference is {errors}. White noise is one of the slices
+            above, the phantom is the Shepp-Logan phantom above, and scans use the default padding."""
         if self.scans:
             about += " Scans are described in [real.md](real.md)."
         if missing:
@@ -412,12 +411,13 @@ class Interpolation:
             numbers = [number(numbers[way.name]) for numbers in self.differences.values()]
             text += f"| {way.name} | {' | '.join(numbers)} |\n"
         text += "\n" + paragraph(f"""
-            Kernels of the grid have a whole number of cells, so a slice is usually closer than was asked for. A 0 says
-            that the bound and {REFERENCE} lead to the same kernel.""")
+            The width of a gridding kernel is a whole number of cells, so a slice is usually more accurate than
+            requested. A 0 means that the bound leads to the same kernel as {REFERENCE}.""")
 
         text += "\n### Error against the truth\n\n" + paragraph(f"""
-            RMSE inside {MASK} of the circle: Shepp-Logan phantom, {SIZE} x {SIZE} pixels from {PROJECTIONS}
-            projections, as it is, and with white noise of standard deviation 1 on its line integrals (`--noise 1`).""")
+            RMSE inside {MASK} of the circle, for the Shepp-Logan phantom with {SIZE} x {SIZE} pixels from
+            {PROJECTIONS} projections, without noise, and with white noise of standard deviation 1 on the line
+            integrals (`--noise 1`).""")
         text += f"\n| interpolation | {' | '.join(f'{n} | {n}, noise' for n in FILTERS)} |\n"
         text += "|---|" + "---:|" * 2 * len(FILTERS) + "\n"
         for way in WAYS:
@@ -430,20 +430,21 @@ class Interpolation:
 
         over = {way.name: 100 * self.edges[way.name, "ramp"]["rim"].overshoot() for way in WAYS}
         edge = {key: found["rim"].width() for key, found in self.edges.items()}
-        text += "\n### Which to take\n\n" + paragraph(f"""
-            Exact interpolation shows everything that the filter leaves, and so it has the noise of the full band.
-            Linear interpolation is itself a low-pass filter, so at equal filter the exact slice is sharper and
-            noisier: with the plain ramp an edge near the rim is {edge["exact", "ramp"]:.2f} pixels wide instead of
+        text += "\n### Which to choose\n\n" + paragraph(f"""
+            Exact interpolation preserves everything that the filter passes, including the noise of the full band.
+            Linear interpolation is itself a low-pass filter, so with the same filter the exact slice is sharper and
+            noisier: with the plain ramp, an edge near the rim is {edge["exact", "ramp"]:.2f} pixels wide instead of
             {edge["linear", "ramp"]:.2f}, and the noise of linear is {sd("linear", "ramp"):.2f} of that of exact.
-            With the plain ramp exact also overshoots at edges, by {over["exact"]:.1f} % of the step (linear
-            {over["linear"]:.1f} %). Without noise exact is closest to the truth with every filter here; with the
-            noise above and the plain ramp linear is closer ({self.noisy["linear", "ramp"]:.4f}, exact
-            {self.noisy["exact", "ramp"]:.4f}). The smallest error of the table is that of {best(self.truth)}, and
-            with noise that of {best(self.noisy)}. A window gives the noise back: exact with `--filter cosine` has
+            With the plain ramp, exact also overshoots at edges, by {over["exact"]:.1f} % of the step (linear
+            {over["linear"]:.1f} %). Without noise, exact is closest to the truth with every filter here; with the
+            noise above and the plain ramp, linear is closer ({self.noisy["linear", "ramp"]:.4f}, exact
+            {self.noisy["exact", "ramp"]:.4f}). The smallest error in the table is that of {best(self.truth)}; with
+            noise it is that of {best(self.noisy)}. A window removes the additional noise: exact with `--filter
+            cosine` has
             {sd("exact", "cosine"):.2f} and with `hann` {sd("exact", "hann"):.2f}, at edges of
-            {edge["exact", "cosine"]:.2f} and {edge["exact", "hann"]:.2f} pixels. So take exact for sharpness, or
-            where noise must be the same everywhere and nothing may be aliased, and choose the filter by the noise;
-            take linear where slices must agree with those of other programs that interpolate linearly, or where it
-            is faster. Nearest has the noise of exact without all of its sharpness, and the most power above
-            Nyquist; oversampling is linear within what the tables show: both are for speed alone.""")
+            {edge["exact", "cosine"]:.2f} and {edge["exact", "hann"]:.2f} pixels. So use exact for sharpness, or if
+            noise must be uniform and nothing may be aliased, and choose the filter according to the noise. Use linear
+            if slices must agree with those of other programs that interpolate linearly, or if it is faster. Nearest
+            has the noise of exact without all of its sharpness, and the most power above Nyquist; oversampling is
+            equivalent to linear within the precision of the tables. Use these two only for speed.""")
         return text

@@ -75,7 +75,7 @@ def reference(arguments):
         page += f"\n## {topic}\n\n```text\n{program.prints('help', topic)}```\n"
     (out / "topics.md").write_text(page)
 
-    page = "# Profiles that are built in\n\nAs the program prints them: `fbp profiles list`, `fbp profiles show NAME`.\n"
+    page = "# Built-in profiles\n\nAs printed by `fbp profiles list`, `fbp profiles show NAME`.\n"
     listed = program.prints("profiles", "list")
     page += f"\n```text\n{listed}```\n"
     for name in re.findall(r"^([a-z][a-z0-9-]*) ", listed, re.M):

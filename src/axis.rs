@@ -1,4 +1,5 @@
-//! The rotation axis from a few rows of the input, corrected as for a run; slices about trial axes, made as by a run.
+//! Finds the rotation axis from a few rows of the input, corrected as for a run; reconstructs slices for trial axes as
+//! a run does.
 
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, Method, Sinograms};
 use crate::device::enumerate;

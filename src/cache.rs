@@ -1,4 +1,4 @@
-//! What is kept between runs: which kernels a device computes correctly.
+//! Verdicts cached between runs: which kernels a device computes correctly.
 //!
 //! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
 //! it only costs time.
@@ -82,9 +82,7 @@ impl Verdicts {
     /// The warning when verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
         let path = self.path.display();
-        format!(
-            "warning: {path}: {error}; verdicts are not remembered; set FBP_CACHE_DIR to a directory that can be written"
-        )
+        format!("warning: {path}: {error}; verdicts are not stored; set FBP_CACHE_DIR to a writable directory")
     }
 
     /// The error of a kernel that was correct, if it is also within the present `margin`.

@@ -1,8 +1,8 @@
-//! How far an image or a stack is from a reference: the numbers behind `fbp compare`.
+//! Differences between an image or a stack and a reference: the numbers of `fbp compare`.
 //!
-//! Two passes, because the dynamic range that SSIM is measured against is that of the whole stack:
-//! [`Range`] sees every reference slice first, [`Accumulator`] then every pair of slices. Images are
-//! `height x width` f32, rows downwards; sums are f64.
+//! This takes two passes, because SSIM needs the dynamic range of the whole stack: [`Range`] reads every reference
+//! slice first, then [`Accumulator`] reads every pair of slices. Images are `height x width` f32, rows downwards; sums
+//! are f64.
 
 use rayon::prelude::*;
 use serde::Serialize;

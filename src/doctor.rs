@@ -147,7 +147,7 @@ impl Diagnosis {
                 "fbp reconstruct checks the kernel of a run and uses another one; a newer driver, another --device or \
                  another --profile may avoid the problem"
             }
-            _ => "fbp reconstruct does not run like that; install what the message names, or choose another --device",
+            _ => "fbp reconstruct would not run like this; install what the message names, or choose another --device",
         };
         let more = match bad.count() {
             0 => String::new(),

@@ -1,4 +1,4 @@
-//! Errors, grouped by cause; the exit code tells a batch job which group it was.
+//! Errors, grouped by cause; the exit code tells a batch job the group.
 //!
 //! A message names the flag, file, page or device, says what was expected, and what to do about it.
 
@@ -36,7 +36,7 @@ pub enum Error {
     #[error("{0}")]
     Output(String),
     /// What cannot happen, unless the program itself is wrong.
-    #[error("{0}; this is a defect of fbp, please report it with the command")]
+    #[error("{0}; this is a bug in fbp, please report it with the command")]
     Internal(String),
     /// Stopped cleanly by a signal before the end.
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! How and where a run takes place: devices, memory, files, messages. Nothing here decides a byte of a slice.
+//! How and where a run takes place: devices, memory, files, messages. Nothing here affects the bytes of a slice.
 
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::device::DeviceList;
@@ -177,7 +177,8 @@ impl Execution {
         }
         if self.existing == Existing::Resume && !output.resumable() {
             return Err(Error::usage(format!(
-                "--resume: {} is one file, which is there as a whole or not at all; leave --resume out, or name a directory \
+                "--resume: {} is a single file, which is written completely or not at all; leave --resume out, or name \
+                 a directory \
                  or a pattern such as out/r-%05i.tif as --output",
                 output.path_of(0).display()
             )));

@@ -2,13 +2,12 @@
 //!
 //! From a command to slices:
 //!
-//! ```text
-//! flags, run file -> job = recipe (what decides bytes) + execution (how and where)
-//! source -> steps -> engine (upload, filter, back-project, download) -> sink
+//! ```text flags, run file -> job = recipe (what affects bytes) + execution (how and where) source -> steps -> engine
+//! (upload, filter, back-project, download) -> sink
 //! ```
 //!
-//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters. `docs/architecture.md` says
-//! what is in each module, and which may use which.
+//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters. `docs/architecture.md`
+//! describes the modules, and which may use which.
 
 pub mod axis;
 pub mod bench;
@@ -24,6 +23,7 @@ pub mod engine;
 pub mod error;
 pub mod execution;
 pub mod facts;
+mod fault;
 pub mod fft;
 pub mod files;
 pub mod geometry;

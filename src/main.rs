@@ -5,13 +5,28 @@ use fbp::cli::{Cli, Command};
 use fbp::commands;
 use fbp::error::{Error, INTERRUPTED, Result};
 use fbp::report::results;
+#[cfg(feature = "hdf5")]
+use fbp::source::hdf5;
 use nix::sys::signal::{SigSet, Signal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    #[cfg(feature = "hdf5")]
+    if std::env::args_os().nth(1).is_some_and(|first| first == hdf5::EXAMINE) {
+        return ended(commands::examine_hdf5().and_then(|verdict| results(&verdict)));
+    }
+    let cli = Cli::parse();
+    #[cfg(feature = "hdf5")]
+    if let Ok(program) = std::env::current_exe() {
+        hdf5::examine_with(program);
+    }
+    ended(run(cli))
+}
+
+fn ended(result: Result<()>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("fbp: {}", clipped(&error.to_string()));

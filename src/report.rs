@@ -241,7 +241,7 @@ impl Progress<'_> {
         let rate = self.done as f64 * self.updates / elapsed * 1e-9;
         let left = elapsed / self.done.max(1) as f64 * (self.slices - self.done) as f64;
         let limit = self.clock.busiest();
-        let limits = limit.map(|stage| format!(", {stage} limits")).unwrap_or_default();
+        let limits = limit.map(|stage| format!(", limited by {stage}")).unwrap_or_default();
         if let Some(bar) = &self.bar {
             bar.set_position(self.done as u64);
             bar.set_message(format!("{rate:.2} GU/s, {} left{limits}", readable(left)));

@@ -3,12 +3,15 @@
 
     scripts/bench/growth.py measure --fbp target/release/fbp --sizes 512 1024 2048 4096 RESULT.json
     scripts/bench/growth.py plot RESULT.json PICTURE.svg
+    scripts/bench/growth.py cost --fbp target/release/fbp --sizes 256 512 1024 2048 4096 COST.json
+    scripts/bench/growth.py plot-cost COST.json ... PICTURE.svg
 
 Sizes: bins, projections and side of the slice are the same number; `fbp bench` times the kernels that the device's profile
 takes by itself. Projections and bins: only these grow, from SIDE to four times SIDE; the cost of back projection should grow
 with the projections and not with the bins. Slices: `fbp reconstruct` of 1 to 256 slices of SIDE x SIDE, automatic choices, GU/s of the device's back
 projection by its report. GU/s is 10^9 pixel-projection updates a second over all slices; a flat line is cost that grows
-as it should.
+as it should. Cost: milliseconds a slice, back projection and filter together, of the kernels that are chosen for linear and
+for exact interpolation; one panel a device.
 """
 
 import argparse
@@ -61,8 +64,33 @@ def measure(options):
     Path(options.result).write_text(json.dumps(result, indent=1) + "\n")
 
 
-def panel(title, lines, left, unit):
-    """Lines of (x, GU/s) with logarithmic axes, as SVG; x doubles from mark to mark."""
+def cost(options):
+    # what is there stays
+    result = Path(options.result)
+    lines, device = json.loads(result.read_text())["lines"] if result.exists() else {}, None
+    for size in options.sizes:
+        for mode in ("fast", "precise"):
+            for interpolation, algorithm in (("linear", options.linear), ("exact", "gridding")):
+                rows = json.loads(run(options.fbp, "bench", "--json", "--quiet", "--size", size, "--mode", mode, "--interpolation",
+                                      interpolation, "--algorithm", algorithm, *options.bench))
+                best = max((row for row in rows if row["gu_per_s"]), key=lambda row: row["gu_per_s"])
+                device = best["device"]
+                seconds = size**3 / best["gu_per_s"] / 1e9 + best["filter_seconds_per_slice"]
+                line = lines.setdefault(f"{interpolation}, {mode}", [])
+                line.append([size, float(f"{seconds * 1e3:.4g}"), best["algorithm"], best["slices"], best["error"]])
+                print(device, size, interpolation, mode, line[-1], flush=True)
+    result.write_text(json.dumps({"device": device, "lines": lines}, indent=1) + "\n")
+
+
+def plot_cost(options):
+    results = [json.loads(Path(name).read_text()) for name in options.results]
+    panels = [panel(result["device"], result["lines"], 60 + 460 * place, "bins, projections and side of the slice", "ms")
+              for place, result in enumerate(results)]
+    write_picture(options.picture, "Milliseconds a slice", panels)
+
+
+def panel(title, lines, left, unit, what=""):
+    """Lines of (x, y) with logarithmic axes, as SVG; x doubles from mark to mark."""
     top, width, height = 60, 380, 320
     xs = sorted({x for line in lines.values() for x, *_ in line})
     low = min(y for line in lines.values() for _, y, *_ in line)
@@ -88,7 +116,7 @@ def panel(title, lines, left, unit):
         y = top + height + 58 + 16 * number
         end = float(f"{line[-1][1]:.3g}")
         svg.append(f'<path d="M{left},{y - 4}h24" stroke="{colour}" stroke-width="2"{dash}/>')
-        svg.append(f'<text x="{left + 30}" y="{y}">{name}: {end:g} at the end</text>')
+        svg.append(f'<text x="{left + 30}" y="{y}">{name}: {end:g}{" " + what if what else ""} at the end</text>')
     return svg, top + height + 58 + 16 * len(lines)
 
 
@@ -111,11 +139,15 @@ def plot(options):
              (fastest(result["by_bins"]), f"GU/s by bins, {side}", "bins"),
              (result["by_slices"], f"GU/s by slices, {side}", "slices of the run")]
     panels = [panel(title, lines, 60 + 460 * place, unit) for place, (lines, title, unit) in enumerate(kinds)]
+    write_picture(options.picture, result["device"], panels)
+
+
+def write_picture(path, title, panels):
     height, width = max(end for _, end in panels) + 10, 460 * len(panels)
     head = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
             '<rect width="100%" height="100%" fill="white"/>',
-            f'<text x="16" y="24" font-size="16" font-weight="bold">{result["device"]}</text>']
-    Path(options.picture).write_text("\n".join(head + sum((svg for svg, _ in panels), []) + ["</svg>"]) + "\n")
+            f'<text x="16" y="24" font-size="16" font-weight="bold">{title}</text>']
+    Path(path).write_text("\n".join(head + sum((svg for svg, _ in panels), []) + ["</svg>"]) + "\n")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -132,5 +164,16 @@ command = commands.add_parser("plot")
 command.add_argument("result")
 command.add_argument("picture")
 command.set_defaults(work=plot)
+command = commands.add_parser("cost")
+command.add_argument("--fbp", default="target/release/fbp")
+command.add_argument("--sizes", type=int, nargs="+", default=[128, 256, 512])
+command.add_argument("--linear", default="tensor", help="kernel family for linear interpolation")
+command.add_argument("--bench", action="append", default=[], help="one more option of fbp bench, as --bench=--device=cpu")
+command.add_argument("result")
+command.set_defaults(work=cost)
+command = commands.add_parser("plot-cost")
+command.add_argument("results", nargs="+")
+command.add_argument("picture")
+command.set_defaults(work=plot_cost)
 options = parser.parse_args()
 options.work(options)

@@ -1,5 +1,5 @@
-//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, when rates are steady ([`steady_time`]),
-//! and how results are printed.
+//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, the criterion for a steady rate
+//! ([`steady_time`]), and the output of results.
 
 mod plot;
 mod reference;
@@ -77,7 +77,7 @@ impl Protocol {
         let grids = match &spec.parameters {
             Parameters::Gridding(gridding) => match GridForm::new(facts, gridding, region, spec.bound.accuracy)? {
                 Some(form) => 8 * form.values(slices),
-                None => return Ok(Some("its local memory does not hold a line of the grid".to_owned())),
+                None => return Ok(Some("a line of the grid does not fit into its local memory".to_owned())),
             },
             _ => 0,
         };

@@ -1,5 +1,5 @@
-//! When a device runs at a steady rate, and a kernel's time there (paper, 2.3): heated until its rate is steady, timed, and
-//! timed again if the rate is another afterwards.
+//! Times a kernel at a steady rate (paper, 2.3): warms the device up until its rate is steady, times the kernel, and
+//! repeats this if the rate has changed by then.
 
 use super::median;
 use crate::error::Result;

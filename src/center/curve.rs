@@ -1,4 +1,4 @@
-//! The minimum of a cost over trial positions: where it is, how far that may be off, and whether there is one.
+//! The minimum of a cost over trial positions: its position, its uncertainty, and whether there is a clear one.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,10 +1,10 @@
-//! Projections half a turn apart: `row(theta + 180)[b] = row(theta)[2 c - b]`.
+//! Projections 180 degrees apart: `row(theta + 180)[b] = row(theta)[2 c - b]`.
 //!
-//! For every trial `2 c`, a whole number of bins: the mean square difference between one row and the mirrored other over
-//! the bins that both cover, relative to the variance there; 0 for identical, about 1 for unrelated rows. All pairs and
-//! rows contribute to one curve. Its minimum over a masked overlap is that of normalised cross-correlation (Padfield,
-//! Masked object registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012); the sample need not be within
-//! the field of view. Off-centre scans of whole turns: Vo et al., Appl. Sci. 11, 2021.
+//! The cost of every trial `2 c`, a whole number of bins, is the mean square difference between one row and the mirror
+//! image of the other over the bins that both cover, relative to the variance there: 0 for identical, about 1 for
+//! unrelated rows. All pairs and rows contribute to one curve. Its minimum over a masked overlap is that of normalised
+//! cross-correlation (Padfield, Masked object registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012);
+//! the sample need not be within the field of view. For off-centre 360-degree scans see Vo et al., Appl. Sci. 11, 2021.
 
 use super::Sinograms;
 use super::curve::{CostCurve, Curve, Minimum};
@@ -91,7 +91,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
     let pairs = pairs(sinograms);
     if pairs.is_empty() {
         return Err(Error::Input(format!(
-            "registration of mirrored projections: no two of the projections, {} to {} degrees, are half a turn apart; \
+            "registration of mirrored projections: no two of the projections, {} to {} degrees, are 180 degrees apart; \
              try the method sweep, or check --angles and --overall-angle",
             sinograms.angles.first().unwrap_or(&0.0),
             sinograms.angles.last().unwrap_or(&0.0)

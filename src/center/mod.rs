@@ -3,12 +3,12 @@
 //! Positions are bins, counted from the centre of bin 0 as in [`geometry`](crate::geometry). Every method computes a cost
 //! for trial positions; [`curve`] finds its minimum and judges whether there is one. The methods:
 //!
-//! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle grows by 180 degrees, so that a projection is the
-//!   mirror image of the one on the other side. `registration` and `overlap` compare them.
-//! * [`vo`]: a sinogram over a whole turn has no energy outside of a double wedge of its Fourier transform.
+//! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle increases by 180 degrees, so opposite projections are
+//!   mirror images. `registration` and `overlap` compare them.
+//! * [`vo`]: a sinogram over 360 degrees has no energy outside a double wedge of its Fourier transform.
 //! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than with the correct one.
 //!
-//! [`turn`] compares the first and last projections to check that the scan covers the angles that are given.
+//! [`turn`] compares the first and last projections to check that the scan covers the given angles.
 
 mod curve;
 mod mirror;
@@ -239,7 +239,7 @@ fn trace(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Re
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
         return Err(Error::usage(format!(
-            "the search range must lie within bins 0 to {last} and cover at least {NARROWEST} bins, not {low} to {high}"
+            "the search range {low} to {high} must lie within bins 0 to {last} and cover at least {NARROWEST} bins"
         )));
     }
     if sinograms.rows.is_empty() {
@@ -277,8 +277,8 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEsti
         &[Method::Vo]
     } else {
         return Err(Error::Input(format!(
-            "rotation axis: the projections cover {:.1} degrees, and no two methods that could confirm each other work with \
-             less than half a turn; try --method sweep (--center auto:sweep), or give --center in bins",
+            "rotation axis: the projections cover {:.1} degrees, and no two methods that could confirm each other work \
+             with less than 180; try --method sweep (--center auto:sweep), or give --center in bins",
             sinograms.coverage()
         )));
     };
@@ -393,20 +393,22 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
         ScanEnds::Suggest(Turn::Whole) => (
             true,
             Some(
-                "the last projection is next to the first one: the scan seems to be a whole turn (--overall-angle 360)",
+                "the last projection is next to the first one: the scan seems to cover 360 degrees (--overall-angle \
+                 360)",
             ),
         ),
         ScanEnds::Suggest(Turn::Half) => (
             true,
             Some(
-                "the last projection is next to the mirrored first one: the scan seems to be half a turn (--overall-angle 180)",
+                "the last projection is next to the mirror image of the first one: the scan seems to cover 180 degrees \
+                 (--overall-angle 180)",
             ),
         ),
         ScanEnds::Unrelated => (
             false,
             Some(
-                "the last projection matches the first one neither directly nor mirrored, as after a whole or half a turn: \
-                 check --overall-angle or --angles, or the sample moved",
+                "the last projection matches neither the first one, as after 360 degrees, nor its mirror image, as \
+                 after 180: check --overall-angle or --angles, or whether the sample moved",
             ),
         ),
     }
@@ -449,7 +451,7 @@ pub fn accept(found: &[AxisEstimate]) -> Result<AxisEstimate> {
         AxisVerdict::Ok => return Ok(first),
         AxisVerdict::Railed => (
             "the best position is at the end of the search range",
-            "the axis may lie beyond: widen --search of fbp center, or give --center in bins",
+            "the axis may lie beyond it: widen --search of fbp center, or give --center in bins",
         ),
         AxisVerdict::Flat => (
             "no position is better than any other",
@@ -465,7 +467,7 @@ pub fn accept(found: &[AxisEstimate]) -> Result<AxisEstimate> {
         ),
         AxisVerdict::Angles => (
             "the first and last projections contradict the angles",
-            "give --overall-angle 360 for a whole turn or 180 for half a turn, or correct --angles",
+            "give --overall-angle 360 or 180 as scanned, or correct --angles",
         ),
     };
     let all: Vec<String> = found.iter().map(AxisEstimate::to_string).collect();

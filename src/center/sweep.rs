@@ -1,9 +1,9 @@
 //! Slices for trial axes, by filtered back projection on the host, and how sharp they are.
 //!
-//! The measure is the sum of the negative values (T. Donath, F. Beckmann and A. Schreyer, Automated determination of the
-//! center of rotation in tomography data, J. Opt. Soc. Am. A 23, 1048 (2006), Q_IN): misplaced edges leave arcs below and
-//! above zero. Their other measure, the absolute values, needs slices with a constant sum, which a sample at the end of
-//! the field of view does not have.
+//! The measure is the sum of the negative values (T. Donath, F. Beckmann and A. Schreyer, Automated determination of
+//! the center of rotation in tomography data, J. Opt. Soc. Am. A 23, 1048 (2006), Q_IN): misplaced edges leave arcs
+//! below and above zero. Their other measure, the absolute values, needs slices with a constant sum, which a sample at
+//! the edge of the field of view does not give.
 
 use super::curve::{AxisVerdict, CostCurve, Curve, Minimum};
 use super::{AGREEMENT, Sinograms};

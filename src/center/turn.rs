@@ -1,5 +1,5 @@
-//! Whether a scan covers the angles that are given: the last projection of a whole turn is next to the first one, that of
-//! half a turn next to its mirror image.
+//! Checks whether a scan covers the given angles: after 360 degrees, the last projection resembles the first one; after
+//! 180 degrees, its mirror image.
 
 use super::Sinograms;
 use super::curve::median;

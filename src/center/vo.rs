@@ -1,14 +1,14 @@
 //! The Fourier metric of N. T. Vo, M. Drakopoulos, R. C. Atwood and C. Reinhard, Reliable method for calculating the
 //! center of rotation in parallel-beam tomography, Opt. Express 22, 19078 (2014).
 //!
-//! A sinogram over a whole turn of a sample within a radius `r` of the axis has, but for small tails, no values in its
-//! two-dimensional Fourier transform where `m > 2 pi r u` (`m` periods a turn, `u` periods a bin). Half a turn and its
-//! mirror image about a trial axis make a whole turn; a wrong axis causes discontinuities at the two seams, which show
-//! there.
+//! For a sample within a radius `r` of the axis, the two-dimensional Fourier transform of a sinogram over a whole turn
+//! is zero, except for small tails, where `m > 2 pi r u` (`m` periods per turn, `u` periods per bin). Half a turn and
+//! its mirror image about a trial axis form a whole turn; a wrong axis causes discontinuities at the two seams, which
+//! are visible there.
 //!
-//! Mirroring a row conjugates its transform, and shifting it is a factor. With `A(m, u)` of the half turn, padded with
-//! zeros, the transform of the whole turn about axis `c` is `A(m, u) + (-1)^m z^-2 conj(A(-m, u))`, `z = exp(2 pi i u c)`, so
-//! that a trial needs no transform, and `c` may be any real number.
+//! Mirroring a row conjugates its transform, and shifting it multiplies the transform by a factor. With `A(m, u)` of
+//! the half turn, padded with zeros, the transform of the whole turn about axis `c` is `A(m, u) + (-1)^m z^-2
+//! conj(A(-m, u))`, `z = exp(2 pi i u c)`, so that a trial needs no transform, and `c` may be any real number.
 
 use super::curve::{CostCurve, Curve, Minimum};
 use super::{AxisVerdict, Sinograms};
@@ -36,7 +36,7 @@ pub fn suits(sinograms: &Sinograms) -> bool {
 pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
     if !suits(sinograms) {
         return Err(Error::Input(format!(
-            "vo: needs half a turn, and there are {} projections over {:.2} degrees; try the method sweep",
+            "vo: needs 180 degrees, but there are {} projections over {:.2} degrees; try the method sweep",
             sinograms.angles.len(),
             sinograms.coverage()
         )));

@@ -1,4 +1,4 @@
-//! Known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
+//! Tests with known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
 
 mod steps;
 mod timing;

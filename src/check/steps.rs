@@ -1,4 +1,4 @@
-//! Known answers of the steps that a device does before a run: small data, compared with the host's form and with
+//! Tests, before a run, of the steps that a device does: results for small data are compared with the host's and with
 //! definitions in `f64`.
 
 use crate::device::{

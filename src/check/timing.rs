@@ -1,4 +1,4 @@
-//! Kernels timed on a device, each checked first on the data that it is timed with.
+//! Times kernels on a device, after checking each on the data used for timing.
 
 use super::{Checked, Checker, Loaded};
 use crate::bench::{Patience, Protocol, Reference, SteadyTime, steady_time};

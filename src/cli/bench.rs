@@ -9,7 +9,7 @@ pub struct BenchArgs {
     /// Index (0), platform:device (0:1), part of a name, gpu or cpu [default: best GPU, else CPU]
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    /// Name of a profile, a TOML file, auto, or all: every kernel of every profile, each once [default: auto]
+    /// Name of a profile, a TOML file, auto, or all for every kernel of every profile, each once [default: auto]
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub profile: Vec<String>,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct BenchArgs {
     /// Timed passes of each kernel; the median is reported
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub passes: usize,
-    /// Time as many passes of each kernel as so many slices need, in place of --passes; the paper has 512
+    /// Time as many passes of each kernel as this number of slices needs, instead of --passes; the paper uses 512
     #[arg(long, value_name = "N", conflicts_with = "passes")]
     pub slices: Option<usize>,
     /// Print JSON

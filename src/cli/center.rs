@@ -27,18 +27,20 @@ pub struct CenterArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Instead of searching, write trial slices for axes from A to at most B bins in steps of S, and a montage of them
+    /// Instead of searching, write trial slices and a montage of them, with the axis from A to at most B bins in steps
+    /// of S
     #[arg(long, value_name = "A..B:S", requires = "output", conflicts_with_all = ["method", "search", "json"])]
     pub sweep: Option<String>,
-    /// Side in pixels of the part of each slice that montage.png or the page shows: the part with the most structure
-    /// [default: 256; in a page as much as fits, at most 512]
+    /// Side in pixels of the square of each slice that montage.png or the page shows, the one with the most structure
+    /// [default: 256; in a page, as much as fits, at most 512]
     #[arg(long, value_name = "PIXELS", requires = "sweep", value_parser = clap::value_parser!(u16).range(16..=4096))]
     pub tile: Option<u16>,
     /// Device that reconstructs the slices of --sweep: index (0), platform:device (0:1), part of a name, gpu or cpu
     /// [default: best GPU, else CPU]
     #[arg(long, value_name = "SEL", requires = "sweep")]
     pub device: Option<Text>,
-    /// Directory for the slices of --sweep (center_1023.50.tif ...) and montage.png, or FILE.html, a page to choose from
+    /// Directory for the slices of --sweep (center_1023.50.tif ...) and montage.png, or FILE.html for a page to choose
+    /// from
     #[arg(long, short, value_name = "DIR|FILE.html", requires = "sweep")]
     pub output: Option<PathBuf>,
     /// Write to a directory that is not empty, or replace the page

@@ -8,7 +8,7 @@ pub struct CompareArgs {
     pub a: String,
     /// Reference: file, directory or glob
     pub b: String,
-    /// Compare inside the centred circle of this fraction of half the width
+    /// Compare only inside a centred circle; FRACTION is its radius relative to half the width
     #[arg(long, value_name = "FRACTION")]
     pub mask: Option<f64>,
     /// Exit with code 1 if the NRMSE is larger

@@ -5,7 +5,7 @@ use clap::Args;
 use std::path::PathBuf;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// What `fbp help` explains beside the commands.
+/// What `fbp help` explains besides the commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Topic {
@@ -18,7 +18,7 @@ impl Topic {
     /// One line about the topic.
     pub const fn about(self) -> &'static str {
         match self {
-            Topic::Conventions => "coordinates, orientation, angles and values of slices",
+            Topic::Conventions => "coordinates, orientation, angles, and values of slices",
             Topic::ExitCodes => "exit codes, and what a script should do about each",
             Topic::Units => "how to write lengths, sizes, times, angles and ranges",
         }

@@ -12,41 +12,43 @@ use std::ops::Not;
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct InputArgs {
-    /// Directory or glob of TIFF or EDF, multi-page TIFF, Zarr, FILE.h5::/DATASET; one sinogram per file or page, with one projection per row
+    /// Directory or glob of TIFF or EDF files, multi-page TIFF, Zarr, or FILE.h5::/DATASET; one sinogram per file or
+    /// page, with one projection per row
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub sinograms: Option<String>,
-    /// Directory or glob of TIFF or EDF, multi-page TIFF, Zarr, FILE.h5::/DATASET; one projection per file or page
+    /// Directory or glob of TIFF or EDF files, multi-page TIFF, Zarr, or FILE.h5::/DATASET; one projection per file or
+    /// page
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub projections: Option<String>,
-    /// HDF5 file with projections, fields and angles: Data Exchange, NXtomo, or the datasets named below
+    /// HDF5 file with projections, flats, darks and angles: Data Exchange, NXtomo, or the datasets named below
     #[arg(long, value_name = "FILE", help_heading = "Input (exactly one of the first four)")]
     pub hdf5: Option<String>,
-    /// Volume without a header, one projection per frame: width, height and number of frames, type, bytes before the first
-    /// frame
+    /// Raw file without a header, one projection per frame: width, height and number of frames, type, bytes before the
+    /// first frame
     #[arg(long, value_name = "FILE,WxHxN,u16le[,OFFSET]", help_heading = "Input (exactly one of the first four)")]
     pub raw: Option<String>,
-    /// Dataset of the projections [default: as the layout defines]
+    /// Dataset of the projections [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
     pub hdf5_data: Option<String>,
-    /// Dataset of the flat fields, or none [default: as the layout defines]
+    /// Dataset of the flat fields, or the word none [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
     pub hdf5_flats: Option<String>,
-    /// Dataset of the dark fields, or none [default: as the layout defines]
+    /// Dataset of the dark fields, or the word none [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
     pub hdf5_darks: Option<String>,
-    /// Dataset of the angles [default: as the layout defines]
+    /// Dataset of the angles [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
     pub hdf5_angles: Option<String>,
-    /// Flat fields (beam without sample), for --projections, or instead of those in --hdf5
+    /// Flat fields (beam without sample) for --projections, or to use instead of those in --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub flats: Option<String>,
-    /// Flat fields taken after the scan; flats are interpolated between both sets
+    /// Flat fields taken after the scan; fbp interpolates between the two sets
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub flats2: Option<String>,
-    /// Dark fields (no beam), for --projections, or instead of those in --hdf5
+    /// Dark fields (no beam) for --projections, or to use instead of those in --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub darks: Option<String>,
-    /// How several flats or darks are combined [default: mean]
+    /// How to combine several flats or darks [default: mean]
     #[arg(long, value_name = "MODE", value_parser = words::<FieldMode>(), help_heading = "Input (exactly one of the first four)")]
     pub field_mode: Option<FieldMode>,
     /// Take -log of the transmission [default: on with flats]
@@ -57,7 +59,8 @@ pub struct InputArgs {
     #[arg(long, help_heading = "Input (exactly one of the first four)")]
     #[serde(skip_serializing_if = "Not::not")]
     pub no_minus_log: bool,
-    /// Bin N x N pixels; other flags count binned pixels, except --center, --center-shifts and --pixel-size [default: 1]
+    /// Average N x N pixels; other flags count binned pixels, except --center, --center-shifts and --pixel-size
+    /// [default: 1]
     #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first four)")]
     pub binning: Option<usize>,
 }

@@ -17,7 +17,7 @@ pub struct KernelArgs {
     pub interpolation: Interpolation,
     #[arg(long, default_value = "precise", value_parser = words::<Mode>())]
     pub mode: Mode,
-    /// auto, 1, 2, 4, 8, 16, 32 or 64
+    /// Number of slices per pass: auto, 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, default_value = "auto")]
     pub slices_per_pass: String,
     /// Detector bins
@@ -29,7 +29,7 @@ pub struct KernelArgs {
     /// Side of the slice [default: bins]
     #[arg(long)]
     pub size: Option<usize>,
-    /// Write every program that the profile can use to a directory, one file each; the first lines tell how to build it
+    /// Write every program that the profile can use to DIR, one file each; its first lines say how to build it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass"])]
     pub every: Option<PathBuf>,
 }

@@ -51,13 +51,13 @@ use strum::VariantArray;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   done
-  1   comparison outside the tolerance, or incorrect kernel (bench, doctor)
+   0   success
+   1   comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
   2   usage: unknown flag or key, bad value, bad profile
   3   input: missing, corrupt or inconsistent files
-  4   device or driver, or no kernel computes correctly on it
+   4   device or driver failed, or no kernel is correct on the device
   5   output: disk full, permission, not empty
-  75  interrupted, stopped cleanly: every slice written is complete; run again with --resume";
+   75  stopped by a signal: every slice written is complete; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -81,11 +81,12 @@ pub enum Command {
     },
     /// Print a generated back-projection kernel and its build options; needs no device
     Kernel(KernelArgs),
-    /// Predict the throughput that each unit of a device allows a kernel, and the limiting unit; needs no device
+    /// Predict the speed limit that each unit of a device sets for a kernel, and name the limiting unit; needs no
+    /// device
     #[command(after_help = "\
-Without --profile: the kernel of section 6.5 of the paper on every device with known rates (Table 16).
+Without --profile: the kernel of section 6.5 of the paper, on every device with known rates (Table 16).
 With --profile: every kernel of the profiles, next to the measured speed.
-1 GU/s is 10^9 pixel-projection updates per second.")]
+1 GU/s is 10^9 updates of a pixel by a projection per second.")]
     Model(ModelArgs),
     /// Check a device and its driver: image formats, transforms, steps, and every kernel of a profile against a reference
     #[command(after_help = EXIT_CODES)]
@@ -99,17 +100,17 @@ With --profile: every kernel of the profiles, next to the measured speed.
     /// Find the rotation axis, or write trial slices for several axes
     #[command(after_help = EXIT_CODES)]
     Center(Box<CenterArgs>),
-    /// Write sinograms or projections as reconstruct corrects them before filtering; needs no device
+    /// Write the corrected sinograms or projections that reconstruct would filter; needs no device
     #[command(after_help = EXIT_CODES)]
     Preprocess(Box<PreprocessArgs>),
-    /// Write a page about a run that is done: slices, histogram, axis search, times and the run itself
+    /// Write an HTML page about a finished run: slices, histogram, axis search, times and run file
     #[command(after_help = EXIT_CODES)]
     Report(ReportArgs),
     /// Write analytic sinograms or projections of a phantom
     Phantom(PhantomArgs),
     /// Compare slices with reference slices
     Compare(CompareArgs),
-    /// Describe a TIFF file or stack, or an HDF5 file
+    /// Describe a file or stack of images, or an HDF5 file
     Info(InfoArgs),
     /// Print shell completions
     Completions {
@@ -118,7 +119,7 @@ With --profile: every kernel of the profiles, next to the measured speed.
     },
     /// Write the manual pages of all commands and topics
     Man(ManArgs),
-    /// Print the help of a command, or explain conventions, exit codes or units
+    /// Print help for a command, or explain conventions, exit codes or units
     Help(HelpArgs),
 }
 

@@ -40,17 +40,17 @@ pub struct PhantomArgs {
     /// Angle of the first projection in degrees
     #[arg(long, default_value_t = 0.0, allow_hyphen_values = true)]
     pub start_angle: f64,
-    /// File with one angle in degrees per line, as many as --projections
+    /// File with one angle in degrees per line, one line for each of --projections
     #[arg(long, value_name = "FILE")]
     pub angles: Option<PathBuf>,
-    /// Factor on all values: attenuation per pixel where the phantom is 1
+    /// Factor by which all values are multiplied: attenuation per pixel where the phantom is 1
     #[arg(long, default_value_t = 1.0)]
     pub scale: f64,
     /// Standard deviation of Gaussian noise on the line integrals
     #[arg(long, default_value_t = 0.0)]
     pub noise: f64,
-    /// Write detector counts (16 bit, Poisson noise) for a beam of this many photons per pixel (at most 55000), for --as
-    /// projections
+    /// Write detector counts (16-bit, Poisson noise) for a beam of this many photons per pixel (at most 55000); needs
+    /// --as projections
     #[arg(long, value_name = "PHOTONS", requires = "flats")]
     pub photons: Option<f64>,
     /// Directory for flat fields, with --photons

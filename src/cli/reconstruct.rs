@@ -27,14 +27,14 @@ pub struct ReconstructArgs {
     #[serde(flatten)]
     pub scan: ScanArgs,
 
-    /// Weight of each projection [default: spacing]
+    /// Weighting of the projections [default: spacing]
     #[arg(long, value_name = "SCHEME", value_parser = words::<AngleWeights>(), help_heading = "Geometry")]
     pub angle_weights: Option<AngleWeights>,
     /// Rotation axis in bins, counted from the centre of bin 0; auto or auto:METHOD finds it [default: (bins - 1) / 2]
     #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
     pub center: Option<Text>,
-    /// Scan of 360 degrees with the axis near one end of the detector: the slice extends as far as the longer side; needs
-    /// --center
+    /// 360-degree scan with the axis near one end of the detector: the slice reaches as far as the longer side of the
+    /// detector; needs --center
     #[arg(long, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Not::not")]
     pub extended_field: bool,
@@ -47,7 +47,7 @@ pub struct ReconstructArgs {
     /// Side of a slice in pixels [default: number of bins]
     #[arg(long, value_name = "N", help_heading = "Geometry")]
     pub size: Option<usize>,
-    /// Pixel size with its unit, such as 0.65um: values are attenuation per this unit [default: per pixel]
+    /// Pixel size with its unit, such as 0.65um; values are then attenuation per this unit [default: per pixel]
     #[arg(long, value_name = "LENGTH", help_heading = "Geometry")]
     pub pixel_size: Option<Text>,
 
@@ -58,37 +58,37 @@ pub struct ReconstructArgs {
     /// Filter [default: ramp]
     #[arg(long, value_name = "NAME", value_parser = filters(), help_heading = "Filtering")]
     pub filter: Option<Filter>,
-    /// Cutoff frequency of the filter, as a fraction of the Nyquist frequency [default: 1]
+    /// Cutoff of the filter, as a fraction of the Nyquist frequency [default: 1]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Filtering")]
     pub filter_cutoff: Option<f64>,
-    /// How rows are extended beyond the detector [default: edge]
+    /// How to extend rows beyond the detector [default: edge]
     #[arg(long, value_name = "KIND", value_parser = words::<Padding>(), help_heading = "Filtering")]
     pub padding: Option<Padding>,
 
-    /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several separated by commas; `/N` after one
-    /// divides it into N equal devices [default: best GPU, else CPU]
+    /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several are separated by commas; `/N` after a
+    /// device divides it into N equal parts [default: best GPU, else CPU]
     #[arg(long, value_name = "SEL", help_heading = "Back projection")]
     pub device: Option<Text>,
     /// Name of a profile, a TOML file, or auto [default: auto]
     #[arg(long, value_name = "PROFILE", help_heading = "Back projection")]
     pub profile: Option<String>,
-    /// Kernel family, or auto for the choice of the profile; oversample interpolates linearly at 4 positions per bin and
-    /// takes the nearest of them [default: auto]
+    /// Kernel family, or auto for the profile's choice; oversample interpolates each row linearly to 4 positions per
+    /// bin and uses the nearest [default: auto]
     #[arg(long, value_name = "NAME", help_heading = "Back projection")]
     pub algorithm: Option<String>,
-    /// Interpolation between bins; exact is the band-limited row itself, within --accuracy, and the fastest for large slices
-    /// [default: linear]
+    /// Interpolation between bins; exact evaluates the band-limited row to within --accuracy, and is the fastest for
+    /// large slices [default: linear]
     #[arg(long, value_name = "KIND", value_parser = words::<Interpolation>(), help_heading = "Back projection")]
     pub interpolation: Option<Interpolation>,
-    /// How far slices of --interpolation exact may be from the exact ones: root mean square of the difference over that of
-    /// the slice, 2e-6 to 0.1 [default: 1e-5, 1e-3 with --mode fast]
+    /// Error allowed with --interpolation exact: root mean square of the difference from the exact slice, relative to
+    /// that of the slice, 2e-6 to 0.1 [default: 1e-5, 1e-3 with --mode fast]
     #[arg(long, value_name = "E", allow_hyphen_values = true, help_heading = "Back projection")]
     pub accuracy: Option<f64>,
-    /// fast allows sinograms stored in half precision and the 8-bit interpolation weights of texture units: relative error
-    /// up to 4e-3 [default: precise]
+    /// fast allows half-precision storage of sinograms and the 8-bit interpolation weights of texture units, with a
+    /// relative error of up to 4e-3 [default: precise]
     #[arg(long, value_name = "MODE", value_parser = words::<Mode>(), help_heading = "Back projection")]
     pub mode: Option<Mode>,
-    /// Slices that a kernel reconstructs at a time: auto, 1, 2, 4, 8, 16, 32 or 64 [default: auto]
+    /// Number of slices that a kernel reconstructs at once: auto, 1, 2, 4, 8, 16, 32 or 64 [default: auto]
     #[arg(long, value_name = "N", help_heading = "Back projection")]
     pub slices_per_pass: Option<Text>,
 
@@ -112,39 +112,40 @@ pub struct ReconstructArgs {
     /// Version of OME-Zarr for an output that ends in .zarr [default: 0.4]
     #[arg(long, value_name = "VERSION", value_parser = words::<OmeZarr>(), help_heading = "Output")]
     pub ome_zarr: Option<OmeZarr>,
-    /// Values that map to the smallest and largest integer, for u16 and u8
+    /// Values that become the smallest and largest integer, for u16 and u8
     #[arg(long, value_name = "MIN,MAX", allow_hyphen_values = true, help_heading = "Output")]
     pub range: Option<Text>,
-    /// The same as percentiles of a sample of slices [default for u16 and u8: 0.1,99.9]
+    /// --range as percentiles of a sample of slices [default for u16 and u8: 0.1,99.9]
     #[arg(long, value_name = "LO,HI", help_heading = "Output")]
     pub percentile: Option<Text>,
-    /// Set pixels outside a centred circle to 0; its radius as a fraction of half the slice [default: 1]
+    /// Set pixels outside a centred circle to 0; FRACTION is its radius relative to half the side of the slice
+    /// [default: 1]
     #[arg(long, value_name = "FRACTION", num_args = 0..=1, default_missing_value = "1", help_heading = "Output")]
     pub mask: Option<f64>,
     /// Write an image of the middle slice and its sinogram
     #[arg(long, value_name = "FILE.png", help_heading = "Output")]
     pub preview: Option<PathBuf>,
-    /// Write a histogram of all slices, within the mask, as JSON, and its plot as FILE.png
+    /// Write a histogram of all slices (inside the mask) as JSON, and a plot of it as FILE.png
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub histogram: Option<PathBuf>,
     /// Write an image of three orthogonal sections through the middle, and their values as FILE-xy.tif, FILE-xz.tif and
     /// FILE-yz.tif
     #[arg(long, value_name = "FILE.png", help_heading = "Output")]
     pub sections: Option<PathBuf>,
-    /// Write to an output that is not empty, replacing slices of the same name
+    /// Write to an output that is not empty, and replace slices of the same name
     #[arg(long, help_heading = "Output")]
     #[serde(skip_serializing_if = "Not::not")]
     pub overwrite: bool,
-    /// Keep complete slices of the same run, and reconstruct the others
+    /// Keep the complete slices of an earlier attempt at the same run, and reconstruct the others
     #[arg(long, help_heading = "Output")]
     #[serde(skip_serializing_if = "Not::not")]
     pub resume: bool,
 
-    /// Run file (TOML) with any of these flags as keys; flags win
+    /// Run file (TOML) with any of these flags as keys; flags on the command line take precedence
     #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
-    /// Write the resolved run as a run file
+    /// Write the flags of this run to a run file
     #[arg(long, value_name = "FILE.toml", help_heading = "Running")]
     #[serde(skip)]
     pub save_config: Option<PathBuf>,
@@ -152,10 +153,11 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Running")]
     #[serde(skip)]
     pub dry_run: bool,
-    /// Wait for files that are still arriving, until none has arrived for this time, such as 90s or 10m
+    /// Wait for files that are still arriving, until none has arrived for this long, such as 90s or 10m
     #[arg(long, value_name = "TIME", help_heading = "Running")]
     pub watch: Option<Text>,
-    /// Number of pages that --watch waits for [default: lines of --angles for projections, else no limit]
+    /// Number of pages that --watch waits for [default: for projections, the number of lines in --angles; else no
+    /// limit]
     #[arg(long, value_name = "COUNT", requires = "watch", help_heading = "Running")]
     pub expect: Option<usize>,
     /// Host memory to use, such as 8G [default: half of the free memory]
@@ -170,7 +172,7 @@ pub struct ReconstructArgs {
     /// Progress on stderr [default: auto: a bar on a terminal, plain lines elsewhere]
     #[arg(long, value_name = "KIND", value_parser = words::<ProgressKind>(), help_heading = "Running")]
     pub progress: Option<ProgressKind>,
-    /// Also append messages to a file
+    /// Also append all messages to a file
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub log: Option<PathBuf>,
     /// Write a report of the run: FILE.json, or FILE.html, a page with slices, histogram, axis search and times

@@ -26,7 +26,7 @@ pub struct ScanArgs {
     /// Projections to leave out, such as 3,10..20
     #[arg(long, value_name = "RANGES", help_heading = "Geometry")]
     pub exclude: Option<Text>,
-    /// File with one shift of the axis in bins per line, for every projection
+    /// File with one line per projection: shift of the axis in bins
     #[arg(long, value_name = "FILE", help_heading = "Geometry")]
     pub center_shifts: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Flags that `fbp bench` and `fbp tune` share: the kernels of an offer.
+//! Flags that `fbp bench` and `fbp tune` share: which kernels to run.
 
 use super::{slice_mode, words};
 use crate::kernel::{Algorithm, Interpolation, Mode};

@@ -10,21 +10,23 @@ use serde_with::skip_serializing_none;
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct StepArgs {
-    /// Factor on the dark fields, if their exposure time differs [default: 1]
+    /// Factor to multiply the dark fields by, if their exposure time differs [default: 1]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub dark_scale: Option<f64>,
     /// Divide by the air at both ends of each row (numbers of bins), or in a region of each projection (pixels)
     #[arg(long, value_name = "LEFT,RIGHT|X,Y,W,H", help_heading = "Preprocessing")]
     pub normalize_air: Option<Text>,
-    /// Replace pixels brighter than the median of SIZE x SIZE pixels by more than THRESHOLD counts; with ',both' also darker
+    /// Replace pixels brighter than the median of SIZE x SIZE pixels by more than THRESHOLD counts; with ',both' also
+    /// darker ones
     #[arg(long, value_name = "SIZE,THRESHOLD", help_heading = "Preprocessing")]
     pub remove_outliers: Option<Text>,
-    /// Remove stripes: sorting, filtering, fitting, large, dead, all, wavelet, titarenko, mean; several in order, such as
-    /// dead,titarenko
+    /// Remove stripes: sorting, filtering, fitting, large, dead, all, wavelet, titarenko or mean, or several in order,
+    /// such as dead,titarenko
     #[arg(long, value_name = "METHOD[:KEY=VALUE,...]", help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub stripes: Vec<Text>,
-    /// Rotate projections to correct a tilted axis; positive if the axis is at higher bins further down, at most 10 degrees
+    /// Rotate projections to correct a tilted axis, by at most 10 degrees; positive if the axis is at higher bins
+    /// further down
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub tilt: Option<f64>,
     /// Phase retrieval, for projections; needs --energy-kev, --distance, --delta-beta and --pixel-size
@@ -36,10 +38,10 @@ pub struct StepArgs {
     /// Distance from the sample to the detector, with its unit, such as 50mm
     #[arg(long, value_name = "LENGTH", help_heading = "Preprocessing")]
     pub distance: Option<Text>,
-    /// Ratio delta / beta of the material: decrement of the refractive index to absorption index
+    /// Ratio delta / beta of the material: refractive index decrement to absorption index
     #[arg(long, value_name = "R", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub delta_beta: Option<f64>,
-    /// Unsharp mask after --phase: sigma of the Gaussian in pixels, and factor on the difference that is added
+    /// Unsharp mask after --phase: sigma of the Gaussian in pixels, and factor of the difference that is added
     #[arg(long, value_name = "SIGMA,AMOUNT", help_heading = "Preprocessing")]
     pub unsharp: Option<Text>,
 }

@@ -12,13 +12,13 @@ pub struct TuneArgs {
     /// Profile to start from: a name, a TOML file, or auto (the profile used without tuning) [default: auto]
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
-    /// File for the tuned profile [default: in the cache directory, where it is found for this device]
+    /// File for the tuned profile [default: a file in the cache directory, which fbp then uses for this device]
     #[arg(long, short, value_name = "FILE.toml")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub kernels: KernelSelectionArgs,
-    /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less where device memory
-    /// is too small]
+    /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less if device
+    /// memory is too small]
     #[arg(long, value_name = "N")]
     pub size: Option<usize>,
     /// Detector bins [default: size]
@@ -27,10 +27,10 @@ pub struct TuneArgs {
     /// Projections [default: size]
     #[arg(long, value_name = "N")]
     pub projections: Option<usize>,
-    /// Timed passes of each kernel; the median counts [default: 5, with --quick 3]
+    /// Timed passes of each kernel; the median is used [default: 5, with --quick 3]
     #[arg(long, value_name = "N")]
     pub passes: Option<usize>,
-    /// Search only one round of neighbouring values, on a small problem: less than two minutes
+    /// Search only one round of neighbouring values on a small problem, in less than two minutes
     #[arg(long)]
     pub quick: bool,
     /// Total time for measurements, such as 90s or 10m [default: 20m, with --quick 80s]

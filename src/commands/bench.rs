@@ -1,4 +1,4 @@
-//! `fbp bench`: every kernel that a profile offers, checked and timed on a device.
+//! `fbp bench`: checks and times every kernel of a profile on a device.
 
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
 use crate::check::{Bench, KernelTiming};
@@ -232,7 +232,7 @@ pub(super) fn measure(
             Err(error) if rows.is_empty() => return Err(error),
             Err(error) => {
                 reporter.note(&format!(
-                    "note: the device cannot be opened again, the remaining kernels are left out: {error}"
+                    "note: the device cannot be opened again, so the remaining kernels are skipped: {error}"
                 ));
                 break;
             }

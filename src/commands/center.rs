@@ -1,4 +1,4 @@
-//! `fbp center`: finds the rotation axis in the data, or writes trial slices to choose it by eye.
+//! `fbp center`: finds the rotation axis in the data, or writes trial slices for choosing it by eye.
 
 use super::trials::trials;
 use crate::axis::{Sampled, sample};

@@ -1,4 +1,4 @@
-//! `fbp doctor`: image formats, transforms, steps and every kernel of a profile, tried on a device.
+//! `fbp doctor`: tests image formats, transforms, steps and every kernel of a profile on a device.
 
 use super::bench::{candidates, choices, measure};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
@@ -55,7 +55,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
         let value = serde_json::to_value(&diagnosis).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
-        let kept = diagnosis.cache.as_ref().map(|path| format!("verdicts are kept in {}\n", path.display()));
+        let kept = diagnosis.cache.as_ref().map(|path| format!("verdicts are stored in {}\n", path.display()));
         format!("{head}\n\n{}\n{}\n{}", diagnosis.table(), diagnosis.summary(), kept.unwrap_or_default())
     };
     Ok((text, diagnosis.verdict()))
@@ -118,7 +118,7 @@ fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Resu
     for check in StepCheck::all() {
         let name = check.name();
         let host = choices.iter().all(|choice| check.backend(choice.profile.steps) == StepBackend::Host);
-        let by_host = host.then(|| "the profile leaves it to the host".to_owned());
+        let by_host = host.then(|| "the profile assigns it to the host".to_owned());
         if let Some(lack) = check.lacks(&session.facts) {
             let reason = format!("the device lacks {lack}; the host does it");
             findings.push(Finding::plain(name, Verdict::Skipped(String::new()), Some(reason), true));
@@ -129,7 +129,7 @@ fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Resu
                 let right = found.right();
                 let (verdict, reason) = match right {
                     true => (Verdict::Correct, by_host),
-                    false => (Verdict::Incorrect, Some("a run lets the host do its steps instead".to_owned())),
+                    false => (Verdict::Incorrect, Some("a run does its steps on the host instead".to_owned())),
                 };
                 let (error, margin) = (Some(found.error), Some(found.margin));
                 Finding { error, margin, ..Finding::plain(name, verdict, reason, host || !right) }
@@ -137,7 +137,7 @@ fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Resu
             Err(error) => {
                 // after an error a driver may return nothing but errors
                 *session = session.reopen()?;
-                let reason = format!("a run lets the host do its steps instead: {error}");
+                let reason = format!("a run does its steps on the host instead: {error}");
                 Finding::plain(name, Verdict::Failed(String::new()), Some(reason), true)
             }
         };

@@ -1,4 +1,4 @@
-//! `fbp help` and `fbp man`: what the command line declares, and the topics beside it.
+//! `fbp help` and `fbp man`: help generated from the declaration of the command line, and additional topics.
 
 use crate::cli::{Cli, HelpArgs, ManArgs, Topic};
 use crate::error::{Error, Result};

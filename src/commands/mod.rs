@@ -5,6 +5,8 @@ mod center;
 mod compare;
 mod devices;
 mod doctor;
+#[cfg(feature = "hdf5")]
+mod examine;
 mod help;
 mod info;
 mod kernel;
@@ -22,6 +24,8 @@ pub use center::center;
 pub use compare::{compare, compare_stacks};
 pub use devices::devices;
 pub use doctor::doctor;
+#[cfg(feature = "hdf5")]
+pub use examine::examine_hdf5;
 pub use help::{help, man};
 pub use info::info;
 pub use kernel::kernel;

@@ -22,7 +22,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let sinograms = input.is_sinograms();
     if !sinograms && !steps.stripes.is_empty() {
         return Err(Error::usage(
-            "--stripes: works on sinograms, and with --projections or --hdf5 this command writes projections",
+            "--stripes: works on sinograms, but with --projections or --hdf5 this command writes projections",
         ));
     }
     let median = input.field_mode == FieldMode::Median;

@@ -1,4 +1,4 @@
-//! `fbp report`: the page about a run that is there.
+//! `fbp report`: the page about a finished run.
 
 use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
 use crate::cli::ReportArgs;
@@ -105,6 +105,6 @@ fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> std::resu
     let source = Source::open(job, &Reporter::silent(), cancelled).map_err(|e| e.to_string())?;
     match record.facts.is_input(&source.fingerprint()) {
         true => Ok(source),
-        false => Err("the input has been changed since the run; run again for the whole report".into()),
+        false => Err("the input has changed since the run; run again for the complete report".into()),
     }
 }

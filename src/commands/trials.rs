@@ -1,4 +1,4 @@
-//! `fbp center --sweep`: slices about trial axes, as files with a montage, or in a page.
+//! `fbp center --sweep`: slices for trial axes, as files with a montage, or in a page.
 
 use super::center::survey_json;
 use crate::axis::{Sampled, Trial, sample, trial_slices};

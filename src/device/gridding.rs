@@ -154,7 +154,7 @@ impl GridProjector {
         let Some(form) = GridForm::new(&session.facts, gridding, scan.roi, accuracy)? else {
             let name = session.device_name();
             return Err(Error::Device(format!(
-                "{name}: local memory does not hold a line of the grid; choose --interpolation linear"
+                "{name}: a line of the grid does not fit into local memory; choose --interpolation linear"
             )));
         };
         let grid = form.grid;

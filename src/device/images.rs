@@ -1,4 +1,4 @@
-//! Image formats that really work: drivers list formats that they then reject, or that return wrong values.
+//! Finds working image formats: drivers list formats that they then reject, or that return wrong values.
 
 use super::{Session, cl_error};
 use crate::error::Result;

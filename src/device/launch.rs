@@ -1,4 +1,4 @@
-//! Back projection: one typed function for all of its kernels.
+//! Back projection: one typed function for all kernels.
 
 use super::fault;
 use super::gridding::GridProjector;

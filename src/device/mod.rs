@@ -1,9 +1,8 @@
 //! Devices: finding them, choosing one, building programs, buffers and launches.
 //!
-//! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones with
-//! `unsafe` code. Every unsafe block states which rule of the driver's interface it keeps.
+//! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones
+//! with `unsafe` code. Every unsafe block states which rule of the driver's interface it satisfies.
 
-mod fault;
 mod gridding;
 mod images;
 mod launch;
@@ -12,7 +11,6 @@ mod select;
 mod session;
 mod steps;
 
-pub(crate) use fault::{lost, planted};
 pub use gridding::{GridForm, GridMemory, grid_values};
 pub use launch::BackProjector;
 pub use programs::{BuiltProgram, ProgramStore};
@@ -30,6 +28,7 @@ pub use steps::{
 use crate::error::{Error, Result};
 use crate::facts::architecture;
 use crate::facts::{DeviceFacts, DeviceKind};
+use crate::fault;
 use opencl3::device::{
     CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
     CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,

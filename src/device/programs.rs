@@ -1,7 +1,7 @@
-//! Built programs, and the folder of the cache directory that keeps them from one run to the next.
+//! Built programs, and the directory that caches them between runs.
 //!
-//! A file holds a program's binary and the log of its build. Its name is a hash of everything that the build depends on.
-//! A file that is damaged, or that the driver refuses, is written again; losing one only costs the time of a build.
+//! A file holds a program's binary and the log of its build. Its name is a hash of everything that the build depends
+//! on. A file that is damaged, or that the driver rejects, is written again; losing one only costs the time of a build.
 
 use crate::facts::DeviceFacts;
 use crate::files::{cache_directory, name_of_temporary, write_atomically};

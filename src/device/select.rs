@@ -81,7 +81,7 @@ impl DeviceSelector {
                 .enumerate()
                 .map(|(i, f)| format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind))
                 .collect();
-            Error::Device(format!("--device: no device fits {self:?}; choose one of\n{}", list.join("\n")))
+            Error::Device(format!("--device: no device matches {self:?}; choose one of\n{}", list.join("\n")))
         })
     }
 }

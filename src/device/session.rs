@@ -1,4 +1,4 @@
-//! A context and its queues on one device, and the operations on them.
+//! A context with its queues on one device, and operations on them.
 
 use super::gridding::GridMemory;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
@@ -371,7 +371,7 @@ impl HostMemory {
     pub fn plain(count: usize) -> Result<Self> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).map_err(|_| {
-            Error::Memory(format!("there is no memory for {} bytes on the host; give a smaller --memory", 4 * count))
+            Error::Memory(format!("the host has no memory for {} bytes; give a smaller --memory", 4 * count))
         })?;
         values.resize(count, 0.0);
         Ok(HostMemory(HostValues::Plain(values)))
@@ -433,8 +433,8 @@ impl std::fmt::Display for Resources {
             f,
             "{}, {}, {}",
             amount(self.registers.map(u64::from), "registers"),
-            amount(self.local_bytes, "bytes of local memory a work-group"),
-            amount(self.private_bytes, "bytes of private memory a work-item")
+            amount(self.local_bytes, "bytes of local memory per work-group"),
+            amount(self.private_bytes, "bytes of private memory per work-item")
         )
     }
 }

@@ -1,4 +1,4 @@
-//! One device at work: sinograms in, slices out.
+//! Computation on one device: sinograms in, slices out.
 
 use super::finish::Finish;
 use super::rows::{DeviceRows, Portion, RowsPlan};

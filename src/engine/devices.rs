@@ -72,8 +72,8 @@ pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
                 cached => format!(", and the HDF5 library {} for chunks", human(cached)),
             };
             Err(Error::usage(format!(
-                "--memory: {} are not enough: the steps before the filter hold {} (--phase and --tilt filter rows of all \
-                 projections together, --stripes works on a sinogram for every thread){cached}; give more, or fewer \
+                "--memory: {} is not enough: the steps before the filter hold {} (--phase and --tilt filter rows of \
+                 all projections together, --stripes processes one sinogram per thread){cached}; give more, or fewer \
                  projections with --projection-range",
                 human(all),
                 human(scan.held)
@@ -101,7 +101,7 @@ pub fn ready_devices(job: &Job, source: &Source, reporter: &Reporter) -> Result<
             Err(error @ (Error::Usage(_) | Error::Profile { .. })) => return Err(error),
             Err(error) => {
                 if devices.len() > 1 {
-                    reporter.note(&format!("warning: {} is left out, the others do its share: {error}", found.label()));
+                    reporter.note(&format!("warning: {} is not used, others do its share: {error}", found.label()));
                 }
                 failed = failed.or(Some(error));
             }

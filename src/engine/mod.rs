@@ -1,5 +1,5 @@
-//! Devices at work: sinograms are read and corrected, uploaded, filtered, back-projected, downloaded and handed on, in
-//! chunks, every stage on a thread of its own.
+//! Runs on devices: sinograms are read and corrected, uploaded, filtered, back-projected, downloaded and passed on, in
+//! chunks, with a thread for every stage.
 
 mod chunks;
 mod devices;

@@ -1,4 +1,4 @@
-//! The kernel of a run is checked before it, once for each device and driver; one that is wrong is not used.
+//! Prepares a device for a run: checks its kernel, once for each device and driver, and avoids incorrect ones.
 
 use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
@@ -39,7 +39,7 @@ impl std::fmt::Display for SelfTest {
             SelfTest::Right { error, margin, seconds } => {
                 write!(f, "self-test: right, error {error:.1e} (margin {margin:.0e}), ")?;
                 match seconds {
-                    Some(seconds) => write!(f, "{:.0} ms with building it", seconds * 1e3),
+                    Some(seconds) => write!(f, "{:.0} ms including its build", seconds * 1e3),
                     None => f.write_str("from the cache"),
                 }
             }
@@ -112,9 +112,8 @@ pub fn open_device(
         if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
             if let Some(format) = broken {
-                reporter.note(&format!(
-                    "note: image format {format} gives back wrong values on this device, it is not used"
-                ));
+                reporter
+                    .note(&format!("note: image format {format} returns wrong values on this device and is not used"));
             }
             found.facts.image_formats.retain(|f| Some(*f) != broken);
         } else if job.execution.skip_self_test {

@@ -1,4 +1,4 @@
-//! The way of rows from the input to sinograms on a device: what is read at once, and what the device makes of it.
+//! The path of rows from the input to sinograms on a device: what is read at once, and how the device processes it.
 
 use super::source::Source;
 use super::stages::parts_of;

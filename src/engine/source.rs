@@ -92,9 +92,9 @@ impl Source {
             (Some(_), None) => {
                 let hdf5 = job.recipe.input.kind == InputKind::Hdf5;
                 let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
-                reporter.note(&format!("note: {missing}, the dark level is taken as 0"));
+                reporter.note(&format!("note: {missing}, the dark level is assumed to be 0"));
             }
-            (None, Some(_)) => reporter.note("note: there are dark fields and no flat fields: nothing is corrected"),
+            (None, Some(_)) => reporter.note("note: there are dark fields but no flat fields, so nothing is corrected"),
             _ => {}
         }
         let median = job.recipe.input.field_mode == FieldMode::Median;
@@ -107,8 +107,9 @@ impl Source {
         }
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.note(&format!(
-                "warning: {}: whole numbers around {level} are reconstructed as they are: they look like a detector's counts; \
-                 give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
+                "warning: {}: reconstructing whole numbers around {level}, which look like detector counts, as line \
+                 integrals; give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for \
+                 transmissions",
                 stack.title()
             ));
         }
@@ -398,7 +399,7 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
         }
         if before.replace(files) != Some(files) {
             let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();
-            reporter.detail(&format!("waiting for {flag}: {files}{of} files are there"));
+            reporter.detail(&format!("waiting for {flag}: {files}{of} files have arrived"));
         }
         Ok(())
     })

@@ -1,9 +1,9 @@
-//! The stages of a run, side by side: one reader, for every device a thread each that uploads, computes and downloads, and
-//! one writer.
+//! The concurrent stages of a run: one reader; for every device one thread each that uploads, computes and downloads;
+//! and writers.
 //!
-//! Memory is bounded whatever the stack's size: every device has so many buffers of its own, which go round. The reader
-//! fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage whose
-//! neighbour is gone ends quietly; the first that failed has the error.
+//! Memory is bounded whatever the size of the stack: every device has a fixed number of buffers, which are reused. The
+//! reader fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage
+//! whose neighbour has ended stops without an error; the first stage that failed reports it.
 
 use super::chunks::DeviceSeconds;
 use super::devices::{ReadyDevice, panicked};
@@ -197,7 +197,7 @@ fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Re
     if let Err(error) = &result
         && (work.has_devices() || work.complete())
     {
-        run.reporter.note(&format!("warning: {} failed, others do what it had in hand: {error}", ready.label));
+        run.reporter.note(&format!("warning: {} failed, other devices take over its slices: {error}", ready.label));
     }
     result
 }

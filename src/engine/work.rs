@@ -1,4 +1,4 @@
-//! Who computes which slices: chunks go to whichever device has a free buffer, and come back from one that fails.
+//! Distributes slices to devices: chunks go to whichever device has a free buffer, and return from one that fails.
 
 use std::collections::VecDeque;
 use std::ops::Range;

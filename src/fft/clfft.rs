@@ -70,7 +70,8 @@ impl ClFftRows {
     pub fn new(session: &Session, length: usize, batch: usize) -> Result<Self> {
         if !supports(length) {
             return Err(Error::Device(format!(
-                "clFFT cannot transform rows of {length}: other prime factors than 2, 3, 5, 7, 11, 13; choose another --profile"
+                "clFFT cannot transform rows of {length}, which has prime factors other than 2, 3, 5, 7, 11, 13; \
+                 choose another --profile"
             )));
         }
         let (mut rows, scratch_bytes) = {

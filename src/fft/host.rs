@@ -1,5 +1,5 @@
-//! Filtering on the host: the whole filter if the device is the host's processor, and transforms for devices on which
-//! clFFT does not work.
+//! Filtering on the host: the whole filter if the device is the host's CPU, and transforms for devices on which clFFT
+//! does not work.
 
 use super::RowTransform;
 use crate::device::Session;

@@ -1,4 +1,4 @@
-//! The filter: transforms of rows on the device or the host, and what makes a compound sinogram of rows.
+//! The filter: transforms of rows on the device or the host, and the conversion of rows to a compound sinogram.
 
 mod clfft;
 mod host;

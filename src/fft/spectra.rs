@@ -1,4 +1,4 @@
-//! Rows to the filtered spectra that gridding reads: by one kernel, or by a transform with kernels around it.
+//! Converts rows to the filtered spectra that gridding reads: by one kernel, or by a transform with kernels around it.
 
 use super::RowTransform;
 use super::rows::{FilterSetup, RowBatch};

@@ -1,4 +1,4 @@
-//! Advisory locks on hidden files beside an output, which decide who may write to it.
+//! Advisory locks on hidden files next to an output, which decide who may write to it.
 //!
 //! A lock ends with its process, however that ends; the last holder removes the file. The text of the file tells others
 //! who holds the lock.

@@ -13,7 +13,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     File::open(path)?.take(MAX_TEXT + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_TEXT {
         return Err(Error::other(format!(
-            "holds more than {} MiB; expected a text file; check the path",
+            "is larger than {} MiB; expected a text file; check the path",
             MAX_TEXT >> 20
         )));
     }

@@ -1,4 +1,4 @@
-//! Whole turns with the axis near one end of the detector: each projection is completed by the opposite one.
+//! 360-degree scans with the axis near one end of the detector: opposite projections complete each other.
 
 use crate::error::{Error, Result};
 use std::f64::consts::FRAC_PI_4;
@@ -38,16 +38,16 @@ impl ExtendedField {
         let step = 360.0 / angles.len() as f64;
         if gap > 4.0 * step {
             return Err(Error::usage(format!(
-                "--extended-field: needs a whole turn; no projection is between two angles that are {gap:.2} degrees \
-                 apart (--overall-angle 360, or --angles)"
+                "--extended-field: needs a 360-degree scan, but there is a gap of {gap:.2} degrees between projections \
+                 (--overall-angle 360, or --angles)"
             )));
         }
         let last = detector as f64 - 1.0;
         let shorter = axis.iter().map(|&a| a.min(last - a)).fold(f64::INFINITY, f64::min);
         if 2.0 * shorter < LEAST_OVERLAP {
             return Err(Error::usage(format!(
-                "--extended-field: opposite projections share {:.1} bins with the axis at {center} of 0..={last}, at least \
-                 {LEAST_OVERLAP} are needed; is --center right?",
+                "--extended-field: with the axis at {center} of 0..={last}, opposite projections share {:.1} bins, but \
+                 must share at least {LEAST_OVERLAP}; check --center",
                 (2.0 * shorter).max(0.0)
             )));
         }
@@ -158,7 +158,7 @@ mod tests {
         let refused = |center: f64, angles: &[f64]| {
             ExtendedField::new(BINS, center, &vec![center; angles.len()], angles).unwrap_err().to_string()
         };
-        assert!(refused(8.0, &even_angles(0.0, 180.0, 60)).contains("whole turn"));
+        assert!(refused(8.0, &even_angles(0.0, 180.0, 60)).contains("360-degree scan"));
         assert!(refused(8.0, &even_angles(0.0, 300.0, 60)).contains("65.00 degrees"));
         assert!(refused(1.5, &even_angles(0.0, 360.0, 60)).contains("share 3.0 bins"));
         assert!(refused(38.9, &even_angles(0.0, 360.0, 60)).contains("--center"));

@@ -1,4 +1,4 @@
-//! Gridding: the band-limited slice by way of its spectrum.
+//! Gridding: computes the band-limited slice from its spectrum.
 //!
 //! Filtered rows are trigonometric polynomials of period `L`, the padded length, so the slice is a sum of waves:
 //! `f(x, y) = sum_p w_p sum_k S_p[k] exp(2 pi i k (h_p(x, y)) / L)`. The waves' frequencies lie on lines through the origin.

@@ -70,7 +70,7 @@ function thinned(rows, most) {
 const VERDICTS = {
   ok: "one clear minimum",
   railed: "the lowest cost is at the end of the range: widen --search",
-  flat: "no position is much better than another: check --rows and --flats",
+  flat: "no position is much better than the others: check --rows and --flats",
   ambiguous: "another position is nearly as good: look at trial slices, fbp center --sweep",
   uncertain: "parts of the data disagree: look at trial slices, fbp center --sweep",
   angles: "the first and last projections contradict the angles: check --overall-angle or --angles",
@@ -95,7 +95,7 @@ function axisSearch(search, used) {
     const figure = make("figure", { "data-method": method },
       make("h3", {}, method, " "),
       make("p", {}, make("span", { class: "number" }, said), ", ", make("span", { class: `verdict ${ok ? "ok" : "bad"}` }, verdict), make("span", { class: "quiet" }, ` (${VERDICTS[verdict]})`),
-        used === null ? null : make("span", { class: "quiet" }, Math.abs(value - used) < 0.0005 ? ", the axis that was used" : `, ${Math.abs(value - used).toFixed(3)} bins from the axis that was used`)));
+        used === null ? null : make("span", { class: "quiet" }, Math.abs(value - used) < 0.0005 ? ", the axis used" : `, ${Math.abs(value - used).toFixed(3)} bins from the axis used`)));
     if (whole.length > 1) figure.append(make("p", { class: "quiet" }, "Whole range"), chart(whole, "over the whole range"));
     const about = near.length > 1 ? near : whole.filter(([x]) => Math.abs(x - value) <= 8);
     if (about.length > 2 && about.length < whole.length + near.length) figure.append(make("p", { class: "quiet" }, "Near the lowest cost"), chart(about, "near its lowest"));
@@ -103,5 +103,5 @@ function axisSearch(search, used) {
     all.append(figure);
   }
   const note = search.note ? make("p", { class: "notice" }, search.note) : "";
-  return make("div", {}, note, make("p", { class: "quiet" }, `Every method by itself, on rows ${search.rows.join(", ")}.`), all);
+  return make("div", {}, note, make("p", { class: "quiet" }, `Each method separately, on rows ${search.rows.join(", ")}.`), all);
 }

@@ -1,7 +1,7 @@
-//! Pages about results, each in one file: markup, style, script and data, without anything from elsewhere.
+//! Self-contained pages about results: markup, style, script and data in one file.
 //!
-//! The files of a page stand beside this one. Data are JSON in an element of their own, which the script reads; its keys are
-//! those that the callers write.
+//! The source files of a page are next to this one. Data are JSON in a separate element, which the script reads;
+//! callers define its keys.
 
 mod packed;
 

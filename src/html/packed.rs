@@ -1,4 +1,4 @@
-//! Images as data of a page: samples of 16 bits with a scale, compressed, and small enough for the page's limit.
+//! Images as data in a page: compressed 16-bit samples with a scale, small enough for the page's limit.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

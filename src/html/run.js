@@ -15,7 +15,7 @@
     byId("title").textContent = `Reconstruction ${folder}`;
     const slices = scan ? `${count(scan.slices[1])} slices from ${count(scan.projections)} projections` : "";
     byId("subtitle").textContent = [slices, jobs.map((job) => job.started).sort()[0]].filter(Boolean).join(", ");
-    byId("footer").textContent = `Written by fbp ${DATA.program}. This file is complete in itself: it needs no network and can be passed on.`;
+    byId("footer").textContent = `Written by fbp ${DATA.program}. This file is self-contained: it needs no network, and you can send it to others.`;
   }
 
   function notes() {
@@ -49,14 +49,14 @@
     grey = new GreyWindow(...range);
     const viewer = new Viewer({
       name: "slices", images, window: grey, unit, pixel: pixelLength(columns),
-      label: "Slice. Arrow keys move the place whose value is read, with Shift by ten.",
+      label: "Slice. Arrow keys select the pixel whose value is shown; with Shift, they move by ten pixels.",
       place: (x, y) => `${mean(columns, rows)}x ${span(region.x + x * columns, columns, region.x + region.width)}, y ${span(region.y + y * rows, rows, region.y + region.height)}`,
     });
     const said = (i) => `slice ${numbers[i]}`;
     const size = `${region.width} x ${region.height} pixels`;
-    const shown = numbers.length === all ? `All ${count(all)} slices` : `${numbers.length} of ${count(all)} slices, evenly spread`;
-    const shrunk = columns === 1 ? `of ${size}, every pixel` : `of ${size}, shown as means of ${columns} x ${rows} pixels`;
-    byId("shown").textContent = `${shown}, ${shrunk}. The page keeps below 10 MB; the files have all pixels.`;
+    const shown = numbers.length === all ? `All ${count(all)} slices` : `${numbers.length} of ${count(all)} slices, evenly spaced`;
+    const shrunk = columns === 1 ? `of ${size}, every pixel` : `of ${size}, averaged over ${columns} x ${rows} pixels`;
+    byId("shown").textContent = `${shown}, ${shrunk}. The page stays below 10 MB; the files contain all pixels.`;
     byId("slices").append(
       viewer.element, viewer.slider("slices", "Slice", middle, said),
       make("div", { class: "controls" }, ...grey.controls(unit), viewer.zoomControl()));
@@ -73,7 +73,7 @@
     for (const [name, { image, reduction: { columns, rows } }, title, start, width, axis] of kinds) {
       const viewer = new Viewer({
         name, images: [image], window: grey, unit, pixel: pixelLength(columns),
-        label: `${title}. Arrow keys move the place whose value is read.`,
+        label: `${title}. Arrow keys select the pixel whose value is shown.`,
         // slices that were left out have their height, too
         aspect: (rows * step) / columns,
         place: (x, y) => `${mean(columns, rows)}${axis} ${span(start + x * columns, columns, start + width)}, slice ${rows === 1 ? first + y * step : `${first + y * rows * step} to ${first + (Math.min((y + 1) * rows, shown.count) - 1) * step}`}`,
@@ -129,8 +129,8 @@
       label: `Sinogram of slice ${slice}, with the rotation axis at ${short(axis[0], 7)} bins drawn in.`,
       place: (x, y) => `${mean(columns, rows)}bin ${span(x * columns, columns, bins)}, projection ${span(y * rows, rows, projections)}`,
     });
-    const found = scan.axis.method ? `found by ${scan.axis.method}, uncertainty ${short(scan.axis.uncertainty, 2)} bins` : "as it was given";
-    byId("sinogram").append(make("p", {}, `Slice ${slice} as it was filtered: ${count(projections)} projections downwards, ${count(bins)} bins across. The dashed line is the axis, `,
+    const found = scan.axis.method ? `found by ${scan.axis.method}, uncertainty ${short(scan.axis.uncertainty, 2)} bins` : "as given";
+    byId("sinogram").append(make("p", {}, `Slice ${slice} as passed to the filter: ${count(projections)} projections downwards, ${count(bins)} bins across. The dashed line is the axis, `,
       make("strong", {}, `${short(scan.axis.value, 7)} bins`), `, ${found}.`), viewer.element);
     viewer.show(0);
   }
@@ -162,8 +162,8 @@
       }
       const detail = [["start", "starting"], ["read", "reading and correcting"], ["upload", "uploading"], ["steps", "steps on the device"], ["filter", "filter"], ["back_projection", "back projection"], ["download", "downloading"], ["write", "writing"]];
       byId("time").append(
-        make("p", {}, `${time(seconds)} in all. After ${time(stages.start)} for starting, the stages worked side by side; bars show for how long each was busy. ${limit ? `The run could not be faster than its ${limit}.` : ""}`),
-        ...lines, asNumbers(dataTable("Seconds of all devices together", ["stage", "seconds"], detail.map(([key, name]) => [name, stages[key] ?? 0]))));
+        make("p", {}, `${time(seconds)} in total. After ${time(stages.start)} to start, the stages ran in parallel; bars show how long each was busy. ${limit ? `The run could not be faster than its ${limit}.` : ""}`),
+        ...lines, asNumbers(dataTable("Seconds, summed over all devices", ["stage", "seconds"], detail.map(([key, name]) => [name, stages[key] ?? 0]))));
     }
   }
 
@@ -195,12 +195,12 @@
         ];
       }),
       ["Version", `fbp ${DATA.version}`],
-      ["Key of the run", make("code", {}, DATA.run)],
+      ["Run key", make("code", {}, DATA.run)],
     ];
     const name = DATA.record_name ?? "fbp-run.toml";
     const save = make("a", { href: `data:application/toml;charset=utf-8,${encodeURIComponent(record)}`, download: name }, `Save as ${name}`);
     byId("facts").append(factTable(rows),
-      make("p", { style: "margin-top:1rem" }, "The same slices again: ", make("code", {}, `fbp reconstruct --config ${name} --output DIR`)),
+      make("p", { style: "margin-top:1rem" }, "To reproduce these slices: ", make("code", {}, `fbp reconstruct --config ${name} --output DIR`)),
       make("pre", { id: "record", tabindex: 0, role: "region", "aria-label": "Run file" }, record),
       make("div", { class: "controls" }, copyButton("Copy the run file", () => record), save));
   }

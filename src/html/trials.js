@@ -8,7 +8,7 @@
 
   function head() {
     byId("subtitle").textContent = `Row ${row}, ${trials.length} positions from ${said(0)} to ${said(trials.length - 1)}`;
-    byId("footer").textContent = `Written by fbp ${DATA.program}. This file is complete in itself: it needs no network and can be passed on.`;
+    byId("footer").textContent = `Written by fbp ${DATA.program}. This file is self-contained: it needs no network, and you can send it to others.`;
   }
 
   const line = make("pre", { id: "line", tabindex: 0, role: "region", "aria-label": "Command" });
@@ -19,7 +19,7 @@
     const chart = trials.length > 1 ? lineChart({
       points: trials.map((trial) => [trial.center, trial.score]), dots: true, here: trials[i].center, marks,
       size: CHART.medium, xTitle: "axis in bins", yTitle: "negative values",
-      label: `Share of negative values in each trial slice. Lowest, and so the best by this score, at ${said(best)}; the slice that is shown, at ${said(i)}, has ${short(trials[i].score, 3)}.`,
+      label: `Fraction of negative values in each trial slice. It is lowest, and so best by this score, at ${said(best)}; the slice shown, at ${said(i)}, has ${short(trials[i].score, 3)}.`,
     }) : null;
     byId("score-chart").replaceChildren(...[chart].filter(Boolean));
   }
@@ -30,7 +30,7 @@
     const viewer = new Viewer({
       name: "trials", images, window: grey, unit, smooth: false,
       pixel: pixel ? { across: pixel.size, unit: pixel.unit } : { across: 1, unit: "pixels" },
-      label: "Trial slice. Arrow keys move the place whose value is read.",
+      label: "Trial slice. Arrow keys select the pixel whose value is shown.",
       place: (x, y) => `x ${part.left + x}, y ${part.top + y} from the middle`,
     });
     const changed = (i) => {
@@ -39,14 +39,14 @@
       score(i);
     };
     byId("score").append(
-      make("p", { class: "quiet" }, "The share of negative values in the whole slice. A wrong axis makes more of them, so the lowest score is often the best axis, but the eye decides. Lines are positions that a method of the search is sure of."),
+      make("p", { class: "quiet" }, "The fraction of negative values in the whole slice. A wrong axis causes more of them, so the lowest score is often the best axis, but judge by eye. Lines mark positions of which a search method is certain."),
       make("p", {}, make("output", { id: "trials-score" })),
       make("div", { id: "score-chart" }),
       asNumbers(dataTable("Scores", ["axis in bins", "score"], trials.map((trial) => [trial.center, trial.score]))));
-    byId("command").append(make("p", { class: "quiet" }, "In the directory where the trials were made."), line, copyButton("Copy the command", () => line.textContent));
+    byId("command").append(make("p", { class: "quiet" }, "Run this in the directory in which the trials were made."), line, copyButton("Copy the command", () => line.textContent));
     const side = `${part.side} x ${part.side} pixels`;
     byId("trials").append(
-      make("p", { class: "quiet" }, `The same ${side} of every slice at full resolution, those with the most structure. Move the slider with the arrow keys and look for the sharpest edges: a wrong axis doubles them or bends them to arcs.`),
+      make("p", { class: "quiet" }, `The same ${side} of every slice at full resolution, chosen for the most structure. Move the slider with the arrow keys and look for the sharpest edges: a wrong axis doubles them or bends them into arcs.`),
       viewer.element);
     const slider = viewer.slider("trials", "Axis", middle, said, changed);
     const go = (label, index) => make("button", { type: "button", click: () => viewer.choose(index) }, label);

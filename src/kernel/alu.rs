@@ -77,7 +77,7 @@ parameters! {
         cached_projections: u32 = 16, Domain::range(4, 32, 4).tries(&[4, 8, 12, 16, 24, 32]).rank(1);
         /// Items that copy one row (s_t, Table 14).
         row_items: u32 = 16, Domain::one_of(&[8, 16, 32, 64]).rank(1);
-        /// What a cell of the local cache contains; `advanced`: a bin and the difference to the next (6.4).
+        /// What a cell of the local cache contains; `advanced`: a bin and its difference from the next (6.4).
         cache: Cache = Cache::Standard, Domain::words::<Cache>().rank(2);
         /// Number of arrays among which the slices of a cell are divided; must divide the slices.
         arrays: u32 = 1, Domain::one_of(&[1, 2, 4]).rank(1);
@@ -87,15 +87,16 @@ parameters! {
         write_pairs: bool = false, Domain::switch();
         /// How an item gets its neighbour's first bin for the `advanced` cache.
         exchange: Exchange = Exchange::Local, Domain::words::<Exchange>().rank(2);
-        /// What is cached of the start of a row: nothing, one value per `row` (h_m) or per `column` of pixels (h_x) (6.8).
+        /// What is cached about the start of a row: nothing, one value per `row` (h_m) or one per `column` of pixels
+        /// (h_x) (6.8).
         offsets: Offsets = Offsets::Row, Domain::words::<Offsets>();
-        /// Where positions are counted from: the first pixel of a `block`, by tables in global memory, or bin 0, by the constants
-        /// alone, `absolute` (Algorithm 6); see [positions](#positions).
+        /// Origin of positions: the first pixel of a `block`, from tables in global memory, or bin 0, from the
+        /// constants alone (`absolute`, Algorithm 6); see [positions](#positions).
         positions: Positions = Positions::Block, Domain::words::<Positions>();
         /// Cosine and sine are also cached (c_s).
         rotation_cache: bool = false, Domain::switch();
-        /// Projections whose row starts are computed at once (s_p), in a third stage, a multiple of `cached-projections`; 0
-        /// for none.
+        /// Number of projections whose row starts are computed at once in a third stage (s_p), a multiple of
+        /// `cached-projections`; 0 for none.
         stage: u32 = 0, Domain::range(0, 1024, 4).tries(&[0, 64, 128, 256, 512]);
         /// Mapping of items to pixels: along `rows`, `squares` of 4 x 4 in Z-order (Figure 13), or a `block` of 16 x 16 (6.8).
         mapping: Mapping = Mapping::Squares, Domain::words::<Mapping>();
@@ -283,7 +284,7 @@ impl Alu {
 
 impl Family for Alu {
     fn meaning(&self) -> &'static str {
-        "arithmetic units, rows of the sinogram in local memory (section 6)"
+        "arithmetic units, with rows of the sinogram in local memory (section 6)"
     }
 
     fn common(&self) -> &Common {

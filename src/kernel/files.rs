@@ -1,4 +1,4 @@
-//! The files of `cl/`, as part of the program.
+//! The files of `cl/`, embedded in the program.
 
 use super::{Algorithm, Interpolation, Mode, Parameters, Texel};
 

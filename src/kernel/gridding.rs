@@ -33,14 +33,15 @@ parameters! {
     /// Parameters of gridding.
     pub struct Gridding {
         table common: Common = Common { constants: Constants::Global, ..Common::default() };
-        /// What a work-item computes: `cells`, in a work-group for a tile, with lines of the grid transformed in local memory;
-        /// `tiles`, with slices as the vector and lines transformed in the cache, for processors.
+        /// What a work-item computes: `cells`, where a work-group computes a tile and lines of the grid are transformed
+        /// in local memory; or `tiles`, with vectors of slices and lines transformed in the cache, for CPUs.
         items: GridItems = GridItems::Cells, Domain::words::<GridItems>().tries::<GridItems>(&[]);
         /// Side in cells of a tile; 32 only with `tiles`.
         tile: u32 = 8, Domain::one_of(&[8, 16, 32]);
-        /// Cells of a column of a tile that an item of `cells` computes: so many share what is read of a sample.
+        /// Cells in a column of a tile that an item computes with `cells`, which share what is read of a sample.
         rows: u32 = 2, Domain::one_of(&[1, 2, 4]);
-        /// Pairs of columns that a work-group transforms with `cells`, if it has so many items: neighbours are read together.
+        /// Pairs of columns that a work-group transforms with `cells`, if it has enough items; neighbouring columns are
+        /// read together.
         columns: u32 = 2, Domain::one_of(&[1, 2, 4, 8]);
     }
 }
@@ -75,7 +76,7 @@ impl Family for Gridding {
     }
 
     fn notes(&self) -> &'static str {
-        "It has interpolation `exact` alone. `common` must have `storage = \"float\"` and `sampler = \"buffer\"`."
+        "Only for interpolation `exact`. `common` must have `storage = \"float\"` and `sampler = \"buffer\"`."
     }
 
     fn common(&self) -> &Common {

@@ -25,24 +25,24 @@ parameters! {
     /// Parameters of the hybrid kernel: those of the arithmetic one, and the ratio.
     pub struct Hybrid {
         table alu: Alu = Alu::default();
-        /// Blocks by the texture unit, alternating with `alu-blocks`.
+        /// Blocks on the texture unit, alternating with `alu-blocks`.
         texture_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
-        /// Blocks by the arithmetic units.
+        /// Blocks on the arithmetic units.
         alu_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
-        /// `block`: by the block's number. `multiprocessor`: by the multiprocessor that runs it, if assembly can query it; then
-        /// the last bits of a slice depend on scheduling.
+        /// `block`: depends on the block's number. `multiprocessor`: depends on the multiprocessor that runs it, if
+        /// assembly can query it; the last bits of a slice then depend on scheduling.
         balance: Balance = Balance::Block, Domain::words::<Balance>().tries::<Balance>(&[]);
     }
 }
 
 impl Family for Hybrid {
     fn meaning(&self) -> &'static str {
-        "some blocks by the texture unit and others by the arithmetic units, at the same time (7.1)"
+        "some blocks on the texture unit and others on the arithmetic units, at the same time (7.1)"
     }
 
     fn notes(&self) -> &'static str {
         "It has a table `alu` with the keys of `[kernel.alu]`, including `common`. Tuning does not try `balance = \"multiprocessor\"`: \
-         a region would no longer be a crop of the slice bit for bit, and no run the same as another."
+         regions would no longer be identical to crops of the slice, and results would vary between runs."
     }
 
     fn common(&self) -> &Common {

@@ -1,8 +1,8 @@
 //! The cost of one update, derived from the same [`KernelSpec`] that the kernel is generated from.
 //!
-//! The method is that of section 6.5 of the paper for the arithmetic kernel: work of a block for a projection is divided
-//! by the block's pixels and slices, work of an item by the item's, work of a pixel by its slices. The other families are
-//! counted in the same way from their files in `cl/`, each in its own module.
+//! The method is that of section 6.5 of the paper for the arithmetic kernel: the work of a block for a projection is
+//! divided by the block's pixels and slices, the work of an item by the item's, and the work of a pixel by its slices.
+//! The other families are counted in the same way from their files in `cl/`, each in its own module.
 
 use super::{Interpolation, KernelSpec, Positions, Storage, Texel};
 use crate::facts::ChannelType;

@@ -28,12 +28,13 @@ parameters! {
             [64, 8],
             [64, 16],
         ]);
-        /// Where positions are counted from: the first pixel of a `block`, by tables in global memory, or bin 0, by the constants
-        /// alone, `absolute` (Algorithm 1); see [positions](#positions).
+        /// Origin of positions: the first pixel of a `block`, from tables in global memory, or bin 0, from the
+        /// constants alone (`absolute`, Algorithm 1); see [positions](#positions).
         positions: Positions = Positions::Block, Domain::words::<Positions>();
         /// Items fill 4 x 4 squares in Z-order (Algorithm 2); the work-group must be 16 x 16.
         z_order: bool = false, Domain::switch();
-        /// Items of a work-group wait for each other at every projection, for processors, which run one after the other (6.10).
+        /// Items of a work-group wait for each other at every projection, for CPUs, which run them one after another
+        /// (6.10).
         synchronized: bool = false, Domain::switch();
     }
 }

@@ -1,4 +1,4 @@
-//! What kernels are built for: properties of an architecture, and options of its compiler.
+//! The target of a build: properties of an architecture, and options of its compiler.
 
 use crate::facts::DeviceFacts;
 use serde::{Deserialize, Serialize};

@@ -15,8 +15,8 @@ parameters! {
     /// Parameters of the kernel for matrix units.
     pub struct Tensor {
         table common: Common = Common { storage: Storage::Half, ..Common::default() };
-        /// Values and weights are sums of two halves with 22 bits together: single precision at about a third of the speed; at
-        /// most 32 slices.
+        /// Values and weights are sums of two halves with a total of 22 bits: single precision at about a third of the
+        /// speed; at most 32 slices.
         split: bool = false, Domain::switch().trades_exactness();
         /// Warps per work-group in x and y; of 32 work-items, or `matrix-lanes` with `matrix-function`.
         warps: [u32; 2] = [4, 2], Domain::pair(32, 32, "warps")
@@ -26,16 +26,16 @@ parameters! {
         squares: [u32; 2] = [2, 2], Domain::pair(16, 16, "squares")
             .tries(&[[1, 1], [2, 1], [1, 2], [2, 2], [4, 2], [2, 4], [4, 4]])
             .rank(2);
-        /// Projections that are copied to local memory together.
+        /// Number of projections copied to local memory together.
         stage: u32 = 8, Domain::range(2, 32, 2).tries(&[2, 4, 8, 16]).rank(3);
         /// Number of stages in local memory.
         buffers: u32 = 2, Domain::range(2, 16, 1).tries(&[2, 3, 4, 6, 8]).rank(4);
-        /// Stages that are copied ahead of their use, less than `buffers`.
+        /// Number of stages copied ahead of their use, less than `buffers`.
         lead: u32 = 1, Domain::range(1, 15, 1).tries(&[1, 2, 3]).rank(5);
-        /// Projections after which sums move from the matrix unit, which truncates, to f32 additions; a multiple of `stage`, 0
-        /// for never.
+        /// Number of projections after which sums move from the matrix unit, which truncates, to f32 additions; a
+        /// multiple of `stage`, or 0 for never.
         flush: u32 = 0, Domain::at_least(0).tries(&[0, 128, 64, 32]).rank(6).trades_exactness();
-        /// Rows of blocks that are computed together, column by column, so that simultaneous blocks share bins.
+        /// Number of rows of blocks computed together, column by column, so that concurrent blocks share bins.
         band: u32 = 1, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32]).rank(7);
     }
 }

@@ -11,7 +11,7 @@ parameters! {
     /// Parameters of the cache-aware texture kernel.
     pub struct Texture {
         table common: Common = Common::default();
-        /// Projections at a time; 2, 4 or 8 have work-groups of 64 items for each, 16 (draft) of 256 in all.
+        /// Projections at a time; 2, 4 or 8 use work-groups of 64 items for each, 16 (draft) one of 256 in total.
         projections_at_once: u32 = 4, Domain::one_of(&[2, 4, 8, 16]).rank(1);
         /// Number of projections whose constants are kept in local memory, a multiple of `projections-at-once`; 0 for none
         /// (Algorithm 5).
@@ -20,7 +20,7 @@ parameters! {
         regroup: bool = false, Domain::switch();
         /// No axis is loaded if all projections have the same (draft).
         same_centre: bool = false, Domain::switch();
-        /// The counter of the projection loop is a float (draft).
+        /// The projection loop has a float counter (draft).
         float_index: bool = false, Domain::switch();
         /// Constants and partial sums share one local buffer (draft).
         shared_buffer: bool = false, Domain::switch();
@@ -45,7 +45,8 @@ impl Texture {
 
 impl Family for Texture {
     fn meaning(&self) -> &'static str {
-        "several projections at a time on the texture unit (5.6, Algorithms 3 to 5, and variants of the draft)"
+        "several projections at a time on the texture unit (5.6, Algorithms 3 to 5, and variants from the paper's \
+         draft)"
     }
 
     fn common(&self) -> &Common {

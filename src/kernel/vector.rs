@@ -1,4 +1,4 @@
-//! Vectors of slices, with tiles that fit a processor's cache.
+//! Vectors of slices, with tiles that fit into a CPU's cache.
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
@@ -18,7 +18,7 @@ parameters! {
         tile: u32 = 16, Domain::one_of(&[16, 32, 64]);
         /// Pixels of a row whose sums are in registers at a time.
         columns: u32 = 4, Domain::one_of(&[4, 8]);
-        /// Projections that are added to these pixels at a time; their bins should fit the first-level cache.
+        /// Number of projections added to these pixels at a time; their bins should fit into the first-level cache.
         projections_at_once: u32 = 8, Domain::range(1, 64, 1).tries(&[1, 2, 4, 8, 16, 32, 64]);
     }
 }
@@ -34,7 +34,7 @@ impl Vector {
 
 impl Family for Vector {
     fn meaning(&self) -> &'static str {
-        "vectors of slices, tiles that fit a processor's cache (after 6.10)"
+        "vectors of slices, and tiles that fit into a CPU's cache (based on 6.10)"
     }
 
     fn notes(&self) -> &'static str {

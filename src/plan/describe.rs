@@ -1,4 +1,4 @@
-//! The plan for people.
+//! The plan as text.
 
 use super::{Plan, Scan, sum};
 use crate::facts::DeviceFacts;
@@ -35,7 +35,7 @@ impl Plan {
             (
                 "chunks",
                 format!(
-                    "{} of {} slices, {} on the device at a time; {} slices a pass, {} read and {} written at once",
+                    "{} of {} slices, {} on the device at a time; {} slices per pass, {} read and {} written at once",
                     scan.slices.len().div_ceil(self.chunk),
                     self.chunk,
                     self.sets,
@@ -71,7 +71,9 @@ impl Plan {
         match self.estimate(scan, facts, &job.recipe) {
             Some(seconds) => format!("{updates:.2} G updates, about {seconds:.1} s of back projection"),
             None => {
-                format!("{updates:.2} G updates; no measurement of this kernel on this device to tell the time from")
+                format!(
+                    "{updates:.2} G updates; no estimate of the time, as this kernel was not measured on this device"
+                )
             }
         }
     }
@@ -100,7 +102,7 @@ fn of_scan(job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {
         lines.push((
             "field",
             format!(
-                "extended from {} to {} bins, projections half a turn apart share {:.1}",
+                "extended from {} to {} bins, opposite projections share {:.1}",
                 field.detector, field.bins, field.overlap
             ),
         ));

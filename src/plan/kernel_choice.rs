@@ -1,4 +1,4 @@
-//! Which kernel a run gets: the first that nothing speaks against.
+//! Chooses the kernel of a run: the first one without a reason against it.
 
 use super::Request;
 use crate::device::GridForm;
@@ -71,7 +71,7 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
             let refused = request.avoid.refused.iter().find(|refused| refused.key == source.key);
             let mut known = request.avoid.known.find(facts, &spec);
             if let (Some(why), Some(algorithm), false) = (known, request.recipe.kernel.algorithm, request.self_test) {
-                notes.push(format!("--algorithm {algorithm} is used as asked, though {why}"));
+                notes.push(format!("--algorithm {algorithm} is used as requested, although {why}"));
                 known = None;
             }
             if let Some(why) = refused.map(|r| r.why.clone()).or(known.map(str::to_owned)).or(too_large) {
@@ -124,7 +124,8 @@ fn fitting(
     if GridForm::new(facts, gridding, geometry.roi, bound.accuracy)?.is_some() {
         return Ok((offer, None));
     }
-    let why = "gridding: local memory does not hold a line of the grid; lines are transformed in global memory, which is slower";
+    let why =
+        "gridding: a line of the grid does not fit into local memory; it is transformed in global memory, more slowly";
     offer.parameters = gridding.in_cache().into();
     Ok((offer, Some(why.to_owned())))
 }
@@ -162,7 +163,7 @@ fn none_left(request: &Request, passed: &[(String, String)]) -> Error {
         }
     };
     Error::NoCorrectKernel(format!(
-        "{}, driver {}: no right kernel for {} {} in profile {}\n  {}\n{advice}",
+        "{}, driver {}: no correct kernel for {} {} in profile {}\n  {}\n{advice}",
         facts.name,
         facts.driver,
         recipe.kernel.interpolation,
@@ -183,7 +184,7 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
     match texels.iter().find(|t| t.format().is_some_and(|f| facts.image_formats.contains(&f))) {
         Some(_) if bins > max[0] || projections > max[1] => {
             let why = format!(
-                "image -> buffer: {bins} bins x {projections} projections do not fit the device's largest image, {} x {}",
+                "image -> buffer: {bins} bins x {projections} projections do not fit into the device's largest image, {} x {}",
                 max[0], max[1]
             );
             (last, Some(why))

@@ -227,15 +227,14 @@ impl<'a> Sizes<'a> {
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, of_host: 0 };
         if kept && sizes.kept_bytes(sizes.uncut()) > host / 2 {
-            return Err(Error::Device(
-                "the host's memory does not hold a block of rows; give a larger --memory".into(),
-            ));
+            return Err(Error::Device("a block of rows does not fit into host memory; give a larger --memory".into()));
         }
         let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
         sizes.of_host = host / least.max(1);
         if sizes.of_host < 1 {
             return Err(Error::usage(format!(
-                "--memory: {} do not hold {PIECES} sinograms and {WRITTEN_PIECES} slices in flight, {} together; give more",
+                "--memory: {} is not enough for {PIECES} sinograms and {WRITTEN_PIECES} slices in flight, which need \
+                 {}; give more",
                 human(host),
                 human(least)
             )));
@@ -387,7 +386,7 @@ impl<'a> Sizes<'a> {
             Bytes { what: "a block of rows", bytes: block },
             Bytes { what: "samples and fields", bytes: samples },
             Bytes {
-                what: "sinograms as seen",
+                what: "rows of the detector",
                 bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
             },
             Bytes { what: "stripes", bytes: if sinograms == StepBackend::Device { of_sinograms() } else { 0 } },
@@ -506,7 +505,7 @@ impl<'a> Sizes<'a> {
     fn note(&self, cut: Cut) -> Option<String> {
         (cut != self.uncut()).then(|| {
             format!(
-                "a pass of {} slices is more than {} of device memory, the largest allocation {}: it is cut",
+                "a pass of {} slices does not fit into {} of device memory (largest allocation {}), so it is cut",
                 self.chosen.spec.slices,
                 human(self.budget(self.uncut())),
                 human(self.request.facts.max_allocation),

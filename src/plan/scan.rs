@@ -1,4 +1,4 @@
-//! The scan: what a person said, joined with what the files hold.
+//! The scan: flags combined with the contents of the files.
 
 use crate::device::RowBlocks;
 use crate::error::{Error, Result};
@@ -129,7 +129,7 @@ fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     };
     used.retain(|&p| !excluded[p]);
     if used.is_empty() {
-        return Err(Error::usage("--exclude: leaves no projection; leave out fewer, or widen --projection-range"));
+        return Err(Error::usage("--exclude: no projections are left; exclude fewer, or widen --projection-range"));
     }
     Ok(used)
 }
@@ -175,7 +175,8 @@ fn center(recipe: &Recipe, detector: usize, angles: &[f64], notes: &mut Vec<Stri
         Center::Search(_) => middle,
         Center::Middle => {
             notes.push(format!(
-                "centre {middle} is the middle of the detector, it was not searched; --center sets it, --center auto searches it"
+                "the axis is assumed to be in the middle of the detector, at {middle}; --center sets it, --center auto \
+                 finds it"
             ));
             middle
         }
@@ -183,8 +184,8 @@ fn center(recipe: &Recipe, detector: usize, angles: &[f64], notes: &mut Vec<Stri
     let off = (center - middle).abs();
     if !recipe.scan.extended_field && off > FAR_OFF * detector as f64 && widest_gap(angles) < 90.0 {
         notes.push(format!(
-            "the axis is {off:.1} bins off the middle of a whole turn; --extended-field makes slices of twice its \
-             distance to the detector's other end"
+            "the axis of this 360-degree scan is {off:.1} bins off the middle; --extended-field extends slices to the \
+             longer side of the detector"
         ));
     }
     Ok(center)

@@ -315,7 +315,7 @@ fn what_is_known_to_be_wrong_is_avoided() {
     }
     let asked = planned(|a| (a.algorithm, a.no_self_test) = (Some("vector".into()), true)).unwrap();
     assert_eq!(asked.spec.parameters.algorithm(), Algorithm::Vector);
-    assert!(asked.notes[0].contains("--algorithm vector is used as asked"), "{:?}", asked.notes);
+    assert!(asked.notes[0].contains("--algorithm vector is used as requested"), "{:?}", asked.notes);
 }
 
 /// Kernels that are chosen one after the other when each that was chosen is refused, and the last error.

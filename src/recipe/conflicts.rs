@@ -1,4 +1,4 @@
-//! Flags that cannot be given together: the one list of them, for the prompt and for run files.
+//! Flags that cannot be given together: a single list for the command line and for run files.
 
 use crate::error::{Error, Result};
 use serde::Serialize;

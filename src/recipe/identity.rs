@@ -1,4 +1,4 @@
-//! What a run is known by: the hash of everything that decides the bytes of its slices.
+//! The identity of a run: the hash of everything that affects the bytes of its slices.
 
 use super::Recipe;
 use crate::kernel::StepBackend;

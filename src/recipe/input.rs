@@ -1,4 +1,4 @@
-//! What the input is taken for.
+//! How the input is interpreted.
 
 use crate::cli::InputArgs;
 use crate::error::{Error, Result};

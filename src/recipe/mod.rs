@@ -1,7 +1,7 @@
-//! What a run computes: everything that decides the bytes of a slice, and nothing else.
+//! What a run computes: everything that affects the bytes of a slice, and nothing else.
 //!
-//! A [`Recipe`] is a value that is made once, from flags and the run file, and never changed; with what its input is
-//! found to be and the kernels it makes the key of the run ([`Identity`]). How and where the run takes place is its
+//! A [`Recipe`] is a value that is made once, from flags and the run file, and never changed; with the fingerprint of
+//! its input and the kernels, it forms the run key ([`Identity`]). How and where the run takes place is its
 //! [`Execution`](crate::execution::Execution).
 
 mod conflicts;
@@ -183,14 +183,14 @@ fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f
     let Some(accuracy) = given else { return Ok(None) };
     if interpolation != Interpolation::Exact {
         return Err(Error::usage(format!(
-            "--accuracy: {interpolation} interpolation has no bound that could be chosen; give --interpolation exact, too"
+            "--accuracy: {interpolation} interpolation has no error bound to choose; give --interpolation exact, too"
         )));
     }
     let (least, most) = (*ACCURACIES.start(), *ACCURACIES.end());
     if !ACCURACIES.contains(&accuracy) {
         return Err(Error::usage(format!(
-            "--accuracy: {accuracy} is not from {least:e}, what single precision allows, to {most}: a relative error of the \
-             slice, root mean square"
+            "--accuracy: {accuracy} is not within {least:e} (the limit of single precision) to {most}; it is the \
+             relative root mean square error of a slice"
         )));
     }
     Ok(given)

@@ -1,4 +1,4 @@
-//! What becomes of a slice's values when it is written.
+//! How the values of a slice are written.
 
 use super::text;
 use crate::cli::ReconstructArgs;

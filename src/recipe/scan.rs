@@ -118,7 +118,7 @@ impl ScanRecipe {
                 let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
                     return Err(Error::usage(
-                        "--overall-angle: 0 degrees hold no scan; give the range of the angles, such as 180",
+                        "--overall-angle: 0 degrees is not a range; give the angular range of the scan, such as 180",
                     ));
                 }
                 match input {

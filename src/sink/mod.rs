@@ -1,4 +1,4 @@
-//! Writing slices: a file that has its final name is complete.
+//! Writing slices: a file is complete once it has its final name.
 //!
 //! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
 //! format's [`Sink`].

@@ -1,4 +1,4 @@
-//! One TIFF, or BigTIFF, with a page for each slice.
+//! One TIFF, or BigTIFF, with one page per slice.
 
 use super::file::{create, failed, finish};
 use super::page::{OutputPage, PlacedPage, aligned};

@@ -1,4 +1,4 @@
-//! One TIFF file per slice, in a directory of their own or named by a pattern.
+//! One TIFF file per slice, in a directory or named by a pattern.
 
 use super::file::create;
 use super::page::OutputPage;

@@ -167,10 +167,7 @@ impl SliceWriter {
     /// Position in the list of a slice that may be written now: announced, and not written yet.
     fn free_place(&self, index: usize) -> Result<usize> {
         let wrong = |why: &str| {
-            Error::output(
-                &self.path_of(index),
-                format!("slice {index} {why}; please report this, it is a defect of fbp"),
-            )
+            Error::output(&self.path_of(index), format!("slice {index} {why}; please report this bug in fbp"))
         };
         let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced"))?;
         if self.written()[place] { Err(wrong("was written already")) } else { Ok(place) }

@@ -73,7 +73,7 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
         }
     }
     let Some(EdfForm { width, height, sample, big_endian }) = form else {
-        return Err(bad(flag, Path::new(spec), "holds no frame; name files that do"));
+        return Err(bad(flag, Path::new(spec), "contains no frames; name files that do"));
     };
     let files = InputFiles::new(flag, paths, states);
     let layout = "EDF".to_owned();
@@ -90,7 +90,7 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
             match frames.is_empty() {
                 true => {
                     return Err(
-                        "is no EDF: it does not begin with { and a header in braces; copy or write it again".into()
+                        "is not an EDF file: it does not begin with a header in braces; copy or write it again".into(),
                     );
                 }
                 false => break,
@@ -164,7 +164,7 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
     let (width, height) = (side("Dim_1")?, side("Dim_2")?);
     if width * height > MAX_PIXELS || value("Dim_3").is_some_and(|depth| depth != "1") {
         return Err(format!(
-            "claims {width}x{height} pixels or a third dimension, which cannot be read; save frames of two dimensions"
+            "claims {width}x{height} pixels or a third dimension, which cannot be read; save two-dimensional frames"
         ));
     }
     if let Some(method) = value("COMPRESSION").filter(|method| !method.eq_ignore_ascii_case("none")) {

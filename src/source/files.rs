@@ -29,7 +29,7 @@ pub(super) fn file_name(path: &Path) -> String {
 }
 
 /// Size and time of the last change of a file, to detect writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileState {
     pub bytes: u64,
     /// Seconds and nanoseconds of the last change.

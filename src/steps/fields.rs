@@ -155,7 +155,8 @@ impl Fields {
         let free = memory::available();
         if needed > free {
             return Err(Error::Input(format!(
-                "{}: fields of {width}x{height} need {} of memory, {} are free; free some, or bin with --binning",
+                "{}: flats and darks of {width}x{height} need {} of memory, but {} is free; free some, or bin with \
+                 --binning",
                 flats.title(),
                 human(needed),
                 human(free)
@@ -164,7 +165,7 @@ impl Fields {
         let field = |stack: &Stack| -> Result<Vec<f32>> {
             if (stack.width(), stack.height()) != (width, height) {
                 return Err(Error::Input(format!(
-                    "{}: fields are {}x{}, the projections {width}x{height}; both must have the same size and \
+                    "{}: its frames are {}x{}, the projections {width}x{height}; both must have the same size and \
                      detector region",
                     stack.title(),
                     stack.width(),

@@ -1,8 +1,8 @@
 //! Processing of the data before the filter, on the host, while they are read.
 //!
-//! A step is a type that implements [`Step`] in a file of its own, with a line in the list below. Steps on rows of
-//! projections get as many surrounding rows as they and all later steps need; steps on sinograms follow. [`Preparation`]
-//! combines all steps for a reader.
+//! A step is a type that implements [`Step`], in its own file and with a line in the list below. Steps on rows of
+//! projections get as many surrounding rows as they and all later steps need; steps on sinograms follow.
+//! [`Preparation`] combines all steps for a reader.
 
 mod air;
 mod counts;

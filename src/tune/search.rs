@@ -3,9 +3,10 @@
 //!
 //! First come the starting points. Then rounds: all legal points one step away from the best, those with the highest
 //! predicted speed first. Rounds continue until one brings no gain; then the next family is searched from its own best
-//! point. Of kernels with one predicted speed that with more resident warps comes first, so work-groups and registers are tried
-//! from the highest occupancy on (the method of the thinning paper, 4.5). Before a round starts around a point, the point is measured again and the lower speed counts, so that a lucky
-//! measurement does not mislead the search.
+//! point. Among kernels with the same predicted speed, the one with more resident warps comes first, so work-groups and
+//! registers are tried from the highest occupancy on (the method of the thinning paper, 4.5). Before a round starts
+//! around a point, the point is measured again and the lower speed counts, so that a lucky measurement does not mislead
+//! the search.
 
 use super::space::{Point, Reach, Space};
 use crate::error::Result;

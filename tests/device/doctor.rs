@@ -116,14 +116,17 @@ fn a_wrong_step_is_avoided() {
             let (name, reason) = (step["name"].as_str().unwrap(), step["reason"].as_str().unwrap_or(""));
             if name.starts_with("samples of slices") {
                 assert!(step["verdict"] == "wrong" && step["avoided"] == true, "{step}");
-                assert!(step["error"].as_f64() > Some(0.0) && reason.contains("a run lets the host"), "{step}");
+                assert!(
+                    step["error"].as_f64() > Some(0.0) && reason.contains("a run does its steps on the host"),
+                    "{step}"
+                );
                 assert!(err.contains(&format!("{name}: WRONG, {reason}")), "{err}");
                 wrong += 1;
             } else {
                 // the default profile leaves images to the host
                 let by_host = by_host || name.starts_with("tilt") || name.starts_with("phase");
                 assert!(step["verdict"] == "right" && step["avoided"] == by_host, "{step}");
-                assert_eq!(reason, if by_host { "the profile leaves it to the host" } else { "" }, "{step}");
+                assert_eq!(reason, if by_host { "the profile assigns it to the host" } else { "" }, "{step}");
             }
         }
         assert_eq!(wrong, 3, "{out}");

@@ -141,11 +141,11 @@ fn shards_add_up() {
                 let (_, err) = lab.ok(&format!("{run} --shard {index}/{count}"));
                 if output != "r" {
                     assert_eq!(lab.path(output).exists(), index == 0, "{output} {index}/{count}");
-                    assert_eq!(err.contains("appears when all of its slices are there"), index > 0, "{err}");
+                    assert_eq!(err.contains("will appear when all of its slices are written"), index > 0, "{err}");
                 }
                 if index == 1 && count == 5 {
                     lab.fails(&format!("{run} --shard 2/5"), 5, &[output]);
-                    lab.fails(&format!("{run} --shard 0/5 --filter hann"), 5, &["run.toml", "not the same are filter"]);
+                    lab.fails(&format!("{run} --shard 0/5 --filter hann"), 5, &["run.toml", "differs in filter"]);
                 }
             }
             assert_eq!(lab.read(output), whole, "{output} in {count}");

@@ -72,7 +72,7 @@ fn another_device_does_what_a_lost_one_had() {
         let (bytes, err, report) = run(&lab, fault, &format!("{args} --device cpu/2"));
         assert!(bytes == full, "{fault}");
         assert_eq!(slices_of(&report).iter().sum::<u64>(), 23, "{fault}");
-        assert!(err.contains("failed, others do what it had in hand") && err.contains("lost on purpose"), "{err}");
+        assert!(err.contains("failed, other devices take over its slices") && err.contains("lost on purpose"), "{err}");
     }
     // without any device left it is an error, and complete slices stay
     let args = format!("reconstruct {args} --device cpu --overwrite");
@@ -129,7 +129,7 @@ fn a_report_names_the_limiting_stage() {
         assert!((0.0..=1.0).contains(&share), "{stage}: {share}");
         assert!(share <= busy[limit].as_f64().unwrap(), "{stage} is busier than {limit}");
     }
-    assert!(err.contains("busy: reading") && err.contains(&format!("{limit} limits")), "{err}");
+    assert!(err.contains("busy: reading") && err.contains(&format!("limited by {limit}")), "{err}");
 }
 
 /// Bytes of memory that a run had at most.
@@ -181,7 +181,7 @@ fn files_that_are_still_arriving_are_awaited() {
     let (_, err, _) = run(&lab, "", "--sinograms late --watch 20s --expect 23 --output r -v");
     arriving.join().unwrap();
     assert!(lab.read("r") == full);
-    assert!(err.contains("of 23 files are there"), "{err}");
+    assert!(err.contains("of 23 files have arrived"), "{err}");
     // without a number, what is there when nothing comes any more
     run(&lab, "", "--sinograms late --watch 0.5 --output r");
     assert!(lab.read("r") == full);

@@ -171,7 +171,7 @@ fn replaced_values_name_the_flags_that_help() {
     let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
     assert_eq!((&report["replaced_rows"], &report["replaced_bins"]), (&serde_json::json!([3]), &serde_json::json!(2)));
     let (err, mended) = run("dead", "--stripes dead", "r2");
-    assert!(!err.contains("spoils"), "{err}");
+    assert!(!err.contains("artefacts"), "{err}");
     let (err, filled) = run("dead", "--remove-outliers 3,500,both", "r3");
     assert!(!err.contains("values were replaced"), "{err}");
     println!("dead bins: {spoilt:.2e}, interpolated {mended:.2e}, medians {filled:.2e}");
@@ -182,7 +182,7 @@ fn replaced_values_name_the_flags_that_help() {
     few.pages[7][2 * 64 + 30] = 0.0;
     lab.write("few", "p", &few);
     let (err, _) = run("few", "", "r4");
-    assert!(err.contains("1 values of 28800 were replaced") && !err.contains("spoils"), "{err}");
+    assert!(err.contains("1 values of 28800 were replaced") && !err.contains("artefacts"), "{err}");
 
     // sinograms have no pixels beside them
     let mut sinogram = scan.sinograms().map(|line| (-2.0 * line / most).exp());

@@ -248,7 +248,7 @@ fn shards_of_different_runs_do_not_mix() {
     let output = lab.run(&format!("{RUN} --output r --shard 1/2 --filter hann"));
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{err}");
-    assert!(err.contains("fbp-run.toml") && err.contains("not the same are filter"), "{err}");
+    assert!(err.contains("fbp-run.toml") && err.contains("differs in filter"), "{err}");
     assert_eq!(lab.files("r").len(), 20);
 }
 

@@ -133,7 +133,7 @@ fn extended_fields_do_not_depend_on_how_they_are_computed() {
     // stripes are taken out of what the detector saw
     lab.slices(&format!("--projections p {scan} --stripes sorting:size=5"), "striped");
     let (out, _) = lab.ok(&format!("reconstruct --projections p {scan} --dry-run"));
-    assert!(out.contains("extended from 70 to 99 bins, projections half a turn apart share 40.5"), "{out}");
+    assert!(out.contains("extended from 70 to 99 bins, opposite projections share 40.5"), "{out}");
     // shifts of the axis, which the weights follow
     let shifts: Vec<f64> = (0..180).map(|p| f64::from(p % 3) - 1.0).collect();
     lab.numbers("shifts.txt", &shifts);
@@ -167,7 +167,7 @@ fn what_cannot_be_extended_is_refused() {
     let lab = Lab::small();
     for (flags, words) in [
         ("--extended-field", "needs --center"),
-        ("--extended-field --center 8", "needs a whole turn"),
+        ("--extended-field --center 8", "needs a 360-degree scan"),
         ("--extended-field --center 1.25 --overall-angle 360", "share 2.5 bins"),
         ("--extended-field --center 31 --overall-angle 360", "share 0.0 bins"),
         ("--center 40 --overall-angle 360", "outside the detector"),

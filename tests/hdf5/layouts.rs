@@ -127,7 +127,7 @@ fn fields_of_one_frame_or_from_elsewhere() {
     nxtomo(&file(&lab, "keys.nx"), "/entry", &counts, true);
     check(&lab, "keys.nx", "--flats f1 --darks d1", &averaged);
     let (_, err) = lab.ok(&format!("reconstruct --hdf5 bare.h5 --darks d {FLAGS} --output dark-only"));
-    assert!(err.contains("dark fields and no flat fields"), "{err}");
+    assert!(err.contains("dark fields but no flat fields"), "{err}");
 
     // of another size
     lab.page("narrow/f.tif", WIDTH - 1, &[100.0; (WIDTH - 1) * ROWS]);

@@ -5,6 +5,7 @@
 mod support;
 
 mod chunks;
+mod damaged;
 mod layouts;
 mod refusals;
 mod sources;

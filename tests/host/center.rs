@@ -214,7 +214,7 @@ fn methods_say_what_they_need() {
         let error = search(method, &scan.sinograms(), None).unwrap_err();
         assert!(error.exit_code() == 3 && error.to_string().contains("try the method sweep"), "{error}");
     }
-    assert!(auto(&scan.sinograms(), None).unwrap_err().to_string().contains("less than half a turn"));
+    assert!(auto(&scan.sinograms(), None).unwrap_err().to_string().contains("less than 180"));
     for range in [(-1.0, 30.0), (30.0, 80.0), (30.0, 32.0)] {
         assert_eq!(search(Method::Sweep, &scan.sinograms(), Some(range)).unwrap_err().exit_code(), 2);
     }

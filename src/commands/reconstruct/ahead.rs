@@ -1,4 +1,4 @@
-//! How long a run will take, said before it starts if that is long.
+//! Warns before a run that will take long, with its estimated time.
 
 use crate::engine::{ReadyDevice, Source};
 use crate::error::Result;
@@ -47,7 +47,7 @@ pub(super) fn warn_if_long(
 fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<String> {
     let flags = || faster(job, size, processor).join("; ");
     (seconds > LONG).then(|| {
-        format!("warning: back projection will take about {}; try what is faster: {}", readable(seconds), flags())
+        format!("warning: back projection will take about {}; try a faster way: {}", readable(seconds), flags())
     })
 }
 
@@ -72,15 +72,15 @@ fn faster(job: &Job, size: usize, processor: bool) -> Vec<&'static str> {
         flags.push("--interpolation exact needs fewer operations for slices of this size");
     }
     if processor {
-        flags.push("a GPU is many times faster than a processor (--device gpu; fbp devices lists what there is)");
+        flags.push("a GPU is many times faster than a CPU (--device gpu; fbp devices lists all devices)");
     } else if kernel.mode == Mode::Precise {
-        flags.push("--mode fast is faster where half precision is enough");
+        flags.push("--mode fast is faster if half precision is enough");
     }
     if job.recipe.input.binning == 1 {
         flags.push("--binning 2 is an eighth of the work, for a first look");
     }
     if job.execution.shard.is_none() {
-        flags.push("--shard I/N divides it between jobs");
+        flags.push("--shard I/N divides the run between jobs");
     }
     flags
 }

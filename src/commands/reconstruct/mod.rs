@@ -79,7 +79,7 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
         let axis = Axis::given(&source.scan);
         return Ok((job, source, axis));
     };
-    reporter.stage("searching the rotation axis");
+    reporter.stage("searching for the rotation axis");
     let axis = axis::find(&source, method, reporter)?;
     reporter.note(&format!("note: {axis}"));
     let job = job.about(axis.value);
@@ -175,7 +175,7 @@ impl Reconstruction<'_> {
         if let (unfinished @ 1.., run) = (target.unfinished_slices(), scan.run_slices.len()) {
             let path = target.path_of(0);
             reporter.note(&format!(
-                "{} appears when all of its slices are there: {unfinished} of {run} are",
+                "{} will appear when all of its slices are written: {unfinished} of {run} so far",
                 path.display()
             ));
         }

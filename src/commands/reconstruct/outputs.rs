@@ -1,4 +1,4 @@
-//! Whether the files that a run writes are in the way of others.
+//! Checks that the files that a run writes do not conflict with others.
 
 use super::overview::{picture_of, section_files};
 use crate::engine::Source;
@@ -70,7 +70,7 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
             return wrong("is a file of --output");
         }
         if !first {
-            return wrong("is written for another flag, too");
+            return wrong("is also written for another flag");
         }
         let is_tiff = path.extension().is_some_and(|extension| extension == "tif");
         if is_tiff && inputs.contains(directory(&file)) {

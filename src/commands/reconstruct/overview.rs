@@ -1,5 +1,5 @@
-//! What is gathered of all slices while they pass the writer, or from their files: the histogram of `--histogram`, the
-//! sections of `--sections`, and for a page these and some slices.
+//! Data collected from all slices as they pass the writer, or from their files: the histogram for `--histogram`, the
+//! sections for `--sections`, and for a page both and some slices.
 
 use super::middle;
 use crate::engine::{Finish, ObservedSlice};

@@ -1,4 +1,4 @@
-//! What a run is known by afterwards: its key, which every slice carries, and its record, a run file beside the slices.
+//! The identity of a run on disk: its key, which every slice contains, and its record, a run file next to the slices.
 
 use super::Reconstruction;
 use super::summary::Summary;
@@ -91,7 +91,7 @@ impl<'a> OutputLock<'a> {
         let hold = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
         let lock = Lock::take(&target.lock(), hold, &owner(job))?;
         if !lock.works() {
-            reporter.note("note: the file system of --output knows no locks: let no other run write there");
+            reporter.note("note: the file system of --output has no locks: make sure that no other run writes there");
         } else if hold == LockMode::Exclusive {
             target.remove_temporary_files();
         }
@@ -110,8 +110,8 @@ impl<'a> OutputLock<'a> {
             Some(first) if !first.starts_with(key) => Err(Error::output(
                 self.target.directory(),
                 format!(
-                    "--output: run {first} is writing here, and this is run {key}: their slices would not be of one run \
-                     (other input, flags, device or driver); wait until it has ended, or choose another --output"
+                    "--output: run {first} is writing here, but this is run {key}, with different input, flags, device \
+                     or driver; wait until it has ended, or choose another --output"
                 ),
             )),
             _ => Ok(()),
@@ -272,7 +272,7 @@ impl RecordFile {
         let wrong = |why: &dyn std::fmt::Display| {
             Error::input(
                 path,
-                format!("is no record of a run: {why}; name a directory with fbp-run.toml, or that file"),
+                format!("is not the record of a run: {why}; name a directory with fbp-run.toml, or that file"),
             )
         };
         let flags = toml::from_str(&text).map_err(|e| wrong(&e.to_string().trim_end()))?;
@@ -323,8 +323,8 @@ impl<'a> Record<'a> {
             return Err(Error::output(
                 &target.record(),
                 format!(
-                    "is of run {}, and this is run {key}: not the same are {}; the slices would not be of one run. \
-                     Give all shards the same flags and devices, or --resume to do the others' slices again",
+                    "belongs to run {}, but this is run {key}, which differs in {}. Give all shards the same flags and \
+                     devices, or --resume to replace the other run's slices",
                     before.run,
                     differences(identity, &before.key)
                 ),
@@ -379,7 +379,7 @@ impl<'a> Record<'a> {
         facts.jobs.push(self.part.clone());
         let toml = |e: toml::ser::Error| Error::Output(format!("{}: {e}", self.target.record().display()));
         let table = toml::Table::from_iter([(FACTS.to_owned(), toml::Value::try_from(facts).map_err(toml)?)]);
-        let head = "# Written by `fbp reconstruct`. `--config` takes this file for the same slices again.\n";
+        let head = "# Written by `fbp reconstruct`. With `--config`, this file reproduces the slices.\n";
         let text = format!("{head}{}\n{}", run_file(&self.run)?, toml::to_string(&table).map_err(toml)?);
         write_text(&self.target.record(), &text)
     }

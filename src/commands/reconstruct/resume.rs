@@ -1,4 +1,4 @@
-//! Which slices are kept when a run goes on.
+//! Decides which slices `--resume` keeps.
 
 use super::middle;
 use crate::error::Result;
@@ -59,7 +59,7 @@ pub(super) fn kept(
     let reasons: Vec<_> = [
         (redone.missing, "missing".to_owned()),
         (redone.torn, "torn".to_owned()),
-        (redone.other, "of another run (other input, flags, device or version)".to_owned()),
+        (redone.other, "of another run (different input, flags, device or version)".to_owned()),
         (redone.unreadable.len(), format!("unreadable ({})", redone.unreadable.first().map_or("", String::as_str))),
         (redone.preview, "for --preview".to_owned()),
     ]

@@ -1,4 +1,4 @@
-//! How a run went, for people and as JSON.
+//! The summary of a run, as text and as JSON.
 
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;
@@ -114,8 +114,8 @@ impl<'a> Summary<'a> {
         }
         if self.repairs.saturated + self.repairs.saturated_flats > 0 {
             warnings.push(format!(
-                "warning: {} counts, and {} of the flat field, are as large as their files can hold: the detector was \
-                 saturated, and what is behind them is not known; use a shorter exposure for the next scan",
+                "warning: {} counts, and {} in the flat field, have the largest value that their files can hold: the \
+                 detector was saturated, and the true values are unknown; use a shorter exposure for the next scan",
                 self.repairs.saturated, self.repairs.saturated_flats
             ));
         }
@@ -150,7 +150,7 @@ impl<'a> Summary<'a> {
         reporter.detail(&format!("seconds: {}", seconds.join(", ")));
         let busy: Vec<String> =
             self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
-        reporter.detail(&format!("busy: {}; {} limits", busy.join(", "), self.limit()));
+        reporter.detail(&format!("busy: {}; limited by {}", busy.join(", "), self.limit()));
         if self.devices.len() > 1 {
             for (device, (slices, speed)) in self.devices.iter().zip(self.rates()) {
                 let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
@@ -162,7 +162,7 @@ impl<'a> Summary<'a> {
             several => format!("{} devices", several.len()),
         };
         reporter.note(&format!(
-            "{} slices in {:.2} s on {device}: back projection {:.2} GU/s, all together {:.2} GU/s",
+            "{} slices in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
             self.slices,
             self.seconds,
             self.kernel_rate(),
@@ -199,12 +199,13 @@ impl<'a> Summary<'a> {
         let outliers = match self.job.recipe.input.is_sinograms() {
             true => "",
             false => {
-                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels before \
-                 that"
+                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels \
+                 first"
             }
         };
         Some(format!(
-            "warning: {}: this spoils slices; try --stripes dead, which interpolates bins that fail throughout{outliers}",
+            "warning: {}: this causes artefacts in slices; try --stripes dead, which interpolates bins that always \
+             fail{outliers}",
             faults.join("; ")
         ))
     }

@@ -157,7 +157,7 @@ fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &D
     match failed {
         None => Ok(()),
         Some(Outcome { shipped: TimedKernel { offer, .. }, .. }) => Err(Error::CheckFailed(format!(
-            "no kernel for {} {} fits and computes correctly on {}; try another --profile, --size or --algorithm",
+            "no kernel for {} {} fits and is correct on {}; try another --profile, --size or --algorithm",
             offer.interpolation, offer.mode, facts.name
         ))),
     }
@@ -195,7 +195,7 @@ fn write(profile: &Profile, path: &Path) -> Result<()> {
     if Profile::parse(&text, &name)? != *profile {
         return Err(Error::profile(
             &name,
-            "does not read back as it was written; please report this, it is a defect of fbp",
+            "reads back with other values than were written; please report this bug in fbp",
         ));
     }
     let wrong = |e: std::io::Error| {

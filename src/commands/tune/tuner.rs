@@ -4,8 +4,9 @@ use super::super::bench::resident;
 use super::problem::{problem, rows_of, slice_modes};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
 use crate::check::{Bench, TimingOptions};
-use crate::device::{self, FoundDevice, Session};
+use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::kernel::KernelSpec;
 use crate::kernel::{Algorithm, Offer};
 use crate::margins::margin;
@@ -118,7 +119,7 @@ impl Tuner<'_> {
                 }
             }
         }
-        if device::planted() {
+        if fault::planted() {
             let planted = Candidate { key: format!("{PLANTED}{}", base.key), ..base.clone() };
             candidates.insert(1.min(candidates.len()), planted);
         }

@@ -1,4 +1,4 @@
-//! Binning on a device: samples as they are stored become means of squares of them.
+//! Binning on a device: averages squares of samples as they are stored.
 
 use super::Session;
 use super::correction::{SampleOrder, sample_form};

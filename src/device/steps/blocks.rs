@@ -1,4 +1,4 @@
-//! Blocks of rows: corrected on a device with steps on images, and kept until their slices are computed.
+//! Blocks of rows, corrected on a device by steps on images, and kept until their slices have been computed.
 
 use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, RowCounts, SampleOrder};
 use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};

@@ -1,4 +1,4 @@
-//! Extension of rows of a whole turn on a device.
+//! Extension of the rows of a 360-degree scan on a device.
 
 use super::{Session, SinogramBatch, cl_error, fault};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Polynomials that were fitted to the columns of sinograms are made smooth across bins.
+//! Smooths polynomials fitted to the columns of sinograms across bins.
 
 use super::{ColumnProducts, DeviceValues, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Counts of the values of slices on a device: the histogram and the moments of each slice.
+//! Counts the values of slices on a device: the histogram and the moments of each slice.
 
 use super::{Session, fault};
 use crate::error::{Error, Result};

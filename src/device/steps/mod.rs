@@ -1,4 +1,4 @@
-//! Operations of the steps around the filter, one module a group of them: kernels with their memory, and checked starts.
+//! Operations for the steps around the filter, one module per group: kernels with their memory, started after checks.
 
 mod binning;
 mod blocks;

@@ -1,4 +1,4 @@
-//! Removal of outliers on a device: samples as they are stored become counts of a detector without zingers.
+//! Removal of outliers on a device: converts samples as stored to counts without zingers.
 
 use super::Session;
 use super::correction::{PieceSize, sample_form};

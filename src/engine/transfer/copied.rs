@@ -1,4 +1,4 @@
-//! Pieces are copied to a device that has memory of its own, and slices from it.
+//! Copies pieces to a device with its own memory, and slices from it.
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};

@@ -1,4 +1,4 @@
-//! Chunks that are not on the device as a whole, one after the other.
+//! Processes chunks that are never on the device as a whole, one after another.
 
 use super::{Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, fail_on_purpose};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};

@@ -1,5 +1,5 @@
-//! A device that computes in the host's memory: the chunk's buffers themselves go round, mapped while the reader or the
-//! writer has them.
+//! For a device that computes in host memory: the chunk's buffers themselves are passed around, mapped while the reader
+//! or the writer uses them.
 
 use super::{Buffers, Chunk, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};

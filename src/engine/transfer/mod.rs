@@ -1,4 +1,4 @@
-//! How chunks come to a device, and slices from it: copied, mapped, or in parts.
+//! How chunks get to a device, and slices from it: copied, mapped, or in parts.
 
 mod copied;
 mod in_parts;
@@ -8,8 +8,9 @@ use super::chunks::{ChunkKernels, DeviceSeconds, Engine, SliceBuffers};
 use super::rows::{DeviceCounts, Portion};
 use super::stages::{Run, joined};
 use super::work::Work;
-use crate::device::{HostMemory, Session, lost};
+use crate::device::{HostMemory, Session};
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::histogram::CountedSlice;
 use crate::plan::Pieces;
 use crate::report::{Stage, StageClock};
@@ -199,7 +200,7 @@ fn compute(
 
 /// An error where a test wants the device to fail.
 fn fail_on_purpose(device: usize, chunk: usize) -> Result<()> {
-    match lost(device, chunk) {
+    match fault::lost(device, chunk) {
         true => Err(Error::Internal("lost on purpose".into())),
         false => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Source of the kernels that make polynomial fits smooth across bins.
+//! Source of the kernels that smooth polynomial fits across bins.
 
 use super::super::files::{COMMON, FITS, FLOAT_ORDER, MEDIAN, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};

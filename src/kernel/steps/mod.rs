@@ -1,4 +1,4 @@
-//! Steps around the filter: the sources of their kernels, one module a group of operations, and where they are done.
+//! Steps around the filter: the sources of their kernels, one module per group of operations, and where they run.
 
 mod binning;
 mod column_sums;

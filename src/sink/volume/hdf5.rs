@@ -1,14 +1,14 @@
-//! One HDF5 file: a contiguous dataset of all slices, with the run beside it.
+//! One HDF5 file: a contiguous dataset of all slices, and a description of the run.
 //!
-//! The library makes the file, with room for all samples; these are then written without it, at their offsets and from all
-//! threads.
+//! The library creates the file with space for all samples; all threads then write them at their offsets, without the
+//! library.
 
 use super::marks::Marks;
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name};
 use crate::error::Result;
 use crate::sink::page::EncodedPage;
 use crate::sink::{Compression, Dtype, Target};
-use crate::source::hdf5::is_hdf5;
+use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
 use half::f16;
 use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
 use hdf5_metno::types::VarLenUnicode;
@@ -35,12 +35,14 @@ pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
 struct Hdf5File;
 
 fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL; remove it"))?;
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
 fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode = value.parse().map_err(|_| hdf5_metno::Error::from("a text holds a NUL; remove it"))?;
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
     file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
@@ -125,6 +127,7 @@ impl Container for Hdf5File {
 
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
         let length = fs::metadata(path)?.len();
+        examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = File::open(path).map_err(other)?;
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
         let description: VolumeDescription = serde_json::from_str(description.map_err(other)?.as_str())?;

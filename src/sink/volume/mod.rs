@@ -312,7 +312,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         let path = &self.file.0;
         let holds = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if holds && !is_zarr(path) {
-            return Err(Error::output(path, "is a directory that is no Zarr; remove it or choose another --output"));
+            return Err(Error::output(path, "is a directory but not a Zarr; remove it or choose another --output"));
         }
         // whether something can be written here
         let temporary = temporary_path(&self.file.0).map_err(|e| Error::output(&self.file.0, e))?;
@@ -365,7 +365,7 @@ impl StoredSlices for StoredVolume {
                 format!("--resume: slice {index} cannot be read: {why}; run again without --resume"),
             )
         };
-        let Some(Ok(volume)) = &self.volume else { return Err(bad("it is not there any more".into())) };
+        let Some(Ok(volume)) = &self.volume else { return Err(bad("it is gone".into())) };
         let description = volume.description();
         let place = description.slices.binary_search(&index).map_err(|_| bad("it is not in the file".into()))?;
         let bytes = volume.read(place).map_err(|e| bad(e.to_string()))?;

@@ -1,13 +1,13 @@
 //! Request for datasets of an HDF5 file, and description of its contents.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Path of a dataset that means that none is used.
 pub const NOTHING: &str = "none";
 
 /// An HDF5 file, and paths of datasets in it; those that are not given are located, and [`NOTHING`] means none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hdf5Input {
     pub file: PathBuf,
     pub data: Option<String>,

@@ -6,6 +6,8 @@ mod btree;
 mod chunks;
 mod contents;
 #[cfg(feature = "hdf5")]
+mod examine;
+#[cfg(feature = "hdf5")]
 mod filters;
 #[cfg(feature = "hdf5")]
 mod layout;
@@ -14,6 +16,8 @@ mod missing;
 #[cfg(feature = "hdf5")]
 mod scan;
 #[cfg(feature = "hdf5")]
+mod serve;
+#[cfg(feature = "hdf5")]
 mod sources;
 #[cfg(feature = "hdf5")]
 mod text;
@@ -21,10 +25,14 @@ mod text;
 mod volume;
 
 pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
+#[cfg(feature = "hdf5")]
+pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
 #[cfg(not(feature = "hdf5"))]
 pub use missing::{built_in, contents, dataset_path, is_hdf5, open, stack};
 #[cfg(feature = "hdf5")]
 pub use scan::{built_in, contents, dataset_path, is_hdf5, open, stack};
+#[cfg(feature = "hdf5")]
+pub use serve::serve;
 
 #[cfg(feature = "hdf5")]
 use super::files::FileResult;

@@ -1,5 +1,6 @@
 //! The scan of an HDF5 file.
 
+use super::examine::{Hdf5Reading, examine};
 use super::layout::Layout;
 use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
@@ -24,6 +25,7 @@ pub fn built_in() -> Result<()> {
 /// [`Error::Input`] when the file is not an HDF5 file, contains no scan or several, or its parts are inconsistent.
 pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
+    examine(&Hdf5Reading::Scan { input: input.clone(), angles, memory })?;
     let mut cache = ChunkCache::of(memory, 1);
     let mut file = open_file(&input.file, cache).map_err(bad)?;
     let layout = Layout::find(&file, input).map_err(bad)?;
@@ -148,7 +150,8 @@ impl Roles {
                 3.0 => roles.invalid += 1,
                 other => {
                     return Err(format!(
-                        "{name}: key {other} of frame {frame} is none of 0 (projection), 1 (flat), 2 (dark), 3 (invalid); write the \
+                        "{name}: key {other} of frame {frame} is not one of 0 (projection), 1 (flat), 2 (dark), 3 \
+                         (invalid); write the \
                          file again, or name the datasets with --hdf5-data"
                     ));
                 }
@@ -230,7 +233,7 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
+pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
     let plain = match File::open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
         opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
@@ -269,6 +272,11 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
     let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.display()));
     const ADVICE: &str = "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as \
                           FILE::/DATASET, which names a dataset of frames or slices";
+    examine(&Hdf5Reading::Frames {
+        file: path.to_owned(),
+        dataset: dataset.map(str::to_owned),
+        flag: flag.to_owned(),
+    })?;
     let opened = open_file(path, ChunkCache::SMALL);
     let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
     let name = match dataset {
@@ -290,6 +298,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
 /// [`Error::Input`] when it is not an HDF5 file.
 pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
+    examine(&Hdf5Reading::Contents { file: path.to_owned() })?;
     let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
     let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
     let scan = Layout::find(&file, &input).and_then(|layout| {

@@ -54,7 +54,7 @@ fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
         Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_)) => {
             dataset.read_raw().map_err(|e| format!("{name}: cannot be read: {e}; copy or write the file again"))
         }
-        _ => Err(format!("{name} holds no numbers; name a dataset of numbers, or give --angles")),
+        _ => Err(format!("{name} contains no numbers; name a dataset of numbers, or give --angles")),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
 use super::filters::{filters, short_name};
+use super::serve::served;
 use super::sources::sources;
 use crate::error::Result;
 use crate::source::convert::to_f32;
@@ -332,7 +333,12 @@ impl Volume {
 
     /// Hands rows of a dataset that is not plain to `take`, as [`samples`](Self::samples) says. The library changes the byte
     /// order and fills unused bits; whole numbers stay what they are.
-    fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> FileResult<()> {
+    pub fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> FileResult<()> {
+        let bytes = rows.len() * self.size().0 * self.samples().sample.bytes();
+        if let Some(samples) = served(&self.dataset, frame, rows, bytes) {
+            take(&samples?);
+            return Ok(());
+        }
         match self.sample {
             SampleType::U8 => self.read_slice::<u8>(frame, rows, take),
             SampleType::U16 => self.read_slice::<u16>(frame, rows, take),

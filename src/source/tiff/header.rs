@@ -363,7 +363,7 @@ impl Reader<'_> {
             return Ok(vec![page]);
         };
         let [(offset, bytes)] = *page.tiles else {
-            return Err(format!("is an ImageJ stack of {images} images with a header for one only; save it again"));
+            return Err(format!("is an ImageJ stack of {images} images with a header for only one; save it again"));
         };
         if page.compression != 1
             || images.checked_mul(bytes).and_then(|all| all.checked_add(offset)).is_none_or(|end| end > self.length)
@@ -431,7 +431,7 @@ fn check_apart(tiles: &[(u64, u64)], noun: &str) -> FileResult<()> {
         ordered.sort_unstable();
         if !apart(&ordered) {
             return Err(format!(
-                "is damaged: some of its {noun}s are at the same place of the file; copy or write it again"
+                "is damaged: some of its {noun}s are at the same place in the file; copy or write it again"
             ));
         }
     }

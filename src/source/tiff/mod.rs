@@ -54,7 +54,7 @@ impl TiffPages {
             pages.extend(found.into_iter().enumerate().map(|(number, page)| (index, number, page)));
         }
         let Some((_, _, first)) = pages.first() else {
-            return Err(bad(flag, Path::new(spec), "holds no pages; name a file or directory that does"));
+            return Err(bad(flag, Path::new(spec), "contains no pages; name a file or directory that does"));
         };
         let (size, sample) = ((first.width, first.height), first.sample);
         let files = InputFiles::new(flag, paths, states);

@@ -179,7 +179,8 @@ impl Page {
             let heights = rows..=self.tile_height.next_multiple_of(16);
             if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
                 return Err(
-                    "is damaged: its JPEG data has another size than its header says; copy or write it again".into()
+                    "is damaged: its JPEG data has a different size than its header says; copy or write it again"
+                        .into(),
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! Arrays of Zarr: what their metadata say, and chunks of them.
+//! Zarr arrays: their metadata and their chunks.
 
 use super::{FileResult, codec, json_of};
 use crate::source::SampleType;
@@ -49,11 +49,13 @@ impl ZarrArray {
             Some(meta) => (meta, 3),
             None => match json_of(&directory.join(".zarray"))? {
                 Some(meta) => (meta, 2),
-                None => return Err("holds neither zarr.json nor .zarray; expected an array of Zarr".into()),
+                None => return Err("contains neither zarr.json nor .zarray; expected a Zarr array".into()),
             },
         };
         if meta["zarr_format"] != version || version == 3 && meta["node_type"] != "array" {
-            return Err("has metadata of something else than an array of Zarr of version 2 or 3; name the directory of an array".into());
+            return Err("has metadata that do not describe a Zarr array of version 2 or 3; name the directory of an \
+            array"
+                .into());
         }
         let (chunks, kind, separator, prefix) = match version {
             3 => {

@@ -1,4 +1,4 @@
-//! How the bytes of a chunk are compressed.
+//! Compression of the bytes of a chunk.
 
 use super::FileResult;
 use crate::source::codec::Compressor;

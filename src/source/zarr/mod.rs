@@ -1,4 +1,4 @@
-//! Zarr as input: an array of three dimensions, or the finest level of an image of OME-Zarr (docs/formats.md).
+//! Zarr as input: an array of three dimensions, or the finest level of an OME-Zarr image (docs/formats.md).
 
 mod array;
 mod codec;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Bytes of decompressed chunks that are kept, as chunks of several frames are needed repeatedly.
 const KEPT: usize = 64 << 20;
 
-/// Whether a path is that of a group or an array of Zarr.
+/// Whether a path is that of a Zarr group or array.
 pub fn is_zarr(path: &Path) -> bool {
     ["zarr.json", ".zgroup", ".zarray", ".zattrs"].iter().any(|name| path.join(name).is_file())
 }
@@ -61,10 +61,10 @@ fn array_of(path: &Path) -> FileResult<PathBuf> {
     let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
     let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
     let level =
-        level.ok_or("is a group of Zarr without an image of OME-Zarr; name one of its arrays, such as its folder 0")?;
+        level.ok_or("is a Zarr group without an OME-Zarr image; name one of its arrays, such as its folder 0")?;
     let plain = Path::new(level).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
-        return Err(format!("names the level {level:?}, which is not a place inside it"));
+        return Err(format!("names the level {level:?}, which is outside it"));
     }
     Ok(path.join(level))
 }

@@ -1,5 +1,4 @@
-//! The methods of [`vo`](super::vo) on a device: values stay there, and what is decided by column is decided on the
-//! host.
+//! The methods of [`vo`](super::vo) on a device: values remain there, and decisions by column are made on the host.
 
 use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use crate::device::{

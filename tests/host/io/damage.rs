@@ -102,7 +102,7 @@ fn jpeg_of_grey_pixels() {
     assert_eq!(part, [100.0; 16]);
     let mut wide = bytes.clone();
     patch(&mut wide, 256, 9);
-    input_error(&put(&dir, "x.tif", &wide), &["page 0", "another size"]);
+    input_error(&put(&dir, "x.tif", &wide), &["page 0", "a different size"]);
 }
 
 /// Position of a tag's entry in a little-endian classic TIFF whose first page has it.

@@ -143,7 +143,7 @@ fn edf_that_cannot_be_read() {
         input_error(&write_edf(&path, &good.replacen(from, to, 1), &[1; 6]), words);
     }
     fs::write(&path, b"II*\0").unwrap();
-    input_error(&path, &["no EDF"]);
+    input_error(&path, &["not an EDF"]);
     fs::write(&path, b"").unwrap();
     input_error(&path, &["empty"]);
     fs::write(&path, vec![b'{'; 200_000]).unwrap();

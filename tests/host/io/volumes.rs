@@ -247,7 +247,7 @@ fn zarr_that_cannot_be_read() {
     input_error(&path, &[".zarray", "no JSON"]);
     fs::write(path.join(".zattrs"), json!({"multiscales": [{"datasets": [{"path": "../x"}]}]}).to_string()).unwrap();
     fs::remove_file(path.join(".zarray")).unwrap();
-    input_error(&path, &["not a place inside it"]);
+    input_error(&path, &["which is outside it"]);
     fs::write(path.join(".zattrs"), "{}").unwrap();
-    input_error(&path, &["without an image of OME-Zarr"]);
+    input_error(&path, &["without an OME-Zarr image"]);
 }

@@ -64,7 +64,6 @@ const LIMITS: &[&str] = &[
     "expected",
     "is neither",
     "is not a ",
-    "is not from",
     "is not one of",
     "is not two",
     "is not within",

@@ -27,11 +27,10 @@ const RAISED: &[(&str, u8)] = &[
 const HEAD: &str = "\
 # Messages
 
-Every error, warning and note of fbp, with its exit code and what to do. The page is made from the source, and a test
-compares the two. Words in CAPITALS stand for what a message names: a flag, a file, a device, a number. Errors begin with
-`fbp: ` on standard error; messages about a file have its name and flag before the text that is listed here. Unknown flags
-and words that a flag does not accept are reported by the parser of the command line, with the accepted ones and exit code
-2.
+This page lists every error, warning and note of fbp, with its exit code and what to do. It is generated from the source,
+and a test compares the two. Words in CAPITALS stand for what a message names: a flag, a file, a device, a number. Errors
+begin with `fbp: ` on standard error; messages about a file begin with its name and flag, which are not listed here. The
+command-line parser reports unknown flags and invalid words, lists the valid ones, and ends with exit code 2.
 ";
 
 fn messages() -> Vec<Message> {
@@ -84,7 +83,7 @@ fn row(message: &Message, code: u8) -> String {
     let remedy = match (remedy.as_str(), code) {
         ("", 2) => "give a value that the message allows".to_owned(),
         ("", 0) => String::new(),
-        ("", _) => "give what the message expects".to_owned(),
+        ("", _) => "provide what the message expects".to_owned(),
         _ => remedy.replace(" of; ", " of ").replace('|', "\\|").replace('*', "\\*").replace('<', "\\<"),
     };
     let source = message.file.trim_start_matches("src/");
@@ -113,14 +112,13 @@ fn page(messages: &[Message]) -> String {
         .iter()
         .filter(|message| message.kind == "note")
         .partition(|message| message.text.starts_with("warning: "));
-    page += "\n## Warnings\n\nThe run goes on.\n\n| message | what to do | source |\n|---|---|---|\n";
+    page += "\n## Warnings\n\nThe run continues.\n\n| message | what to do | source |\n|---|---|---|\n";
     page.extend(warnings.iter().map(|message| row(message, 0)));
-    page += "\n## Notes\n\nThey say what was done or taken for granted; there is nothing to do.\n\n| message | source |\n|---|---|\n";
+    page += "\n## Notes\n\nNotes say what was done or assumed; there is nothing to do.\n\n| message | source |\n|---|---|\n";
     for note in notes {
         writeln!(page, "| {} | {} |", cell(&note.text), note.file.trim_start_matches("src/")).unwrap();
     }
-    page += "\n## Defects\n\nWhat cannot happen unless the program itself is wrong, exit code 4. Please report the command and \
-             the message.\n\n| message | source |\n|---|---|\n";
+    page += "\n## Bugs\n\nThese can only be caused by a bug in fbp; the exit code is 4. Please report the command and the message.\n\n| message | source |\n|---|---|\n";
     for defect in messages.iter().filter(|message| message.kind == "Internal") {
         writeln!(page, "| {} | {} |", cell(&defect.text), defect.file.trim_start_matches("src/")).unwrap();
     }

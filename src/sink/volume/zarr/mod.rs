@@ -218,7 +218,7 @@ impl Container for ZarrDirectory {
         let arrays = arrays.collect::<std::result::Result<Vec<_>, _>>().map_err(invalid)?;
         if levels(&description).iter().zip(&arrays).any(|(shape, array)| *shape != array.shape || array.chunk[0] != 1) {
             return Err(invalid(
-                "has levels of other shapes than its description says; run again without --resume".into(),
+                "has levels with other shapes than its description says; run again without --resume".into(),
             ));
         }
         let file = marks_file(path, description.ome_zarr.unwrap_or_default());

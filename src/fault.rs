@@ -4,7 +4,9 @@
 /// Faults, separated by commas:
 /// * part of a kernel's name, such as `vector` or `image`: these kernels compute incorrect values;
 /// * `allocation=BYTES`: larger buffers on a device cannot be allocated;
-/// * `lost=D:N`: device number D of a run fails after N chunks.
+/// * `lost=D:N`: device number D of a run fails after N chunks;
+/// * `hdf5=crash` or `hdf5=loop`: the process that examines an HDF5 file does this, with `-rows` the one that reads rows of it;
+///   `hdf5-seconds=N`: they have N seconds of processor time.
 const VARIABLE: &str = "FBP_TEST_FAULT";
 
 /// Whether `fbp tune` also tries a fast but incorrect candidate, whose kernel only gets some of the projections.
@@ -13,7 +15,7 @@ pub(crate) fn planted() -> bool {
 }
 
 /// The requested faults, if any.
-pub(super) fn asked() -> Option<String> {
+fn asked() -> Option<String> {
     if !cfg!(feature = "test-hooks") {
         return None;
     }
@@ -21,13 +23,13 @@ pub(super) fn asked() -> Option<String> {
 }
 
 /// Suffix for the driver's version, so that no fault is attributed to the driver itself.
-pub(super) fn mark() -> String {
+pub(crate) fn mark() -> String {
     let wrong = |words: &String| words.split(',').any(|word| !word.contains('='));
     asked().filter(wrong).map(|words| format!(" with {VARIABLE}={words}")).unwrap_or_default()
 }
 
 /// Error in bins of the positions that the kernel of this name computes.
-pub(super) fn shift(kernel: &str) -> f64 {
+pub(crate) fn shift(kernel: &str) -> f64 {
     let hit = asked().is_some_and(|words| words.split(',').any(|word| kernel.split('-').any(|part| part == word)));
     if hit { 3.0 } else { 0.0 }
 }
@@ -38,11 +40,23 @@ fn value(name: &str) -> Option<String> {
 }
 
 /// Whether the allocation of a buffer of this size in bytes fails.
-pub(super) fn allocation_fails(bytes: usize) -> bool {
+pub(crate) fn allocation_fails(bytes: usize) -> bool {
     value("allocation").and_then(|most| most.parse().ok()).is_some_and(|most: usize| bytes > most)
 }
 
 /// Whether device number `place` of a run fails now, after `chunks` chunks.
 pub(crate) fn lost(place: usize, chunks: usize) -> bool {
     value("lost").as_deref() == Some(&format!("{place}:{chunks}"))
+}
+
+/// What a process does in place of reading an HDF5 file.
+#[cfg(feature = "hdf5")]
+pub(crate) fn hdf5() -> Option<String> {
+    value("hdf5")
+}
+
+/// Seconds of processor time that such a process may take.
+#[cfg(feature = "hdf5")]
+pub(crate) fn hdf5_seconds() -> Option<u64> {
+    value("hdf5-seconds")?.parse().ok()
 }

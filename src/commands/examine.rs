@@ -1,0 +1,45 @@
+//! The process that reads an HDF5 file before the one that started it does.
+
+use crate::error::{Error, Result};
+use crate::sink::described_volume;
+use crate::source::hdf5::{self, Hdf5Reading, Hdf5Verdict};
+use crate::source::{Stack, Stacks};
+
+/// Reads what standard input says, and returns what came of it as JSON.
+pub fn examine_hdf5() -> Result<String> {
+    let reading = hdf5::reading_to_examine()?;
+    if let Hdf5Reading::Rows { file, dataset, slots, bytes } = &reading {
+        return hdf5::serve(file, dataset, (*slots, *bytes)).map(|()| String::new());
+    }
+    let refused = match read(&reading) {
+        Err(Error::Input(message)) => Some(message),
+        // the other process meets the same error
+        Ok(()) | Err(_) => None,
+    };
+    Hdf5Verdict { refused }.to_json()
+}
+
+fn read(reading: &Hdf5Reading) -> Result<()> {
+    match reading {
+        Hdf5Reading::Scan { input, angles, memory } => {
+            let Stacks { data, flats, flats2, darks, .. } = hdf5::open(input, *angles, *memory)?;
+            [Some(data), flats, flats2, darks].iter().flatten().for_each(read_rows);
+        }
+        Hdf5Reading::Frames { file, dataset, flag } => read_rows(&hdf5::stack(file, dataset.as_deref(), flag)?),
+        Hdf5Reading::Contents { file } => {
+            let _ = described_volume(file);
+            hdf5::contents(file)?;
+        }
+        Hdf5Reading::Rows { .. } => {}
+    }
+    Ok(())
+}
+
+/// Reads a row at the beginning, in the middle and at the end. Values that cannot be read are an error only where they are
+/// needed.
+fn read_rows(stack: &Stack) {
+    let mut row = vec![0f32; stack.width()];
+    for page in [0, stack.len() / 2, stack.len() - 1] {
+        let _ = stack.read_rows(page, 0..1, &mut row);
+    }
+}

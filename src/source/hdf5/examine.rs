@@ -1,0 +1,241 @@
+//! A process of its own reads a file first: what is damaged makes the library crash, or keeps it busy for ever.
+//!
+//! The program starts itself with [`EXAMINE`]. That process does what is about to be done here: it opens the file, looks up
+//! the datasets, goes through the index of their chunks, and reads some rows. Only what it could read is read here.
+
+use super::{FileResult, Hdf5Input, is_hdf5};
+use crate::error::{Error, Result};
+use crate::fault;
+use crate::memory;
+use crate::source::files::{FileState, open_plain};
+use nix::sys::signal::{SigSet, Signal};
+use rustix::process::{Resource, Rlimit, getrlimit, set_parent_process_death_signal, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The word that starts the program as the process that examines.
+pub const EXAMINE: &str = "hdf5-examine";
+
+/// Processor time that an examination may take in seconds. A virtual dataset of ten thousand files takes some.
+const SECONDS: u64 = 60;
+/// Memory that it may take at least, in bytes.
+const LEAST_MEMORY: u64 = 4 << 30;
+
+/// Signals that stop a run.
+const STOPS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1];
+
+/// The program, if files are examined.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Lets `program` examine every file before it is read. Nothing is examined by tests of the library and by the process that
+/// examines.
+pub fn examine_with(program: PathBuf) {
+    let _ = PROGRAM.set(program); // there is one
+}
+
+/// The program that examines, if files are examined.
+pub(super) fn program() -> Option<&'static Path> {
+    PROGRAM.get().map(PathBuf::as_path)
+}
+
+/// What is about to be read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Hdf5Reading {
+    /// A scan, as [`open`](super::open) reads it.
+    Scan { input: Hdf5Input, angles: bool, memory: u64 },
+    /// A dataset of frames, as [`stack`](super::stack) reads it.
+    Frames { file: PathBuf, dataset: Option<String>, flag: String },
+    /// What [`contents`](super::contents) gives, and what a file of slices says of its run.
+    Contents { file: PathBuf },
+    /// Rows of a dataset, one request after another, with a cache of chunks of these slots and bytes.
+    Rows { file: PathBuf, dataset: String, slots: u64, bytes: u64 },
+}
+
+impl Hdf5Reading {
+    fn file(&self) -> &Path {
+        match self {
+            Hdf5Reading::Scan { input, .. } => &input.file,
+            Hdf5Reading::Frames { file, .. } | Hdf5Reading::Contents { file } | Hdf5Reading::Rows { file, .. } => file,
+        }
+    }
+
+    /// The file with its flag, for messages.
+    fn title(&self) -> String {
+        let file = self.file().display();
+        match self {
+            Hdf5Reading::Scan { .. } => format!("--hdf5 {file}"),
+            Hdf5Reading::Frames { flag, .. } => format!("{flag}: {file}"),
+            Hdf5Reading::Contents { .. } | Hdf5Reading::Rows { .. } => file.to_string(),
+        }
+    }
+}
+
+/// What came of a reading.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hdf5Verdict {
+    /// The message of the error, if there was one.
+    pub refused: Option<String>,
+}
+
+impl Hdf5Verdict {
+    /// The verdict as JSON.
+    ///
+    /// # Errors
+    /// [`Error::Internal`], if that cannot be.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|e| Error::Internal(format!("the verdict on an HDF5 file: {e}")))
+    }
+}
+
+/// What is known of a file in one state.
+#[derive(Default)]
+struct FileVerdicts {
+    /// The message, if the library failed.
+    failed: Option<String>,
+    readings: HashMap<Hdf5Reading, Hdf5Verdict>,
+}
+
+/// Lets another process read first, once for a reading of a file that does not change.
+///
+/// # Errors
+/// [`Error::Input`]: that process failed, or could not read this; [`Error::Interrupted`]: it was stopped by a signal.
+pub fn examine(reading: &Hdf5Reading) -> Result<()> {
+    static KNOWN: Mutex<Option<HashMap<(PathBuf, FileState), FileVerdicts>>> = Mutex::new(None);
+    let (Some(program), file) = (program(), reading.file()) else { return Ok(()) };
+    // a path that is no Unicode is refused by the library
+    if file.to_str().is_none() || !is_hdf5(file) {
+        return Ok(());
+    }
+    let Ok((_, state)) = open_plain(file, "") else { return Ok(()) };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let verdicts = known.get_or_insert_default().entry((file.to_owned(), state)).or_default();
+    let refused = |message: &String| Err(Error::Input(format!("{}: {message}", reading.title())));
+    if let Some(message) = &verdicts.failed {
+        return refused(message);
+    }
+    let verdict = match verdicts.readings.get(reading) {
+        Some(verdict) => verdict.clone(),
+        None => match verdict_of(program, reading)? {
+            Ok(verdict) => verdicts.readings.entry(reading.clone()).or_insert(verdict).clone(),
+            Err(message) => return refused(verdicts.failed.insert(message)),
+        },
+    };
+    verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
+}
+
+/// What a process of its own makes of a reading, or the message about the library that fails there.
+fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<FileResult<Hdf5Verdict>> {
+    let title = reading.title();
+    let cannot = |e: io::Error| {
+        let program = program.display();
+        Error::Input(format!(
+            "{title}: {program} cannot be started to examine the file: {e}; check the limits of processes and memory"
+        ))
+    };
+    let output = start(reading).and_then(Child::wait_with_output).map_err(cannot)?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(verdict) if output.status.success() => Ok(Ok(verdict)),
+        _ if is_stop(output.status) => {
+            Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
+        }
+        _ => Ok(library_failure(output.status)),
+    }
+}
+
+/// Starts the program as the process that reads.
+pub(super) fn start(reading: &Hdf5Reading) -> io::Result<Child> {
+    let mut request = serde_json::to_vec(reading)?;
+    request.push(b'\n');
+    let mut command = Command::new(program().ok_or(io::ErrorKind::NotFound)?);
+    // threads would take memory that counts
+    command.arg(EXAMINE).env("RAYON_NUM_THREADS", "1");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    if let Some(input) = &mut child.stdin {
+        // a process that does not read has ended, which its status says
+        let _ = input.write_all(&request);
+    }
+    Ok(child)
+}
+
+/// Whether a process was ended by a signal that stops a run.
+fn is_stop(status: ExitStatus) -> bool {
+    STOPS.into_iter().any(|signal| status.signal() == Some(signal as i32))
+}
+
+/// The message about a library that failed in a process with this status.
+pub(super) fn library_failure<T>(status: ExitStatus) -> FileResult<T> {
+    let how = match status.signal().map(Signal::try_from) {
+        None => format!("fails ({status}) on"),
+        Some(Ok(Signal::SIGXCPU)) => format!("does not come to an end in {} s with", seconds()),
+        Some(Ok(Signal::SIGKILL)) => "was killed, as happens when memory runs out, on".to_owned(),
+        Some(Ok(signal)) => format!("crashes ({signal}) on"),
+        Some(Err(_)) => format!("crashes ({status}) on"),
+    };
+    let (major, minor, patch) = hdf5_metno::library_version();
+    Err(format!(
+        "the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one that is; \
+         copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
+    ))
+}
+
+fn seconds() -> u64 {
+    fault::hdf5_seconds().unwrap_or(SECONDS)
+}
+
+/// In the process that examines: sets bounds to what that takes, and returns what is to be read.
+///
+/// # Errors
+/// [`Error::Internal`]: this process was started by another program.
+pub fn reading_to_examine() -> Result<Hdf5Reading> {
+    let bad = |e: String| Error::Internal(format!("{EXAMINE} cannot begin: {e}"));
+    let mut request = String::new();
+    io::stdin().read_line(&mut request).map_err(|e| bad(e.to_string()))?;
+    let reading = serde_json::from_str(&request).map_err(|e| bad(e.to_string()))?;
+    confine(&reading).map_err(|e| bad(e.to_string()))?;
+    let part = if matches!(reading, Hdf5Reading::Rows { .. }) { "-rows" } else { "" };
+    match fault::hdf5() {
+        Some(fault) if fault == format!("crash{part}") => std::process::abort(),
+        Some(fault) if fault == format!("loop{part}") => loop {
+            std::hint::spin_loop();
+        },
+        _ => {}
+    }
+    Ok(reading)
+}
+
+/// Bounds of this process.
+fn confine(reading: &Hdf5Reading) -> io::Result<()> {
+    let mut blocked = SigSet::empty();
+    match reading {
+        // reads on until the program, which got the same signal, has done what it had begun
+        Hdf5Reading::Rows { .. } => STOPS.into_iter().for_each(|signal| blocked.add(signal)),
+        // ends with the thread that waits for it
+        _ => set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?,
+    }
+    blocked.thread_set_mask()?;
+    limit(Resource::Core, 0)?;
+    limit(Resource::Cpu, seconds())?;
+    limit(Resource::As, memory::available().max(LEAST_MEMORY))
+}
+
+/// Begins to count processor time anew.
+///
+/// # Errors
+/// [`Error::Internal`], if that cannot be.
+pub(super) fn renew_time() -> Result<()> {
+    let taken = clock_gettime(ClockId::ProcessCPUTime).tv_sec as u64;
+    limit(Resource::Cpu, taken + seconds()).map_err(|e| Error::Internal(format!("{EXAMINE} cannot go on: {e}")))
+}
+
+/// Lowers a limit.
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    let maximum = getrlimit(resource).maximum;
+    let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
+    Ok(setrlimit(resource, Rlimit { current, maximum })?)
+}
