@@ -11,6 +11,7 @@ use fbp::profile::Profile;
 use fbp::recipe::{self, Recipe, ScanRecipe};
 use fbp::sink::Target;
 use fbp::source::Stack;
+use fbp::source::codec::{BitPacking, Bitshuffle, ChunkFilter, Compressor, DecodeBuffers, Pipeline};
 use std::io::Write;
 use tempfile::{Builder, NamedTempFile};
 
@@ -72,6 +73,36 @@ pub fn zarr(data: &[u8]) -> Result<()> {
         put(name, chunk).map_err(failed)?;
     }
     read_ends(&directory.path().to_string_lossy())
+}
+
+/// A chunk of HDF5 or Zarr: its compressor, bytes of a sample, filters around it and those skipped, the length of its values,
+/// and what is stored.
+pub fn chunk(data: &[u8]) -> Result<()> {
+    let Some((&[kind, size, filters, skipped, low, high], stored)) = data.split_first_chunk() else { return Ok(()) };
+    let size = usize::from(size % 16) + 1;
+    let bits = |packing| Compressor::Bitshuffle(Bitshuffle { size, block: 64, packing });
+    let compressor = match kind % 9 {
+        0 => Compressor::Gzip,
+        1 => Compressor::Zlib,
+        2 => Compressor::Zstd,
+        3 => Compressor::Lz4,
+        4 => Compressor::Lz4Blocks,
+        5 => bits(BitPacking::None),
+        6 => bits(BitPacking::Lz4),
+        7 => bits(BitPacking::Zstd),
+        _ => Compressor::Blosc,
+    };
+    let around =
+        [ChunkFilter::Shuffle, ChunkFilter::Fletcher32, ChunkFilter::Compressed(compressor), ChunkFilter::Fletcher32];
+    let used = around.into_iter().enumerate().filter(|(place, _)| *place == 2 || filters >> place & 1 == 1);
+    let Some(pipeline) = Pipeline::new(used.map(|(_, filter)| filter).collect(), size) else { return Ok(()) };
+    let length = usize::from(u16::from_le_bytes([low, high]));
+    let mut buffers = DecodeBuffers::default();
+    buffers.bytes.extend(stored);
+    let decoded = pipeline.decode(skipped.into(), &mut buffers, length, &(length / 3..length));
+    assert!(decoded.is_err() || buffers.bytes.len() == length);
+    assert!(buffers.held() <= 8 * (stored.len() + length + 64), "{} bytes are held", buffers.held());
+    decoded.map_err(|e| Error::Input(e.to_string()))
 }
 
 /// A profile: everything that `fbp profiles check` looks at, and the kernels that it leads to.

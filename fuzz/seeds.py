@@ -140,7 +140,41 @@ def zarr(version, kind, data, compressor=None, codecs=(), shape=(2, 3, 4), chunk
     return json.dumps(meta).encode() + b"\0" + data
 
 
+def chunk(kind, size, filters, length, stored, skipped=0):
+    """What the target `chunk` takes: a compressor, filters around it, the length of the values, and the stored bytes."""
+    return struct.pack("<BBBBH", kind, size - 1, filters, skipped, length) + stored
+
+
+def lz4(data):
+    """One run of bytes as they are; at least 15."""
+    return bytes([0xF0, *[255] * ((len(data) - 15) // 255), (len(data) - 15) % 255]) + data
+
+
+def blosc(data, codec, size, flags, packed):
+    """A container of one block in one part."""
+    block = struct.pack("<I", len(packed)) + packed
+    head = struct.pack("<BBBBIII", 2, 1, codec << 5 | 16 | flags, size, len(data), len(data), 20 + len(block))
+    return head + struct.pack("<I", 20) + block
+
+
+RAMP = bytes(range(128))
+ZSTD = bytes.fromhex("28b52ffd201845000010000001000ac002")
 SEEDS = {
+    "chunk": {
+        "gzip": chunk(0, 1, 0, 128, gzip.compress(RAMP, mtime=0)),
+        "zlib-shuffle-fletcher": chunk(1, 2, 1, 128, zlib.compress(RAMP)),
+        "zstd": chunk(2, 1, 0, 24, ZSTD),
+        "lz4": chunk(3, 1, 0, 128, struct.pack("<I", 128) + lz4(RAMP)),
+        "lz4-blocks": chunk(4, 1, 0, 128, struct.pack(">QI", 128, 64) + b"".join(struct.pack(">I", 64) + part for part in (RAMP[:64], RAMP[64:]))),
+        "bits": chunk(5, 2, 0, 128, RAMP),
+        "bits-lz4": chunk(6, 2, 0, 128, struct.pack(">QII", 128, 128, len(lz4(RAMP))) + lz4(RAMP)),
+        "bits-zstd": chunk(7, 1, 0, 24, struct.pack(">QII", 24, 64, len(ZSTD)) + ZSTD),
+        "blosc-lz4": chunk(8, 2, 0, 128, blosc(RAMP, 1, 2, 1, lz4(RAMP))),
+        "blosc-zlib": chunk(8, 2, 0, 128, blosc(RAMP, 3, 2, 4, zlib.compress(RAMP))),
+        "blosc-zstd": chunk(8, 1, 0, 24, blosc(RAMP[:24], 4, 1, 0, ZSTD)),
+        "blosclz": chunk(8, 1, 0, 16, blosc(bytes(16), 0, 1, 0, bytes([2, 1, 2, 3, 7 << 5, 4, 2]))),
+        "skipped": chunk(1, 2, 1, 128, RAMP, skipped=3),
+    },
     "edf": {
         "short": edf("UnsignedShort", "LowByteFirst", 2),
         "float-big": edf("FloatValue", "HighByteFirst", 4, frames=2),

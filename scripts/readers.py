@@ -11,14 +11,15 @@ from pathlib import Path
 
 import fabio.edfimage
 import h5py
+import hdf5plugin
 import numpy as np
 import tifffile
 import zarr
 from ome_zarr.io import parse_url
 from ome_zarr.reader import Reader
 from ome_zarr_models import open_ome_zarr
-from numcodecs import GZip, Zlib, Zstd
-from zarr.codecs import GzipCodec, ZstdCodec
+from numcodecs import LZ4, Blosc, GZip, Zlib, Zstd
+from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
 SLICES, SIDE = 5, 600
 RUN = ["reconstruct", "--sinograms", "sin", "--device", "cpu", "--quiet", "--pixel-size", "0.65um", "--mask"]
@@ -108,13 +109,15 @@ def check_input(fbp, reference):
     counts = np.round((reference - reference.min()) * 1000).astype(np.uint16)
     tifffile.imwrite("counts.tif", counts)
 
-    def same(path, what):
-        result = fbp("compare", path, "counts.tif", "--json")
+    def same(path, what, reference="counts.tif"):
+        result = fbp("compare", path, reference, "--json")
         check(json.loads(result)["max_abs"] == 0, what)
 
-    for number, (version, codec) in enumerate(
-        [(2, None), (2, Zlib(1)), (2, GZip(1)), (2, Zstd(1)), (3, None), (3, GzipCodec()), (3, ZstdCodec())]
-    ):
+    codecs = [(2, None), (2, Zlib(1)), (2, GZip(1)), (2, Zstd(1)), (2, LZ4()), (3, None), (3, GzipCodec()), (3, ZstdCodec())]
+    for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
+        codecs += [(2, Blosc(name, 5, shuffle)) for shuffle in (Blosc.NOSHUFFLE, Blosc.SHUFFLE, Blosc.BITSHUFFLE)]
+        codecs += [(3, BloscCodec(cname=name, shuffle=shuffle)) for shuffle in ("noshuffle", "shuffle", "bitshuffle")]
+    for number, (version, codec) in enumerate(codecs):
         name = f"input-{number}.zarr"
         array = zarr.create_array(name, shape=counts.shape, chunks=(2, 250, 256), dtype="u2", zarr_format=version,
                                   compressors=codec)
@@ -124,12 +127,43 @@ def check_input(fbp, reference):
         with h5py.File(f"input-{kind[1:]}.h5", "w") as file:
             file.create_dataset("a/b", data=counts.astype(kind))
         same(f"input-{kind[1:]}.h5::/a/b", f"HDF5 {kind}")
+    check_chunks(same, counts)
     Path("edf").mkdir()
     for number, frame in enumerate(counts):
         fabio.edfimage.EdfImage(data=frame).write(f"edf/p_{number}.edf")
     same("edf", "EDF")
     counts.astype(">u2").tofile("input.raw")
     same(f"input.raw,{SIDE}x{SIDE}x{SLICES},u16be", "raw")
+
+
+def filters():
+    """What h5py and hdf5plugin write chunks with."""
+    yield "none", {}
+    yield "gzip", {"compression": "gzip", "compression_opts": 1}
+    yield "gzip, shuffle, fletcher32", {"compression": "gzip", "shuffle": True, "fletcher32": True}
+    yield "lz4", hdf5plugin.LZ4()
+    yield "lz4 in blocks", hdf5plugin.LZ4(nbytes=1000)
+    yield "zstd, shuffle", {"shuffle": True, **hdf5plugin.Zstd(clevel=3)}
+    for name in ("none", "lz4", "zstd"):
+        yield f"bitshuffle, {name}", hdf5plugin.Bitshuffle(cname=name)
+    yield "bitshuffle in small blocks", hdf5plugin.Bitshuffle(nelems=64)
+    for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
+        for shuffle in (0, 1, 2):
+            yield f"blosc, {name}, {shuffle}", hdf5plugin.Blosc(cname=name, clevel=5, shuffle=shuffle)
+
+
+def check_chunks(same, counts):
+    """Chunks of HDF5 that fbp decodes itself: no plugin is where the library would look for it."""
+    shapes = [(1, SIDE, SIDE), (SLICES, SIDE, SIDE), (2, 17, 130)]
+    for library, kinds in (("earliest", ("u1", "<u2", ">u2", "<f4")), ("v110", ("<u2",))):
+        for kind in kinds:
+            data = (counts // 256 if kind == "u1" else counts).astype(kind)
+            tifffile.imwrite("chunks.tif", data)
+            for number, (name, options) in enumerate(filters()):
+                chunks = shapes[number % len(shapes)]
+                with h5py.File("chunks.h5", "w", libver=(library, "v110")) as file:
+                    file.create_dataset("d", data=data, chunks=chunks, **options)
+                same("chunks.h5::/d", f"HDF5 {library}, {kind}, {chunks}, {name}", "chunks.tif")
 
 
 def main():

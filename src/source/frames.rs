@@ -31,6 +31,11 @@ pub(super) trait Frames: Debug + Send + Sync {
     /// Notes for the user about the files.
     fn notes(&self) -> &[String];
 
+    /// Bytes that reading takes besides the values.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has exactly their size. Frame and rows exist.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! trait `Frames`; [`open`] opens everything that a run reads.
 
 mod binning;
+pub mod codec;
 mod convert;
 mod edf;
 mod files;

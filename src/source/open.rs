@@ -17,14 +17,15 @@ pub struct Stacks {
     pub darks: Option<Stack>,
     /// Angle of every projection in degrees, if the input has them and they are used.
     pub angles: Option<Vec<f64>>,
-    /// Memory in bytes that a library uses besides the values read.
+    /// Bytes that reading the data takes besides the values.
     pub held: u64,
 }
 
 impl Stacks {
     /// Data without fields.
     pub fn of(data: Stack) -> Stacks {
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held: 0 }
+        let held = data.held();
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held }
     }
 }
 

@@ -70,6 +70,11 @@ impl Stack {
         Ok(stack)
     }
 
+    /// Bytes that reading takes besides the values.
+    pub fn held(&self) -> u64 {
+        self.frames.held()
+    }
+
     /// How pixels are binned.
     pub fn binning(&self) -> Binning {
         self.binning

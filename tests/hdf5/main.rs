@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod chunks;
 mod damaged;
 mod layouts;
 mod refusals;

@@ -43,7 +43,7 @@ fn filters_without_a_plugin_get_advice() {
         None,
         &["bitshuffle (filter 32008)", "HDF5_PLUGIN_PATH, the directory", "not set", install, "h5repack"],
     );
-    message(32015, Some("/no/plugins"), &["zstd (filter 32015)", "HDF5_PLUGIN_PATH is /no/plugins", install]);
+    message(32013, Some("/no/plugins"), &["zfp (filter 32013)", "HDF5_PLUGIN_PATH is /no/plugins", install]);
     for (number, name) in [(32000, "lzf (filter 32000)"), (41234, "filter 41234")] {
         let text = message(number, None, &[name, "in no package of plugins", "HDF5_PLUGIN_PATH", "h5repack -f GZIP=1"]);
         assert!(!text.contains(install), "{text}");

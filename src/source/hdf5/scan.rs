@@ -6,6 +6,7 @@ use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
 use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::source::{Stack, Stacks};
 use hdf5_metno as hdf5;
 use std::fs::File;
@@ -28,14 +29,14 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let mut cache = ChunkCache::of(memory, 1);
     let mut file = open_file(&input.file, cache).map_err(bad)?;
     let layout = Layout::find(&file, input).map_err(bad)?;
-    let datasets = Volume::open(&input.file, &file, &layout.data).map_err(bad)?.chunked();
+    let datasets = Volume::open(&input.file, &file, &layout.data, memory).map_err(bad)?.chunked();
     if datasets > 1 {
         // the sources of a virtual dataset are opened with the properties of its file
         cache = ChunkCache::of(memory, datasets);
         drop(file);
         file = open_file(&input.file, cache).map_err(bad)?;
     }
-    let scan = read(input, &file, &layout, angles).map_err(bad)?;
+    let scan = read(input, &file, &layout, angles, memory).map_err(bad)?;
     let held = scan.projections.volume.held(cache);
     Ok(Stacks { held, ..stacks(scan)? })
 }
@@ -51,9 +52,9 @@ struct ScanParts {
     notes: Vec<String>,
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> FileResult<ScanParts> {
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, memory: u64) -> FileResult<ScanParts> {
     let path = &input.file;
-    let data = Volume::open(path, file, &layout.data)?;
+    let data = Volume::open(path, file, &layout.data, memory)?;
     let mut notes = data.notes();
     let mut roles = match &layout.keys {
         Some(keys) => Roles::read(file, keys, &data)?,
@@ -71,7 +72,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool) -> 
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
     let mut field = |dataset: &Option<String>, frames: &[usize]| -> FileResult<Option<Selection>> {
         let Some(name) = dataset else { return Ok(part(frames)) };
-        let volume = Volume::open_field(path, file, name)?;
+        let volume = Volume::open_field(path, file, name, memory)?;
         notes.extend(volume.notes());
         let frames = (0..volume.frames()).collect();
         Ok(Some(Selection { volume, frames }))
@@ -276,7 +277,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
         dataset: dataset.map(str::to_owned),
         flag: flag.to_owned(),
     })?;
-    let opened = open_file(path, ChunkCache::of(ChunkCache::MOST, 1));
+    let opened = open_file(path, ChunkCache::SMALL);
     let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
     let name = match dataset {
         Some(name) => name.to_owned(),
@@ -286,7 +287,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
             return Err(bad(format!("{ADVICE}; there are: {list}")));
         }
     };
-    let volume = Volume::open(path, &file, &name).map_err(bad)?;
+    let volume = Volume::open(path, &file, &name, memory::available()).map_err(bad)?;
     let (notes, frames) = (volume.notes(), (0..volume.frames()).collect());
     Selection { volume, frames }.stack(flag, notes)
 }
@@ -301,7 +302,7 @@ pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
     let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
     let scan = Layout::find(&file, &input).and_then(|layout| {
-        let scan = read(&input, &file, &layout, layout.angles.is_some())?;
+        let scan = read(&input, &file, &layout, layout.angles.is_some(), 0)?;
         Ok(scan.describe(layout.name()))
     });
     let (scan, problem) = match scan {

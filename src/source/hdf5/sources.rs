@@ -1,7 +1,8 @@
 //! The source files of a virtual dataset. The library silently reads missing ones as fill values.
 
 use super::FileResult;
-use super::volume::{chunk_bytes, filters};
+use super::filters::filters;
+use super::volume::chunk_bytes;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
 use std::collections::HashSet;

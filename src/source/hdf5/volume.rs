@@ -1,6 +1,8 @@
 //! Datasets of frames: their requirements, and reading rows of them.
 
 use super::FileResult;
+use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
+use super::filters::{filters, short_name};
 use super::serve::served;
 use super::sources::sources;
 use crate::error::Result;
@@ -12,11 +14,14 @@ use crate::source::{SampleType, Stack, StoredSamples};
 use bytemuck::NoUninit;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::datatype::ByteOrder;
+use hdf5_metno::filters::Filter;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
-use hdf5_metno::{Dataset, Datatype, File, H5Type, filters::Filter};
+use hdf5_metno::{Dataset, Datatype, File, H5Type};
+use std::fmt::Display;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest number of frames of a dataset.
 pub(super) const MAX_FRAMES: usize = 1 << 20;
@@ -46,6 +51,9 @@ impl ChunkCache {
     /// evicts a chunk that was read in part, whatever the limit.
     pub const PREFERENCE: f64 = 0.75;
 
+    /// The cache of a stack that is none of a scan.
+    pub const SMALL: ChunkCache = ChunkCache { bytes: 8 << 20, slots: ChunkCache::SLOTS / 8 };
+
     /// The cache of each of `datasets` datasets.
     pub fn of(memory: u64, datasets: u64) -> ChunkCache {
         let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
@@ -63,13 +71,23 @@ pub(super) struct Volume {
     /// Frames, rows, bins.
     shape: [usize; 3],
     sample: SampleType,
-    /// Contiguous values are read without the library.
-    plain: Option<ContiguousValues>,
+    access: Access,
     /// The file that contains the values, files that link to it, and the sources of a virtual dataset.
     files: Vec<PathBuf>,
     /// Number of datasets that are stored in chunks: this one or its sources; and size of the largest chunk in bytes.
     chunked: u64,
     chunk: u64,
+}
+
+/// How values are read.
+#[derive(Clone, Debug)]
+enum Access {
+    /// Without the library, on all threads,
+    Contiguous(ContiguousValues),
+    /// also where they are in chunks;
+    Chunks(Arc<ChunkedValues>),
+    /// by the library.
+    Library,
 }
 
 /// Values that are contiguous in a file.
@@ -81,17 +99,17 @@ struct ContiguousValues {
 }
 
 impl Volume {
-    /// Opens a dataset of the file at `path`.
-    pub fn open(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
-        Volume::of(path, file, name, false)
+    /// Opens a dataset of the file at `path`; chunks may take a part of `memory`, in bytes.
+    pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
+        Volume::of(path, file, name, memory, false)
     }
 
     /// The same for flats or darks, which may be a single averaged frame.
-    pub fn open_field(path: &Path, file: &File, name: &str) -> FileResult<Volume> {
-        Volume::of(path, file, name, true)
+    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
+        Volume::of(path, file, name, memory, true)
     }
 
-    fn of(path: &Path, file: &File, name: &str, field: bool) -> FileResult<Volume> {
+    fn of(path: &Path, file: &File, name: &str, memory: u64, field: bool) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
         let dataset = file
             .dataset(name)
@@ -99,25 +117,38 @@ impl Volume {
         let single = field && dataset.ndim() == 2;
         let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
-        filters(&dataset).map_err(bad)?;
-        let mut files = files(path, &dataset);
-        let (mut chunked, mut chunk) = chunk_bytes(&dataset).map_or((0, 0), |bytes| (1, bytes));
-        if dataset.layout() == Layout::Virtual {
-            let sources = sources(&files[0], &dataset).map_err(bad)?;
-            (chunked, chunk) = (sources.chunked, sources.chunk);
+        let files = files(path, &dataset);
+        let access = Access::Library;
+        let mut volume =
+            Volume { name: name.to_owned(), dataset, single, shape, sample, access, files, chunked: 0, chunk: 0 };
+        if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
+            // a filter may be what has kept them from being written
+            filters(&volume.dataset).map_err(bad)?;
+            return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
+        }
+        volume.access = volume.direct(memory, !field).map_err(bad)?.unwrap_or(Access::Library);
+        if let Access::Library = volume.access {
+            volume.prepare_library().map_err(bad)?;
+        }
+        Ok(volume)
+    }
+
+    /// Checks that the library can read all values, and finds out what it needs for that.
+    fn prepare_library(&mut self) -> FileResult<()> {
+        filters(&self.dataset)?;
+        if let Some(bytes) = chunk_bytes(&self.dataset) {
+            (self.chunked, self.chunk) = (1, bytes);
+        }
+        if self.dataset.layout() == Layout::Virtual {
+            let sources = sources(&self.files[0], &self.dataset)?;
+            (self.chunked, self.chunk) = (sources.chunked, sources.chunk);
             for file in sources.files {
-                if !files.contains(&file) {
-                    files.push(file);
+                if !self.files.contains(&file) {
+                    self.files.push(file);
                 }
             }
         }
-        let mut volume =
-            Volume { name: name.to_owned(), dataset, single, shape, sample, plain: None, files, chunked, chunk };
-        if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
-            return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
-        }
-        volume.plain = volume.plain().map_err(bad)?;
-        Ok(volume)
+        Ok(())
     }
 
     pub fn frames(&self) -> usize {
@@ -129,8 +160,11 @@ impl Volume {
         self.chunked
     }
 
-    /// Bytes that the library may use during reading: cached chunks, and one that it decompresses.
+    /// Bytes that chunks may take during reading: those that are kept, and those that are decoded.
     pub fn held(&self, cache: ChunkCache) -> u64 {
+        if let Access::Chunks(values) = &self.access {
+            return values.held;
+        }
         let [frames, height, width] = self.shape;
         let all = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
         let tables = self.chunked * cache.slots * size_of::<usize>() as u64;
@@ -151,7 +185,12 @@ impl Volume {
     /// How samples are handed out: as they lie in the file, or as the library turns them into this machine's byte order. Those
     /// of 64 bits become f32.
     fn samples(&self) -> StoredSamples {
-        let swapped = self.plain.is_some_and(|plain| plain.big_endian != NATIVE_BIG);
+        let big_endian = match &self.access {
+            Access::Contiguous(plain) => plain.big_endian,
+            Access::Chunks(values) => values.big_endian,
+            Access::Library => NATIVE_BIG,
+        };
+        let swapped = big_endian != NATIVE_BIG;
         match self.sample {
             SampleType::F16 | SampleType::F64 => StoredSamples::F32,
             sample => StoredSamples { sample, swapped },
@@ -173,47 +212,97 @@ impl Volume {
         }
     }
 
-    /// Location of the values, if they are contiguous and of a type that is converted here.
-    fn plain(&self) -> FileResult<Option<ContiguousValues>> {
-        let plists = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
-        if plists.layout() != Layout::Contiguous || !plists.external().is_empty() {
-            return Ok(None);
-        }
-        let Some(offset) = self.dataset.offset() else { return Ok(None) };
+    /// How values are read without the library, if they are stored in a known way, and of a type that is converted here.
+    fn direct(&self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
+        let bad = |e: &dyn Display| format!("cannot be read: {e}; copy or write the file again");
+        let plist = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
+        let chunked = plist.layout() == Layout::Chunked && known_filters(&plist, self.sample).is_some();
+        let contiguous = plist.layout() == Layout::Contiguous && plist.external().is_empty();
         let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}; copy or write the file again"))?;
         let native = native(self.sample).is_some_and(|native| native == kind);
-        let big_endian = if native { NATIVE_BIG } else { !NATIVE_BIG };
         let other = if NATIVE_BIG { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
-        if !native && kind.byte_order() != other {
+        if !(chunked || contiguous) || !native && kind.byte_order() != other {
             return Ok(None);
         }
-        let length = std::fs::metadata(&self.files[0])
-            .map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?
-            .len();
+        let big_endian = native == NATIVE_BIG;
+        let file = std::fs::File::open(&self.files[0]).map_err(|e| bad(&e))?;
+        let access = match chunked {
+            true => {
+                let (shape, sample) = (self.shape, self.sample);
+                let dataset = &self.dataset;
+                let of = ChunkedDataset { dataset, file: &file, shape, sample, big_endian, repeatedly, memory };
+                ChunkedValues::find(&of)?.map(|values| Access::Chunks(Arc::new(values)))
+            }
+            false => self.contiguous(file.metadata().map_err(|e| bad(&e))?.len(), big_endian)?.map(Access::Contiguous),
+        };
+        let Some(access) = access else { return Ok(None) };
+        if native || vds_sys::is_standard(&kind) {
+            return Ok(Some(access));
+        }
+        // a comparison needs all filters
+        filters(&self.dataset)?;
+        Ok(self.agrees(&file, &access)?.then_some(access))
+    }
+
+    /// Location of contiguous values in a file of so many bytes.
+    fn contiguous(&self, length: u64, big_endian: bool) -> FileResult<Option<ContiguousValues>> {
+        let Some(offset) = self.dataset.offset() else { return Ok(None) };
         let [frames, height, width] = self.shape;
         let bytes = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
         if offset.saturating_add(bytes) > length {
             return Err(format!("goes past the end of its file, which has {length} bytes; copy or write it again"));
         }
-        let plain = ContiguousValues { offset, big_endian };
-        Ok((native || self.agrees(plain)?).then_some(plain))
+        Ok(Some(ContiguousValues { offset, big_endian }))
     }
 
     /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
-    fn agrees(&self, plain: ContiguousValues) -> FileResult<bool> {
-        let file = std::fs::File::open(&self.files[0])
-            .map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
+    fn agrees(&self, file: &std::fs::File, access: &Access) -> FileResult<bool> {
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
         for frame in [0, frames / 2, frames - 1] {
             let row = height / 2;
-            self.read_plain(&file, plain, frame, &(row..row + 1), &mut here)?;
-            self.read_library(frame, &(row..row + 1), |samples| self.convert(samples, &mut there))?;
+            self.read_f32(file, access, frame, &(row..row + 1), &mut here)?;
+            self.read_f32(file, &Access::Library, frame, &(row..row + 1), &mut there)?;
             if here.iter().zip(&there).any(|(a, b)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan())) {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn read_f32(
+        &self,
+        file: &std::fs::File,
+        access: &Access,
+        frame: usize,
+        rows: &Range<usize>,
+        out: &mut [f32],
+    ) -> FileResult<()> {
+        match access {
+            Access::Contiguous(plain) => self.read_plain(file, *plain, frame, rows, out),
+            Access::Chunks(values) => values.read(file, frame, rows, |at, bytes| {
+                let out = &mut out[at..at + bytes.len() / self.sample.bytes()];
+                to_f32(bytes, self.sample, values.big_endian, out);
+            }),
+            Access::Library => {
+                let kind = self.samples().sample;
+                self.read_library(frame, rows, |samples| to_f32(samples, kind, NATIVE_BIG, out))
+            }
+        }
+    }
+
+    /// Reads rows as [`samples`](Self::samples) says; samples have up to 32 bits.
+    fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
+        match &self.access {
+            Access::Contiguous(plain) => {
+                let at = self.position(*plain, frame, rows);
+                file.read_exact_at(out, at).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))
+            }
+            Access::Chunks(values) => values.read(file, frame, rows, |at, bytes| {
+                out[at * self.sample.bytes()..][..bytes.len()].copy_from_slice(bytes);
+            }),
+            Access::Library => self.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
+        }
     }
 
     fn read_plain(
@@ -279,11 +368,6 @@ impl Volume {
         ));
         Ok(())
     }
-
-    /// Samples that the library handed out, as f32.
-    fn convert(&self, samples: &[u8], out: &mut [f32]) {
-        to_f32(samples, self.samples().sample, NATIVE_BIG, out);
-    }
 }
 
 /// Selected frames of a dataset, in order.
@@ -313,23 +397,11 @@ impl Selection {
 
     fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let (volume, frame) = (&self.volume, self.frames[place]);
-        let done = match volume.plain {
-            Some(plain) => volume.read_plain(file, plain, frame, rows, out),
-            None => volume.read_library(frame, rows, |samples| volume.convert(samples, out)),
-        };
-        done.map_err(|e| format!("{}: {e}", self.name(place)))
+        volume.read_f32(file, &volume.access, frame, rows, out).map_err(|e| format!("{}: {e}", self.name(place)))
     }
 
-    /// Reads rows as [`Volume::samples`] says; samples have up to 32 bits.
     fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
-        let (volume, frame) = (&self.volume, self.frames[place]);
-        let done = match volume.plain {
-            Some(plain) => {
-                let at = volume.position(plain, frame, rows);
-                file.read_exact_at(out, at).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))
-            }
-            None => volume.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
-        };
+        let done = self.volume.read_stored(file, self.frames[place], rows, out);
         done.map_err(|e| format!("{}: {e}", self.name(place)))
     }
 
@@ -374,6 +446,10 @@ impl Frames for VolumeFrames {
 
     fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    fn held(&self) -> u64 {
+        self.selection.volume.held(ChunkCache::SMALL)
     }
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
@@ -459,74 +535,6 @@ fn native(sample: SampleType) -> Option<Datatype> {
     kind.ok()
 }
 
-/// Checks that the library can decode all filters.
-pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
-    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
-    // filters that are loaded; others may be plugins
-    if plist.all_filters_avail() {
-        return Ok(());
-    }
-    let filters = plist.get_filters().map_err(|e| {
-        format!("has filters that cannot be read: {e}; copy the data without them, for example with h5repack")
-    })?;
-    let missing: Vec<_> = filters.iter().filter(|filter| !filter.is_available()).map(Filter::id).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
-    let advice = advice(&missing);
-    Err(format!("is compressed with {}, which this system's HDF5 library lacks; {advice}", names.join(" and ")))
-}
-
-/// Filters for which Python's hdf5plugin has plugins.
-const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
-
-/// Advice about missing filters.
-fn advice(missing: &[i32]) -> String {
-    const REPACK: &str =
-        "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
-    let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
-    if !without.is_empty() {
-        return format!(
-            "{} is in no package of plugins that fbp knows. If there is a plugin for it, set HDF5_PLUGIN_PATH to its \
-             directory; else {REPACK}",
-            without.join(" and ")
-        );
-    }
-    let looked = match std::env::var("HDF5_PLUGIN_PATH") {
-        Ok(path) => format!("HDF5_PLUGIN_PATH is {path} and has no plugin for it that can be loaded"),
-        Err(_) => "HDF5_PLUGIN_PATH, the directory of plugins, is not set".to_owned(),
-    };
-    format!(
-        "{looked}. `pip install hdf5plugin` brings the plugin, `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; \
-         print(hdf5plugin.PLUGIN_PATH)')` names its directory; or {REPACK}"
-    )
-}
-
-/// Registered name of a filter.
-fn filter_name(id: i32) -> String {
-    let name = match id {
-        1 => "gzip",
-        4 => "szip",
-        5 => "nbit",
-        6 => "scale-offset",
-        307 => "bzip2",
-        32000 => "lzf",
-        32001 => "blosc",
-        32004 => "lz4",
-        32008 => "bitshuffle",
-        32013 => "zfp",
-        32015 => "zstd",
-        32017 => "sz",
-        32018 => "fcidecomp",
-        32024 => "sz3",
-        32026 => "blosc2",
-        32028 => "sperr",
-        id => return format!("filter {id}"),
-    };
-    format!("{name} (filter {id})")
-}
-
 /// Size of a chunk in bytes, if a dataset is stored in chunks.
 pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
     let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
@@ -571,14 +579,6 @@ pub(super) fn stored(dataset: &Dataset) -> String {
         },
     };
     format!("{kind}, {layout}")
-}
-
-fn short_name(id: i32) -> String {
-    match id {
-        2 => ", shuffle".into(),
-        3 => ", fletcher32".into(),
-        id => format!(", {}", filter_name(id)),
-    }
 }
 
 /// Range of the positions of the values in rows of a frame.

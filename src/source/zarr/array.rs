@@ -1,8 +1,8 @@
 //! Zarr arrays: their metadata and their chunks.
 
-use super::codec::{self, ChunkCodec};
-use super::{FileResult, json_of};
+use super::{FileResult, codec, json_of};
 use crate::source::SampleType;
+use crate::source::codec::Compressor;
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -34,7 +34,7 @@ pub struct ZarrArray {
     pub chunk: [usize; 3],
     pub sample: SampleType,
     pub big_endian: bool,
-    codec: Option<ChunkCodec>,
+    codec: Option<Compressor>,
     /// A sample of chunks that are not there.
     fill: Vec<u8>,
 }
@@ -192,12 +192,14 @@ impl ZarrArray {
         file.take(most)
             .read_to_end(&mut stored)
             .map_err(|e| bad(format!("cannot be read: {e}; check the path and the permissions")))?;
-        let bytes = match self.codec {
-            Some(codec) => codec.decompress(stored, length).map_err(bad)?,
-            None => stored,
+        let Some(compressor) = self.codec else {
+            self.check_length(stored.len() as u64, path)?;
+            return Ok(stored);
         };
-        self.check_length(bytes.len() as u64, path)?;
-        Ok(bytes)
+        let mut values = vec![0; length];
+        let decoded = compressor.decode(&stored, &mut values, &(0..length), &mut Vec::new());
+        decoded.map_err(|e| format!("chunk {} {e}", path.display()))?;
+        Ok(values)
     }
 
     fn check_length(&self, found: u64, path: &Path) -> FileResult<()> {

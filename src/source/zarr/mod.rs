@@ -4,7 +4,6 @@ mod array;
 mod codec;
 
 pub use array::ZarrArray;
-pub use codec::ChunkCodec;
 
 use super::convert::to_f32;
 use super::files::{FileResult, FileState, bad, open_plain};

@@ -193,7 +193,21 @@ fn chunks_of_zarr_in_their_places() {
     assert_eq!(read(&stack, 1).unwrap(), [4.0, 5.0, 104.0, 6.0, 7.0, 106.0]);
     // a chunk that is not there
     assert_eq!(read(&stack, 2).unwrap(), [200.0, 201.0, -7.0, 202.0, 203.0, -7.0]);
-    let path = dir.path().join("a.zarr/0.0.1");
+    // the same chunk compressed: one block of LZ4 after its length, and a container of Blosc with the bytes as they are
+    let samples: Vec<u8> = (0i16..8).flat_map(i16::to_be_bytes).collect();
+    let lz4 = [&16u32.to_le_bytes()[..], &[0xf0, 1], &samples].concat();
+    let blosc = [&[2, 1, 2, 2, 16, 0, 0, 0, 16, 0, 0, 0, 32, 0, 0, 0][..], &samples].concat();
+    for (id, stored) in [("lz4", lz4), ("blosc", blosc)] {
+        let path = zarr(&dir, |meta| {
+            meta["compressor"] = json!({"id": id});
+            meta["shape"] = json!([2, 2, 2]);
+        });
+        fs::write(path.join("0.0.0"), &stored).unwrap();
+        assert_eq!(read(&open(&path).unwrap(), 1).unwrap(), [4.0, 5.0, 6.0, 7.0], "{id}");
+        fs::write(path.join("0.0.0"), &stored[..stored.len() - 1]).unwrap();
+        input_error(&path, &["0.0.0", "damaged", "copy or write the file again"]);
+    }
+    let path = zarr(&dir, |_| ()).join("0.0.1");
     fs::write(&path, [0; 16]).unwrap();
     let stack = open(&dir.path().join("a.zarr")).unwrap();
     fs::write(&path, [0; 18]).unwrap();
@@ -215,7 +229,7 @@ fn zarr_that_cannot_be_read() {
         (|meta| meta["chunks"] = json!([1024, 1 << 20, 1 << 20]), &["chunks of"]),
         (|meta| meta["chunks"] = json!([1, 1]), &["[frame][row][pixel]"]),
         (|meta| meta["dtype"] = json!("<c8"), &["<c8", "expected integers"]),
-        (|meta| meta["compressor"] = json!({"id": "lzma"}), &["lzma", "gzip, zlib or zstd"]),
+        (|meta| meta["compressor"] = json!({"id": "lzma"}), &["lzma", "gzip, zlib, zstd, lz4 or blosc"]),
         (|meta| meta["compressor"] = json!({"id": "zstd"}), &["0.0.0", "damaged"]),
         (|meta| meta["compressor"] = json!({"id": "gzip"}), &["0.0.0", "damaged"]),
         (|meta| meta["order"] = json!("F"), &["order F"]),

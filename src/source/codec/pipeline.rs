@@ -1,0 +1,154 @@
+//! The filters of a dataset of HDF5 that are undone here.
+
+use super::shuffle::bytes_back;
+use super::{BitPacking, Bitshuffle, Compressor, DecodeError};
+use std::ops::Range;
+
+/// A filter that is undone without HDF5's library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkFilter {
+    /// Bytes sorted by their place in the sample.
+    Shuffle,
+    /// A checksum after the bytes.
+    Fletcher32,
+    Compressed(Compressor),
+}
+
+impl ChunkFilter {
+    /// The filter of this registered number, unless it or its parameters are not known here.
+    pub fn of(number: i32, parameters: &[u32]) -> Option<ChunkFilter> {
+        /// Place of Blosc's codec among the parameters, and the number of Snappy.
+        const SNAPPY: (usize, u32) = (6, 3);
+        let compressor = match number {
+            1 => Compressor::Zlib,
+            2 => return Some(ChunkFilter::Shuffle),
+            3 => return Some(ChunkFilter::Fletcher32),
+            32001 if parameters.get(SNAPPY.0) != Some(&SNAPPY.1) => Compressor::Blosc,
+            32004 => Compressor::Lz4Blocks,
+            32008 => Compressor::Bitshuffle(Bitshuffle::of(parameters)?),
+            32015 => Compressor::Zstd,
+            _ => return None,
+        };
+        Some(ChunkFilter::Compressed(compressor))
+    }
+
+    /// Whether it keeps the length.
+    fn keeps_length(self) -> bool {
+        match self {
+            ChunkFilter::Shuffle => true,
+            ChunkFilter::Compressed(Compressor::Bitshuffle(form)) => form.packing == BitPacking::None,
+            ChunkFilter::Fletcher32 | ChunkFilter::Compressed(_) => false,
+        }
+    }
+}
+
+/// Memory that decoding needs, which is used again for the next chunk.
+#[derive(Debug, Default)]
+pub struct DecodeBuffers {
+    /// The bytes of a chunk: before decoding as they are stored, after it those of its values.
+    pub bytes: Vec<u8>,
+    other: Vec<u8>,
+    spare: Vec<u8>,
+}
+
+impl DecodeBuffers {
+    /// Bytes of this memory.
+    pub fn held(&self) -> usize {
+        self.bytes.capacity() + self.other.capacity() + self.spare.capacity()
+    }
+}
+
+/// Filters in the order in which they were applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    filters: Vec<ChunkFilter>,
+    /// Bytes of a sample.
+    size: usize,
+}
+
+impl Pipeline {
+    /// Filters of samples of `size` bytes, if they can be undone with a known length after each: at most one compresses.
+    pub fn new(filters: Vec<ChunkFilter>, size: usize) -> Option<Pipeline> {
+        let compress = filters.iter().filter(|filter| !filter.keeps_length() && **filter != ChunkFilter::Fletcher32);
+        (compress.count() <= 1 && filters.len() <= 32 && size > 0).then_some(Pipeline { filters, size })
+    }
+
+    /// Whether there are no filters.
+    pub fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Decodes the stored bytes in `buffers` to `length` bytes in place, of which at least the `wanted` ones are right. Bits of
+    /// `skipped` are filters that this chunk was stored without.
+    ///
+    /// # Errors
+    /// When the bytes are damaged.
+    pub fn decode(
+        &self,
+        skipped: u32,
+        buffers: &mut DecodeBuffers,
+        length: usize,
+        wanted: &Range<usize>,
+    ) -> Result<(), DecodeError> {
+        let DecodeBuffers { bytes, other, spare } = buffers;
+        let applied: Vec<ChunkFilter> = (0..)
+            .zip(&self.filters)
+            .filter(|(number, _)| skipped >> number & 1 == 0)
+            .map(|(_, filter)| *filter)
+            .collect();
+        for (place, filter) in applied.iter().enumerate().rev() {
+            match filter {
+                ChunkFilter::Fletcher32 => check(bytes)?,
+                ChunkFilter::Shuffle => {
+                    other.resize(bytes.len(), 0);
+                    bytes_back(self.size, bytes, other);
+                    std::mem::swap(bytes, other);
+                }
+                ChunkFilter::Compressed(compressor) => {
+                    let checksums = applied[..place].iter().filter(|&&filter| filter == ChunkFilter::Fletcher32);
+                    other.resize(length + 4 * checksums.count(), 0);
+                    // filters before need all bytes
+                    let wanted = if place == 0 { wanted } else { &(0..other.len()) };
+                    compressor.decode(bytes, other, wanted, spare)?;
+                    std::mem::swap(bytes, other);
+                }
+            }
+        }
+        if bytes.len() == length { Ok(()) } else { Err(DecodeError::Length) }
+    }
+}
+
+/// Checks the checksum at the end, and takes it off.
+fn check(bytes: &mut Vec<u8>) -> Result<(), DecodeError> {
+    let (data, stored) = bytes.split_last_chunk().ok_or(DecodeError::Short)?;
+    let (sum, stored) = (fletcher32(data), u32::from_le_bytes(*stored));
+    // early versions of the library exchanged the bytes of both halves
+    let early = (sum & 0x00ff_00ff) << 8 | sum >> 8 & 0x00ff_00ff;
+    if stored != sum && stored != early {
+        return Err(DecodeError::Checksum);
+    }
+    bytes.truncate(bytes.len() - 4);
+    Ok(())
+}
+
+/// Fletcher's checksum of big-endian words of 16 bits, modulo 65535, as HDF5 computes it.
+fn fletcher32(data: &[u8]) -> u32 {
+    /// Words whose sums fit 32 bits.
+    const WORDS: usize = 360;
+    let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
+    let (mut first, mut second) = (0u32, 0u32);
+    let (words, last) = data.split_at(data.len() / 2 * 2);
+    for words in words.chunks(2 * WORDS) {
+        for word in words.chunks_exact(2) {
+            first += u32::from(word[0]) << 8 | u32::from(word[1]);
+            second += first;
+        }
+        (first, second) = (fold(first), fold(second));
+    }
+    if let [last] = last {
+        first += u32::from(*last) << 8;
+        second += first;
+        (first, second) = (fold(first), fold(second));
+    }
+    fold(second) << 16 | fold(first)
+}

@@ -1,0 +1,223 @@
+//! Decoders against encoders written from the formats' definitions, and against damaged bytes.
+
+use super::*;
+use encoders::{blosc_of, blosclz_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
+use std::io::Write;
+
+#[path = "../../../tests/support/encoders.rs"]
+mod encoders;
+
+/// Bytes of `count` samples of `size` bytes: small changes, some noise.
+fn samples(size: usize, count: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let mut noise = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..count).flat_map(|i| (1000 + i as u64 / 3 + noise() % 40).to_le_bytes()[..size].to_vec()).collect()
+}
+
+fn decoded(compressor: Compressor, stored: &[u8], length: usize) -> Result<Vec<u8>, DecodeError> {
+    let mut out = vec![0xa5; length];
+    compressor.decode(stored, &mut out, &(0..length), &mut Vec::new()).map(|()| out)
+}
+
+/// Every compressor with what it makes of data.
+fn all(size: usize, data: &[u8]) -> Vec<(Compressor, Vec<u8>)> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(data).unwrap();
+    let mut found = vec![
+        (Compressor::Gzip, gzip.finish().unwrap()),
+        (Compressor::Zlib, deflated(data)),
+        (Compressor::Zstd, zstd_of(data)),
+        (Compressor::Lz4, [&(data.len() as u32).to_le_bytes()[..], &lz4_of(data)].concat()),
+    ];
+    for block in [100, 1 << 20] {
+        found.push((Compressor::Lz4Blocks, lz4_blocks_of(block, data)));
+    }
+    for packing in [BitPacking::None, BitPacking::Lz4, BitPacking::Zstd] {
+        for block in [8, 64, 136, 1 << 13] {
+            let form = Bitshuffle { size, block, packing };
+            let pack: Option<encoders::Pack> = match packing {
+                BitPacking::None => None,
+                BitPacking::Lz4 => Some(lz4_of),
+                BitPacking::Zstd => Some(zstd_of),
+            };
+            found.push((Compressor::Bitshuffle(form), encoders::bitshuffled(size, block, pack, data)));
+        }
+    }
+    for codec in [0, 1, 3, 4] {
+        for sorts in [0, 1, 4] {
+            for (block, divided) in [(128 * size, true), (200 * size, false), (1 << 16, true)] {
+                found.push((Compressor::Blosc, blosc_of(data, size, block, codec, sorts, divided)));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_compressor_gives_the_values_back() {
+    for size in [1, 2, 3, 4, 8, 16] {
+        for count in [1, 7, 8, 64, 100, 1000, 1024, 4099] {
+            for data in [samples(size.min(8), count * size.div_ceil(8)), vec![7; count * size]] {
+                for (compressor, stored) in all(size, &data) {
+                    assert!(
+                        decoded(compressor, &stored, data.len()).as_ref() == Ok(&data),
+                        "{compressor:?} {size} {count}"
+                    );
+                    for length in [data.len() - 1, data.len() + 1] {
+                        let wrong = decoded(compressor, &stored, length);
+                        // bits alone have no length of their own
+                        let told =
+                            !matches!(compressor, Compressor::Bitshuffle(form) if form.packing == BitPacking::None);
+                        assert!(wrong.is_err() || !told, "{compressor:?} {count} {length}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Of blocks that are not wanted, nothing is said.
+#[test]
+fn wanted_bytes_are_right() {
+    let data = samples(2, 4099);
+    for (compressor, stored) in all(2, &data) {
+        for wanted in [0..1, 100..1000, 2047..2049, 8190..8198, 8197..8198] {
+            let mut out = vec![0xa5; data.len()];
+            compressor.decode(&stored, &mut out, &wanted, &mut Vec::new()).unwrap();
+            assert!(out[wanted.clone()] == data[wanted.clone()], "{compressor:?} {wanted:?}");
+        }
+    }
+}
+
+/// Copies of BloscLZ: near, far, overlapping, long.
+#[test]
+fn copies_of_blosclz() {
+    let container = |stream: &[u8], length: usize| {
+        let mut out = vec![2, 1, 16, 1];
+        for number in [length, length, 24 + stream.len(), 20, stream.len()] {
+            out.extend((number as u32).to_le_bytes());
+        }
+        [&out[..], stream].concat()
+    };
+    // a run of three; 4 from 2 back, 265 from 1 back, 300 from 3 back
+    let stream = [2, b'a', b'b', b'c', 2 << 5, 1, 7 << 5, 255, 1, 0, 7 << 5, 255, 36, 2];
+    let mut expected = b"abc".to_vec();
+    for (length, distance) in [(4, 2), (265, 1), (300, 3)] {
+        for _ in 0..length {
+            expected.push(expected[expected.len() - distance]);
+        }
+    }
+    let stored = container(&stream, expected.len());
+    assert_eq!(decoded(Compressor::Blosc, &stored, expected.len()), Ok(expected));
+    // 8000 bytes that differ, then copies from 300 and from 9000 back
+    let data: Vec<u8> = (0..10_000usize).map(|i| (i * i / 7 % 251) as u8).collect();
+    let mut stream = blosclz_of(&data);
+    stream.extend([1 << 5 | 1, (299 - 256) as u8]);
+    let far = 9000 - 8192;
+    stream.extend([3 << 5 | 31, 255, (far >> 8) as u8, (far & 255) as u8]);
+    let mut expected = data;
+    for (length, distance) in [(3, 300), (5, 9000)] {
+        for _ in 0..length {
+            expected.push(expected[expected.len() - distance]);
+        }
+    }
+    let stored = container(&stream, expected.len());
+    assert_eq!(decoded(Compressor::Blosc, &stored, expected.len()), Ok(expected));
+    for bad in [&[1 << 5, 9][..], &[0, 1, 1 << 5, 4], &[0, 1, 7 << 5, 255, 255, 255, 0], &[5, 1], &[0, 1, 1 << 5]] {
+        assert!(decoded(Compressor::Blosc, &container(bad, 30), 30).is_err(), "{bad:?}");
+    }
+}
+
+/// Damage is an error, or leaves values of the right length.
+#[test]
+fn damaged_bytes_end_in_an_error() {
+    let data = samples(2, 700);
+    for (compressor, stored) in all(2, &data) {
+        let checked = matches!(compressor, Compressor::Gzip | Compressor::Zlib);
+        for at in 0..stored.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut damaged = stored.clone();
+                damaged[at] ^= flip;
+                let result = decoded(compressor, &damaged, data.len());
+                // the header of gzip has bytes without a meaning, and the last bits before the checksum may have none
+                let end = stored.len() - if compressor == Compressor::Gzip { 9 } else { 5 };
+                assert!(!checked || at < 10 || at == end || result.is_err(), "{compressor:?} {at}");
+            }
+        }
+        for length in 0..stored.len() {
+            assert!(decoded(compressor, &stored[..length], data.len()).is_err(), "{compressor:?} {length}");
+        }
+    }
+    let blosc = |change: fn(&mut Vec<u8>)| {
+        let mut stored = blosc_of(&data, 2, 512, 1, 1, true);
+        change(&mut stored);
+        decoded(Compressor::Blosc, &stored, data.len())
+    };
+    assert_eq!(blosc(|stored| stored[0] = 5), Err(DecodeError::Form));
+    assert_eq!(blosc(|stored| stored[2] = 2 << 5), Err(DecodeError::Form));
+    assert_eq!(blosc(|stored| stored[3] = 0), Err(DecodeError::Invalid));
+    assert_eq!(blosc(|stored| stored[8..12].fill(0)), Err(DecodeError::Invalid));
+    assert_eq!(blosc(|stored| stored[8..12].fill(255)), Err(DecodeError::Invalid));
+}
+
+#[test]
+fn parameters_of_bitshuffle() {
+    let of = |parameters: &[u32]| Bitshuffle::of(parameters);
+    let form = |size, block, packing| Some(Bitshuffle { size, block, packing });
+    assert_eq!(of(&[0, 4, 2, 0, 2]), form(2, 4096, BitPacking::Lz4));
+    assert_eq!(of(&[0, 4, 4, 256, 3, 5]), form(4, 256, BitPacking::Zstd));
+    assert_eq!(of(&[0, 4, 8]), form(8, 1024, BitPacking::None));
+    for refused in [&[0, 4][..], &[0, 4, 0], &[0, 4, 17], &[0, 4, 2, 12], &[0, 4, 2, 0, 1], &[6]] {
+        assert_eq!(of(refused), None, "{refused:?}");
+    }
+}
+
+/// Filters in the order of a dataset, with all of what chunks may leave out.
+#[test]
+fn pipelines_undo_filters_in_turn() {
+    let data = samples(2, 333);
+    let sum = |data: &[u8]| {
+        let (mut a, mut b) = (0u64, 0u64);
+        for word in data.chunks(2) {
+            a = (a + (u64::from(word[0]) << 8) + u64::from(*word.get(1).unwrap_or(&0))) % 65535;
+            b = (b + a) % 65535;
+        }
+        [data, &((b << 16 | a) as u32).to_le_bytes()].concat()
+    };
+    let filters = vec![
+        ChunkFilter::Shuffle,
+        ChunkFilter::Fletcher32,
+        ChunkFilter::Compressed(Compressor::Zlib),
+        ChunkFilter::Fletcher32,
+    ];
+    let pipeline = Pipeline::new(filters.clone(), 2).unwrap();
+    let mut buffers = DecodeBuffers::default();
+    for skipped in 0..16u32 {
+        let mut stored = data.clone();
+        for (number, filter) in filters.iter().enumerate() {
+            if skipped >> number & 1 == 0 {
+                stored = match filter {
+                    ChunkFilter::Shuffle => sorted_bytes(2, &stored),
+                    ChunkFilter::Fletcher32 => sum(&stored),
+                    ChunkFilter::Compressed(_) => deflated(&stored),
+                };
+            }
+        }
+        buffers.bytes.clone_from(&stored);
+        pipeline.decode(skipped, &mut buffers, data.len(), &(0..data.len())).unwrap();
+        assert_eq!(buffers.bytes, data, "{skipped:04b}");
+        buffers.bytes.clone_from(&stored);
+        *buffers.bytes.last_mut().unwrap() ^= 1;
+        let last = pipeline.decode(skipped, &mut buffers, data.len(), &(0..data.len()));
+        assert_eq!(last.is_err(), skipped & 14 != 14, "{skipped:04b} {last:?}");
+    }
+    let twice = vec![ChunkFilter::Compressed(Compressor::Zlib), ChunkFilter::Compressed(Compressor::Zstd)];
+    assert_eq!(Pipeline::new(twice, 2), None);
+    assert_eq!(ChunkFilter::of(32001, &[2, 2, 2, 100, 5, 1, 3]), None);
+    assert_eq!(ChunkFilter::of(32000, &[]), None);
+}

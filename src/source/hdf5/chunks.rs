@@ -1,0 +1,355 @@
+//! Values in chunks that are read and decoded without the library, on all threads at the same time.
+
+use super::FileResult;
+use super::btree::{self, ChunkPlace, ListedChunk};
+use crate::source::SampleType;
+use crate::source::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
+use bytemuck::NoUninit;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use hdf5_metno::filters::Filter;
+use hdf5_metno::plist::dataset_create::{ChunkOpts, DatasetCreate};
+use hdf5_metno::{Dataset, H5Type};
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Largest chunk in bytes; larger ones are left to the library.
+const MAX_CHUNK: u64 = 1 << 29;
+/// Largest number of chunks that the library is asked to list: it takes a second for them.
+const LISTED: usize = 4096;
+/// Part of the available memory that chunks may take while they are decoded or kept.
+const SHARE: u64 = 4;
+
+/// The values of a dataset in chunks, `[frame][row][bin]`.
+#[derive(Debug)]
+pub(super) struct ChunkedValues {
+    shape: [usize; 3],
+    chunk: [usize; 3],
+    /// Bytes of a sample.
+    size: usize,
+    pub big_endian: bool,
+    pipeline: Pipeline,
+    /// The chunks that were written, by their numbers.
+    places: Vec<ChunkPlace>,
+    /// A sample that was never written, as it would be stored.
+    fill: Vec<u8>,
+    /// Memory for as many chunks as are decoded at a time.
+    buffers: (Sender<DecodeBuffers>, Receiver<DecodeBuffers>),
+    kept: Mutex<KeptChunks>,
+    /// Bytes of all this memory.
+    pub held: u64,
+}
+
+/// What is known of a dataset when its chunks are looked for.
+pub(super) struct ChunkedDataset<'a> {
+    pub dataset: &'a Dataset,
+    /// The file that it is in.
+    pub file: &'a File,
+    pub shape: [usize; 3],
+    pub sample: SampleType,
+    pub big_endian: bool,
+    /// Whether values are read repeatedly.
+    pub repeatedly: bool,
+    /// Bytes that are available to the run.
+    pub memory: u64,
+}
+
+impl ChunkedValues {
+    /// Chunks whose filters are all known here; others are left to the library.
+    ///
+    /// # Errors
+    /// When chunks are not in the file.
+    pub fn find(of: &ChunkedDataset) -> FileResult<Option<ChunkedValues>> {
+        let Some((pipeline, plist)) = pipeline(of) else { return Ok(None) };
+        let Some(sides) = plist.chunk() else { return Ok(None) };
+        let chunk = match sides[..] {
+            [frames, rows, bins] => [frames, rows, bins],
+            [rows, bins] => [1, rows, bins],
+            _ => return Ok(None),
+        };
+        let size = of.sample.bytes();
+        let bytes = chunk.iter().try_fold(size as u64, |bytes, &side| bytes.checked_mul(side as u64));
+        let Some(bytes) = bytes.filter(|bytes| (1..=MAX_CHUNK).contains(bytes)) else { return Ok(None) };
+        let Some(listed) = list(of, sides.len()) else { return Ok(None) };
+        let Some(places) = placed(listed, of.shape, chunk) else { return Ok(None) };
+        let length =
+            of.file.metadata().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?.len();
+        let largest = places.iter().map(|place| place.size).max().unwrap_or(0);
+        if let Some(place) = places.iter().find(|place| place.offset.saturating_add(place.size) > length) {
+            return Err(format!(
+                "has a chunk at byte {} of its file, which has {length} bytes; copy or write it again",
+                place.offset
+            ));
+        }
+        // what is compressed may be somewhat longer than what is not
+        if largest > 2 * bytes + (1 << 16) {
+            return Err(format!(
+                "claims {largest} bytes for a chunk of {bytes} bytes of values; check whether the file is damaged"
+            ));
+        }
+        let budget = of.memory / SHARE;
+        // stored, decoded, and with other places of bytes or bits
+        let each = largest + 2 * bytes;
+        let threads = (budget / each).clamp(1, rayon::current_num_threads() as u64);
+        let buffers = bounded(threads as usize);
+        (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
+        // every thread is at other frames
+        let across = of.shape[1].div_ceil(chunk[1]) as u64 * of.shape[2].div_ceil(chunk[2]) as u64;
+        let recent = if chunk[0] > 1 && !pipeline.is_empty() { across * (threads + 1) } else { 0 };
+        let room = budget.saturating_sub(threads * each) / bytes;
+        let recent = recent.min(room.max(1));
+        let stay = if of.repeatedly && chunk[1] > 1 && !pipeline.is_empty() {
+            room.saturating_sub(recent).min(places.len() as u64)
+        } else {
+            0
+        };
+        let kept = KeptChunks { stay: stay as usize, recent: recent as usize, ..Default::default() };
+        Ok(Some(ChunkedValues {
+            shape: of.shape,
+            chunk,
+            size,
+            big_endian: of.big_endian,
+            pipeline,
+            held: threads * each
+                + (stay + recent).min(places.len() as u64) * bytes
+                + (places.len() * size_of::<ChunkPlace>()) as u64,
+            places,
+            fill: fill(&plist, of.sample, of.big_endian),
+            buffers,
+            kept: Mutex::new(kept),
+        }))
+    }
+
+    /// Hands samples of rows of a frame to `put` as they are stored, with the place of the first of them.
+    pub fn read(
+        &self,
+        file: &File,
+        frame: usize,
+        rows: &Range<usize>,
+        mut put: impl FnMut(usize, &[u8]),
+    ) -> FileResult<()> {
+        let [_, height, width] = self.shape;
+        let [deep, high, wide] = self.chunk;
+        let (down, across) = (height.div_ceil(high), width.div_ceil(wide));
+        for band in rows.start / high..rows.end.div_ceil(high) {
+            let within = (band * high).max(rows.start)..((band + 1) * high).min(rows.end);
+            for column in 0..across {
+                let (left, used) = (column * wide, wide.min(width - column * wide));
+                let number = (frame / deep * down + band) * across + column;
+                let Some(place) = self.place(number as u64) else {
+                    let unwritten = self.fill.repeat(used);
+                    within.clone().for_each(|row| put((row - rows.start) * width + left, &unwritten));
+                    continue;
+                };
+                let row_bytes = wide * self.size;
+                let start = |row: usize| (frame % deep * high + row - band * high) * row_bytes;
+                let wanted = start(within.start)..start(within.end);
+                let mut copy = |chunk: &[u8]| {
+                    for row in within.clone() {
+                        let samples = &chunk[start(row)..][..used * self.size];
+                        put((row - rows.start) * width + left, samples);
+                    }
+                };
+                self.with_chunk(file, place, &wanted, &mut copy)
+                    .map_err(|why| format!("chunk {}, {band}, {column} {why}", frame / deep))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Place of a chunk, if it was written.
+    fn place(&self, number: u64) -> Option<&ChunkPlace> {
+        let at = self.places.binary_search_by_key(&number, |place| place.number);
+        at.ok().map(|at| &self.places[at])
+    }
+
+    /// Hands the decoded bytes of a chunk, of which some are wanted, to `take`.
+    fn with_chunk(
+        &self,
+        file: &File,
+        place: &ChunkPlace,
+        wanted: &Range<usize>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> FileResult<()> {
+        let slot = self.kept.lock().unwrap_or_else(PoisonError::into_inner).slot(place.number);
+        let Some(slot) = slot else { return self.decode(file, place, wanted, |buffers| take(&buffers.bytes)) };
+        // who wants the same chunk waits until it is decoded
+        let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunk = match &*kept {
+            Some(chunk) => chunk.clone(),
+            None => {
+                let mut chunk = Arc::default();
+                self.decode(file, place, &(0..self.bytes()), |buffers| {
+                    chunk = Arc::new(std::mem::take(&mut buffers.bytes))
+                })?;
+                *kept = Some(Arc::clone(&chunk));
+                chunk
+            }
+        };
+        drop(kept);
+        take(&chunk);
+        Ok(())
+    }
+
+    /// Reads and decodes a chunk, in memory that no other thread uses meanwhile.
+    fn decode(
+        &self,
+        file: &File,
+        place: &ChunkPlace,
+        wanted: &Range<usize>,
+        take: impl FnOnce(&mut DecodeBuffers),
+    ) -> FileResult<()> {
+        let mut borrowed =
+            BorrowedBuffers { buffers: self.buffers.1.recv().unwrap_or_default(), home: &self.buffers.0 };
+        let buffers = &mut borrowed.buffers;
+        buffers.bytes.resize(place.size as usize, 0);
+        // of what is not compressed, only that
+        let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };
+        let start = place.offset + part.start as u64;
+        let bytes = buffers.bytes.get_mut(part).ok_or_else(|| DecodeError::Short.to_string())?;
+        file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
+        let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), wanted);
+        decoded.map_err(|e| e.to_string())?;
+        take(buffers);
+        Ok(())
+    }
+
+    /// Bytes of a decoded chunk.
+    fn bytes(&self) -> usize {
+        self.chunk.iter().product::<usize>() * self.size
+    }
+}
+
+/// Memory that goes back when it is not needed any more, whatever happened.
+struct BorrowedBuffers<'a> {
+    buffers: DecodeBuffers,
+    home: &'a Sender<DecodeBuffers>,
+}
+
+impl Drop for BorrowedBuffers<'_> {
+    fn drop(&mut self) {
+        // there is room for all of them
+        self.home.try_send(std::mem::take(&mut self.buffers)).unwrap_or_default();
+    }
+}
+
+/// A chunk that is decoded, or is going to be.
+type ChunkSlot = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
+
+/// Decoded chunks that are needed again: a run reads some rows of all frames at a time, then the next rows of all frames.
+#[derive(Debug, Default)]
+struct KeptChunks {
+    /// Number of chunks that stay once they are there: as all come in turn, to replace them would help none.
+    stay: usize,
+    /// Number of further ones, of several frames, of which the oldest makes room.
+    recent: usize,
+    slots: HashMap<u64, ChunkSlot>,
+    /// Those that make room, in the order in which they came.
+    order: VecDeque<u64>,
+}
+
+impl KeptChunks {
+    /// The place for a chunk, if it is to be kept.
+    fn slot(&mut self, number: u64) -> Option<ChunkSlot> {
+        if let Some(slot) = self.slots.get(&number) {
+            return Some(slot.clone());
+        }
+        if self.slots.len() - self.order.len() >= self.stay {
+            if self.recent == 0 {
+                return None;
+            }
+            while self.order.len() >= self.recent
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.slots.remove(&oldest);
+            }
+            self.order.push_back(number);
+        }
+        Some(self.slots.entry(number).or_default().clone())
+    }
+}
+
+/// The filters of a dataset, if all are known here.
+pub(super) fn known_filters(plist: &DatasetCreate, sample: SampleType) -> Option<Pipeline> {
+    let filters = plist.get_filters().ok()?;
+    let known = filters.iter().map(|filter| match filter {
+        Filter::User(number, parameters) => ChunkFilter::of(*number, parameters),
+        other => ChunkFilter::of(other.id(), &[]),
+    });
+    Pipeline::new(known.collect::<Option<_>>()?, sample.bytes())
+}
+
+fn pipeline(of: &ChunkedDataset) -> Option<(Pipeline, DatasetCreate)> {
+    let plist = of.dataset.dcpl().ok()?;
+    // chunks at the edge that are stored without filters do not say so
+    let edges = plist.chunk_opts().is_some_and(|options| options.contains(ChunkOpts::DONT_FILTER_PARTIAL_CHUNKS));
+    let pipeline = known_filters(&plist, of.sample).filter(|_| !edges)?;
+    Some((pipeline, plist))
+}
+
+/// The chunks that were written. Addresses behind a user block are not the same in all versions of the library.
+fn list(of: &ChunkedDataset, rank: usize) -> Option<Vec<ListedChunk>> {
+    if of.dataset.file().ok()?.userblock() != 0 {
+        return None;
+    }
+    let count = of.dataset.num_chunks()?;
+    let header = vds_sys::header_address(of.dataset);
+    if let Some(listed) = header.and_then(|header| btree::chunks(of.file, header, rank, count)) {
+        return Some(listed);
+    }
+    let listed = |index| {
+        let info = of.dataset.chunk_info(index)?;
+        Some(ListedChunk { first: info.offset, offset: info.addr, size: info.size, skipped: info.filter_mask })
+    };
+    if count > LISTED {
+        return None;
+    }
+    (0..count).map(listed).collect()
+}
+
+/// Chunks in order, if each is one of the dataset's, and none is there twice.
+fn placed(listed: Vec<ListedChunk>, shape: [usize; 3], chunk: [usize; 3]) -> Option<Vec<ChunkPlace>> {
+    let mut places = Vec::with_capacity(listed.len());
+    for ListedChunk { first, offset, size, skipped } in listed {
+        let (mut number, lacking) = (0u64, 3 - first.len());
+        for side in 0..3 {
+            let first = if side < lacking { 0 } else { first[side - lacking] };
+            let (of, length) = (shape[side] as u64, chunk[side] as u64);
+            if first % length != 0 || first >= of {
+                return None;
+            }
+            number = number.checked_mul(of.div_ceil(length))?.checked_add(first / length)?;
+        }
+        places.push(ChunkPlace { number, offset, size, skipped });
+    }
+    places.sort_unstable_by_key(|place| place.number);
+    places.is_sorted_by(|a, b| a.number < b.number).then_some(places)
+}
+
+/// A sample that was never written, as it would be stored.
+fn fill(plist: &DatasetCreate, sample: SampleType, big_endian: bool) -> Vec<u8> {
+    fn native<T: H5Type + NoUninit>(plist: &DatasetCreate) -> Vec<u8> {
+        let value = plist.get_fill_value_as::<T>().ok().flatten();
+        value.map_or(vec![0; size_of::<T>()], |value| bytemuck::bytes_of(&value).to_vec())
+    }
+    let mut bytes = match sample {
+        SampleType::U8 => native::<u8>(plist),
+        SampleType::I8 => native::<i8>(plist),
+        SampleType::U16 => native::<u16>(plist),
+        SampleType::I16 => native::<i16>(plist),
+        SampleType::U32 => native::<u32>(plist),
+        SampleType::I32 => native::<i32>(plist),
+        SampleType::F16 => {
+            let value = plist.get_fill_value_as::<half::f16>().ok().flatten();
+            value.unwrap_or_default().to_ne_bytes().to_vec()
+        }
+        SampleType::F32 => native::<f32>(plist),
+        SampleType::F64 => native::<f64>(plist),
+    };
+    if big_endian != cfg!(target_endian = "big") {
+        bytes.reverse();
+    }
+    bytes
+}
