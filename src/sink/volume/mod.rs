@@ -396,7 +396,7 @@ impl<C: Container> VolumeSink<C> {
             pages.push((place, page.samples(&self.output.file.0)?));
         }
         let write = || -> io::Result<()> {
-            let written = pages.iter().map(|(place, page)| {
+            let written = pages.par_iter().map(|(place, page)| {
                 let crc = volume.write(*place, page)?;
                 volume.marks().set(*place, Mark::Written(crc))?;
                 Ok((*place, crc))

@@ -125,6 +125,16 @@ impl ZarrArray {
         self.chunk[1].min(self.shape[1] - band * self.chunk[1])
     }
 
+    /// Bytes of a row of a frame,
+    pub fn row_bytes(&self) -> usize {
+        self.shape[2] * self.sample.bytes()
+    }
+
+    /// and of a frame.
+    pub fn plane_bytes(&self) -> usize {
+        self.shape[1] * self.row_bytes()
+    }
+
     /// Bytes of a chunk that is not compressed.
     pub fn chunk_bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.sample.bytes()

@@ -1,14 +1,15 @@
 //! Planes of an OME-Zarr: writing and reading their chunks, and making coarser ones.
 
 use super::VolumeDescription;
-use super::coarser::Coarser;
+use super::coarser::halve;
 use crate::sink::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::OpenVolume;
 use crate::sink::volume::marks::{Mark, Marks};
-use crate::source::to_f32;
 use crate::source::zarr::ZarrArray;
+use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -36,8 +37,9 @@ impl OpenZarr {
         make_directories(&array.directory, &array.chunk_path([plane, 0, 0]))?;
         let compression = self.description.compression;
         if compression == Compression::None {
+            let bands = (0..down).into_par_iter().map(|band| write_band(array, [plane, band], samples));
             let mut crc = crc32fast::Hasher::new();
-            (0..down).try_for_each(|band| write_band(array, [plane, band], samples, &mut crc))?;
+            bands.collect::<io::Result<Vec<_>>>()?.iter().for_each(|band| crc.combine(band));
             return Ok(crc.finalize());
         }
         (0..down * across).into_par_iter().try_for_each(|number| {
@@ -77,9 +79,9 @@ impl OpenZarr {
 
     /// Makes a plane of a level of those below it, which lie in their files.
     fn make_plane(&self, level: usize, plane: usize) -> io::Result<()> {
-        let below = &self.levels[level - 1];
-        let [_, high, wide] = below.chunk;
-        let mut coarser = Coarser::new(below);
+        let (below, above) = (&self.levels[level - 1], &self.levels[level]);
+        let ([_, high, wide], sample) = (below.chunk, below.sample);
+        let mut samples = vec![0; above.plane_bytes()];
         let (mut bytes, mut values) = (Vec::new(), [Vec::new(), Vec::new()]);
         for (band, column) in below.places() {
             let planes = (2 * plane..(2 * plane + 2).min(below.shape[0])).map(|plane| {
@@ -87,38 +89,47 @@ impl OpenZarr {
                 Ok((File::open(&path)?, path))
             });
             let planes = planes.collect::<io::Result<Vec<_>>>()?;
+            let used = wide.min(below.shape[2] - column * wide);
             let present = below.rows_of_band(band);
             for top in (0..present).step_by(below.rows_at_once()) {
                 let rows = top..(top + below.rows_at_once()).min(present);
                 for ((file, path), values) in planes.iter().zip(&mut values) {
                     below.read_rows((file, path), 0, rows.clone(), &mut bytes).map_err(invalid)?;
                     values.resize(rows.len() * wide, 0.0);
-                    to_f32(&bytes, below.sample, cfg!(target_endian = "big"), values);
+                    to_f32(&bytes, sample, cfg!(target_endian = "big"), values);
                 }
-                coarser.add([band * high + top, column * wide], &values[..planes.len()], wide);
+                let lines = samples.chunks_exact_mut(above.row_bytes()).skip((band * high + top) / 2);
+                let lines = lines.map(|line| &mut line[column * wide / 2 * sample.bytes()..]);
+                let values = values[..planes.len()].iter().map(Vec::as_slice).collect::<Vec<_>>();
+                halve(&values, [wide, used], sample, lines);
             }
         }
-        self.put_plane(level, plane, &coarser.samples)
+        self.put_plane(level, plane, &samples)
     }
 
     /// The same of the first level of slices that are in memory.
     fn make_plane_of(&self, plane: usize, slices: &[(usize, EncodedPage)]) -> io::Result<()> {
-        const ROWS: usize = 64;
-        let below = &self.levels[0];
+        /// Of the coarser plane, which are made at once.
+        const ROWS: usize = 32;
+        let (below, above) = (&self.levels[0], &self.levels[1]);
         let [_, height, width] = below.shape;
-        let row = width * below.sample.bytes();
-        let mut coarser = Coarser::new(below);
-        let mut values = [Vec::new(), Vec::new()];
-        for top in (0..height).step_by(ROWS) {
-            let rows = top..(top + ROWS).min(height);
-            for ((_, page), values) in slices.iter().zip(&mut values) {
-                values.resize(rows.len() * width, 0.0);
-                let bytes = &page.samples()[rows.start * row..rows.end * row];
-                to_f32(bytes, below.sample, cfg!(target_endian = "big"), values);
-            }
-            coarser.add([top, 0], &values[..slices.len()], width);
-        }
-        self.put_plane(1, plane, &coarser.samples)
+        let mut samples = vec![0; above.plane_bytes()];
+        samples.par_chunks_mut(ROWS * above.row_bytes()).enumerate().for_each(|(number, out)| {
+            let rows = 2 * ROWS * number..(2 * ROWS * (number + 1)).min(height);
+            let values = slices.iter().map(|(_, page)| {
+                let bytes = &page.samples()[rows.start * below.row_bytes()..rows.end * below.row_bytes()];
+                if let (SampleType::F32, Ok(values)) = (below.sample, bytemuck::try_cast_slice(bytes)) {
+                    return Cow::Borrowed(values);
+                }
+                let mut values = vec![0f32; rows.len() * width];
+                to_f32(bytes, below.sample, cfg!(target_endian = "big"), &mut values);
+                Cow::Owned(values)
+            });
+            let values = values.collect::<Vec<Cow<[f32]>>>();
+            let values = values.iter().map(|values| &**values).collect::<Vec<_>>();
+            halve(&values, [width, width], below.sample, out.chunks_exact_mut(above.row_bytes()));
+        });
+        self.put_plane(1, plane, &samples)
     }
 
     fn put_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<()> {
@@ -158,18 +169,13 @@ fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), rows: 
 }
 
 /// Writes the chunks of a row of chunks, without compression, a few rows after the other: then samples stay in the
-/// processor's cache, and no memory is taken for whole chunks.
-fn write_band(
-    array: &ZarrArray,
-    [plane, band]: [usize; 2],
-    samples: &[u8],
-    crc: &mut crc32fast::Hasher,
-) -> io::Result<()> {
+/// processor's cache, and no memory is taken for whole chunks. Returns the checksum of their samples.
+fn write_band(array: &ZarrArray, [plane, band]: [usize; 2], samples: &[u8]) -> io::Result<crc32fast::Hasher> {
     let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
     let [_, _, across] = array.counts();
     let files = (0..across).map(|column| chunk_file(array, [plane, band, column])).collect::<io::Result<Vec<_>>>()?;
     let present = array.rows_of_band(band);
-    let mut piece = Vec::new();
+    let (mut piece, mut crc) = (Vec::new(), crc32fast::Hasher::new());
     for top in (0..present).step_by(array.rows_at_once()) {
         let rows = top..(top + array.rows_at_once()).min(present);
         let first = band * high + rows.start;
@@ -179,7 +185,8 @@ fn write_band(
             file.write_all_at(&piece, (rows.start * wide * size) as u64)?;
         }
     }
-    files.iter().try_for_each(|file| file.set_len(array.chunk_bytes() as u64))
+    files.iter().try_for_each(|file| file.set_len(array.chunk_bytes() as u64))?;
+    Ok(crc)
 }
 
 /// The file of a chunk, made if it is not there.
