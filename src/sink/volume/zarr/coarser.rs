@@ -40,8 +40,9 @@ pub(super) fn halve<'a>(
 
 fn encode(means: &[f32], sample: SampleType, out: &mut [u8]) {
     match sample {
-        SampleType::U8 => out.iter_mut().zip(means).for_each(|(out, mean)| *out = mean.round() as u8),
-        SampleType::U16 => put(out, means, |mean| (mean.round() as u16).to_ne_bytes()),
+        // to the nearest, halves upwards
+        SampleType::U8 => put(out, means, |mean| [(mean + 0.5) as u8]),
+        SampleType::U16 => put(out, means, |mean| ((mean + 0.5) as u16).to_ne_bytes()),
         SampleType::F16 => put(out, means, |mean| f16::from_f32(mean).to_ne_bytes()),
         _ => put(out, means, f32::to_ne_bytes),
     }

@@ -160,11 +160,11 @@ pub(super) fn invalid(why: String) -> io::Error {
 fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), rows: Range<usize>, out: &mut Vec<u8>) {
     let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
     let used = wide.min(width - column * wide) * size;
-    out.clear();
     out.resize(rows.len() * wide * size, 0);
     for (row, out) in (band * high + rows.start..).zip(out.chunks_exact_mut(wide * size)) {
         let from = (row * width + column * wide) * size;
         out[..used].copy_from_slice(&samples[from..from + used]);
+        out[used..].fill(0);
     }
 }
 
