@@ -3,9 +3,11 @@
 
 use crate::support::cli::{Lab, SMALL, Scan, assert_no_panic, text};
 use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 const TALL: Scan = Scan { width: 32, projections: 16, slices: 40, overall: 180.0 };
@@ -61,6 +63,30 @@ fn start(lab: &Lab, args: &str) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
+}
+
+/// A slice is timed before the run: here a sparse volume of 128 GiB, of which hardly anything is read.
+#[test]
+fn a_run_of_hours_says_so_first() {
+    let lab = Lab::new();
+    fs::File::create(lab.path("v.raw")).unwrap().set_len(2048 * 16384 * 2048 * 2).unwrap();
+    let mut child = start(
+        &lab,
+        "reconstruct --raw v.raw,2048x16384x2048,u16le --overall-angle 180 --center 1023.5 --device cpu --memory 1G \
+         --algorithm standard --mode precise --slices-per-pass 1 --output out",
+    );
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let (to_test, said) = mpsc::channel();
+    std::thread::spawn(move || lines.for_each(|line| drop(to_test.send(line))));
+    let until = Instant::now() + Duration::from_secs(100);
+    let left = || until.saturating_duration_since(Instant::now());
+    let warning = std::iter::from_fn(|| said.recv_timeout(left()).ok()).find(|line| line.contains("will take about"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let warning = warning.expect("nothing was said of the time");
+    for part in ["warning: back projection", "--interpolation exact", "--device gpu", "--binning 2", "--shard"] {
+        assert!(warning.contains(part), "{part}: {warning}");
+    }
 }
 
 fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
