@@ -43,15 +43,15 @@ impl OpenZarr {
             return Ok(crc.finalize());
         }
         (0..down * across).into_par_iter().try_for_each(|number| {
-            let place @ (band, _) = (number / across, number % across);
+            let (band, column) = (number / across, number % across);
             let mut chunk = Vec::new();
-            cut(samples, array, place, 0..array.rows_of_band(band), &mut chunk);
+            cut(samples, array, (band, column), 0..array.rows_of_band(band), &mut chunk);
             chunk.resize(array.chunk_bytes(), 0);
             let stored = match compression {
                 Compression::Deflate => Compression::gzip(&chunk)?,
                 compression => compression.compress(&chunk)?,
             };
-            let file = chunk_file(array, [plane, place.0, place.1])?;
+            let file = chunk_file(array, [plane, band, column])?;
             file.write_all_at(&stored, 0)?;
             file.set_len(stored.len() as u64)
         })?;
@@ -67,7 +67,7 @@ impl OpenZarr {
         for (band, column) in array.places() {
             let path = array.chunk_path([plane, band, column]);
             let rows = 0..array.rows_of_band(band);
-            array.read_rows((&fs::File::open(&path)?, &path), 0, rows, &mut chunk).map_err(invalid)?;
+            array.read_rows((&File::open(&path)?, &path), 0, rows, &mut chunk).map_err(invalid)?;
             let used = wide.min(width - column * wide) * size;
             for (row, from) in (band * high..).zip(chunk.chunks_exact(wide * size)) {
                 let to = (row * width + column * wide) * size;
@@ -190,7 +190,7 @@ fn write_band(array: &ZarrArray, [plane, band]: [usize; 2], samples: &[u8]) -> i
 }
 
 /// The file of a chunk, made if it is not there.
-fn chunk_file(array: &ZarrArray, at: [usize; 3]) -> io::Result<fs::File> {
+fn chunk_file(array: &ZarrArray, at: [usize; 3]) -> io::Result<File> {
     let path = array.chunk_path(at);
     make_directories(&array.directory, &path)?;
     OpenOptions::new().write(true).create(true).truncate(false).open(path)
