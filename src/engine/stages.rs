@@ -38,7 +38,7 @@ pub struct Run<'a> {
     pub slices: &'a [usize],
     pub finish: &'a Finish,
     pub reporter: &'a Reporter,
-    /// Looked at before every piece that is read; what is in hand then is still written.
+    /// Checked before a piece is read and before a chunk is computed; slices that are computed are still written.
     pub cancelled: &'a AtomicBool,
     pub target: &'a Target,
     /// The slice whose values are handed back, if one is wanted.
@@ -47,6 +47,12 @@ pub struct Run<'a> {
     pub observer: Option<&'a Observer<'a>>,
     /// For how long stages were busy, while they are.
     pub clock: &'a StageClock,
+}
+
+impl Run<'_> {
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed)
+    }
 }
 
 /// Sees the number of a slice and what is known of it; from any thread, in any order.
@@ -134,7 +140,8 @@ pub fn run_stages(
             (Ok(read), Ok(done)) => (read, done),
         };
         if !work.complete() {
-            return Err(devices.into_iter().find_map(Result::err).unwrap_or_else(|| panicked("run")));
+            let stopped = || if run.is_cancelled() { run.target.interrupted() } else { panicked("run") };
+            return Err(devices.into_iter().find_map(Result::err).unwrap_or_else(stopped));
         }
         done.read = read;
         done.seconds = started.elapsed().as_secs_f64();
@@ -167,7 +174,7 @@ fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut
     while let Some((device, chunk)) = work.next() {
         let DeviceInput { pieces, free, wants, block } = &mut inputs[device];
         for portion in wants.portions(source, slices, &chunk, block) {
-            if run.cancelled.load(Relaxed) {
+            if run.is_cancelled() {
                 return Err(run.target.interrupted());
             }
             let mut values = None;

@@ -50,7 +50,7 @@ impl Transfer for Copied {
             way.download(chunks, free_slices, slices_done, delivery)
         };
         let buffers = DeviceBuffers { sinograms_done, free };
-        stream(session, kernels, Delivery { device, work, clock: run.clock, computed }, upload, buffers, download)
+        stream(session, kernels, Delivery { device, work, run, computed }, upload, buffers, download)
     }
 }
 
@@ -182,7 +182,7 @@ impl SlicesToHost<'_> {
                 let start = Instant::now();
                 self.copy(&slices, part.clone(), &mut values)?;
                 busy += start.elapsed().as_secs_f64();
-                delivery.clock.add(Stage::Downloading, start.elapsed());
+                delivery.run.clock.add(Stage::Downloading, start.elapsed());
                 let found = found.take_first(part.len());
                 if !delivery.deliver(chunk.start + part.start..chunk.start + part.end, values, found) {
                     return Ok(busy);

@@ -21,10 +21,13 @@ impl Transfer for InParts {
             let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
         }
         drop(slices_back);
-        let delivery = Delivery { device, work, clock: run.clock, computed };
+        let delivery = Delivery { device, work, run, computed };
         let mut busy = DeviceSeconds::default();
         for (number, (positions, values)) in pieces.into_iter().filter_map(Piece::sinograms).enumerate() {
             fail_on_purpose(device, number)?;
+            if run.is_cancelled() {
+                break;
+            }
             let Ok(mut slices) = free_slices.recv() else { break };
             let (from, to) = (&values[..positions.len() * in_slice], &mut slices[..positions.len() * out_slice]);
             let start = Instant::now();

@@ -28,7 +28,7 @@ impl Transfer for Mapped {
         let upload = move |out| unmap_sinograms(session, pieces, out);
         let download = move |chunks, delivery: &Delivery| map_slices(session, shape, chunks, delivery);
         let buffers = HostBuffers { session, shape, free_sinograms, free_slices };
-        stream(session, kernels, Delivery { device, work, clock: run.clock, computed }, upload, buffers, download)
+        stream(session, kernels, Delivery { device, work, run, computed }, upload, buffers, download)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fault;
 use crate::histogram::CountedSlice;
 use crate::plan::Pieces;
-use crate::report::{Stage, StageClock};
+use crate::report::Stage;
 use copied::Copied;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use in_parts::InParts;
@@ -119,7 +119,7 @@ impl Drop for LeaveOnDrop<'_> {
 struct Delivery<'a> {
     device: usize,
     work: &'a Work,
-    clock: &'a StageClock,
+    run: Run<'a>,
     computed: Sender<ComputedSlices>,
 }
 
@@ -155,7 +155,7 @@ fn stream(
     buffers: impl Buffers,
     download: impl FnOnce(Receiver<Chunk<SliceBuffers>>, &Delivery) -> Result<f64> + Send,
 ) -> Result<DeviceSeconds> {
-    let Delivery { device, work, clock, .. } = delivery;
+    let Delivery { device, work, run, .. } = delivery;
     let (to_compute, uploaded) = unbounded();
     let (to_download, reconstructed) = unbounded();
     scope(|scope| {
@@ -165,18 +165,18 @@ fn stream(
             let _leave = LeaveOnDrop(work, device);
             download(reconstructed, &delivery)
         });
-        let computed = compute(session, kernels, (work, device, clock), uploaded, &buffers, to_download);
+        let computed = compute(session, kernels, (work, device, run), uploaded, &buffers, to_download);
         drop(buffers);
         let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
         Ok(DeviceSeconds { upload: upload?, download: download?, ..computed? })
     })
 }
 
-/// Chunk after chunk, each into the next free buffer; the seconds of computing.
+/// Chunk after chunk, each into the next free buffer, until the run is cancelled; the seconds of computing.
 fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
-    (work, device, clock): (&Work, usize, &StageClock),
+    (work, device, run): (&Work, usize, Run),
     uploaded: Receiver<Chunk<Buffer<f32>>>,
     buffers: &impl Buffers,
     out: Sender<Chunk<SliceBuffers>>,
@@ -184,11 +184,14 @@ fn compute(
     let mut seconds = DeviceSeconds::default();
     for (number, (chunk, sinograms)) in uploaded.into_iter().enumerate() {
         fail_on_purpose(device, number)?;
+        if run.is_cancelled() {
+            break;
+        }
         let Some(mut slices) = buffers.free_slices()? else { break };
         let start = Instant::now();
         seconds = seconds + kernels.step(session, 0, &sinograms, &slices.values, chunk.len())?;
         seconds.steps += kernels.finish(session, &mut slices, chunk.len())?;
-        clock.add(Stage::Computing, start.elapsed());
+        run.clock.add(Stage::Computing, start.elapsed());
         buffers.sinograms_done(sinograms)?;
         work.ready(device);
         if out.send((chunk, slices)).is_err() {

@@ -195,36 +195,53 @@ fn what_the_other_commands_say() {
     lab.ok("--version");
 }
 
-#[cfg(unix)]
-#[test]
-fn signals_leave_whole_slices() {
+/// Runs a command, sends it a signal after its first progress, and returns what it then wrote to stderr.
+fn stopped(lab: &Lab, args: &str, signal: &str) -> Vec<String> {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fbp"))
+        .args(args.split_whitespace())
+        .args(["--progress", "json"])
+        .current_dir(lab.path("."))
+        .env("FBP_CACHE_DIR", lab.path("cache"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap().starts_with('{')), "no progress");
+    let killed = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let remaining: Vec<String> = lines.map(Result::unwrap).collect();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(75), "{remaining:?}");
+    remaining
+}
+
+#[test]
+fn a_signal_leaves_chunks_that_are_not_being_computed() {
+    let lab = Lab::new();
+    // all slices are read at once; each takes most of a second
+    let scan = Scan { width: 16, projections: 2048, slices: 3, overall: 180.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    let run = "reconstruct --sinograms sin --device cpu --size 512 --slices-per-pass 1 --memory 6M --output r";
+    stopped(&lab, run, "TERM");
+    assert_eq!(lab.files("r").len(), 2);
+    lab.ok(&format!("{run} --resume"));
+    assert_eq!(lab.files("r").len(), 3);
+}
+
+#[test]
+fn signals_leave_whole_slices() {
     let lab = Lab::new();
     // long rows of work: many projections, little data
     let scan = Scan { width: 16, projections: 1024, slices: 64, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
     for (signal, output) in [("INT", "dir"), ("TERM", "dir2"), ("INT", "all.tif")] {
-        let args = format!(
-            "reconstruct --sinograms sin --size 256 --slices-per-pass 1 --memory 1500K --progress json --output {output}"
-        );
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fbp"))
-            .args(args.split_whitespace())
-            .current_dir(lab.path("."))
-            .env("FBP_CACHE_DIR", lab.path("cache"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        // after the first slice
-        assert!(lines.by_ref().any(|line| line.unwrap().starts_with('{')), "no progress");
-        let killed = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
-        assert!(killed.success());
-        let remaining: Vec<String> = lines.map(Result::unwrap).collect();
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(75), "{remaining:?}");
+        let args =
+            format!("reconstruct --sinograms sin --size 256 --slices-per-pass 1 --memory 1500K --output {output}");
+        let remaining = stopped(&lab, &args, signal);
         assert!(remaining.iter().any(|l| l.starts_with("fbp: interrupted")), "{remaining:?}");
         if output.ends_with(".tif") {
             assert!(!lab.path(output).exists());
