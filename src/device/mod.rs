@@ -4,6 +4,7 @@
 //! with `unsafe` code. Every unsafe block states which rule of the driver's interface it satisfies.
 
 mod gridding;
+mod host_memory;
 mod images;
 mod launch;
 mod programs;
@@ -12,11 +13,12 @@ mod session;
 mod steps;
 
 pub use gridding::{GridForm, GridMemory, grid_values};
+pub use host_memory::HostMemory;
 pub use launch::BackProjector;
 pub use programs::{BuiltProgram, ProgramStore};
 pub use select::{DeviceList, DeviceSelector};
 pub(crate) use session::sinogram_bytes;
-pub use session::{HostMemory, Resources, Session, SinogramStore};
+pub use session::{Resources, Session, SinogramStore};
 pub use steps::{
     AddedProfiles, AirCorrection, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder, ColumnProducts,
     ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilterForm, ImageSteps,

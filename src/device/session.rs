@@ -1,6 +1,7 @@
 //! A context with its queues on one device, and operations on them.
 
 use super::gridding::GridMemory;
+use super::host_memory::{HostMemory, HostValues};
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use opencl3::memory::{
 use opencl3::program::Program;
 use opencl3::types::{CL_BLOCKING, cl_map_flags, cl_mem_flags};
 use serde::Serialize;
-use std::ops::{Deref, DerefMut};
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -307,6 +308,46 @@ impl Session {
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
+    /// Copies rows of `columns.len()` values, which follow each other from value `first` of a buffer on, to these columns of all
+    /// rows of `data`, each of `stride` values; after everything in the queue for uploads, and waits.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Internal`] for columns beyond a row.
+    pub fn read_uploaded_columns(
+        &self,
+        (buffer, first): (&Buffer<f32>, usize),
+        (data, stride): (&mut [f32], usize),
+        columns: Range<usize>,
+    ) -> Result<()> {
+        if columns.end > stride {
+            return Err(Error::Internal(format!("columns {columns:?} of rows of {stride} values")));
+        }
+        let (rows, bytes) = (data.len() / stride.max(1), 4 * columns.len());
+        self.expect_length(buffer, first + rows * columns.len(), "rows")?;
+        if rows == 0 || bytes == 0 {
+            return Ok(());
+        }
+        let (from, to, region) = ([4 * first, 0, 0], [4 * columns.start, 0, 0], [bytes, rows, 1]);
+        // SAFETY: blocking; all rows are in `data`, whose rows have these columns, and in the buffer.
+        unsafe {
+            self.uploads.enqueue_read_buffer_rect(
+                buffer,
+                CL_BLOCKING,
+                from.as_ptr(),
+                to.as_ptr(),
+                region.as_ptr(),
+                bytes,
+                0,
+                4 * stride,
+                0,
+                data.as_mut_ptr().cast(),
+                &[],
+            )
+        }
+        .map(drop)
+        .map_err(|e| cl_error("downloading rows", self.device_name(), e))
+    }
+
     /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
     pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
         let first = first * std::mem::size_of::<T>();
@@ -344,71 +385,6 @@ impl Session {
     /// Waits for everything in the queue.
     pub fn finish(&self) -> Result<()> {
         self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
-    }
-}
-
-/// Values that the host can read and write, see [`Session::host_memory`] and [`Session::map`].
-pub struct HostMemory(HostValues);
-
-enum HostValues {
-    Plain(Vec<f32>),
-    /// A buffer that is mapped for as long as it is here.
-    Mapped {
-        pointer: *mut f32,
-        count: usize,
-        buffer: Buffer<f32>,
-    },
-}
-
-// SAFETY: the mapped values belong to this object alone, whatever thread has it.
-unsafe impl Send for HostMemory {}
-
-impl HostMemory {
-    /// Ordinary memory, all zeros.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] when there is too little.
-    pub fn plain(count: usize) -> Result<Self> {
-        let mut values = Vec::new();
-        values.try_reserve_exact(count).map_err(|_| {
-            Error::Memory(format!("the host has no memory for {} bytes; give a smaller --memory", 4 * count))
-        })?;
-        values.resize(count, 0.0);
-        Ok(HostMemory(HostValues::Plain(values)))
-    }
-}
-
-impl HostMemory {
-    /// The same memory as bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(self)
-    }
-
-    /// The same memory as bytes.
-    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(self)
-    }
-}
-
-impl Deref for HostMemory {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
-        match &self.0 {
-            HostValues::Plain(values) => values,
-            // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
-            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
-        }
-    }
-}
-
-impl DerefMut for HostMemory {
-    fn deref_mut(&mut self) -> &mut [f32] {
-        match &mut self.0 {
-            HostValues::Plain(values) => values,
-            // SAFETY: `count` floats are mapped there, and this is the only way to them.
-            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
-        }
     }
 }
 

@@ -110,9 +110,9 @@ const CHUNKS: u64 = 8;
 impl Plan {
     /// Plans a run on one device.
     ///
-    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, with the host for the work
-    /// on finished slices if need be. If it does not hold the smallest with what the steps need there, the host keeps blocks
-    /// of rows; then it does the steps. If memory does not hold that either, a pass is cut: its projections into parts that
+    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, if need be with the host for
+    /// the work on finished slices, and to keep blocks of rows. If it does not hold the smallest with what the steps need
+    /// there, the host does the steps. If memory does not hold that either, a pass is cut: its projections into parts that
     /// are added up, and then slices into bands. In place of a kernel to avoid comes the same over a buffer, then, unless the
     /// recipe asks for an algorithm, another family of the profile.
     ///
@@ -126,19 +126,22 @@ impl Plan {
         // as if the run had fewer slices
         let fewer = |&slices: &usize| Some(slices.min(largest) / 2).filter(|&fewer| fewer > 0 && !asked);
         let of_profile = request.choice.profile.steps;
-        for (steps, kept) in [(of_profile, false), (of_profile, true), (StepBackends::HOST, false)] {
-            for run_slices in std::iter::successors(Some(all), fewer) {
-                // what is done to finished slices must not change what they are made with
-                for slices in [steps.slices, StepBackend::Host] {
-                    let steps = StepBackends { slices, ..steps };
-                    match Plan::with_slices(request, (steps, kept), run_slices, false) {
-                        Err(Error::Device(_)) => {}
-                        plan => return plan,
-                    }
+        // what is done to finished slices, and who keeps blocks, must not change what slices are made with
+        let backends = |steps: StepBackends, kept: bool| {
+            [steps.slices, StepBackend::Host].map(|slices| (StepBackends { slices, ..steps }, kept))
+        };
+        let of_device = [backends(of_profile, false), backends(of_profile, true)].concat();
+        let of_host = backends(StepBackends::HOST, false).to_vec();
+        let sizes: Vec<usize> = std::iter::successors(Some(all), fewer).collect();
+        for backends in [of_device, of_host] {
+            for (&run_slices, &backends) in sizes.iter().flat_map(|size| backends.iter().map(move |of| (size, of))) {
+                match Plan::with_slices(request, backends, run_slices, false) {
+                    Err(Error::Device(_)) => {}
+                    plan => return plan,
                 }
             }
         }
-        let least = std::iter::successors(Some(all), fewer).last().unwrap_or(all);
+        let least = sizes.last().copied().unwrap_or(all);
         Plan::with_slices(request, (StepBackends::HOST, false), least, true)
     }
 
@@ -353,7 +356,8 @@ impl<'a> Sizes<'a> {
     fn blocks(&self, cut: Cut) -> Option<BlockShape> {
         let scan = self.request.scan;
         let blocks = scan.samples.blocks.filter(|_| self.steps(cut).rows == StepBackend::Device)?;
-        let of_device = PIECE_TARGET.min(self.device_budget() / 16);
+        // where the host keeps blocks, a device has little room for them
+        let of_device = PIECE_TARGET.min(self.device_budget() / if self.kept { 64 } else { 16 });
         let target = of_device.min(self.request.memory.host / (4 * PIECES as u64));
         let projections = scan.geometry.projections();
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
@@ -476,7 +480,10 @@ impl<'a> Sizes<'a> {
     /// How a pass is cut: as little as possible.
     fn cut(&self, may_cut: bool) -> Result<Cut> {
         let (uncut, facts) = (self.uncut(), self.request.facts);
-        let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { self.pass } else { self.cut_pass });
+        // blocks that the host keeps are copied twice, which must not take turns with computing
+        let sets = if self.kept { 2 } else { 1 };
+        let uncut_least = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
+        let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { uncut_least } else { self.cut_pass });
         let fits =
             |&cut: &Cut| sum(&least_of(cut)) <= self.budget(cut) && largest(&least_of(cut)) <= facts.max_allocation;
         let geometry = &self.request.scan.geometry;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
+use crate::device::{ImageSteps, RotationForm, RowBlocks};
 use crate::facts;
 use crate::facts::example;
 use crate::job::Job;
@@ -260,6 +261,30 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
     // as asked, in parts of the projections
     assert_eq!(slices("35MiB", Some("64"), 8 << 30).unwrap(), 64);
     assert!(slices("1MiB", None, 8 << 30).unwrap_err().to_string().contains("device memory"));
+}
+
+#[test]
+fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
+    let facts = DeviceFacts { max_work_group: 1024, local_memory: 64 << 10, ..example() };
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
+    let planned = |device_memory: &str| {
+        let job = job(|a| {
+            a.mode = Some(Mode::Fast);
+            a.device_memory = Some(device_memory.into());
+        });
+        let stack = StackShape { slices: 1000, projections: 1000, bins: 1000, ..stack() };
+        let mut scan = Scan::new(&job, &stack).unwrap();
+        let tilt = ImageSteps { rotation: Some(RotationForm { degrees: 0.3, halo: 4 }), filter: None };
+        let blocks = RowBlocks::new(&tilt, [1000; 2], 1000);
+        scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
+        let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
+        assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
+        (plan.blocks.unwrap().on_host, plan.spec.slices, plan.sets)
+    };
+    assert_eq!(planned("8GiB"), (false, 64, 2));
+    assert_eq!(planned("1GiB"), (true, 32, 2));
+    // copies and kernels do not take turns
+    assert_eq!(planned("700MiB"), (true, 16, 2));
 }
 
 #[test]

@@ -8,7 +8,6 @@ use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
 use crate::source::StoredRows;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Sizes of what a device holds for blocks.
@@ -39,7 +38,7 @@ impl BlockShape {
 
     /// Bytes of the host's memory for a block that it keeps.
     pub fn kept_bytes(&self) -> u64 {
-        if self.on_host { 4 * (self.blocks.rows * (self.projections + self.batch) * self.bins) as u64 } else { 0 }
+        if self.on_host { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
     }
 
     /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images: of the block, or a
@@ -62,6 +61,9 @@ impl BlockShape {
     }
 }
 
+/// Bytes of a part of a block that the host keeps, if rows are not larger: drivers limit single allocations.
+const KEPT_PART: usize = 256 << 20;
+
 /// Corrects blocks of rows of projections.
 pub struct BlockCorrector {
     shape: BlockShape,
@@ -78,35 +80,41 @@ pub struct BlockCorrector {
     kept: Option<KeptBlock>,
 }
 
-/// A block that the host keeps, and memory to copy a batch to.
+/// A block that the host keeps, in memory that the device copies to and from.
 struct KeptBlock {
-    /// Of every row `[projection][bin]`.
-    rows: Vec<Vec<f32>>,
-    batch: HostMemory,
+    /// `[row][projection][bin]`, some rows each.
+    parts: Vec<HostMemory>,
+    /// Rows of a part.
+    part_rows: usize,
+    /// Values of a row.
+    row: usize,
 }
 
 impl KeptBlock {
     fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, projections, batch, .. } = *shape;
-        // zeros that nobody has touched cost nothing yet
-        let rows = (0..blocks.rows).map(|_| vec![0f32; projections * bins]).collect();
-        Ok(KeptBlock { rows, batch: session.host_memory(blocks.rows * bins * batch)? })
+        let BlockShape { blocks, bins, projections, .. } = *shape;
+        let row = projections * bins;
+        let part_rows = (KEPT_PART / (4 * row).max(1)).clamp(1, blocks.rows.max(1));
+        let firsts = (0..blocks.rows).step_by(part_rows);
+        let parts = firsts.map(|first| session.host_memory(part_rows.min(blocks.rows - first) * row));
+        Ok(KeptBlock { parts: parts.collect::<Result<_>>()?, part_rows, row })
     }
 
-    /// Waits for a batch and takes it in.
-    fn take(
-        &mut self,
-        session: &Session,
-        block: &Buffer<f32>,
-        shape: &BlockShape,
-        projections: &Range<usize>,
-    ) -> Result<()> {
-        let (bins, count) = (shape.bins, projections.len());
-        let batch = &mut self.batch[..shape.blocks.rows * count * bins];
-        session.read_uploaded(block, batch, "a block of rows")?;
-        let rows = self.rows.par_iter_mut().zip(batch.par_chunks(count * bins));
-        rows.for_each(|(row, batch)| row[projections.start * bins..projections.end * bins].copy_from_slice(batch));
+    /// Waits for a batch of projections of all rows and takes it in.
+    fn take(&mut self, session: &Session, block: &Buffer<f32>, projections: &Range<usize>, bins: usize) -> Result<()> {
+        let (columns, count) = (projections.start * bins, projections.len() * bins);
+        let mut first = 0;
+        for part in &mut self.parts {
+            let rows = part.len() / self.row;
+            session.read_uploaded_columns((block, first * count), (part, self.row), columns..columns + count)?;
+            first += rows;
+        }
         Ok(())
+    }
+
+    /// A row of the block, `[projection][bin]`.
+    fn row(&self, row: usize) -> &[f32] {
+        &self.parts[row / self.part_rows][row % self.part_rows * self.row..][..self.row]
     }
 }
 
@@ -229,7 +237,7 @@ impl BlockCorrector {
         }
         self.take_logarithm(session, &into_block, &part(&read, &wanted), counted)?;
         match &mut self.kept {
-            Some(kept) => kept.take(session, &self.block, &self.shape, &batch),
+            Some(kept) => kept.take(session, &self.block, &batch, bins),
             None => Ok(()),
         }
     }
@@ -274,7 +282,7 @@ impl BlockCorrector {
         session.expect_length(sinograms, first + length, "sinograms")?;
         let row = row % self.shape.blocks.rows;
         if let Some(kept) = &self.kept {
-            return session.upload(sinograms, first, &kept.rows[row], "sinograms");
+            return session.upload(sinograms, first, kept.row(row), "sinograms");
         }
         let from = row * length;
         // SAFETY: a block has this row, and the sinograms were checked.

@@ -9,8 +9,7 @@ mod shuffle;
 pub use bitshuffle::{BitPacking, Bitshuffle};
 pub use pipeline::{ChunkFilter, DecodeBuffers, Pipeline};
 
-use flate2::bufread::{GzDecoder, ZlibDecoder};
-use std::io::Read;
+use libdeflater::{DecompressionError, Decompressor as Inflater};
 use std::ops::Range;
 use thiserror::Error;
 
@@ -57,7 +56,7 @@ impl Compressor {
     /// When the bytes are damaged, or decode to another length.
     pub fn decode(self, stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
         match self {
-            Compressor::Gzip => exactly(GzDecoder::new(stored), out),
+            Compressor::Gzip => inflated(Inflater::new().gzip_decompress(stored, out), out),
             Compressor::Zlib => zlib(stored, out),
             Compressor::Zstd => zstd(&mut zstd_decoder()?, stored, out),
             Compressor::Lz4 => {
@@ -74,22 +73,17 @@ impl Compressor {
     }
 }
 
-/// Fills `out` with all that there is to read.
-fn exactly(mut reader: impl Read, out: &mut [u8]) -> Decoded {
-    let failed = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => DecodeError::Short,
-        _ => DecodeError::Invalid,
-    };
-    reader.read_exact(out).map_err(failed)?;
-    // the end has a checksum
-    match reader.read(&mut [0]).map_err(failed)? {
-        0 => Ok(()),
-        _ => Err(DecodeError::Length),
+/// Whether deflate gave exactly the bytes of `out`, and the checksum at its end is right.
+fn inflated(length: Result<usize, DecompressionError>, out: &[u8]) -> Decoded {
+    match length {
+        Ok(length) if length == out.len() => Ok(()),
+        Ok(_) | Err(DecompressionError::InsufficientSpace) => Err(DecodeError::Length),
+        Err(DecompressionError::BadData) => Err(DecodeError::Invalid),
     }
 }
 
 fn zlib(stored: &[u8], out: &mut [u8]) -> Decoded {
-    exactly(ZlibDecoder::new(stored), out)
+    inflated(Inflater::new().zlib_decompress(stored, out), out)
 }
 
 fn zstd_decoder() -> Result<zstd::bulk::Decompressor<'static>, DecodeError> {

@@ -1,0 +1,69 @@
+//! Memory of the host that devices copy from and to.
+
+use crate::error::{Error, Result};
+use opencl3::memory::Buffer;
+use std::ops::{Deref, DerefMut};
+
+/// Values that the host can read and write, from [`Session::host_memory`](super::Session::host_memory) or
+/// [`Session::map`](super::Session::map).
+pub struct HostMemory(pub(super) HostValues);
+
+pub(super) enum HostValues {
+    Plain(Vec<f32>),
+    /// A buffer that is mapped for as long as it is here.
+    Mapped {
+        pointer: *mut f32,
+        count: usize,
+        buffer: Buffer<f32>,
+    },
+}
+
+// SAFETY: the mapped values belong to this object alone, whatever thread has it.
+unsafe impl Send for HostMemory {}
+
+impl HostMemory {
+    /// Ordinary memory, all zeros.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when there is too little.
+    pub fn plain(count: usize) -> Result<Self> {
+        let mut values = Vec::new();
+        values.try_reserve_exact(count).map_err(|_| {
+            Error::Memory(format!("the host has no memory for {} bytes; give a smaller --memory", 4 * count))
+        })?;
+        values.resize(count, 0.0);
+        Ok(HostMemory(HostValues::Plain(values)))
+    }
+
+    /// The same memory as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+
+    /// The same memory as bytes.
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(self)
+    }
+}
+
+impl Deref for HostMemory {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match &self.0 {
+            HostValues::Plain(values) => values,
+            // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
+            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
+        }
+    }
+}
+
+impl DerefMut for HostMemory {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        match &mut self.0 {
+            HostValues::Plain(values) => values,
+            // SAFETY: `count` floats are mapped there, and this is the only way to them.
+            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
+        }
+    }
+}
