@@ -4,15 +4,51 @@
 use hdf5_metno::dataset::DatasetCreate;
 use hdf5_metno::sync::sync;
 use hdf5_metno::{Dataset, Datatype, globals};
-use hdf5_metno_sys::h5p::{H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename};
+use hdf5_metno_sys::h5i::hid_t;
+use hdf5_metno_sys::h5p::{
+    H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename, H5Pget_virtual_srcspace,
+    H5Pget_virtual_vspace,
+};
+use hdf5_metno_sys::h5s::H5S_sel_type;
 use hdf5_metno_sys::h5t::H5Tequal;
-use hdf5_metno_sys::{h5d, h5o, h5p};
+use hdf5_metno_sys::{h5d, h5o, h5p, h5s};
 use std::ffi::{OsString, c_char};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// File and dataset of every mapping, in the order of the file; `None` where the library does not tell.
-pub fn sources(plist: &DatasetCreate) -> Option<Vec<(PathBuf, String)>> {
+/// A mapping of a virtual dataset: selected values of a source become selected values of the dataset, in order.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    /// As the file has them: a path that may be relative, or contain a pattern; `.` is the file itself.
+    pub file: PathBuf,
+    pub dataset: String,
+    pub from: SelectedValues,
+    pub to: SelectedValues,
+}
+
+/// Which values of a dataset are selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectedValues {
+    All,
+    /// Blocks at equal distances along each dimension.
+    Blocks(Vec<Blocks>),
+    /// Anything else: points, none, other shapes, and blocks without an end.
+    Other,
+}
+
+/// Blocks along a dimension, in values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    pub start: u64,
+    /// Distance between the starts of blocks.
+    pub stride: u64,
+    pub count: u64,
+    /// Length of a block.
+    pub block: u64,
+}
+
+/// Every mapping, in the order of the file; `None` where the library does not tell.
+pub fn mappings(plist: &DatasetCreate) -> Option<Vec<Mapping>> {
     let (id, mut count) = (plist.id(), 0);
     sync(|| {
         // SAFETY: the list of properties is open as long as it is borrowed, `count` is there to be written to, and the
@@ -25,11 +61,57 @@ pub fn sources(plist: &DatasetCreate) -> Option<Vec<(PathBuf, String)>> {
                 // SAFETY: `text` gives a buffer and its length, or none and 0
                 let file = text(|buffer, size| unsafe { H5Pget_virtual_filename(id, index, buffer, size) })?;
                 // SAFETY: as above
-                let name = text(|buffer, size| unsafe { H5Pget_virtual_dsetname(id, index, buffer, size) })?;
-                Some((OsString::from_vec(file).into(), String::from_utf8_lossy(&name).into_owned()))
+                let dataset = text(|buffer, size| unsafe { H5Pget_virtual_dsetname(id, index, buffer, size) })?;
+                // SAFETY: the library checks the index
+                let (from, to) = unsafe { (H5Pget_virtual_srcspace(id, index), H5Pget_virtual_vspace(id, index)) };
+                let (from, to) = (selection(from), selection(to));
+                Some(Mapping {
+                    file: OsString::from_vec(file).into(),
+                    dataset: String::from_utf8_lossy(&dataset).into_owned(),
+                    from: from?,
+                    to: to?,
+                })
             })
             .collect()
     })
+}
+
+/// The selection of a dataspace that the library has handed out; closes it. The library's lock is held.
+fn selection(space: hid_t) -> Option<SelectedValues> {
+    if space < 0 {
+        return None;
+    }
+    // SAFETY: the dataspace is open until the end of this function
+    let selected = match unsafe { h5s::H5Sget_select_type(space) } {
+        H5S_sel_type::H5S_SEL_ALL => SelectedValues::All,
+        H5S_sel_type::H5S_SEL_HYPERSLABS => blocks(space).map_or(SelectedValues::Other, SelectedValues::Blocks),
+        _ => SelectedValues::Other,
+    };
+    // SAFETY: as above, and nothing uses it any more
+    unsafe { h5s::H5Sclose(space) };
+    Some(selected)
+}
+
+/// Blocks along each dimension, if the selection of an open dataspace is of this kind. The library's lock is held.
+fn blocks(space: hid_t) -> Option<Vec<Blocks>> {
+    // SAFETY: the dataspace is open
+    let rank = usize::try_from(unsafe { h5s::H5Sget_simple_extent_ndims(space) }).ok()?;
+    let [mut start, mut stride, mut count, mut block] = [(); 4].map(|()| vec![0; rank]);
+    // SAFETY: the dataspace is open, and every list has a place for each of its dimensions
+    let done = unsafe {
+        h5s::H5Sis_regular_hyperslab(space) > 0
+            && h5s::H5Sget_regular_hyperslab(
+                space,
+                start.as_mut_ptr(),
+                stride.as_mut_ptr(),
+                count.as_mut_ptr(),
+                block.as_mut_ptr(),
+            ) >= 0
+    };
+    let along = |side| Blocks { start: start[side], stride: stride[side], count: count[side], block: block[side] };
+    let found: Vec<Blocks> = (0..rank).map(along).collect();
+    let ends = |blocks: &Blocks| blocks.count != h5s::H5S_UNLIMITED && blocks.block != h5s::H5S_UNLIMITED;
+    (done && found.iter().all(ends)).then_some(found)
 }
 
 /// Address of the header of a dataset in its file, from the end of the user block.

@@ -1,7 +1,7 @@
 //! Values in chunks that are read and decoded without the library, on all threads at the same time.
 
 use super::FileResult;
-use super::btree::{self, ChunkPlace, ListedChunk};
+use super::index::{self, ChunkIndex, ListedChunk};
 use crate::source::SampleType;
 use crate::source::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
 use bytemuck::NoUninit;
@@ -29,17 +29,25 @@ pub(super) struct ChunkedValues {
     chunk: [usize; 3],
     /// Bytes of a sample.
     size: usize,
-    pub big_endian: bool,
     pipeline: Pipeline,
     /// The chunks that were written, by their numbers.
     places: Vec<ChunkPlace>,
+    /// Bytes of the largest chunk as it is stored.
+    largest: u64,
     /// A sample that was never written, as it would be stored.
     fill: Vec<u8>,
-    /// Memory for as many chunks as are decoded at a time.
-    buffers: (Sender<DecodeBuffers>, Receiver<DecodeBuffers>),
-    kept: Mutex<KeptChunks>,
-    /// Bytes of all this memory.
-    pub held: u64,
+}
+
+/// Place of a chunk in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ChunkPlace {
+    /// Number of the chunk, in the order of the dataset's dimensions.
+    number: u64,
+    /// Bytes.
+    offset: u64,
+    size: u64,
+    /// Filters that the chunk was stored without, as bits.
+    skipped: u32,
 }
 
 /// What is known of a dataset when its chunks are looked for.
@@ -50,10 +58,6 @@ pub(super) struct ChunkedDataset<'a> {
     pub shape: [usize; 3],
     pub sample: SampleType,
     pub big_endian: bool,
-    /// Whether values are read repeatedly.
-    pub repeatedly: bool,
-    /// Bytes that are available to the run.
-    pub memory: u64,
 }
 
 impl ChunkedValues {
@@ -72,7 +76,7 @@ impl ChunkedValues {
         let size = of.sample.bytes();
         let bytes = chunk.iter().try_fold(size as u64, |bytes, &side| bytes.checked_mul(side as u64));
         let Some(bytes) = bytes.filter(|bytes| (1..=MAX_CHUNK).contains(bytes)) else { return Ok(None) };
-        let Some(listed) = list(of, sides.len()) else { return Ok(None) };
+        let Some(listed) = list(of, chunk, sides.len(), bytes) else { return Ok(None) };
         let Some(places) = placed(listed, of.shape, chunk) else { return Ok(None) };
         let length =
             of.file.metadata().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?.len();
@@ -89,43 +93,16 @@ impl ChunkedValues {
                 "claims {largest} bytes for a chunk of {bytes} bytes of values; check whether the file is damaged"
             ));
         }
-        let budget = of.memory / SHARE;
-        // stored, decoded, and with other places of bytes or bits
-        let each = largest + 2 * bytes;
-        let threads = (budget / each).clamp(1, rayon::current_num_threads() as u64);
-        let buffers = bounded(threads as usize);
-        (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
-        // every thread is at other frames
-        let across = of.shape[1].div_ceil(chunk[1]) as u64 * of.shape[2].div_ceil(chunk[2]) as u64;
-        let recent = if chunk[0] > 1 && !pipeline.is_empty() { across * (threads + 1) } else { 0 };
-        let room = budget.saturating_sub(threads * each) / bytes;
-        let recent = recent.min(room.max(1));
-        let stay = if of.repeatedly && chunk[1] > 1 && !pipeline.is_empty() {
-            room.saturating_sub(recent).min(places.len() as u64)
-        } else {
-            0
-        };
-        let kept = KeptChunks { stay: stay as usize, recent: recent as usize, ..Default::default() };
-        Ok(Some(ChunkedValues {
-            shape: of.shape,
-            chunk,
-            size,
-            big_endian: of.big_endian,
-            pipeline,
-            held: threads * each
-                + (stay + recent).min(places.len() as u64) * bytes
-                + (places.len() * size_of::<ChunkPlace>()) as u64,
-            places,
-            fill: fill(&plist, of.sample, of.big_endian),
-            buffers,
-            kept: Mutex::new(kept),
-        }))
+        let fill = fill(&plist, of.sample, of.big_endian);
+        Ok(Some(ChunkedValues { shape: of.shape, chunk, size, pipeline, places, largest, fill }))
     }
 
-    /// Hands samples of rows of a frame to `put` as they are stored, with the place of the first of them.
+    /// Hands samples of rows of a frame to `put` as they are stored, with the place of the first of them. In `memory`, these
+    /// values are those of dataset number `part`.
     pub fn read(
         &self,
         file: &File,
+        (memory, part): (&ChunkMemory, usize),
         frame: usize,
         rows: &Range<usize>,
         mut put: impl FnMut(usize, &[u8]),
@@ -152,7 +129,7 @@ impl ChunkedValues {
                         put((row - rows.start) * width + left, samples);
                     }
                 };
-                self.with_chunk(file, place, &wanted, &mut copy)
+                self.with_chunk(file, (memory, part), place, &wanted, &mut copy)
                     .map_err(|why| format!("chunk {}, {band}, {column} {why}", frame / deep))?;
             }
         }
@@ -169,20 +146,27 @@ impl ChunkedValues {
     fn with_chunk(
         &self,
         file: &File,
+        (memory, part): (&ChunkMemory, usize),
         place: &ChunkPlace,
         wanted: &Range<usize>,
         take: &mut impl FnMut(&[u8]),
     ) -> FileResult<()> {
-        let slot = self.kept.lock().unwrap_or_else(PoisonError::into_inner).slot(place.number);
-        let Some(slot) = slot else { return self.decode(file, place, wanted, |buffers| take(&buffers.bytes)) };
+        let slot = if self.pipeline.is_empty() { None } else { memory.slot((part, place.number)) };
+        let Some(slot) = slot else {
+            return memory.with_buffers(|buffers| {
+                self.decode(file, place, wanted, buffers)?;
+                take(&buffers.bytes);
+                Ok(())
+            });
+        };
         // who wants the same chunk waits until it is decoded
         let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = match &*kept {
             Some(chunk) => chunk.clone(),
             None => {
-                let mut chunk = Arc::default();
-                self.decode(file, place, &(0..self.bytes()), |buffers| {
-                    chunk = Arc::new(std::mem::take(&mut buffers.bytes))
+                let chunk = memory.with_buffers(|buffers| {
+                    self.decode(file, place, &(0..self.bytes()), buffers)?;
+                    Ok(Arc::new(std::mem::take(&mut buffers.bytes)))
                 })?;
                 *kept = Some(Arc::clone(&chunk));
                 chunk
@@ -193,17 +177,14 @@ impl ChunkedValues {
         Ok(())
     }
 
-    /// Reads and decodes a chunk, in memory that no other thread uses meanwhile.
+    /// Reads and decodes a chunk into `buffers`.
     fn decode(
         &self,
         file: &File,
         place: &ChunkPlace,
         wanted: &Range<usize>,
-        take: impl FnOnce(&mut DecodeBuffers),
+        buffers: &mut DecodeBuffers,
     ) -> FileResult<()> {
-        let mut borrowed =
-            BorrowedBuffers { buffers: self.buffers.1.recv().unwrap_or_default(), home: &self.buffers.0 };
-        let buffers = &mut borrowed.buffers;
         buffers.bytes.resize(place.size as usize, 0);
         // of what is not compressed, only that
         let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };
@@ -211,14 +192,69 @@ impl ChunkedValues {
         let bytes = buffers.bytes.get_mut(part).ok_or_else(|| DecodeError::Short.to_string())?;
         file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), wanted);
-        decoded.map_err(|e| e.to_string())?;
-        take(buffers);
-        Ok(())
+        decoded.map_err(|e| e.to_string())
     }
 
     /// Bytes of a decoded chunk.
     fn bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.size
+    }
+
+    /// Chunks of a frame that have other frames, too, and that are decoded.
+    fn across_frames(&self) -> u64 {
+        let along = |side: usize| self.shape[side].div_ceil(self.chunk[side]) as u64;
+        if self.chunk[0] > 1 && !self.pipeline.is_empty() { along(1) * along(2) } else { 0 }
+    }
+}
+
+/// Memory for chunks of datasets that are read together: those being decoded, and those that are kept.
+#[derive(Debug)]
+pub(super) struct ChunkMemory {
+    /// Memory for as many chunks as are decoded at a time.
+    buffers: (Sender<DecodeBuffers>, Receiver<DecodeBuffers>),
+    kept: Mutex<KeptChunks>,
+    /// Bytes of all this memory, and of the places of the chunks.
+    pub held: u64,
+}
+
+impl ChunkMemory {
+    /// For these datasets, in a part of `memory` bytes; `repeatedly` tells whether their values are read more than once.
+    pub fn new(datasets: &[&ChunkedValues], repeatedly: bool, memory: u64) -> ChunkMemory {
+        let largest = |bytes: fn(&ChunkedValues) -> u64| datasets.iter().map(|values| bytes(values)).max().unwrap_or(0);
+        let count = |of: &dyn Fn(&ChunkedValues) -> bool| {
+            datasets.iter().filter(|values| of(values)).map(|values| values.places.len() as u64).sum::<u64>()
+        };
+        let budget = memory / SHARE;
+        let bytes = largest(|values| values.bytes() as u64).max(1);
+        // stored, decoded, and with other places of bytes or bits
+        let each = largest(|values| values.largest + 2 * values.bytes() as u64).max(1);
+        let threads = (budget / each).clamp(1, rayon::current_num_threads() as u64);
+        let buffers = bounded(threads as usize);
+        (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
+        // every thread is at other frames
+        let recent = largest(ChunkedValues::across_frames) * (threads + 1);
+        let room = budget.saturating_sub(threads * each) / bytes;
+        let recent = recent.min(room.max(1));
+        let again = |values: &ChunkedValues| repeatedly && values.chunk[1] > 1 && !values.pipeline.is_empty();
+        let stay = room.saturating_sub(recent).min(count(&again));
+        let all = count(&|_| true);
+        ChunkMemory {
+            buffers,
+            kept: Mutex::new(KeptChunks { stay: stay as usize, recent: recent as usize, ..Default::default() }),
+            held: threads * each + (stay + recent).min(all) * bytes + all * size_of::<ChunkPlace>() as u64,
+        }
+    }
+
+    /// The place for a chunk, if it is to be kept.
+    fn slot(&self, key: ChunkKey) -> Option<ChunkSlot> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).slot(key)
+    }
+
+    /// Lends memory that no other thread uses meanwhile.
+    fn with_buffers<T>(&self, decode: impl FnOnce(&mut DecodeBuffers) -> FileResult<T>) -> FileResult<T> {
+        let buffers = self.buffers.1.recv().unwrap_or_default();
+        let mut borrowed = BorrowedBuffers { buffers, home: &self.buffers.0 };
+        decode(&mut borrowed.buffers)
     }
 }
 
@@ -235,6 +271,9 @@ impl Drop for BorrowedBuffers<'_> {
     }
 }
 
+/// A chunk: the number of its dataset among those that are read together, and its own.
+type ChunkKey = (usize, u64);
+
 /// A chunk that is decoded, or is going to be.
 type ChunkSlot = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
 
@@ -245,15 +284,15 @@ struct KeptChunks {
     stay: usize,
     /// Number of further ones, of several frames, of which the oldest makes room.
     recent: usize,
-    slots: HashMap<u64, ChunkSlot>,
+    slots: HashMap<ChunkKey, ChunkSlot>,
     /// Those that make room, in the order in which they came.
-    order: VecDeque<u64>,
+    order: VecDeque<ChunkKey>,
 }
 
 impl KeptChunks {
     /// The place for a chunk, if it is to be kept.
-    fn slot(&mut self, number: u64) -> Option<ChunkSlot> {
-        if let Some(slot) = self.slots.get(&number) {
+    fn slot(&mut self, key: ChunkKey) -> Option<ChunkSlot> {
+        if let Some(slot) = self.slots.get(&key) {
             return Some(slot.clone());
         }
         if self.slots.len() - self.order.len() >= self.stay {
@@ -265,9 +304,9 @@ impl KeptChunks {
             {
                 self.slots.remove(&oldest);
             }
-            self.order.push_back(number);
+            self.order.push_back(key);
         }
-        Some(self.slots.entry(number).or_default().clone())
+        Some(self.slots.entry(key).or_default().clone())
     }
 }
 
@@ -290,22 +329,33 @@ fn pipeline(of: &ChunkedDataset) -> Option<(Pipeline, DatasetCreate)> {
 }
 
 /// The chunks that were written. Addresses behind a user block are not the same in all versions of the library.
-fn list(of: &ChunkedDataset, rank: usize) -> Option<Vec<ListedChunk>> {
+fn list(of: &ChunkedDataset, chunk: [usize; 3], rank: usize, bytes: u64) -> Option<Vec<ListedChunk>> {
     if of.dataset.file().ok()?.userblock() != 0 {
         return None;
     }
-    let count = of.dataset.num_chunks()?;
-    let header = vds_sys::header_address(of.dataset);
-    if let Some(listed) = header.and_then(|header| btree::chunks(of.file, header, rank, count)) {
-        return Some(listed);
+    let (count, limits) = (of.dataset.num_chunks()?, of.dataset.space().ok()?.maxdims());
+    let limits = match limits[..] {
+        [frames, rows, bins] => [frames, rows, bins],
+        [rows, bins] => [Some(1), rows, bins],
+        _ => return None,
+    };
+    let listed = vds_sys::header_address(of.dataset).and_then(|header| {
+        let (shape, chunk) = (of.shape.map(|side| side as u64), chunk.map(|side| side as u64));
+        let limits = limits.map(|limit| limit.map(|side| side as u64));
+        index::chunks(of.file, &ChunkIndex { header, rank, shape, limits, chunk, bytes, count })
+    });
+    if listed.is_some() || count > LISTED {
+        return listed;
     }
     let listed = |index| {
         let info = of.dataset.chunk_info(index)?;
-        Some(ListedChunk { first: info.offset, offset: info.addr, size: info.size, skipped: info.filter_mask })
+        let first = match info.offset[..] {
+            [frame, row, bin] => [frame, row, bin],
+            [row, bin] => [0, row, bin],
+            _ => return None,
+        };
+        Some(ListedChunk { first, offset: info.addr, size: info.size, skipped: info.filter_mask })
     };
-    if count > LISTED {
-        return None;
-    }
     (0..count).map(listed).collect()
 }
 
@@ -313,10 +363,9 @@ fn list(of: &ChunkedDataset, rank: usize) -> Option<Vec<ListedChunk>> {
 fn placed(listed: Vec<ListedChunk>, shape: [usize; 3], chunk: [usize; 3]) -> Option<Vec<ChunkPlace>> {
     let mut places = Vec::with_capacity(listed.len());
     for ListedChunk { first, offset, size, skipped } in listed {
-        let (mut number, lacking) = (0u64, 3 - first.len());
-        for side in 0..3 {
-            let first = if side < lacking { 0 } else { first[side - lacking] };
-            let (of, length) = (shape[side] as u64, chunk[side] as u64);
+        let mut number = 0u64;
+        for (first, (of, length)) in first.into_iter().zip(shape.into_iter().zip(chunk)) {
+            let (of, length) = (of as u64, length as u64);
             if first % length != 0 || first >= of {
                 return None;
             }

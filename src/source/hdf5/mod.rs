@@ -1,14 +1,15 @@
 //! HDF5 files as input: Data Exchange, NXtomo, or datasets by their paths (docs/hdf5.md).
 
 #[cfg(feature = "hdf5")]
-mod btree;
-#[cfg(feature = "hdf5")]
 mod chunks;
 mod contents;
+#[cfg(feature = "hdf5")]
+mod direct;
 #[cfg(feature = "hdf5")]
 mod examine;
 #[cfg(feature = "hdf5")]
 mod filters;
+pub mod index;
 #[cfg(feature = "hdf5")]
 mod layout;
 #[cfg(not(feature = "hdf5"))]

@@ -7,9 +7,10 @@ use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use vds_sys::Mapping;
 
 /// Depth to which virtual datasets of virtual datasets are followed: they may be circular.
-const DEPTH: usize = 8;
+pub(super) const DEPTH: usize = 8;
 /// Largest number of missing sources that a message lists.
 const NAMED: usize = 4;
 
@@ -60,17 +61,10 @@ impl SourceSearch {
         if plist.layout() != Layout::Virtual || depth == 0 {
             return Ok(());
         }
-        let directory = holder.parent().unwrap_or(Path::new(""));
-        let listed = vds_sys::sources(&plist).ok_or("is a virtual dataset whose sources cannot be listed; copy the data into one dataset, for example with h5repack")?;
-        for (source, name) in listed {
-            // a pattern stands for files that may be added; the dataset ends with the last existing one
-            if source.to_string_lossy().contains('%') || name.contains('%') {
-                continue;
-            }
-            let found = match source == Path::new(".") {
-                true => Some(holder.to_owned()),
-                false => candidates(&source, directory).into_iter().find(|file| file.is_file()),
-            };
+        let listed = vds_sys::mappings(&plist).ok_or("is a virtual dataset whose sources cannot be listed; copy the data into one dataset, for example with h5repack")?;
+        for Mapping { file: source, dataset: name, .. } in listed {
+            // the dataset ends with the last existing file of a pattern
+            let Some(found) = source_file(&source, &name, holder) else { continue };
             let Some(path) = found else {
                 self.missing(source.display().to_string());
                 continue;
@@ -102,6 +96,19 @@ impl SourceSearch {
             self.missing.push(what);
         }
     }
+}
+
+/// The file of a source of a dataset in the file `holder`, if it exists; `None` if its name is a pattern, which stands for files
+/// that may be added.
+pub(super) fn source_file(source: &Path, dataset: &str, holder: &Path) -> Option<Option<PathBuf>> {
+    if source.to_string_lossy().contains('%') || dataset.contains('%') {
+        return None;
+    }
+    if source == Path::new(".") {
+        return Some(Some(holder.to_owned()));
+    }
+    let directory = holder.parent().unwrap_or(Path::new(""));
+    Some(candidates(source, directory).into_iter().find(|file| file.is_file()))
 }
 
 /// Where the library looks for a source, in this order.

@@ -1,13 +1,13 @@
 //! Datasets of frames: their requirements, and reading rows of them.
 
 use super::FileResult;
-use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
+use super::direct::{DirectRequest, DirectValues};
 use super::filters::{filters, short_name};
 use super::serve::served;
 use super::sources::sources;
 use crate::error::Result;
 use crate::source::convert::to_f32;
-use crate::source::files::{InputFiles, open_plain};
+use crate::source::files::{InputFiles, may_stay_open, open_plain};
 use crate::source::frames::{Frames, as_f32};
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
 use crate::source::{SampleType, Stack, StoredSamples};
@@ -17,16 +17,13 @@ use hdf5_metno::datatype::ByteOrder;
 use hdf5_metno::filters::Filter;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, Datatype, File, H5Type};
-use std::fmt::Display;
+use std::collections::HashSet;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Largest number of frames of a dataset.
 pub(super) const MAX_FRAMES: usize = 1 << 20;
-/// Bytes that are read and converted at once.
-const PIECE: usize = 1 << 20;
 /// Byte order of what the library hands out.
 const NATIVE_BIG: bool = cfg!(target_endian = "big");
 
@@ -82,20 +79,10 @@ pub(super) struct Volume {
 /// How values are read.
 #[derive(Clone, Debug)]
 enum Access {
-    /// Without the library, on all threads,
-    Contiguous(ContiguousValues),
-    /// also where they are in chunks;
-    Chunks(Arc<ChunkedValues>),
+    /// Without the library, on all threads;
+    Direct(Arc<DirectValues>),
     /// by the library.
     Library,
-}
-
-/// Values that are contiguous in a file.
-#[derive(Clone, Copy, Debug)]
-struct ContiguousValues {
-    /// Offset of the first in bytes.
-    offset: u64,
-    big_endian: bool,
 }
 
 impl Volume {
@@ -162,7 +149,7 @@ impl Volume {
 
     /// Bytes that chunks may take during reading: those that are kept, and those that are decoded.
     pub fn held(&self, cache: ChunkCache) -> u64 {
-        if let Access::Chunks(values) = &self.access {
+        if let Access::Direct(values) = &self.access {
             return values.held;
         }
         let [frames, height, width] = self.shape;
@@ -186,8 +173,7 @@ impl Volume {
     /// of 64 bits become f32.
     fn samples(&self) -> StoredSamples {
         let big_endian = match &self.access {
-            Access::Contiguous(plain) => plain.big_endian,
-            Access::Chunks(values) => values.big_endian,
+            Access::Direct(values) => values.big_endian,
             Access::Library => NATIVE_BIG,
         };
         let swapped = big_endian != NATIVE_BIG;
@@ -213,56 +199,44 @@ impl Volume {
     }
 
     /// How values are read without the library, if they are stored in a known way, and of a type that is converted here.
-    fn direct(&self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
-        let bad = |e: &dyn Display| format!("cannot be read: {e}; copy or write the file again");
-        let plist = self.dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
-        let chunked = plist.layout() == Layout::Chunked && known_filters(&plist, self.sample).is_some();
-        let contiguous = plist.layout() == Layout::Contiguous && plist.external().is_empty();
+    fn direct(&mut self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
         let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}; copy or write the file again"))?;
         let native = native(self.sample).is_some_and(|native| native == kind);
         let other = if NATIVE_BIG { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
-        if !(chunked || contiguous) || !native && kind.byte_order() != other {
+        let certain = native || vds_sys::is_standard(&kind);
+        if !certain && (kind.byte_order() != other || self.dataset.layout() == Layout::Virtual) {
             return Ok(None);
         }
-        let big_endian = native == NATIVE_BIG;
-        let file = std::fs::File::open(&self.files[0]).map_err(|e| bad(&e))?;
-        let access = match chunked {
-            true => {
-                let (shape, sample) = (self.shape, self.sample);
-                let dataset = &self.dataset;
-                let of = ChunkedDataset { dataset, file: &file, shape, sample, big_endian, repeatedly, memory };
-                ChunkedValues::find(&of)?.map(|values| Access::Chunks(Arc::new(values)))
-            }
-            false => self.contiguous(file.metadata().map_err(|e| bad(&e))?.len(), big_endian)?.map(Access::Contiguous),
+        let of = DirectRequest {
+            dataset: &self.dataset,
+            kind: &kind,
+            sample: self.sample,
+            big_endian: native == NATIVE_BIG,
+            shape: self.shape,
+            repeatedly,
+            memory,
         };
-        let Some(access) = access else { return Ok(None) };
-        if native || vds_sys::is_standard(&kind) {
-            return Ok(Some(access));
+        let Some(values) = DirectValues::find(&of, &mut self.files)? else { return Ok(None) };
+        if !certain {
+            // a comparison needs all filters
+            filters(&self.dataset)?;
+            if !self.agrees(&values)? {
+                return Ok(None);
+            }
         }
-        // a comparison needs all filters
-        filters(&self.dataset)?;
-        Ok(self.agrees(&file, &access)?.then_some(access))
-    }
-
-    /// Location of contiguous values in a file of so many bytes.
-    fn contiguous(&self, length: u64, big_endian: bool) -> FileResult<Option<ContiguousValues>> {
-        let Some(offset) = self.dataset.offset() else { return Ok(None) };
-        let [frames, height, width] = self.shape;
-        let bytes = values(width, height, frames, &(0..0)).end.saturating_mul(self.sample.bytes() as u64);
-        if offset.saturating_add(bytes) > length {
-            return Err(format!("goes past the end of its file, which has {length} bytes; copy or write it again"));
-        }
-        Ok(Some(ContiguousValues { offset, big_endian }))
+        Ok(Some(Access::Direct(Arc::new(values))))
     }
 
     /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
-    fn agrees(&self, file: &std::fs::File, access: &Access) -> FileResult<bool> {
+    fn agrees(&self, values: &DirectValues) -> FileResult<bool> {
+        let file = std::fs::File::open(&self.files[0])
+            .map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
         for frame in [0, frames / 2, frames - 1] {
-            let row = height / 2;
-            self.read_f32(file, access, frame, &(row..row + 1), &mut here)?;
-            self.read_f32(file, &Access::Library, frame, &(row..row + 1), &mut there)?;
+            let row = height / 2..height / 2 + 1;
+            values.read_f32(&file, frame, &row, &mut here)?;
+            self.library_f32(frame, &row, &mut there)?;
             if here.iter().zip(&there).any(|(a, b)| a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan())) {
                 return Ok(false);
             }
@@ -270,65 +244,35 @@ impl Volume {
         Ok(true)
     }
 
-    fn read_f32(
-        &self,
-        file: &std::fs::File,
-        access: &Access,
-        frame: usize,
-        rows: &Range<usize>,
-        out: &mut [f32],
-    ) -> FileResult<()> {
-        match access {
-            Access::Contiguous(plain) => self.read_plain(file, *plain, frame, rows, out),
-            Access::Chunks(values) => values.read(file, frame, rows, |at, bytes| {
-                let out = &mut out[at..at + bytes.len() / self.sample.bytes()];
-                to_f32(bytes, self.sample, values.big_endian, out);
-            }),
-            Access::Library => {
-                let kind = self.samples().sample;
-                self.read_library(frame, rows, |samples| to_f32(samples, kind, NATIVE_BIG, out))
-            }
+    /// Number of the file that has a frame.
+    fn file_of(&self, frame: usize) -> usize {
+        match &self.access {
+            Access::Direct(values) => values.file_of(frame),
+            Access::Library => 0,
+        }
+    }
+
+    fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+        match &self.access {
+            Access::Direct(values) => values.read_f32(file, frame, rows, out),
+            Access::Library => self.library_f32(frame, rows, out),
         }
     }
 
     /// Reads rows as [`samples`](Self::samples) says; samples have up to 32 bits.
     fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
         match &self.access {
-            Access::Contiguous(plain) => {
-                let at = self.position(*plain, frame, rows);
-                file.read_exact_at(out, at).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))
-            }
-            Access::Chunks(values) => values.read(file, frame, rows, |at, bytes| {
-                out[at * self.sample.bytes()..][..bytes.len()].copy_from_slice(bytes);
-            }),
+            Access::Direct(values) => values.read_stored(file, frame, rows, out),
             Access::Library => self.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
         }
     }
 
-    fn read_plain(
-        &self,
-        file: &std::fs::File,
-        plain: ContiguousValues,
-        frame: usize,
-        rows: &Range<usize>,
-        out: &mut [f32],
-    ) -> FileResult<()> {
-        let size = self.sample.bytes();
-        let mut at = self.position(plain, frame, rows);
-        let mut bytes = vec![0; PIECE.min(out.len() * size)];
-        for out in out.chunks_mut(PIECE / size) {
-            let bytes = &mut bytes[..out.len() * size];
-            file.read_exact_at(bytes, at).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
-            to_f32(bytes, self.sample, plain.big_endian, out);
-            at += bytes.len() as u64;
-        }
-        Ok(())
-    }
-
-    /// Position of rows in the file.
-    fn position(&self, plain: ContiguousValues, frame: usize, rows: &Range<usize>) -> u64 {
-        let [_, height, width] = self.shape;
-        plain.offset + values(width, height, frame, rows).start * self.sample.bytes() as u64
+    fn library_f32(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+        let kind = match self.sample {
+            SampleType::F16 | SampleType::F64 => SampleType::F32,
+            sample => sample,
+        };
+        self.read_library(frame, rows, |samples| to_f32(samples, kind, NATIVE_BIG, out))
     }
 
     /// Hands rows of a dataset that is not plain to `take`, as [`samples`](Self::samples) says. The library changes the byte
@@ -385,19 +329,26 @@ impl Selection {
     pub fn stack(self, flag: &str, notes: Vec<String>) -> Result<Stack> {
         let spec = format!("{} {}", self.volume.files[0].display(), self.volume.name);
         let paths = self.volume.files.clone();
-        // values are in the first file, the others link to it
+        // the other files link to those with values
+        let used: HashSet<usize> = self.frames.iter().map(|&frame| self.volume.file_of(frame)).collect();
+        // projections, flats before and after, and darks may be frames of one dataset
+        let keep = may_stay_open(4 * used.len());
         let opened = paths.iter().enumerate().map(|(index, path)| {
             let (file, state) = open_plain(path, flag)?;
-            Ok((state, (index == 0).then_some(file)))
+            Ok((state, (keep && used.contains(&index)).then_some(file)))
         });
         let states = opened.collect::<Result<_>>()?;
         let files = InputFiles::new(flag, paths, states);
         Ok(Stack::of(flag, &spec, VolumeFrames { selection: self, files, notes }))
     }
 
+    fn file_of(&self, place: usize) -> usize {
+        self.volume.file_of(self.frames[place])
+    }
+
     fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
-        let (volume, frame) = (&self.volume, self.frames[place]);
-        volume.read_f32(file, &volume.access, frame, rows, out).map_err(|e| format!("{}: {e}", self.name(place)))
+        let done = self.volume.read_f32(file, self.frames[place], rows, out);
+        done.map_err(|e| format!("{}: {e}", self.name(place)))
     }
 
     fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
@@ -453,7 +404,7 @@ impl Frames for VolumeFrames {
     }
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
-        self.files.read(0, |file| self.selection.read_rows(file, frame, &rows, out))
+        self.files.read(self.selection.file_of(frame), |file| self.selection.read_rows(file, frame, &rows, out))
     }
 
     fn stored(&self) -> StoredSamples {
@@ -464,7 +415,7 @@ impl Frames for VolumeFrames {
         if self.stored().sample != self.sample() {
             return as_f32(out, |out| self.read_rows(frame, rows, out));
         }
-        self.files.read(0, |file| self.selection.read_stored(file, frame, &rows, out))
+        self.files.read(self.selection.file_of(frame), |file| self.selection.read_stored(file, frame, &rows, out))
     }
 }
 
@@ -542,7 +493,7 @@ pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
 }
 
 /// The files of a dataset: the one that contains it and the one that was opened.
-fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
+pub(super) fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let holder = PathBuf::from(dataset.filename());
     match same(&holder, path) {

@@ -1,0 +1,379 @@
+//! Values that are read without the library, on all threads: contiguous ones, chunks, and virtual datasets of these.
+
+use super::FileResult;
+use super::chunks::{ChunkMemory, ChunkedDataset, ChunkedValues, known_filters};
+use super::sources::{DEPTH, source_file};
+use super::volume::{MAX_FRAMES, files};
+use crate::source::SampleType;
+use crate::source::convert::to_f32;
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::plist::dataset_create::DatasetCreate;
+use hdf5_metno::{Dataset, Datatype, File};
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use vds_sys::{Blocks, SelectedValues};
+
+/// Bytes that are read and converted at once.
+const PIECE: usize = 1 << 20;
+/// Most frames of virtual datasets that are listed at a time: virtual datasets may be made of virtual ones.
+const LISTED_FRAMES: usize = 4 * MAX_FRAMES;
+
+/// The values of a dataset, or of the sources of a virtual one.
+#[derive(Debug)]
+pub(super) struct DirectValues {
+    pub big_endian: bool,
+    sample: SampleType,
+    /// Rows and bins of a frame.
+    height: usize,
+    width: usize,
+    parts: Vec<DirectPart>,
+    /// Where the frames of a virtual dataset are; otherwise the only part has them.
+    places: Option<Arc<[FramePlace]>>,
+    memory: ChunkMemory,
+    /// Bytes that chunks, and what tells their places, take.
+    pub held: u64,
+}
+
+/// A dataset with values.
+#[derive(Debug)]
+struct DirectPart {
+    /// Number of its file.
+    file: usize,
+    storage: PartStorage,
+}
+
+#[derive(Debug)]
+enum PartStorage {
+    /// Offset of the first value in bytes.
+    Contiguous(u64),
+    Chunks(ChunkedValues),
+}
+
+/// A frame: the number of the part, and of the frame in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FramePlace {
+    part: u32,
+    frame: u32,
+}
+
+const NOWHERE: FramePlace = FramePlace { part: u32::MAX, frame: u32::MAX };
+
+/// What is known of a dataset whose values are to be read directly.
+pub(super) struct DirectRequest<'a> {
+    pub dataset: &'a Dataset,
+    /// Of a sample, in the byte order of the dataset.
+    pub kind: &'a Datatype,
+    pub sample: SampleType,
+    pub big_endian: bool,
+    /// Frames, rows and bins.
+    pub shape: [usize; 3],
+    /// Whether values are read repeatedly.
+    pub repeatedly: bool,
+    /// Bytes that are available to the run.
+    pub memory: u64,
+}
+
+impl DirectValues {
+    /// Finds the values, unless only the library can read them. `files` has the file of the dataset in front; those of the
+    /// sources are added.
+    ///
+    /// # Errors
+    /// When values are not in their file.
+    pub fn find(of: &DirectRequest, files: &mut Vec<PathBuf>) -> FileResult<Option<DirectValues>> {
+        let [_, height, width] = of.shape;
+        let numbers = files.iter().cloned().zip(0..).collect();
+        let mut search =
+            DirectSearch { of, numbers, parts: Vec::new(), known: HashMap::new(), listed: 0, files: files.clone() };
+        let holder = files[0].clone();
+        let Some(frames) = search.frames_of(&holder, of.dataset, DEPTH)? else { return Ok(None) };
+        let places = match frames {
+            FrameList::Part { .. } => None,
+            FrameList::Listed(places) => Some(places),
+        };
+        *files = search.files;
+        let parts = search.parts;
+        let chunked: Vec<_> = parts.iter().filter_map(DirectPart::chunks).collect();
+        let memory = ChunkMemory::new(&chunked, of.repeatedly, of.memory);
+        let listed = places.as_ref().map_or(0, |places| size_of_val(&places[..]) as u64);
+        let held = listed + if chunked.is_empty() { 0 } else { memory.held };
+        let (sample, big_endian) = (of.sample, of.big_endian);
+        Ok(Some(DirectValues { big_endian, sample, height, width, parts, places, memory, held }))
+    }
+
+    /// Number of the file that has a frame.
+    pub fn file_of(&self, frame: usize) -> usize {
+        let (part, _) = self.place(frame);
+        self.parts[part].file
+    }
+
+    /// Part of a frame, and its number there.
+    fn place(&self, frame: usize) -> (usize, usize) {
+        match &self.places {
+            None => (0, frame),
+            Some(places) => (places[frame].part as usize, places[frame].frame as usize),
+        }
+    }
+
+    /// Reads rows of a frame from its file.
+    pub fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+        let (part, frame) = self.place(frame);
+        match &self.parts[part].storage {
+            PartStorage::Contiguous(offset) => self.read_contiguous(file, self.position(*offset, frame, rows), out),
+            PartStorage::Chunks(values) => values.read(file, (&self.memory, part), frame, rows, |at, bytes| {
+                let out = &mut out[at..at + bytes.len() / self.sample.bytes()];
+                to_f32(bytes, self.sample, self.big_endian, out);
+            }),
+        }
+    }
+
+    /// The same as they are stored.
+    pub fn read_stored(
+        &self,
+        file: &std::fs::File,
+        frame: usize,
+        rows: &Range<usize>,
+        out: &mut [u8],
+    ) -> FileResult<()> {
+        let (part, frame) = self.place(frame);
+        match &self.parts[part].storage {
+            PartStorage::Contiguous(offset) => {
+                file.read_exact_at(out, self.position(*offset, frame, rows)).map_err(|e| unreadable(&e))
+            }
+            PartStorage::Chunks(values) => values.read(file, (&self.memory, part), frame, rows, |at, bytes| {
+                out[at * self.sample.bytes()..][..bytes.len()].copy_from_slice(bytes);
+            }),
+        }
+    }
+
+    fn read_contiguous(&self, file: &std::fs::File, start: u64, out: &mut [f32]) -> FileResult<()> {
+        let size = self.sample.bytes();
+        let mut at = start;
+        let mut bytes = vec![0; PIECE.min(out.len() * size)];
+        for out in out.chunks_mut(PIECE / size) {
+            let bytes = &mut bytes[..out.len() * size];
+            file.read_exact_at(bytes, at).map_err(|e| unreadable(&e))?;
+            to_f32(bytes, self.sample, self.big_endian, out);
+            at += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Position of rows in the file of contiguous values.
+    fn position(&self, offset: u64, frame: usize, rows: &Range<usize>) -> u64 {
+        let row = frame as u64 * self.height as u64 + rows.start as u64;
+        offset + row * self.width as u64 * self.sample.bytes() as u64
+    }
+}
+
+impl DirectPart {
+    fn chunks(&self) -> Option<&ChunkedValues> {
+        match &self.storage {
+            PartStorage::Contiguous(_) => None,
+            PartStorage::Chunks(values) => Some(values),
+        }
+    }
+}
+
+/// Where the frames of a dataset are.
+#[derive(Clone)]
+enum FrameList {
+    /// All in one part,
+    Part { part: u32, frames: usize },
+    /// or each elsewhere.
+    Listed(Arc<[FramePlace]>),
+}
+
+impl FrameList {
+    fn len(&self) -> usize {
+        match self {
+            FrameList::Part { frames, .. } => *frames,
+            FrameList::Listed(places) => places.len(),
+        }
+    }
+
+    fn place(&self, frame: usize) -> FramePlace {
+        match self {
+            FrameList::Part { part, .. } => FramePlace { part: *part, frame: frame as u32 },
+            FrameList::Listed(places) => places[frame],
+        }
+    }
+}
+
+/// The search for the values of a dataset. Sources of virtual datasets must have its rows, bins and type.
+struct DirectSearch<'a> {
+    of: &'a DirectRequest<'a>,
+    files: Vec<PathBuf>,
+    /// Numbers of the files.
+    numbers: HashMap<PathBuf, usize>,
+    parts: Vec<DirectPart>,
+    /// Sources that were opened, and their numbers of dimensions.
+    known: HashMap<(PathBuf, String), (FrameList, usize)>,
+    /// Frames of virtual datasets that were listed.
+    listed: usize,
+}
+
+impl DirectSearch<'_> {
+    /// Where the frames of a dataset are, which the file `holder` has.
+    fn frames_of(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<Option<FrameList>> {
+        let [_, height, width] = self.of.shape;
+        let frames = match dataset.shape()[..] {
+            [frames, rows, bins] if (rows, bins) == (height, width) => frames,
+            [rows, bins] if (rows, bins) == (height, width) => 1,
+            _ => return Ok(None),
+        };
+        let kind = dataset.dtype().is_ok_and(|kind| kind == *self.of.kind);
+        let Some(plist) = dataset.dcpl().ok().filter(|_| kind && (1..=MAX_FRAMES).contains(&frames)) else {
+            return Ok(None);
+        };
+        match plist.layout() {
+            Layout::Virtual if depth > 0 => self.joined(holder, dataset, &plist, frames, depth - 1),
+            Layout::Chunked if known_filters(&plist, self.of.sample).is_some() => {
+                self.part(holder, dataset, frames, true)
+            }
+            Layout::Contiguous if plist.external().is_empty() => self.part(holder, dataset, frames, false),
+            _ => Ok(None),
+        }
+    }
+
+    /// A dataset with values of its own.
+    fn part(
+        &mut self,
+        holder: &Path,
+        dataset: &Dataset,
+        frames: usize,
+        chunked: bool,
+    ) -> FileResult<Option<FrameList>> {
+        let file = std::fs::File::open(holder).map_err(|e| unreadable(&e))?;
+        let [_, height, width] = self.of.shape;
+        let shape = [frames, height, width];
+        let storage = if chunked {
+            let DirectRequest { sample, big_endian, .. } = *self.of;
+            let of = ChunkedDataset { dataset, file: &file, shape, sample, big_endian };
+            ChunkedValues::find(&of)?.map(PartStorage::Chunks)
+        } else {
+            let length = file.metadata().map_err(|e| unreadable(&e))?.len();
+            let values = shape.iter().fold(1, |values: u64, &side| values.saturating_mul(side as u64));
+            let bytes = values.saturating_mul(self.of.sample.bytes() as u64);
+            match dataset.offset() {
+                Some(offset) if offset.saturating_add(bytes) > length => {
+                    return Err(format!(
+                        "goes past the end of its file, which has {length} bytes; copy or write it again"
+                    ));
+                }
+                offset => offset.map(PartStorage::Contiguous),
+            }
+        };
+        let Some(storage) = storage else { return Ok(None) };
+        let part = self.parts.len() as u32;
+        let file = self.number_of(holder);
+        self.parts.push(DirectPart { file, storage });
+        Ok(Some(FrameList::Part { part, frames }))
+    }
+
+    fn number_of(&mut self, file: &Path) -> usize {
+        if let Some(&number) = self.numbers.get(file) {
+            return number;
+        }
+        self.numbers.insert(file.to_owned(), self.files.len());
+        self.files.push(file.to_owned());
+        self.files.len() - 1
+    }
+
+    /// The frames of a virtual dataset, if each is a whole one of a source.
+    fn joined(
+        &mut self,
+        holder: &Path,
+        dataset: &Dataset,
+        plist: &DatasetCreate,
+        frames: usize,
+        depth: usize,
+    ) -> FileResult<Option<FrameList>> {
+        self.listed += frames;
+        let Some(mappings) = vds_sys::mappings(plist).filter(|_| self.listed <= LISTED_FRAMES) else { return Ok(None) };
+        let mut places = vec![NOWHERE; frames];
+        for mapping in mappings {
+            let Some((source, rank)) = self.source(holder, &mapping.file, &mapping.dataset, depth)? else {
+                return Ok(None);
+            };
+            let Some(to) = self.whole_frames(&mapping.to, dataset.ndim(), frames) else { return Ok(None) };
+            let Some(from) = self.whole_frames(&mapping.from, rank, source.len()) else { return Ok(None) };
+            if to.count * to.block != from.count * from.block {
+                return Ok(None);
+            }
+            for (to, from) in each(to).zip(each(from)) {
+                if std::mem::replace(&mut places[to], source.place(from)) != NOWHERE {
+                    return Ok(None);
+                }
+            }
+        }
+        // the others are fill values
+        Ok((!places.contains(&NOWHERE)).then(|| FrameList::Listed(places.into())))
+    }
+
+    /// Where the frames of a source are, and how many dimensions it has. One that is missing is left to the library, whose
+    /// preparation reports it.
+    fn source(
+        &mut self,
+        holder: &Path,
+        file: &Path,
+        name: &str,
+        depth: usize,
+    ) -> FileResult<Option<(FrameList, usize)>> {
+        // a pattern stands for any number of files
+        let Some(path) = source_file(file, name, holder).flatten() else { return Ok(None) };
+        let key = (path, name.to_owned());
+        if let Some((list, rank)) = self.known.get(&key) {
+            return Ok(Some((list.clone(), *rank)));
+        }
+        let opened = File::open(&key.0).and_then(|opened| opened.dataset(name));
+        let Ok(dataset) = opened else { return Ok(None) };
+        // links lead to other files
+        let holder = files(&key.0, &dataset).swap_remove(0);
+        let list = self
+            .frames_of(&holder, &dataset, depth)
+            .map_err(|e| format!("is made of {name} of {}, which {e}", key.0.display()))?;
+        let found = list.map(|list| (list, dataset.ndim()));
+        if let Some(found) = &found {
+            self.known.insert(key, found.clone());
+        }
+        Ok(found)
+    }
+
+    /// Which frames of a dataset are selected, if whole ones.
+    fn whole_frames(&self, selected: &SelectedValues, rank: usize, frames: usize) -> Option<Blocks> {
+        let one = |count: usize| Blocks { start: 0, stride: 1, count: count as u64, block: 1 };
+        let SelectedValues::Blocks(sides) = selected else {
+            return (*selected == SelectedValues::All).then(|| one(frames));
+        };
+        let (along, rows, bins) = match sides[..] {
+            [along, rows, bins] if rank == 3 => (along, rows, bins),
+            [rows, bins] if rank == 2 => (one(1), rows, bins),
+            _ => return None,
+        };
+        let [_, height, width] = self.of.shape;
+        let all = |blocks: &Blocks, side: usize| {
+            let joined = blocks.count == 1 || blocks.stride == blocks.block;
+            blocks.start == 0 && joined && blocks.count.checked_mul(blocks.block) == Some(side as u64)
+        };
+        let apart = along.count <= 1 || along.stride >= along.block;
+        let end = along.count.checked_sub(1)?.checked_mul(along.stride)?.checked_add(along.start)?;
+        let inside = end.checked_add(along.block)? <= frames as u64;
+        (all(&rows, height) && all(&bins, width) && apart && inside).then_some(along)
+    }
+}
+
+/// The frames in blocks, in order.
+fn each(blocks: Blocks) -> impl Iterator<Item = usize> {
+    (0..blocks.count).flat_map(move |number| {
+        let start = blocks.start + number * blocks.stride;
+        (start..start + blocks.block).map(|frame| frame as usize)
+    })
+}
+
+fn unreadable(e: &dyn Display) -> String {
+    format!("cannot be read: {e}; copy or write the file again")
+}

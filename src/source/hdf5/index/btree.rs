@@ -1,0 +1,40 @@
+//! B-trees of version 1, in which all but the latest form of the format lists chunks.
+
+use super::{ChunkIndex, IndexFile, ListedChunk};
+
+/// Bytes before the entries of a node.
+const NODE: u64 = 24;
+
+/// The chunks in the tree whose root is at this address.
+pub(super) fn chunks(file: &mut IndexFile, of: &ChunkIndex, root: u64) -> Option<Vec<ListedChunk>> {
+    let ChunkIndex { rank, count, .. } = *of;
+    let mut found = Vec::new();
+    let mut open = vec![(root, None)];
+    // each node has an entry or more
+    for _ in 0..count.checked_mul(2)? {
+        let Some((at, level)) = open.pop() else { break };
+        let head = file.read(at, NODE)?;
+        let (own, entries) = (head.number(5, 1)?, head.number(6, 2)?);
+        let kept = head.0.starts_with(b"TREE") && head.number(4, 1)? == 1 && level.is_none_or(|level| own + 1 == level);
+        if !kept || entries == 0 || found.len() + open.len() + entries as usize > count {
+            return None;
+        }
+        // size, skipped filters, and positions, the last of which is that within a value
+        let key = 8 + 8 * (rank + 1);
+        let node = file.read(at + NODE, entries * (key as u64 + 8))?;
+        for entry in (0..entries as usize).rev().map(|entry| entry * (key + 8)) {
+            let child = node.number(entry + key, 8)?;
+            if own > 0 {
+                open.push((child, Some(own)));
+                continue;
+            }
+            let mut first = [0; 3];
+            for (side, first) in first[3 - rank..].iter_mut().enumerate() {
+                *first = node.number(entry + 8 + 8 * side, 8)?;
+            }
+            let (size, skipped) = (node.number(entry, 4)?, node.number(entry + 4, 4)? as u32);
+            found.push(ListedChunk { first, offset: child, size, skipped });
+        }
+    }
+    open.is_empty().then_some(found)
+}
