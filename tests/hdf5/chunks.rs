@@ -4,10 +4,13 @@
 use super::{alone, file};
 use crate::support::cli::Lab;
 use encoders::{Pack, bitshuffled, blosc_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
+use fbp::source::hdf5::index::{self, ChunkIndex};
 use fbp::source::{Hdf5Input, Stack};
 use hdf5_metno::filters::Filter;
-use hdf5_metno::{Dataset, File, H5Type};
+use hdf5_metno::plist::dataset_create::AllocTime;
+use hdf5_metno::{Dataset, Extent, File, H5Type};
 use std::fs;
+use std::time::Instant;
 
 #[path = "../support/encoders.rs"]
 mod encoders;
@@ -216,7 +219,7 @@ fn many_chunks_and_threads() {
 }
 
 /// All frames, from several threads.
-fn read_all(stack: &Stack, height: usize, width: usize) -> Vec<f32> {
+pub fn read_all(stack: &Stack, height: usize, width: usize) -> Vec<f32> {
     let mut all = vec![0f32; stack.len() * height * width];
     let threads = 5;
     let share = stack.len().div_ceil(threads);
@@ -230,6 +233,136 @@ fn read_all(stack: &Stack, height: usize, width: usize) -> Vec<f32> {
         }
     });
     all
+}
+
+/// The latest form of all structures.
+fn latest(lab: &Lab) -> File {
+    File::with_options().with_fapl(|access| access.libver_latest()).create(lab.path("x.h5")).unwrap()
+}
+
+/// More chunks than the library can list soon, in the arrays of the newer form: with and without filters, of datasets that may
+/// grow along each dimension, and so many that the arrays have pages.
+#[test]
+fn arrays_of_many_chunks() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let fixed = Extent::fixed;
+    let shapes = [
+        ([fixed(6000), fixed(2), fixed(4)], (1, 2, 4)),
+        ([Extent::new(5000, Some(7001)), fixed(2), Extent::new(4, Some(9))], (1, 2, 3)),
+        ([Extent::resizable(6000), fixed(2), fixed(4)], (1, 2, 4)),
+        ([Extent::resizable(2500), Extent::new(2, Some(3)), fixed(4)], (1, 1, 4)),
+        ([fixed(2500), Extent::resizable(3), fixed(4)], (2, 1, 3)),
+        ([fixed(1500), fixed(2), Extent::resizable(5)], (1, 2, 1)),
+        // extensible arrays have pages from 131000 elements on
+        ([Extent::resizable(180_000), fixed(1), fixed(4)], (1, 1, 4)),
+    ];
+    for (number, (shape, chunk)) in shapes.into_iter().enumerate() {
+        let [frames, rows, bins] = shape.map(|extent| extent.dim);
+        for filtered in [false, true] {
+            let values: Vec<u16> = (0..frames * rows * bins).map(|i| (i % 65_521) as u16).collect();
+            let new = latest(&lab);
+            let builder = new.new_dataset::<u16>().shape(shape).chunk(chunk).fill_value(9u16);
+            let builder = if filtered { builder.fletcher32() } else { builder };
+            builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
+            drop((builder, new));
+            let start = Instant::now();
+            let stack = open(&lab, 1 << 30);
+            assert!(start.elapsed().as_secs() < 5, "{number}: {:?}", start.elapsed());
+            assert!(stack.held() > 0, "{number}: the library reads it");
+            assert_eq!(read_all(&stack, rows, bins), as_f32(&values), "{number}, filters: {filtered}");
+        }
+    }
+}
+
+/// Blocks and pages of arrays that are not there: few chunks of many were written.
+#[test]
+fn arrays_with_gaps() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let (frames, every) = (150_000, 13_007);
+    for shape in [Extent::fixed(frames), Extent::resizable(frames)] {
+        let new = latest(&lab);
+        let builder = new.new_dataset::<u16>().shape([shape, Extent::fixed(1), Extent::fixed(4)]).chunk((1, 1, 4));
+        let builder = builder.fill_value(9u16);
+        let data = builder.create("/exchange/data").unwrap();
+        for frame in (3..frames).step_by(every) {
+            data.write_slice(&[frame as u16; 4], (frame, 0, ..)).unwrap();
+        }
+        drop((data, builder, new));
+        let found = read_all(&open(&lab, 1 << 30), 1, 4);
+        for (frame, values) in found.chunks(4).enumerate() {
+            let value = if frame % every == 3 { (frame as u16).into() } else { 9.0 };
+            assert_eq!(values, [value; 4], "{shape:?} {frame}");
+        }
+    }
+}
+
+/// Chunks that follow each other without an index.
+#[test]
+fn chunks_without_an_index() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let (frames, rows, bins) = (6000, 2, 4);
+    let values: Vec<u16> = (0..frames * rows * bins).map(|i| (i % 65_521) as u16).collect();
+    let new = latest(&lab);
+    let builder = new.new_dataset::<u16>().shape((frames, rows, bins)).chunk((1, rows, 3));
+    let builder = builder.alloc_time(Some(AllocTime::Early));
+    builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
+    drop((builder, new));
+    assert_eq!(read_all(&open(&lab, 1 << 30), rows, bins), as_f32(&values));
+}
+
+/// Every byte of an array changed: its checksums tell, and the library is left with it.
+#[test]
+fn damaged_arrays() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let frames = 3000;
+    for (extent, blocks) in [
+        (Extent::fixed(frames), [b"FAHD", b"FADB"].as_slice()),
+        (Extent::resizable(frames), [b"EAHD", b"EAIB", b"EASB", b"EADB"].as_slice()),
+    ] {
+        let new = latest(&lab);
+        let builder = new.new_dataset::<u8>().shape([extent, Extent::fixed(1), Extent::fixed(2)]).chunk((1, 1, 2));
+        let builder = builder.fletcher32();
+        let data = builder.create("/exchange/data").unwrap();
+        data.write_raw(&vec![1u8; 2 * frames]).unwrap();
+        new.flush().unwrap();
+        let limits = [extent.max.map(|max| max as u64), Some(1), Some(2)];
+        let header = vds_sys::header_address(&data).unwrap();
+        let (shape, chunk) = ([frames as u64, 1, 2], [1, 1, 2]);
+        let of = ChunkIndex { header, rank: 3, shape, limits, chunk, bytes: 2, count: frames };
+        drop((data, builder, new));
+        let listed = || index::chunks(&fs::File::open(lab.path("x.h5")).unwrap(), &of);
+        assert_eq!(listed().map(|found| found.len()), Some(frames));
+        let whole = fs::read(lab.path("x.h5")).unwrap();
+        for signature in blocks {
+            let starts = (0..whole.len() - 4).filter(|&at| &whole[at..at + 4] == *signature);
+            // the last block may be one without elements
+            for at in starts.take(2).flat_map(|start| start..start + 26) {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 0x11;
+                fs::write(lab.path("x.h5"), damaged).unwrap();
+                assert_eq!(listed(), None, "{} {at}", String::from_utf8_lossy(*signature));
+            }
+        }
+        // claims that do not agree with the file
+        fs::write(lab.path("x.h5"), &whole).unwrap();
+        let file = fs::File::open(lab.path("x.h5")).unwrap();
+        for wrong in [
+            ChunkIndex { count: frames - 1, ..of },
+            ChunkIndex { count: usize::MAX, ..of },
+            ChunkIndex { rank: 2, ..of },
+            ChunkIndex { rank: 0, ..of },
+            ChunkIndex { chunk: [0; 3], ..of },
+            ChunkIndex { header: u64::MAX - 3, ..of },
+            ChunkIndex { limits: [Some(u64::MAX); 3], ..of },
+            ChunkIndex { shape: [u64::MAX; 3], limits: [Some(u64::MAX), None, None], ..of },
+        ] {
+            assert_eq!(index::chunks(&file, &wrong), None, "{wrong:?}");
+        }
+    }
 }
 
 /// Any byte of the file's chunks changed: with a checksum an error that says what to do, without one an error or values.

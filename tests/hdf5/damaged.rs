@@ -199,9 +199,9 @@ fn failures_of_the_library_are_reported() {
     fails("compare slices.h5 slices.h5", "hdf5=crash", "slices.h5: ", crash);
     let run = "reconstruct --hdf5 virtual.h5 --output out";
     fails(run, "hdf5=crash", "fbp: --hdf5 virtual.h5: ", crash);
-    let process = "preprocess --hdf5 virtual.h5 --output out";
-    fails(process, "hdf5=crash-rows", "fbp: --hdf5: virtual.h5: /exchange/data frame ", crash);
-    fails(process, "hdf5=loop-rows,hdf5-seconds=1", "fbp: --hdf5: virtual.h5: /exchange/data frame ", endless);
+    let process = "preprocess --hdf5 packed.h5 --output out";
+    fails(process, "hdf5=crash-rows", "fbp: --hdf5: packed.h5: /exchange/data frame ", crash);
+    fails(process, "hdf5=loop-rows,hdf5-seconds=1", "fbp: --hdf5: packed.h5: /exchange/data frame ", endless);
 
     // an output that cannot be examined is none of this run, and stays
     let before = fs::read(lab.path("slices.h5")).unwrap();

@@ -6,6 +6,7 @@ mod support;
 
 mod chunks;
 mod damaged;
+mod joined;
 mod layouts;
 mod refusals;
 mod sources;

@@ -53,7 +53,7 @@ const BLOCK: u64 = 1 << 20;
 pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     let length = file.metadata().ok()?.len();
     let mut file = IndexFile { file, left: length };
-    if !(2..=3).contains(&of.rank) {
+    if !(2..=3).contains(&of.rank) || of.chunk.contains(&0) {
         return None;
     }
     let start = file.read(0, 16)?;
