@@ -152,23 +152,27 @@ fn chunk_caches_count_as_memory() {
     // 64 MiB, in chunks of a frame
     let (frames, rows, bins) = (256, 128, 1024);
     let values: Vec<u16> = (0..frames * rows * bins).map(|i| (i / 61 % 4093) as u16).collect();
-    type Storage = fn(&mut DatasetCreateBuilder) -> &mut DatasetCreateBuilder;
-    let write = |file: &File, name: &str, values: &[u16], storage: Storage| {
+    type Filters = fn(&mut DatasetCreateBuilder) -> &mut DatasetCreateBuilder;
+    let write = |file: &File, name: &str, values: &[u16], filters: Option<Filters>| {
         let builder = file.new_dataset::<u16>().shape((values.len() / (rows * bins), rows, bins));
-        builder.with_dcpl(storage).create(name).unwrap().write_raw(values).unwrap();
+        let builder = match filters {
+            Some(filters) => builder.chunk((1, rows, bins)).with_dcpl(filters),
+            None => builder,
+        };
+        builder.create(name).unwrap().write_raw(values).unwrap();
     };
-    let gzip: Storage = |data| data.chunk((1, 128, 1024)).deflate(1);
+    let gzip: Filters = |data| data.deflate(1);
     // a filter of the library
-    let packed: Storage = |data| data.chunk((1, 128, 1024)).scale_offset(ScaleOffset::Integer(0));
-    write(&file(&lab, "plain.h5"), "/exchange/data", &values, |data| data);
-    write(&file(&lab, "chunked.h5"), "/exchange/data", &values, gzip);
-    for (name, storage) in [("parts.h5", gzip), ("packed.h5", packed)] {
+    let packed: Filters = |data| data.scale_offset(ScaleOffset::Integer(0));
+    write(&file(&lab, "plain.h5"), "/exchange/data", &values, None);
+    write(&file(&lab, "chunked.h5"), "/exchange/data", &values, Some(gzip));
+    for (name, filters) in [("parts.h5", gzip), ("packed.h5", packed)] {
         let parts = file(&lab, name);
         let (shape, part, all) = ((frames, rows, bins), frames / 4, (.., .., ..));
         let mut builder = parts.new_dataset::<u16>().shape(shape);
         for (number, values) in values.chunks(part * rows * bins).enumerate() {
             let name = format!("part_{number}_of_{name}");
-            write(&file(&lab, &name), "/d", values, storage);
+            write(&file(&lab, &name), "/d", values, Some(filters));
             let to = (number * part..(number + 1) * part, .., ..);
             builder = builder.virtual_map(&name, "/d", (part, rows, bins), all, shape, to);
         }
