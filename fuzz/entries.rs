@@ -12,6 +12,7 @@ use fbp::recipe::{self, Recipe, ScanRecipe};
 use fbp::sink::Target;
 use fbp::source::Stack;
 use fbp::source::codec::{BitPacking, Bitshuffle, ChunkFilter, Compressor, DecodeBuffers, Pipeline};
+use fbp::source::hdf5::index::{self, ChunkIndex};
 use std::io::Write;
 use tempfile::{Builder, NamedTempFile};
 
@@ -103,6 +104,28 @@ pub fn chunk(data: &[u8]) -> Result<()> {
     assert!(decoded.is_err() || buffers.bytes.len() == length);
     assert!(buffers.held() <= 8 * (stored.len() + length + 64), "{} bytes are held", buffers.held());
     decoded.map_err(|e| Error::Input(e.to_string()))
+}
+
+/// The index of the chunks of an HDF5 dataset: what is known of the dataset, and after it the file.
+pub fn index(data: &[u8]) -> Result<()> {
+    let Some((known, bytes)) = data.split_first_chunk::<14>() else { return Ok(()) };
+    let three = |at: usize| [0, 1, 2].map(|side| u64::from(known[at + side]));
+    let limit = |side: usize| (usize::from(known[0] >> 1) != side + 1).then(|| three(4)[side]);
+    let of = ChunkIndex {
+        header: known[12].into(),
+        rank: 2 + usize::from(known[0] & 1),
+        shape: three(1),
+        limits: [limit(0), limit(1), limit(2)],
+        chunk: three(7),
+        bytes: known[13].into(),
+        count: u16::from_le_bytes([known[10], known[11]]).into(),
+    };
+    let file = file(bytes)?;
+    match index::chunks(file.as_file(), &of) {
+        Some(found) => assert_eq!(found.len(), of.count),
+        None => return Err(Error::Input("the chunks are not listed here".into())),
+    }
+    Ok(())
 }
 
 /// A profile: everything that `fbp profiles check` looks at, and the kernels that it leads to.

@@ -145,6 +145,85 @@ def chunk(kind, size, filters, length, stored, skipped=0):
     return struct.pack("<BBBBH", kind, size - 1, filters, skipped, length) + stored
 
 
+def lookup3(data):
+    """The checksum of HDF5's structures."""
+    turn = lambda value, by: (value << by | value >> 32 - by) & 0xFFFFFFFF
+    a = b = c = (0xDEADBEEF + len(data)) & 0xFFFFFFFF
+    while True:
+        words = struct.unpack("<3I", data[:12].ljust(12, b"\0"))
+        a, b, c = ((old + new) & 0xFFFFFFFF for old, new in zip((a, b, c), words))
+        if len(data) <= 12:
+            break
+        data = data[12:]
+        for first, second, third in ((4, 6, 8), (16, 19, 4)):
+            a, c = (a - c & 0xFFFFFFFF) ^ turn(c, first), c + b & 0xFFFFFFFF
+            b, a = (b - a & 0xFFFFFFFF) ^ turn(a, second), a + c & 0xFFFFFFFF
+            c, b = (c - b & 0xFFFFFFFF) ^ turn(b, third), b + a & 0xFFFFFFFF
+    for by in (14, 11, 25, 16, 4, 14, 24):
+        a, b, c = b, (c ^ b) - turn(b, by) & 0xFFFFFFFF, a
+    return b
+
+
+def index(kind, shape, parameters, blocks, limits=None, unlimited=None, chunk=(1, 1, 4), count=None):
+    """What is known of a dataset of bytes, and a file whose index has these blocks, by their addresses."""
+    file = bytearray(struct.pack("<8s4B", b"\x89HDF\r\n\x1a\n", 2, 8, 8, 0).ljust(1024, b"\0"))
+    address = struct.pack("<Q", 192)
+    if kind == "tree":
+        body = bytes([3, 2, 4]) + address
+    else:
+        number = {"row": 2, "fixed": 3, "extensible": 4}[kind]
+        body = bytes([4, 2, 0, 4, 1, *chunk, 1, number, *parameters]) + address
+    header = b"OHDR" + bytes([2, 0, len(body) + 4]) + struct.pack("<BHB", 8, len(body), 0) + body
+    for at, block, checked in [(48, header, False), *blocks]:
+        file[at : at + len(block)] = block
+        if checked:
+            struct.pack_into("<I", file, at + len(block), lookup3(block))
+    known = [1 | (0 if unlimited is None else unlimited + 1 << 1), *shape, *(limits or shape), *chunk]
+    return bytes(known) + struct.pack("<HBB", shape[0] if count is None else count, 48, 4) + bytes(file)
+
+
+def block(signature, kind, body):
+    return signature + bytes([0, kind]) + struct.pack("<Q", 192) + body
+
+
+def elements(chunks, filtered):
+    one = lambda chunk: struct.pack("<QHI", chunk * 4, 4, 1) if filtered else struct.pack("<Q", chunk * 4)
+    return b"".join(map(one, chunks))
+
+
+def indexes():
+    """The indexes of HDF5's chunks, with and without filters, blocks of addresses and pages."""
+    nothing = 2**64 - 1
+    nodes = b"".join(struct.pack("<II4QQ", 4, 0, frame, 0, 0, 0, 4 * frame) for frame in range(3))
+    leaf = lambda first, count: b"TREE" + struct.pack("<BBHQQ", 1, 0, count, nothing, nothing) + nodes[48 * first :][: 48 * count]
+    upper = struct.pack("<II4QQ", 0, 0, 0, 0, 0, 0, 512) + struct.pack("<II4QQ", 0, 0, 2, 0, 0, 0, 768)
+    root = b"TREE" + struct.pack("<BBHQQ", 1, 1, 2, nothing, nothing) + upper
+    yield "tree", index("tree", (3, 1, 4), (), [(192, root, False), (512, leaf(0, 2), False), (768, leaf(2, 1), False)])
+    yield "row", index("row", (9, 1, 4), (), [])
+    head = lambda kind, width, page, count: b"FAHD" + struct.pack("<4BQQ", 0, kind, width, page, count, 512)
+    plain = block(b"FADB", 0, elements(range(5), False))
+    yield "fixed", index("fixed", (5, 1, 4), (10,), [(192, head(0, 8, 10, 5), True), (512, plain, True)])
+    # the second of three pages is not there
+    pages = [(512, block(b"FADB", 1, b"\xa0"), True), (531, elements((0, 1), True), True), (595, elements((4,), True), True)]
+    yield "fixed-pages", index("fixed", (5, 1, 4), (1,), [(192, head(1, 14, 1, 5), True), *pages], count=3)
+
+    def extensible(kind, width, unlimited, shape, limits=None):
+        """2 elements in the index block, then data blocks of 2, 4, 2 of 4, and 2 of 8 in 2 pages each."""
+        filtered = kind == 1
+        head = b"EAHD" + struct.pack("<8B", 0, kind, width, 5, 2, 2, 2, 2) + bytes(48) + struct.pack("<Q", 512)
+        own = elements(range(2), filtered) + struct.pack("<5Q", 600, 640, 720, 880, nothing)
+        data = lambda first, count: block(b"EADB", kind, b"\0" + elements(range(first, first + count), filtered))
+        supers = [struct.pack("<B2Q", 0, 760, 820), struct.pack("<3B2Q", 0, 0x80, 0, 920, nothing)]
+        supers = [block(b"EASB", kind, body) for body in supers]
+        blocks = [(192, head, True), (512, block(b"EAIB", kind, own), True), (600, data(2, 2), True), (640, data(4, 4), True)]
+        blocks += [(720, supers[0], True), (760, data(8, 4), True), (820, data(12, 4), True), (880, supers[1], True)]
+        blocks += [(920, block(b"EADB", kind, b"\0"), True), (939, elements(range(16, 20), filtered), True)]
+        return index("extensible", shape, (5, 2, 2, 2, 2), blocks, limits, unlimited, count=20)
+
+    yield "extensible", extensible(0, 8, 0, (32, 1, 4))
+    yield "extensible-rows", extensible(0, 8, 1, (1, 32, 4))
+
+
 def lz4(data):
     """One run of bytes as they are; at least 15."""
     return bytes([0xF0, *[255] * ((len(data) - 15) // 255), (len(data) - 15) % 255]) + data
@@ -263,6 +342,7 @@ output = "out"
 overwrite = true
 """,
     },
+    "index": dict(indexes()),
     "angles": {
         "angles.txt": b"# degrees\n0\n 22.5 # half\n45\n\n67.5\n9e1\n-1.125e2\n180\n180.0000001\n",
         "same.txt": b"0\n0\n180\n360\n",

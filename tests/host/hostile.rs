@@ -43,6 +43,7 @@ fn seeds_and_findings_of_the_fuzzer() {
     replay("fuzz/corpus/edf", entries::edf);
     replay("fuzz/corpus/zarr", entries::zarr);
     replay("fuzz/corpus/chunk", entries::chunk);
+    replay("fuzz/corpus/index", entries::index);
     replay("fuzz/corpus/run", entries::run);
     replay("fuzz/corpus/angles", entries::angles);
     replay("fuzz/corpus/output", entries::output);
