@@ -128,6 +128,7 @@ def check_input(fbp, reference):
             file.create_dataset("a/b", data=counts.astype(kind))
         same(f"input-{kind[1:]}.h5::/a/b", f"HDF5 {kind}")
     check_chunks(same, counts)
+    check_virtual(same, counts)
     Path("edf").mkdir()
     for number, frame in enumerate(counts):
         fabio.edfimage.EdfImage(data=frame).write(f"edf/p_{number}.edf")
@@ -164,6 +165,23 @@ def check_chunks(same, counts):
                 with h5py.File("chunks.h5", "w", libver=(library, "v110")) as file:
                     file.create_dataset("d", data=data, chunks=chunks, **options)
                 same("chunks.h5::/d", f"HDF5 {library}, {kind}, {chunks}, {name}", "chunks.tif")
+
+
+def check_virtual(same, counts):
+    """Files of frames that a virtual dataset joins, in turn and frame by frame, without plugins as above."""
+    for step in (1, 3):
+        layout = h5py.VirtualLayout(counts.shape, counts.dtype)
+        places = [slice(start, None, step) for start in range(step)] if step > 1 else [slice(0, 1), slice(1, None)]
+        for (number, place), library in zip(enumerate(places), ("earliest", "v110", "earliest")):
+            data = counts[place]
+            with h5py.File(f"part-{number}.h5", "w", libver=(library, "v110")) as file:
+                shape = (None, *counts.shape[1:])
+                options = hdf5plugin.Bitshuffle(cname="lz4")
+                part = file.create_dataset("d", data=data, maxshape=shape, chunks=(1, SIDE, SIDE), **options)
+                layout[place] = h5py.VirtualSource(part)
+        with h5py.File("virtual.h5", "w", libver=("earliest", "v110")) as file:
+            file.create_virtual_dataset("d", layout)
+        same("virtual.h5::/d", f"HDF5, virtual, {step}")
 
 
 def main():
