@@ -132,6 +132,27 @@ fn virtual_datasets_of_whole_frames() {
     }
 }
 
+/// Chunks of a source that were never written have its fill value, not that of the virtual dataset.
+#[test]
+fn sources_that_are_not_complete() {
+    let _alone = alone();
+    let lab = Lab::new();
+    for latest in [false, true] {
+        let mut options = File::with_options();
+        let new = match latest {
+            true => options.with_fapl(|access| access.libver_latest()).create(lab.path("a.h5")),
+            false => options.create(lab.path("a.h5")),
+        };
+        let new = new.unwrap();
+        let builder = new.new_dataset::<u16>().shape(SHAPE).chunk((2, 5, 7)).fill_value(9u16);
+        let data = builder.create("/d").unwrap();
+        data.write_slice(&[3u16; SHAPE.2], (5, 2, ..)).unwrap();
+        drop((data, builder, new));
+        check(&lab, "gaps", true, &[part("a.h5", 12, ALL, ALL)]);
+        assert_eq!(read_all(&open(&lab, 1 << 20), SHAPE.1, SHAPE.2)[0], 9.0);
+    }
+}
+
 /// Sources that are single frames, in files of their own and in the file itself; and a virtual dataset that is one.
 #[test]
 fn virtual_datasets_of_single_frames() {
@@ -193,6 +214,9 @@ fn other_virtual_datasets() {
     check(&lab, "other filter", false, &[part("packed.h5", 12, ALL, ALL)]);
     let twice = [part("a.h5", 12, ALL, ALL), part("b.h5", 6, ALL, (3..9, .., ..))];
     check(&lab, "one above the other", false, &twice);
+    // a source that has become shorter than its mapping
+    join(&lab, "x.h5", "/d", &[SHAPE.0, SHAPE.1, SHAPE.2], &[part("b.h5", 12, (0..12, .., ..), ALL)]);
+    lab.fails("compare x.h5::/d expected.h5::/d", 3, &["x.h5: /d frame", "cannot be read"]);
 }
 
 /// A source is watched as the file itself is.
