@@ -228,7 +228,8 @@ impl ChunkMemory {
         let bytes = largest(|values| values.bytes() as u64).max(1);
         // stored, decoded, and with other places of bytes or bits
         let each = largest(|values| values.largest + 2 * values.bytes() as u64).max(1);
-        let threads = (budget / each).clamp(1, rayon::current_num_threads() as u64);
+        let most = if datasets.is_empty() { 1 } else { rayon::current_num_threads() as u64 };
+        let threads = (budget / each).clamp(1, most);
         let buffers = bounded(threads as usize);
         (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
         // every thread is at other frames
