@@ -159,6 +159,7 @@ mod tests {
                 scaling: Some(Scaling::Fixed(Interval { low: 0.5, high: 1.5 })),
                 compression: Compression::Zstd,
                 ome_zarr: OmeZarr::V05,
+                hdf5_parts: Some(4),
                 mask: Some(0.75),
             },
         }

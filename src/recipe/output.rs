@@ -7,6 +7,9 @@ use crate::sink::{Compression, Dtype, OmeZarr};
 use crate::units::{Interval, parse_pair};
 use serde::{Deserialize, Serialize};
 
+/// Largest number of files of an output; all of them are open during a run.
+const MAX_PARTS: u32 = 256;
+
 /// Sample type, scaling to integers, and the mask.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -18,6 +21,9 @@ pub struct Values {
     pub compression: Compression,
     /// The same.
     pub ome_zarr: OmeZarr,
+    /// The same; one file if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hdf5_parts: Option<u32>,
     /// Radius of the circle beyond which pixels are 0, as a fraction of half the slice.
     pub mask: Option<f64>,
 }
@@ -55,11 +61,17 @@ impl Values {
         {
             return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
         }
+        if let Some(parts) = args.hdf5_parts
+            && !(1..=MAX_PARTS).contains(&parts)
+        {
+            return Err(Error::usage(format!("--hdf5-parts: {parts} is not a number from 1 to {MAX_PARTS}")));
+        }
         Ok(Values {
             dtype,
             scaling: Some(scaling).filter(|_| dtype.is_integer()),
             compression: args.compression.unwrap_or_default(),
             ome_zarr: args.ome_zarr.unwrap_or_default(),
+            hdf5_parts: args.hdf5_parts.filter(|&parts| parts > 1),
             mask: args.mask,
         })
     }

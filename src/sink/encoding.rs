@@ -57,12 +57,14 @@ pub struct SliceStorage {
     pub compression: Compression,
     /// Version of OME-Zarr.
     pub ome_zarr: OmeZarr,
+    /// Files of an HDF5 output, if there are several.
+    pub hdf5_parts: Option<u32>,
 }
 
 /// Samples as they are.
 impl From<Encoding> for SliceStorage {
     fn from(encoding: Encoding) -> SliceStorage {
-        SliceStorage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default() }
+        SliceStorage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default(), hdf5_parts: None }
     }
 }
 

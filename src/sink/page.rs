@@ -33,6 +33,8 @@ pub struct SliceForm {
     pub compression: Compression,
     /// Version of OME-Zarr, if slices go to that.
     pub ome_zarr: OmeZarr,
+    /// Files of an HDF5 output, if there are several.
+    pub hdf5_parts: Option<u32>,
     /// Numbers of all slices of the run, ascending; some may be written by other jobs.
     pub run: Vec<usize>,
     /// The run file that leads to these slices; may be empty.
@@ -50,9 +52,9 @@ impl SliceForm {
         run: Vec<usize>,
         software: &str,
     ) -> SliceForm {
-        let SliceStorage { encoding, compression, ome_zarr } = storage;
+        let SliceStorage { encoding, compression, ome_zarr, hdf5_parts } = storage;
         let (software, run_file) = (software.to_owned(), String::new());
-        SliceForm { width, height, encoding, compression, ome_zarr, run, run_file, software, stamp: None }
+        SliceForm { width, height, encoding, compression, ome_zarr, hdf5_parts, run, run_file, software, stamp: None }
     }
 
     /// Classic where this number of pages fits it.

@@ -263,18 +263,19 @@ impl Reconstruction<'_> {
 
 /// Checks the places of slices, and makes their directory.
 fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
-    let range = job.recipe.values.scaling.map(|scaling| match scaling {
+    let values = &job.recipe.values;
+    let range = values.scaling.map(|scaling| match scaling {
         Scaling::Fixed(Interval { low, high }) => (low as f32, high as f32),
         // until the values are known
         Scaling::Percentile(_) => (0.0, 1.0),
     });
     let roi = scan.geometry.roi;
-    let encoding = Encoding { dtype: job.recipe.values.dtype, range };
+    let encoding = Encoding { dtype: values.dtype, range };
     SliceWriter::create(
         target.clone(),
         roi.width,
         roi.height,
-        SliceStorage { encoding, compression: job.recipe.values.compression, ome_zarr: job.recipe.values.ome_zarr },
+        SliceStorage { encoding, compression: values.compression, ome_zarr: values.ome_zarr, hdf5_parts: values.hdf5_parts },
         &scan.slices,
         AllowedContents::new(
             job.execution.existing != Existing::Refuse,

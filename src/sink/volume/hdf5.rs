@@ -1,22 +1,24 @@
-//! One HDF5 file: a contiguous dataset of all slices, and a description of the run.
+//! HDF5: a dataset of all slices, and a description of the run.
 //!
-//! The library creates the file with space for all samples; all threads then write them at their offsets, without the
-//! library.
+//! The dataset is contiguous, or virtual if slices are distributed among several files, each of which has one that is
+//! contiguous. The library creates files with space for all samples; all threads then write them at their offsets, without
+//! the library.
 
 use super::marks::Marks;
-use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name};
+use super::parts::{PartDirectories, part_name, slices_of_part};
+use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name, remove, unfinished};
 use crate::error::Result;
 use crate::sink::page::EncodedPage;
-use crate::sink::{Compression, Dtype, Target};
+use crate::sink::{Compression, Dtype, SliceForm, Target};
 use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
 use half::f16;
 use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
-use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, File, Group, H5Type, Location};
+use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
+use hdf5_metno::{Dataset, File, Group, H5Type, Location, SliceOrIndex};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The slices, their numbers, their checksums, and what is said of the run.
 const DATA: &str = "/entry/reconstruction/results/data";
@@ -24,15 +26,20 @@ const NUMBERS: &str = "/entry/reconstruction/results/slice";
 const MARKS: &str = "/entry/reconstruction/results/checksums";
 const DESCRIPTION: &str = "/entry/reconstruction/configuration/fbp";
 const RUN_FILE: &str = "/entry/reconstruction/configuration/run";
+/// Offsets of the slices in the parts, if there are several.
+const PART_OFFSETS: &str = "/entry/reconstruction/configuration/part_offsets";
+/// The slices of a part.
+const PART_DATA: &str = "/data";
 
 /// Reads a spec that is the name of an HDF5 file and not a directory.
 pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
     let single = is_hdf5_name(spec) && !Path::new(spec).is_dir();
-    Ok(single.then(|| VolumeOutput::target(spec, Hdf5File)))
+    Ok(single.then(|| VolumeOutput::target(spec, Hdf5File(PartDirectories { output: spec.into() }))))
 }
 
+/// The format, with the places of its parts.
 #[derive(Clone, Debug)]
-struct Hdf5File;
+struct Hdf5File(PartDirectories);
 
 fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
     let value: VarLenUnicode =
@@ -49,7 +56,7 @@ fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> 
 /// What a file says of itself, if it is one of ours.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
     let ours = path.is_file() && is_hdf5(path);
-    ours.then(|| Hdf5File.open(path, false).ok()).flatten().map(|volume| volume.description().clone())
+    ours.then(|| Contents::read(path).ok()).flatten().map(|contents| contents.description)
 }
 
 /// A group of a class of NeXus.
@@ -60,15 +67,67 @@ fn group(file: &File, name: &str, class: &str) -> hdf5_metno::Result<Group> {
 }
 
 /// A dataset with room for all values, none of which is written.
-fn room<T: H5Type>(file: &File, name: &str, shape: &[usize], fill: FillTime) -> hdf5_metno::Result<Dataset> {
-    let builder = file.new_dataset::<T>().shape(shape);
+fn room(
+    file: &File,
+    name: &str,
+    kind: &TypeDescriptor,
+    shape: &[usize],
+    fill: FillTime,
+) -> hdf5_metno::Result<Dataset> {
+    let builder = file.new_dataset_builder().empty_as(kind).shape(shape);
     builder
         .with_dcpl(|plist| plist.layout(Layout::Contiguous).alloc_time(Some(AllocTime::Early)).fill_time(fill))
         .create(name)
 }
 
-/// The whole file but the samples.
-fn make(path: &Path, description: &VolumeDescription, run_file: &str) -> hdf5_metno::Result<()> {
+fn sample_type(dtype: Dtype) -> TypeDescriptor {
+    match dtype {
+        Dtype::F32 => f32::type_descriptor(),
+        Dtype::F16 => f16::type_descriptor(),
+        Dtype::U16 => u16::type_descriptor(),
+        Dtype::U8 => u8::type_descriptor(),
+    }
+}
+
+/// Makes a part with room for slices and returns where they begin in it.
+fn make_part(path: &Path, slices: usize, description: &VolumeDescription) -> hdf5_metno::Result<u64> {
+    let file = File::create_excl(path)?;
+    let shape = [slices, description.height, description.width];
+    let data = room(&file, PART_DATA, &sample_type(description.dtype), &shape, FillTime::Never)?;
+    let offset = data.offset().ok_or("a new dataset has no place in its file")?;
+    drop(data);
+    file.close()?;
+    Ok(offset)
+}
+
+/// The virtual dataset of slices in several parts.
+fn make_virtual(
+    file: &File,
+    directory: &Path,
+    parts: usize,
+    description: &VolumeDescription,
+) -> hdf5_metno::Result<Dataset> {
+    let shape = [description.slices.len(), description.height, description.width];
+    let [slices, height, width] = shape;
+    let mut builder = file.new_dataset_builder().empty_as(&sample_type(description.dtype)).shape(shape);
+    for part in 0..parts {
+        let path = directory.join(part_name(part));
+        let shape_of_part = [slices_of_part(slices, parts, part), height, width];
+        let every = SliceOrIndex::SliceTo { start: part, step: parts, end: slices, block: 1 };
+        let all = (.., .., ..);
+        let places = (every, 0..height, 0..width);
+        builder = builder.virtual_map(path.to_string_lossy(), PART_DATA, shape_of_part, all, shape, places);
+    }
+    builder.create(DATA)
+}
+
+/// The whole file but the samples; with parts, whose directory and offsets these are.
+fn make(
+    path: &Path,
+    description: &VolumeDescription,
+    run_file: &str,
+    parts: Option<(&Path, &[u64])>,
+) -> hdf5_metno::Result<()> {
     let file = File::create_excl(path)?;
     text(&file, "NX_class", "NXroot")?;
     text(&file, "default", "entry")?;
@@ -78,12 +137,15 @@ fn make(path: &Path, description: &VolumeDescription, run_file: &str) -> hdf5_me
     text(&process, "default", "results")?;
     let results = group(&file, "/entry/reconstruction/results", "NXdata")?;
     group(&file, "/entry/reconstruction/configuration", "NXcollection")?;
-    let shape = [description.slices.len(), description.height, description.width];
-    let data = match description.dtype {
-        Dtype::F32 => room::<f32>(&file, DATA, &shape, FillTime::Never)?,
-        Dtype::F16 => room::<f16>(&file, DATA, &shape, FillTime::Never)?,
-        Dtype::U16 => room::<u16>(&file, DATA, &shape, FillTime::Never)?,
-        Dtype::U8 => room::<u8>(&file, DATA, &shape, FillTime::Never)?,
+    let data = match parts {
+        None => {
+            let shape = [description.slices.len(), description.height, description.width];
+            room(&file, DATA, &sample_type(description.dtype), &shape, FillTime::Never)?
+        }
+        Some((directory, offsets)) => {
+            file.new_dataset::<u64>().shape(offsets.len()).create(PART_OFFSETS)?.write_raw(offsets)?;
+            make_virtual(&file, directory, offsets.len(), description)?
+        }
     };
     text(&results, "signal", "data")?;
     text(&results, "interpretation", "image")?;
@@ -99,7 +161,7 @@ fn make(path: &Path, description: &VolumeDescription, run_file: &str) -> hdf5_me
     let numbers: Vec<u64> = description.slices.iter().map(|&slice| slice as u64).collect();
     file.new_dataset::<u64>().shape(numbers.len()).create(NUMBERS)?.write_raw(&numbers)?;
     // 0: no slice is there
-    let marks = room::<u64>(&file, MARKS, &[numbers.len()], FillTime::Alloc)?;
+    let marks = room(&file, MARKS, &u64::type_descriptor(), &[numbers.len()], FillTime::Alloc)?;
     marks.write_raw(&vec![0u64; numbers.len()])?;
     text_dataset(&file, "/entry/reconstruction/program", &description.software)?;
     let json = serde_json::to_string(description).map_err(|e| hdf5_metno::Error::from(e.to_string().as_str()))?;
@@ -116,17 +178,17 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-impl Container for Hdf5File {
-    fn compressions(&self) -> &[Compression] {
-        &[Compression::None]
-    }
+/// What the library says of a file.
+struct Contents {
+    description: VolumeDescription,
+    /// Offset of the samples in the file, or in each of its parts.
+    data: Vec<u64>,
+    /// Offset of the marks.
+    marks: u64,
+}
 
-    fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
-        make(path, description, run_file).map_err(other)
-    }
-
-    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
-        let length = fs::metadata(path)?.len();
+impl Contents {
+    fn read(path: &Path) -> io::Result<Contents> {
         examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = File::open(path).map_err(other)?;
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
@@ -137,28 +199,109 @@ impl Container for Hdf5File {
                 .offset()
                 .ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
         };
-        let (data, marks) = (offset(DATA)?, offset(MARKS)?);
-        let bytes = description.slices.len() as u64 * description.slice_bytes() as u64;
-        let marks_end = marks.checked_add(8 * description.slices.len() as u64);
-        if [data.checked_add(bytes), marks_end].iter().any(|end| end.is_none_or(|end| end > length)) {
-            return Err(invalid("is shorter than its slices; run again without --resume"));
-        }
-        let open = || OpenOptions::new().read(true).write(write).open(path);
-        Ok(Box::new(OpenHdf5 { description, data, file: open()?, marks: Marks::new(open()?, marks) }))
+        let data = match description.parts {
+            None => vec![offset(DATA)?],
+            Some(parts) => {
+                let offsets = file.dataset(PART_OFFSETS).map_err(other)?;
+                if !(1..=description.slices.len()).contains(&parts) || offsets.size() != parts {
+                    return Err(invalid("does not say where its parts are; run again without --resume"));
+                }
+                offsets.read_raw().map_err(other)?
+            }
+        };
+        Ok(Contents { description, data, marks: offset(MARKS)? })
     }
 }
 
-/// A file whose dataset begins at an offset.
+impl Hdf5File {
+    /// Directory of the parts of a volume, if it has any.
+    fn parts_of(&self, path: &Path) -> Option<PathBuf> {
+        let description = describe(path)?;
+        description.parts.map(|_| self.0.of(path, &description))
+    }
+}
+
+impl Container for Hdf5File {
+    fn compressions(&self) -> &[Compression] {
+        &[Compression::None]
+    }
+
+    fn describe(&self, form: &SliceForm) -> VolumeDescription {
+        let parts = form.hdf5_parts.map(|parts| form.run.len().min(parts as usize)).filter(|&parts| parts > 1);
+        VolumeDescription { parts, ..VolumeDescription::new(form) }
+    }
+
+    fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
+        let Some(parts) = description.parts else { return make(path, description, run_file, None).map_err(other) };
+        let directory = self.0.make(description)?;
+        let slices = description.slices.len();
+        let make_part = |part| {
+            make_part(&directory.join(part_name(part)), slices_of_part(slices, parts, part), description)
+        };
+        let offsets = (0..parts).map(make_part).collect::<hdf5_metno::Result<Vec<u64>>>().map_err(other)?;
+        make(path, description, run_file, Some((&self.0.relative(description), &offsets))).map_err(other)
+    }
+
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
+        let Contents { description, data, marks } = Contents::read(path)?;
+        let open = |path: &Path, end: Option<u64>| {
+            let file = OpenOptions::new().read(true).write(write).open(path)?;
+            let long_enough = end.is_some_and(|end| file.metadata().is_ok_and(|meta| meta.len() >= end));
+            let short = || invalid("is shorter than its slices; run again without --resume");
+            if long_enough { Ok(file) } else { Err(short()) }
+        };
+        let (slices, parts) = (description.slices.len(), data.len());
+        let directory = description.parts.map(|_| self.0.of(path, &description));
+        let files = data.into_iter().enumerate().map(|(part, offset)| {
+            let bytes = slices_of_part(slices, parts, part) as u64 * description.slice_bytes() as u64;
+            let path = directory.as_ref().map_or(path.to_owned(), |directory| directory.join(part_name(part)));
+            Ok((open(&path, offset.checked_add(bytes))?, offset))
+        });
+        let files = files.collect::<io::Result<Vec<_>>>()?;
+        let marks = Marks::new(open(path, marks.checked_add(8 * slices as u64))?, marks);
+        Ok(Box::new(OpenHdf5 { description, files, marks }))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let output = &self.0.output;
+        let (unfinished, ours) = (unfinished(output), self.parts_of(path));
+        let other = if path == output { &unfinished } else { output };
+        if let Some(directory) = ours.filter(|directory| self.parts_of(other).as_ref() != Some(directory)) {
+            self.0.remove(&directory)?;
+        }
+        if path != output {
+            self.0.remove(&self.0.hidden())?; // of a run that was killed before there was a volume
+        }
+        remove(path)
+    }
+
+    fn is_single(&self, path: &Path) -> bool {
+        path.is_file() && self.parts_of(path).is_none()
+    }
+
+    fn show_parts(&self, description: &VolumeDescription) -> io::Result<()> {
+        description.parts.map_or(Ok(()), |_| self.0.show(description))
+    }
+
+    fn hide_parts(&self, description: &VolumeDescription) -> io::Result<()> {
+        description.parts.map_or(Ok(()), |_| self.0.hide(description))
+    }
+}
+
+/// An open output.
 struct OpenHdf5 {
     description: VolumeDescription,
-    data: u64,
-    file: fs::File,
+    /// Files of the samples, with the offset at which these begin.
+    files: Vec<(fs::File, u64)>,
     marks: Marks,
 }
 
 impl OpenHdf5 {
-    fn offset(&self, place: usize) -> u64 {
-        self.data + place as u64 * self.description.slice_bytes() as u64
+    /// File and offset of a slice.
+    fn place(&self, place: usize) -> (&fs::File, u64) {
+        let parts = self.files.len();
+        let (file, offset) = &self.files[place % parts];
+        (file, offset + (place / parts) as u64 * self.description.slice_bytes() as u64)
     }
 }
 
@@ -172,12 +315,14 @@ impl OpenVolume for OpenHdf5 {
     }
 
     fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32> {
-        Ok(samples.write_at(&self.file, self.offset(place))?.crc32)
+        let (file, offset) = self.place(place);
+        Ok(samples.write_at(file, offset)?.crc32)
     }
 
     fn read(&self, place: usize) -> io::Result<Vec<u8>> {
+        let (file, offset) = self.place(place);
         let mut samples = vec![0; self.description.slice_bytes()];
-        self.file.read_exact_at(&mut samples, self.offset(place))?;
+        file.read_exact_at(&mut samples, offset)?;
         Ok(samples)
     }
 }

@@ -7,6 +7,8 @@
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod marks;
+#[cfg(feature = "hdf5")]
+mod parts;
 mod zarr;
 
 #[cfg(feature = "hdf5")]
@@ -49,6 +51,9 @@ pub struct VolumeDescription {
     /// Of a directory of OME-Zarr.
     #[serde(rename = "ome-zarr", skip_serializing_if = "Option::is_none")]
     ome_zarr: Option<OmeZarr>,
+    /// Number of files that hold the slices, if an HDF5 output has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<usize>,
     /// Values that became 0 and the largest integer.
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<(f32, f32)>,
@@ -69,6 +74,7 @@ impl VolumeDescription {
             dtype: form.encoding.dtype,
             compression: form.compression,
             ome_zarr: None,
+            parts: None,
             range: form.encoding.range.filter(|_| form.encoding.dtype.is_integer()),
             unit: String::new(),
             stamp,
@@ -116,16 +122,34 @@ pub fn described_volume(path: &Path) -> Option<VolumeDescription> {
 trait Container: Clone + Debug + Send + Sync + 'static {
     fn compressions(&self) -> &[Compression];
 
-    /// The version of OME-Zarr, if it is that.
-    fn version(&self, _form: &SliceForm) -> Option<OmeZarr> {
-        None
-    }
+    /// What a volume of slices of this form says of itself.
+    fn describe(&self, form: &SliceForm) -> VolumeDescription;
 
     /// Makes a volume without slices where nothing is yet; `run_file` describes the run.
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()>;
 
     /// Opens a volume. Nothing is written to a finished one.
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>>;
+
+    /// Removes a volume with all that belongs to it, if it is there.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        remove(path)
+    }
+
+    /// Whether what is there is a single file, so that another file can replace it in one step.
+    fn is_single(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    /// Gives what lies beside an unfinished volume its final name, before the volume gets its own.
+    fn show_parts(&self, _description: &VolumeDescription) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Hides what lies beside a volume that was finished and has lost its name.
+    fn hide_parts(&self, _description: &VolumeDescription) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open volume. Slices have their places in the list of its description.
@@ -171,7 +195,7 @@ impl<C: Container> VolumeOutput<C> {
 
     /// The volume before it has its name.
     fn unfinished(&self) -> PathBuf {
-        self.file.directory().join(format!(".{}.unfinished", self.file.name()))
+        unfinished(&self.file.0)
     }
 
     /// What may not be done by two jobs at the same time.
@@ -185,41 +209,42 @@ impl<C: Container> VolumeOutput<C> {
 
     /// The volume to which slices of this form go. Of what is there that of the same run is kept.
     fn prepare(&self, form: &SliceForm) -> Result<Box<dyn OpenVolume>> {
-        let ome_zarr = self.container.version(form);
-        let description = VolumeDescription { ome_zarr, ..VolumeDescription::new(form) };
+        let description = self.container.describe(form);
         let unfinished = self.unfinished();
         let of_this_run = |path: &Path| {
             let volume = self.container.open(path, false);
             volume.is_ok_and(|volume| volume.description().is_of_the_run_of(&description))
         };
         if !of_this_run(&unfinished) {
-            remove(&unfinished).map_err(|e| self.failed(&e))?;
+            self.container.remove(&unfinished).map_err(|e| self.failed(&e))?;
             if of_this_run(&self.file.0) {
                 rename(&self.file.0, &unfinished).map_err(|e| self.failed(&e.into()))?;
+                self.container.hide_parts(&description).map_err(|e| self.failed(&e))?;
             } else {
                 let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
                 let made = self.container.make(&temporary, &description, &form.run_file);
                 let named = made.and_then(|()| Ok(rename(&temporary, &unfinished)?));
-                named.inspect_err(|_| drop(remove(&temporary))).map_err(|e| self.failed(&e))?;
+                named.inspect_err(|_| drop(self.container.remove(&temporary))).map_err(|e| self.failed(&e))?;
             }
         }
         self.container.open(&unfinished, true).map_err(|e| self.failed(&e))
     }
 
     /// Gives a complete volume its name, in the place of what has it.
-    fn publish(&self, overwrite: bool) -> Result<()> {
+    fn publish(&self, description: &VolumeDescription, overwrite: bool) -> Result<()> {
         let (path, unfinished) = (&self.file.0, self.unfinished());
         let there = path.symlink_metadata().is_ok();
         if there && !overwrite {
             let why = "was created in the meantime; is another run writing to the same --output?";
             return Err(Error::output(path, why));
         }
+        self.container.show_parts(description).map_err(|e| self.failed(&e))?;
         let swapped = there.then(|| renameat_with(CWD, &unfinished, CWD, path, RenameFlags::EXCHANGE));
         let named = match swapped {
-            Some(Ok(())) => return remove(&unfinished).map_err(|e| self.failed(&e)),
-            // a file system that cannot exchange names; only a directory must make way first
-            Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) if path.is_dir() => {
-                remove(path).and_then(|()| Ok(rename(&unfinished, path)?))
+            Some(Ok(())) => return self.container.remove(&unfinished).map_err(|e| self.failed(&e)),
+            // a file system that cannot exchange names; only a single file need not make way first
+            Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) if !self.container.is_single(path) => {
+                self.container.remove(path).and_then(|()| Ok(rename(&unfinished, path)?))
             }
             Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) | None => {
                 rename(&unfinished, path).map_err(io::Error::from)
@@ -234,6 +259,12 @@ impl<C: Container> VolumeOutput<C> {
         let paths = [self.unfinished(), self.file.0.clone()];
         paths.into_iter().find(|path| path.exists()).map(|path| self.container.open(&path, false))
     }
+}
+
+/// A volume before it has its name.
+fn unfinished(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.unfinished"))
 }
 
 /// Removes a file, or a directory with all in it, if it is there.
@@ -298,7 +329,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
 
     fn remove_unfinished(&self) {
         if self.unfinished_slices() == 0 {
-            let _ = remove(&self.unfinished()); // it is hidden, and the next run tries again
+            let _ = self.container.remove(&self.unfinished()); // it is hidden, and the next run tries again
         }
     }
 
@@ -452,8 +483,9 @@ impl<C: Container> Sink for VolumeSink<C> {
             return Ok(Vec::new());
         }
         volume.complete().map_err(|e| self.output.failed(&e))?;
+        let description = volume.description().clone();
         drop(volume);
-        self.output.publish(self.overwrite)?;
+        self.output.publish(&description, self.overwrite)?;
         Ok(vec![path.clone()])
     }
 }

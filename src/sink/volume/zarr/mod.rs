@@ -166,8 +166,8 @@ impl Container for ZarrDirectory {
         &[Compression::None, Compression::Deflate, Compression::Zstd]
     }
 
-    fn version(&self, form: &SliceForm) -> Option<OmeZarr> {
-        Some(form.ome_zarr)
+    fn describe(&self, form: &SliceForm) -> VolumeDescription {
+        VolumeDescription { ome_zarr: Some(form.ome_zarr), ..VolumeDescription::new(form) }
     }
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {

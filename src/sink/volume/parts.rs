@@ -1,0 +1,103 @@
+//! Where the files are that hold the slices of an HDF5 output, if there are several.
+//!
+//! An output `NAME` refers to `NAME.parts/ID/part-000.h5` and so on. The identifier differs between runs, so an output keeps
+//! its parts until another one has replaced it. The parts are in `.NAME.unfinished.parts` until all slices are written; they
+//! get their final names before the output gets its own, which makes all of them valid in one step.
+
+use super::{VolumeDescription, remove, unfinished};
+use crate::hash::fnv1a;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Name of a part in its directory.
+pub fn part_name(part: usize) -> String {
+    format!("part-{part:03}.h5")
+}
+
+/// Number of slices in a part: slice `i` of the output is in part `i` modulo their number.
+pub fn slices_of_part(slices: usize, parts: usize, part: usize) -> usize {
+    slices.saturating_sub(part).div_ceil(parts)
+}
+
+/// Directories of the parts of an output.
+#[derive(Clone, Debug)]
+pub struct PartDirectories {
+    pub output: PathBuf,
+}
+
+impl PartDirectories {
+    /// Of an output without its name.
+    pub fn hidden(&self) -> PathBuf {
+        let mut path = unfinished(&self.output).into_os_string();
+        path.push(".parts");
+        path.into()
+    }
+
+    /// Of an output with its name, relative to the directory that it is in.
+    pub fn relative(&self, description: &VolumeDescription) -> PathBuf {
+        let run = description.stamp.as_ref().map(|stamp| stamp.run.as_str()).unwrap_or_default();
+        let slices = format!("{:?}", description.slices);
+        let name = self.output.file_name().unwrap_or_default().to_string_lossy();
+        PathBuf::from(format!("{name}.parts")).join(format!("{:016x}", fnv1a(&[run.as_bytes(), slices.as_bytes()])))
+    }
+
+    fn named(&self, description: &VolumeDescription) -> PathBuf {
+        self.output.with_file_name(self.relative(description))
+    }
+
+    /// Of the volume at a path, which is the output or what will become it.
+    pub fn of(&self, path: &Path, description: &VolumeDescription) -> PathBuf {
+        let hidden = self.hidden();
+        if path != self.output && hidden.exists() { hidden } else { self.named(description) }
+    }
+
+    /// Makes the empty hidden directory.
+    ///
+    /// # Errors
+    /// Those of the system, and a file that has the name of the final directory.
+    pub fn make(&self, description: &VolumeDescription) -> io::Result<PathBuf> {
+        let (hidden, named) = (self.hidden(), self.named(description));
+        if let Some(parent) = named.parent().filter(|parent| parent.symlink_metadata().is_ok() && !parent.is_dir()) {
+            let why = format!("{} must be a directory, but is a file", parent.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        }
+        remove(&hidden)?;
+        fs::create_dir(&hidden)?;
+        Ok(hidden)
+    }
+
+    /// Gives the hidden directory its final name. One that has it is not in use: it is of the same run, and the output that
+    /// referred to it was removed.
+    pub fn show(&self, description: &VolumeDescription) -> io::Result<()> {
+        let (hidden, named) = (self.hidden(), self.named(description));
+        if !hidden.exists() {
+            return Ok(()); // done before the run was stopped
+        }
+        fs::create_dir_all(named.parent().unwrap_or(&named))?;
+        remove(&named)?;
+        fs::rename(hidden, named)
+    }
+
+    /// Hides the directory of an output that has lost its name.
+    pub fn hide(&self, description: &VolumeDescription) -> io::Result<()> {
+        let named = self.named(description);
+        fs::rename(&named, self.hidden())?;
+        leave(&named);
+        Ok(())
+    }
+
+    /// Removes the directory of a volume that is about to be removed.
+    pub fn remove(&self, directory: &Path) -> io::Result<()> {
+        remove(directory)?;
+        if directory != self.hidden() {
+            leave(directory);
+        }
+        Ok(())
+    }
+}
+
+/// Removes the directory that `named` was in, if it is empty.
+fn leave(named: &Path) {
+    let _ = fs::remove_dir(named.parent().unwrap_or(named)); // there may be something else in it
+}
