@@ -58,10 +58,15 @@ def check_tiff(fbp, dtype, expected):
             check(tags == {tag} or (compression == "lzw" and tags <= {1, 5}), f"{dtype} {compression}: {tags}")
 
 
-def check_hdf5(fbp, dtype, expected):
-    name = f"{dtype}.h5"
-    fbp(*RUN, "--dtype", dtype, "--range=-1,2", "-o", name)
-    with h5py.File(name) as file:
+def check_hdf5(fbp, dtype, expected, parts):
+    name = f"{dtype}-{parts}.h5"
+    fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--hdf5-parts", str(parts), "-o", name)
+    place = Path(f"moved-{dtype}-{parts}")
+    place.mkdir()
+    check(len(list(Path().glob(f"{name}.parts/*/*.h5"))) == (parts if parts > 1 else 0), f"{name}: parts")
+    for path in Path().glob(f"{name}*"):
+        path.rename(place / path)
+    with h5py.File(place / name) as file:
         # as silx view and nexusformat find what to show
         group = file
         while "default" in group.attrs:
@@ -69,6 +74,7 @@ def check_hdf5(fbp, dtype, expected):
         data = group[group.attrs["signal"]]
         check(data.name == "/entry/reconstruction/results/data", data.name)
         check(data.dtype == DTYPES[dtype] and np.array_equal(data[()], expected), name)
+        check(data.is_virtual == (parts > 1), f"{name}: virtual")
         check(data.attrs["units"] == "1/um", "units")
         if dtype in ("u8", "u16"):
             values = data[()] * data.attrs["scaling_factor"] + data.attrs["offset"]
@@ -205,7 +211,8 @@ def main():
             fbp(*RUN, "--dtype", dtype, "--range=-1,2", "-o", f"plain-{dtype}")
             expected = tifffile.imread(sorted(Path(f"plain-{dtype}").glob("*.tif")))
             check_tiff(fbp, dtype, expected)
-            check_hdf5(fbp, dtype, expected)
+            for parts in (1, 3):
+                check_hdf5(fbp, dtype, expected, parts)
             check_zarr(fbp, dtype, expected)
         check_input(fbp, reference)
     print(f"{passed} passed, 0 failed")

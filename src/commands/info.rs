@@ -49,13 +49,14 @@ fn named(name: &str, value: &str) -> String {
 
 /// What a file of all slices says of its run.
 fn volume_text(volume: &VolumeDescription) -> String {
-    let VolumeDescription { slices, unit, stamp, .. } = volume;
+    let VolumeDescription { slices, unit, stamp, parts, .. } = volume;
     let (first, last) = (slices.first().unwrap_or(&0), slices.last().unwrap_or(&0));
     let mut text = format!("slices {first} to {last}, values in {unit}");
     if let Some(stamp) = stamp {
         text += &format!(", of run {}, axis at bin {}", stamp.run, stamp.center);
         text += &stamp.pixel_size.as_ref().map(|size| format!(", pixels of {size}")).unwrap_or_default();
     }
+    text += &parts.map(|parts| format!(", in {parts} parts")).unwrap_or_default();
     text + "\n"
 }
 

@@ -17,7 +17,7 @@ const RUN: &str = "reconstruct --sinograms sin --device cpu --slices-per-pass 1 
 fn volumes() -> Vec<(&'static str, &'static str)> {
     let mut outputs = vec![("r.zarr", ""), ("r.zarr", "--ome-zarr 0.5 --compression zstd")];
     if cfg!(feature = "hdf5") {
-        outputs.push(("r.h5", ""));
+        outputs.extend([("r.h5", ""), ("r.h5", "--hdf5-parts 4")]);
     }
     outputs
 }
@@ -50,9 +50,26 @@ fn check_tidy(lab: &Lab, output: &str) {
     assert_eq!(left, [] as [String; 0], "{output}");
 }
 
+/// Removes an output, with its parts.
 fn remove(lab: &Lab, output: &str) {
     let path = lab.path(output);
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+    let parts = lab.path(format!("{output}.parts"));
+    if parts.exists() {
+        fs::remove_dir_all(parts).unwrap();
+    }
+}
+
+/// The parts of an HDF5 output in order.
+fn parts_of(lab: &Lab, output: &str) -> Vec<PathBuf> {
+    let list = |path: PathBuf| {
+        let mut paths: Vec<PathBuf> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    let directories = list(lab.path(format!("{output}.parts")));
+    assert_eq!(directories.len(), 1, "parts of several outputs: {directories:?}");
+    list(directories[0].clone())
 }
 
 #[test]
@@ -106,10 +123,11 @@ fn damaged_slices_are_done_again() {
     for (output, flags) in volumes() {
         let run = format!("{RUN} {flags} --output {output}");
         lab.ok(&run);
-        let path = if output == "r.h5" {
-            lab.path(output)
-        } else {
-            lab.path("r.zarr/0").join(if flags.is_empty() { "3/0/0" } else { "c/3/0/0" })
+        let path = match (output, flags) {
+            ("r.h5", "") => lab.path(output),
+            ("r.h5", _) => parts_of(&lab, "r.h5").remove(3),
+            (_, "") => lab.path("r.zarr/0/3/0/0"),
+            (_, _) => lab.path("r.zarr/0/c/3/0/0"),
         };
         let mut bytes = fs::read(&path).unwrap();
         let at = match output {
@@ -254,6 +272,104 @@ fn a_full_disk_leaves_complete_slices() {
         assert!(err.contains("of 21 slices are kept") && !err.contains(" 0 of 21"), "{err}");
         assert_eq!(slices, whole, "{output}");
     }
+}
+
+/// The parts of an HDF5 output are there exactly as long as the output, and only as its parts.
+#[cfg(feature = "hdf5")]
+#[test]
+fn parts_belong_to_their_output() {
+    let (lab, whole) = lab();
+    let run = format!("{RUN} --output r.h5");
+    // in the way
+    lab.text("r.h5.parts", "mine");
+    lab.fails(&format!("{run} --hdf5-parts 2"), 5, &["r.h5", "r.h5.parts must be a directory"]);
+    assert_eq!(lab.read_text("r.h5.parts"), "mine");
+    fs::remove_file(lab.path("r.h5.parts")).unwrap();
+    for wrong in ["0", "257"] {
+        lab.fails(&format!("{run} --hdf5-parts {wrong}"), 2, &["--hdf5-parts", wrong, "1 to 256"]);
+    }
+
+    // each replaces the one before, with another number of parts, at most one for each slice
+    let mut previous = PathBuf::new();
+    for (parts, expected) in [(4, 4), (64, TALL.slices), (2, 2)] {
+        lab.ok(&format!("{run} --hdf5-parts {parts} --overwrite"));
+        assert_eq!(lab.read("r.h5"), whole);
+        let files = parts_of(&lab, "r.h5");
+        assert_eq!(files.len(), expected);
+        assert!(!previous.exists());
+        previous.clone_from(&files[0]);
+        check_tidy(&lab, "r.h5");
+    }
+    // a run that fails leaves the one that is to be replaced
+    let failing = format!("{run} --hdf5-parts 3 --filter hann --overwrite");
+    let failed = lab.command(&failing).env("FBP_TEST_FAULT", "lost=0:3").output().unwrap();
+    assert_eq!(failed.status.code(), Some(4), "{}", text(&failed.stderr));
+    assert_eq!(lab.read("r.h5"), whole);
+    assert_eq!(parts_of(&lab, "r.h5").len(), 2);
+    lab.ok(&format!("{run} --hdf5-parts 3 --filter hann --resume"));
+    assert_ne!(lab.read("r.h5"), whole);
+    assert_eq!(parts_of(&lab, "r.h5").len(), 3);
+    lab.ok(&format!("{run} --overwrite"));
+    assert!(!lab.path("r.h5.parts").exists());
+
+    // it reads the same elsewhere
+    lab.ok(&format!("{run} --hdf5-parts 4 --overwrite"));
+    lab.directory("elsewhere");
+    for name in ["r.h5", "r.h5.parts"] {
+        fs::rename(lab.path(name), lab.path(format!("elsewhere/{name}"))).unwrap();
+    }
+    assert_eq!(lab.read("elsewhere/r.h5"), whole);
+    lab.ok("compare elsewhere/r.h5::/entry/reconstruction/results/data whole --tolerance 0");
+    let (out, _) = lab.ok("info elsewhere/r.h5");
+    assert!(out.contains("in 4 parts"), "{out}");
+    fs::remove_file(&parts_of(&lab, "elsewhere/r.h5")[1]).unwrap();
+    lab.fails("compare elsewhere/r.h5 whole", 3, &["r.h5", "part-001.h5", "missing"]);
+}
+
+/// Wherever a run is killed while outputs get and lose their names, the next one goes on or cleans up.
+#[cfg(feature = "hdf5")]
+#[test]
+fn parts_and_their_output_get_their_names_together() {
+    let (lab, whole) = lab();
+    let run = format!("{RUN} --output r.h5 --hdf5-parts 4");
+    let rename = |from: &str, to: &str| fs::rename(lab.path(from), lab.path(to)).unwrap();
+    let check = |resumed: &str, kept: &str| {
+        let (_, err) = lab.ok(&format!("{run} {resumed}"));
+        assert!(err.contains(kept), "{err}");
+        assert_eq!(lab.read("r.h5"), whole);
+        assert_eq!(parts_of(&lab, "r.h5").len(), 4);
+        check_tidy(&lab, "r.h5");
+    };
+    // the parts have their name, and the output has not
+    lab.ok(&run);
+    rename("r.h5", ".r.h5.unfinished");
+    lab.fails(&run, 5, &["r.h5", "unfinished run with 21 slices", "--resume"]);
+    check("--resume", "21 of 21 slices are kept");
+    rename("r.h5", ".r.h5.unfinished");
+    check("--overwrite", "");
+    // neither has, nor has anything been removed of an output of another run
+    lab.ok(&format!("{run} --filter hann --overwrite"));
+    let other = parts_of(&lab, "r.h5");
+    rename("r.h5", ".r.h5.unfinished");
+    rename(other[0].parent().unwrap().strip_prefix(lab.path("")).unwrap().to_str().unwrap(), ".r.h5.unfinished.parts");
+    check("--resume", "0 of 21 slices are kept");
+    // the output that was replaced is not yet removed
+    let run_key = parts_of(&lab, "r.h5")[0].parent().unwrap().to_owned();
+    fs::rename(&run_key, lab.path("kept")).unwrap();
+    rename("r.h5", "kept.h5");
+    lab.ok(&format!("{run} --filter hann"));
+    rename("r.h5", ".r.h5.unfinished");
+    rename("kept.h5", "r.h5");
+    fs::rename(lab.path("kept"), &run_key).unwrap();
+    assert_eq!(fs::read_dir(lab.path("r.h5.parts")).unwrap().count(), 2);
+    check("--resume", "");
+    // parts without an output
+    lab.directory(".r.h5.unfinished.parts");
+    lab.text(".r.h5.unfinished.parts/part-000.h5", "");
+    check("--resume", "21 of 21 slices are kept");
+    // a lost part
+    fs::remove_file(&parts_of(&lab, "r.h5")[2]).unwrap();
+    check("--resume", "");
 }
 
 #[test]

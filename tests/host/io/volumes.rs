@@ -32,11 +32,13 @@ fn volumes(dir: &TempDir) -> Vec<(std::path::PathBuf, SliceStorage)> {
         for &ome_zarr in OmeZarr::VARIANTS {
             for compression in [Compression::None, Compression::Deflate, Compression::Zstd] {
                 let name = format!("{dtype}-{ome_zarr}-{compression}.zarr");
-                all.push((dir.path().join(name), SliceStorage { encoding, compression, ome_zarr }));
+                all.push((dir.path().join(name), SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None }));
             }
         }
         if cfg!(feature = "hdf5") {
             all.push((dir.path().join(format!("{dtype}.h5")), encoding.into()));
+            let storage = SliceStorage { hdf5_parts: Some(2), ..encoding.into() };
+            all.push((dir.path().join(format!("{dtype}-parts.h5")), storage));
         }
     }
     all
