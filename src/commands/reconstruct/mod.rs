@@ -275,7 +275,12 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
         target.clone(),
         roi.width,
         roi.height,
-        SliceStorage { encoding, compression: values.compression, ome_zarr: values.ome_zarr, hdf5_parts: values.hdf5_parts },
+        SliceStorage {
+            encoding,
+            compression: values.compression,
+            ome_zarr: values.ome_zarr,
+            hdf5_parts: values.hdf5_parts,
+        },
         &scan.slices,
         AllowedContents::new(
             job.execution.existing != Existing::Refuse,

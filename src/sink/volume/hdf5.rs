@@ -90,13 +90,12 @@ fn sample_type(dtype: Dtype) -> TypeDescriptor {
 }
 
 /// Makes a part with room for slices and returns where they begin in it.
-fn make_part(path: &Path, slices: usize, description: &VolumeDescription) -> hdf5_metno::Result<u64> {
-    let file = File::create_excl(path)?;
+fn make_part(path: &Path, slices: usize, description: &VolumeDescription) -> io::Result<u64> {
+    let file = File::create_excl(path).map_err(other)?;
     let shape = [slices, description.height, description.width];
-    let data = room(&file, PART_DATA, &sample_type(description.dtype), &shape, FillTime::Never)?;
-    let offset = data.offset().ok_or("a new dataset has no place in its file")?;
-    drop(data);
-    file.close()?;
+    let data = room(&file, PART_DATA, &sample_type(description.dtype), &shape, FillTime::Never);
+    let offset = offset(&data.map_err(other)?)?;
+    file.close().map_err(other)?;
     Ok(offset)
 }
 
@@ -178,6 +177,12 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
+/// Where the values of a dataset begin in its file.
+fn offset(dataset: &Dataset) -> io::Result<u64> {
+    let offset = dataset.offset();
+    offset.ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
+}
+
 /// What the library says of a file.
 struct Contents {
     description: VolumeDescription,
@@ -193,12 +198,7 @@ impl Contents {
         let file = File::open(path).map_err(other)?;
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
         let description: VolumeDescription = serde_json::from_str(description.map_err(other)?.as_str())?;
-        let offset = |name: &str| -> io::Result<u64> {
-            file.dataset(name)
-                .map_err(other)?
-                .offset()
-                .ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
-        };
+        let offset = |name: &str| offset(&file.dataset(name).map_err(other)?);
         let data = match description.parts {
             None => vec![offset(DATA)?],
             Some(parts) => {
@@ -233,12 +233,10 @@ impl Container for Hdf5File {
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
         let Some(parts) = description.parts else { return make(path, description, run_file, None).map_err(other) };
-        let directory = self.0.make(description)?;
-        let slices = description.slices.len();
-        let make_part = |part| {
-            make_part(&directory.join(part_name(part)), slices_of_part(slices, parts, part), description)
-        };
-        let offsets = (0..parts).map(make_part).collect::<hdf5_metno::Result<Vec<u64>>>().map_err(other)?;
+        let (directory, slices) = (self.0.make(description)?, description.slices.len());
+        let make_part =
+            |part| make_part(&directory.join(part_name(part)), slices_of_part(slices, parts, part), description);
+        let offsets = (0..parts).map(make_part).collect::<io::Result<Vec<u64>>>()?;
         make(path, description, run_file, Some((&self.0.relative(description), &offsets))).map_err(other)
     }
 
@@ -247,8 +245,7 @@ impl Container for Hdf5File {
         let open = |path: &Path, end: Option<u64>| {
             let file = OpenOptions::new().read(true).write(write).open(path)?;
             let long_enough = end.is_some_and(|end| file.metadata().is_ok_and(|meta| meta.len() >= end));
-            let short = || invalid("is shorter than its slices; run again without --resume");
-            if long_enough { Ok(file) } else { Err(short()) }
+            long_enough.then_some(file).ok_or_else(|| invalid("is shorter than its slices; run again without --resume"))
         };
         let (slices, parts) = (description.slices.len(), data.len());
         let directory = description.parts.map(|_| self.0.of(path, &description));
