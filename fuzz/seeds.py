@@ -140,6 +140,32 @@ def zarr(version, kind, data, compressor=None, codecs=(), shape=(2, 3, 4), chunk
     return json.dumps(meta).encode() + b"\0" + data
 
 
+def crc32c(data):
+    """The data before their CRC-32C."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return data + struct.pack("<I", crc ^ 0xFFFFFFFF)
+
+
+def shard(location, checksum):
+    """One shard of three chunks and one that was never written, with its index."""
+    names = ["bytes", "crc32c"] if checksum else ["bytes"]
+    codecs = [{"name": name, "configuration": {"endian": "little"} if name == "bytes" else {}} for name in names]
+    size = 64 + 4 * checksum
+    start = size if location == "start" else 0
+    index = b"".join(struct.pack("<QQ", start + 8 * n, 8) for n in range(3)) + b"\xff" * 16
+    index = crc32c(index) if checksum else index
+    data = index + bytes(range(24)) if location == "start" else bytes(range(24)) + index
+    meta, _, _ = zarr(3, "uint8", b"", shape=(2, 3, 4), chunk=(2, 4, 4)).partition(b"\0")
+    meta = json.loads(meta)
+    meta["codecs"] = [{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": (1, 2, 4), "codecs": codecs[:1], "index_codecs": codecs, "index_location": location}}]
+    return json.dumps(meta).encode() + b"\0" + data
+
+
 def chunk(kind, size, filters, length, stored, skipped=0):
     """What the target `chunk` takes: a compressor, filters around it, the length of the values, and the stored bytes."""
     return struct.pack("<BBBBH", kind, size - 1, filters, skipped, length) + stored
@@ -266,6 +292,9 @@ SEEDS = {
         "v3": zarr(3, "float32", bytes(96)),
         "v3-gzip": zarr(3, "int16", gzip.compress(bytes(48), mtime=0), codecs=[{"name": "gzip", "configuration": {"level": 1}}]),
         "v3-zstd": zarr(3, "uint8", bytes.fromhex("28b52ffd201845000010000001000ac002"), codecs=[{"name": "zstd", "configuration": {"level": 1}}]),
+        "v3-checksum": zarr(3, "uint8", crc32c(bytes(24)), codecs=[{"name": "crc32c"}]),
+        "v3-shard": shard("end", True),
+        "v3-shard-start": shard("start", False),
     },
     "tiff": {
         "plain.tif": tiff(),

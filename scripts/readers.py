@@ -129,6 +129,14 @@ def check_input(fbp, reference):
                                   compressors=codec)
         array[:] = counts
         same(name, f"Zarr {version} with {codec}")
+    for number, (location, codec) in enumerate([("end", None), ("start", None), ("end", ZstdCodec()), ("start", GzipCodec())]):
+        name = f"shards-{number}.zarr"
+        shards = {"shape": (4, 512, 512), "index_location": location}
+        array = zarr.create_array(name, shape=counts.shape, chunks=(2, 256, 128), shards=shards, dtype="u2",
+                                  compressors=codec)
+        array[:] = counts
+        check(len([path for path in Path(name).rglob("c/*/*/*") if path.is_file()]) == 8, f"{name}: shards")
+        same(name, f"Zarr with shards, index at the {location}, {codec}")
     for kind in (">u2", "<f4", "f8"):
         with h5py.File(f"input-{kind[1:]}.h5", "w") as file:
             file.create_dataset("a/b", data=counts.astype(kind))

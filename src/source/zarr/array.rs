@@ -1,13 +1,15 @@
 //! Zarr arrays: their metadata and their chunks.
 
-use super::{FileResult, codec, json_of};
+use super::codec::{self, ArrayCodec, ChunkCodec, checked};
+use super::shard::Sharding;
+use super::{FileResult, json_of};
 use crate::source::SampleType;
-use crate::source::codec::Compressor;
+use crate::source::codec::DecodeError;
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +36,9 @@ pub struct ZarrArray {
     pub chunk: [usize; 3],
     pub sample: SampleType,
     pub big_endian: bool,
-    codec: Option<Compressor>,
+    codec: ChunkCodec,
+    /// If a file has several chunks.
+    pub sharding: Option<Sharding>,
     /// A sample of chunks that are not there.
     fill: Vec<u8>,
 }
@@ -78,11 +82,18 @@ impl ZarrArray {
             return Err("has the order F, expected C; write the array again".into());
         }
         let (sample, big_version_2) = sample_type(kind, version)?;
-        let (big_endian, codec) = match version {
+        let ArrayCodec { big_endian, chunk: codec, sharding } = match version {
             3 => codec::of_version_3(&meta)?,
-            _ => (big_version_2, codec::of_version_2(&meta)?),
+            _ => ArrayCodec { big_endian: big_version_2, chunk: codec::of_version_2(&meta)?, sharding: None },
         };
-        let (shape, chunk, leading) = sides(&meta["shape"], chunks)?;
+        let (shape, of_file, leading) = sides(&meta["shape"], chunks)?;
+        let (chunk, sharding) = match sharding {
+            None => (of_file, None),
+            Some(sharding) => {
+                let (_, chunk, _) = sides(&meta["shape"], &sharding["chunk_shape"])?;
+                (chunk, Some(Sharding::new(sharding, of_file, chunk)?))
+            }
+        };
         let prefix = prefix + &format!("0{separator}").repeat(leading);
         let array = ZarrArray {
             directory: directory.to_owned(),
@@ -93,6 +104,7 @@ impl ZarrArray {
             sample,
             big_endian,
             codec,
+            sharding,
             fill: fill(&meta["fill_value"], sample, big_endian)?,
         };
         let bytes = array.chunk.iter().try_fold(sample.bytes() as u64, |n, &side| n.checked_mul(side as u64));
@@ -102,7 +114,9 @@ impl ZarrArray {
                 array.chunk
             ));
         }
-        let count = array.counts().iter().try_fold(1u64, |n, &count| n.checked_mul(count as u64));
+        let of_file = sharding.map_or([1; 3], |sharding| sharding.chunks);
+        let counts = array.file_counts().into_iter().chain(of_file);
+        let count = counts.into_iter().try_fold(1u64, |n, count| n.checked_mul(count as u64));
         if count.is_none_or(|count| count > MAX_CHUNKS) {
             return Err(format!("has more than {MAX_CHUNKS} chunks; write it with larger chunks"));
         }
@@ -112,6 +126,11 @@ impl ZarrArray {
     /// Number of chunks along each dimension.
     pub fn counts(&self) -> [usize; 3] {
         std::array::from_fn(|side| self.shape[side].div_ceil(self.chunk[side]))
+    }
+
+    /// Number of files along each dimension.
+    pub fn file_counts(&self) -> [usize; 3] {
+        self.file_of(self.counts().map(|count| count - 1)).0.map(|last| last + 1)
     }
 
     /// Bands of rows and columns of the chunks of a frame.
@@ -140,15 +159,20 @@ impl ZarrArray {
         self.chunk.iter().product::<usize>() * self.sample.bytes()
     }
 
-    /// The file of a chunk.
-    pub fn chunk_path(&self, [z, y, x]: [usize; 3]) -> PathBuf {
+    /// Coordinates of the file that has a chunk, and the number of the chunk in it.
+    pub fn file_of(&self, chunk: [usize; 3]) -> ([usize; 3], usize) {
+        self.sharding.map_or((chunk, 0), |sharding| sharding.place(chunk))
+    }
+
+    /// The file of these coordinates, which are those of its chunk if it has only one.
+    pub fn file_path(&self, [z, y, x]: [usize; 3]) -> PathBuf {
         let ZarrArray { prefix, separator, .. } = self;
         self.directory.join(format!("{prefix}{z}{separator}{y}{separator}{x}"))
     }
 
-    /// Whether chunks are compressed.
-    pub fn is_compressed(&self) -> bool {
-        self.codec.is_some()
+    /// Whether rows of a chunk can only be read with all others.
+    pub fn is_encoded(&self) -> bool {
+        self.codec != ChunkCodec::default()
     }
 
     /// The samples of a chunk that was never written.
@@ -158,16 +182,16 @@ impl ZarrArray {
 
     /// Rows of a chunk that it is worth reading at once: few where they can be read by themselves.
     pub fn rows_at_once(&self) -> usize {
-        if self.codec.is_some() { self.chunk[1] } else { ROWS_AT_ONCE.min(self.chunk[1]) }
+        if self.is_encoded() { self.chunk[1] } else { ROWS_AT_ONCE.min(self.chunk[1]) }
     }
 
-    /// Reads rows of a frame of a chunk, as long as those of the chunk, from its open file.
+    /// Reads rows of a frame of a chunk, as long as those of the chunk.
     ///
     /// # Errors
     /// Those of [`decode`](Self::decode).
     pub fn read_rows(
         &self,
-        (file, path): (&File, &Path),
+        stored: &StoredChunk,
         frame: usize,
         rows: Range<usize>,
         out: &mut Vec<u8>,
@@ -176,39 +200,36 @@ impl ZarrArray {
         let row = wide * self.sample.bytes();
         let place = (frame * high + rows.start) * row..(frame * high + rows.end) * row;
         out.clear();
-        if self.codec.is_some() {
-            out.extend_from_slice(&self.decode(file, path)?[place]);
+        if self.is_encoded() {
+            out.extend_from_slice(&self.decode(stored)?[place]);
             return Ok(());
         }
+        let bytes = stored.place()?;
+        self.check_length(bytes.end - bytes.start, &stored.path)?;
         out.resize(place.len(), 0);
-        let length = file.metadata().and_then(|meta| file.read_exact_at(out, place.start as u64).map(|()| meta.len()));
-        match length {
-            Ok(length) => self.check_length(length, path),
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.check_length(0, path),
-            Err(e) => Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", path.display())),
-        }
+        stored.read(bytes.start + place.start as u64, out)
     }
 
-    /// The samples of a chunk from its open file.
+    /// The samples of a chunk.
     ///
     /// # Errors
     /// Why it cannot be read, with the name of the file.
-    pub fn decode(&self, file: &File, path: &Path) -> FileResult<Vec<u8>> {
-        let length = self.chunk_bytes();
-        let mut stored = Vec::new();
+    pub fn decode(&self, stored: &StoredChunk) -> FileResult<Vec<u8>> {
+        let (length, path) = (self.chunk_bytes(), &stored.path);
+        let bytes = stored.place()?;
         // what is compressed may be somewhat longer than what is not
         let most = 2 * length as u64 + (1 << 16);
-        let bad = |why: String| format!("chunk {} {why}; copy or write it again", path.display());
-        file.take(most)
-            .read_to_end(&mut stored)
-            .map_err(|e| bad(format!("cannot be read: {e}; check the path and the permissions")))?;
-        let Some(compressor) = self.codec else {
-            self.check_length(stored.len() as u64, path)?;
-            return Ok(stored);
+        let mut read = vec![0; (bytes.end - bytes.start).min(most) as usize];
+        stored.read(bytes.start, &mut read)?;
+        let failed = |e: DecodeError| format!("chunk {} {e}", path.display());
+        let body = if self.codec.checksum { checked(&read).map_err(failed)? } else { &read };
+        let Some(compressor) = self.codec.compressor else {
+            self.check_length(body.len() as u64, path)?;
+            read.truncate(length);
+            return Ok(read);
         };
         let mut values = vec![0; length];
-        let decoded = compressor.decode(&stored, &mut values, &(0..length), &mut Vec::new());
-        decoded.map_err(|e| format!("chunk {} {e}", path.display()))?;
+        compressor.decode(body, &mut values, &(0..length), &mut Vec::new()).map_err(failed)?;
         Ok(values)
     }
 
@@ -220,6 +241,41 @@ impl ZarrArray {
             Ordering::Less => "fewer",
         };
         Err(format!("chunk {path} is damaged: it has {found} bytes than its {length}; copy or write it again"))
+    }
+}
+
+/// An open file with a chunk.
+#[derive(Debug)]
+pub struct StoredChunk {
+    pub file: File,
+    pub path: PathBuf,
+    /// Bytes of the chunk, if the file has several.
+    pub bytes: Option<Range<u64>>,
+}
+
+impl StoredChunk {
+    /// Opens the file of one chunk.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: PathBuf) -> io::Result<StoredChunk> {
+        Ok(StoredChunk { file: File::open(&path)?, path, bytes: None })
+    }
+
+    fn failed<T>(&self, e: &io::Error) -> FileResult<T> {
+        Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.display()))
+    }
+
+    /// Bytes of the chunk in the file.
+    fn place(&self) -> FileResult<Range<u64>> {
+        match &self.bytes {
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.file.metadata().map_or_else(|e| self.failed(&e), |meta| Ok(0..meta.len())),
+        }
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> FileResult<()> {
+        self.file.read_exact_at(out, offset).or_else(|e| self.failed(&e))
     }
 }
 

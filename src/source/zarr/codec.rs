@@ -1,7 +1,7 @@
 //! Compression of the bytes of a chunk.
 
 use super::FileResult;
-use crate::source::codec::Compressor;
+use crate::source::codec::{Compressor, DecodeError};
 use serde_json::Value;
 
 /// The compressor of this name.
@@ -19,33 +19,75 @@ fn named(name: &str) -> FileResult<Compressor> {
     }
 }
 
-/// The compressor of an array of version 2.
-pub(super) fn of_version_2(meta: &Value) -> FileResult<Option<Compressor>> {
+/// How the bytes of a chunk are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ChunkCodec {
+    pub compressor: Option<Compressor>,
+    /// CRC-32C at the end.
+    pub checksum: bool,
+}
+
+/// How an array of version 3 stores its chunks.
+pub(super) struct ArrayCodec<'a> {
+    pub big_endian: bool,
+    pub chunk: ChunkCodec,
+    /// Configuration of files with several chunks, if the array has them.
+    pub sharding: Option<&'a Value>,
+}
+
+/// The bytes before a CRC-32C, which is verified.
+pub(super) fn checked(stored: &[u8]) -> Result<&[u8], DecodeError> {
+    let (bytes, checksum) = stored.split_last_chunk().ok_or(DecodeError::Short)?;
+    if crc32c::crc32c(bytes) == u32::from_le_bytes(*checksum) { Ok(bytes) } else { Err(DecodeError::Checksum) }
+}
+
+/// The codec of an array of version 2.
+pub(super) fn of_version_2(meta: &Value) -> FileResult<ChunkCodec> {
     if meta["filters"].as_array().is_some_and(|filters| !filters.is_empty()) {
         return Err("has filters, expected none; write the array again without".into());
     }
-    match &meta["compressor"] {
-        Value::Null => Ok(None),
-        compressor => named(compressor["id"].as_str().unwrap_or("of no name")).map(Some),
-    }
+    let compressor = match &meta["compressor"] {
+        Value::Null => None,
+        compressor => Some(named(compressor["id"].as_str().unwrap_or("of no name"))?),
+    };
+    Ok(ChunkCodec { compressor, checksum: false })
 }
 
-/// Whether samples are big-endian, and the compressor, of an array of version 3: `bytes` and what may follow.
-pub(super) fn of_version_3(meta: &Value) -> FileResult<(bool, Option<Compressor>)> {
-    let codecs = meta["codecs"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// The codecs of an array of version 3.
+pub(super) fn of_version_3(meta: &Value) -> FileResult<ArrayCodec<'_>> {
+    let codecs = &meta["codecs"];
+    let sharding = &codecs[0]["configuration"];
+    if codecs[0]["name"] != "sharding_indexed" {
+        return of_chunk(codecs);
+    }
+    if codecs.as_array().is_some_and(|codecs| codecs.len() > 1) {
+        return Err("has shards in another codec, expected none; write the array again without".into());
+    }
+    Ok(ArrayCodec { sharding: Some(sharding), ..of_chunk(&sharding["codecs"])? })
+}
+
+/// `bytes`, and then a compressor, a checksum, both or neither.
+fn of_chunk<'a>(codecs: &Value) -> FileResult<ArrayCodec<'a>> {
+    let codecs = codecs.as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |codec: &Value| codec["name"].as_str().unwrap_or("of no name").to_owned();
     let Some((bytes, others)) = codecs.split_first().filter(|(first, _)| first["name"] == "bytes") else {
         let first = codecs.first().map_or("none".to_owned(), name);
         return Err(format!(
-            "has the codec {first} first, expected bytes; write the array again without sharding and transposing"
+            "has the codec {first} first, expected bytes; write the array again without transposing, and without shards in \
+             shards"
         ));
     };
     let big_endian = bytes["configuration"]["endian"] == "big";
-    match others {
-        [] => Ok((big_endian, None)),
-        [one] => Ok((big_endian, Some(named(&name(one))?))),
+    let (others, checksum) = match others.split_last() {
+        Some((last, others)) if last["name"] == "crc32c" => (others, true),
+        _ => (others, false),
+    };
+    let compressor = match others {
+        [] => None,
+        [one] => Some(named(&name(one))?),
         [_, second, ..] => {
-            Err(format!("has the codec {} after another, expected at most one compressor", name(second)))
+            return Err(format!("has the codec {} after another, expected at most one compressor", name(second)));
         }
-    }
+    };
+    Ok(ArrayCodec { big_endian, chunk: ChunkCodec { compressor, checksum }, sharding: None })
 }

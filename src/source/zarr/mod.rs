@@ -2,23 +2,24 @@
 
 mod array;
 mod codec;
+mod shard;
 
-pub use array::ZarrArray;
+pub use array::{StoredChunk, ZarrArray};
 
 use super::convert::to_f32;
 use super::files::{FileResult, FileState, bad, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::read_text;
 use rayon::prelude::*;
 use serde_json::Value;
+use shard::ShardIndex;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Bytes of decompressed chunks that are kept, as chunks of several frames are needed repeatedly.
 const KEPT: usize = 64 << 20;
@@ -76,8 +77,10 @@ pub(super) struct ZarrFrames {
     array: ZarrArray,
     /// The directory that was given.
     files: Vec<PathBuf>,
-    /// The files of all chunks in order, those that are there.
+    /// Files of the array in order, those that are there.
     states: Vec<Option<FileState>>,
+    /// Indexes of files with several chunks, once they are needed.
+    indexes: Vec<OnceLock<ShardIndex>>,
     recent: Mutex<VecDeque<(usize, Arc<Vec<u8>>)>>,
 }
 
@@ -88,33 +91,49 @@ impl ZarrFrames {
     /// [`Error::Input`](crate::error::Error::Input) when it is none, or has something that cannot be read.
     pub fn open(path: &Path, flag: &str) -> Result<ZarrFrames> {
         let array = array_of(path).and_then(|array| ZarrArray::open(&array)).map_err(|e| bad(flag, path, e))?;
-        let chunks: usize = array.counts().iter().product();
+        let counts = array.file_counts();
+        let files: usize = counts.iter().product();
         let state = |number: usize| {
-            let path = array.chunk_path(coordinates(&array, number));
+            let path = array.file_path(coordinates(counts, number));
             path.exists().then(|| open_plain(&path, flag).map(|(_, state)| state)).transpose()
         };
-        let states = (0..chunks).into_par_iter().map(state).collect::<Result<Vec<_>>>()?;
+        let states = (0..files).into_par_iter().map(state).collect::<Result<Vec<_>>>()?;
         if states.iter().all(Option::is_none) {
             return Err(bad(flag, path, "has a shape, but no chunk was written; copy or write it again"));
         }
-        Ok(ZarrFrames { flag: flag.to_owned(), array, files: vec![path.to_owned()], states, recent: Mutex::default() })
+        let indexes = (0..if array.sharding.is_some() { files } else { 0 }).map(|_| OnceLock::new()).collect();
+        let (flag, files) = (flag.to_owned(), vec![path.to_owned()]);
+        Ok(ZarrFrames { flag, array, files, states, indexes, recent: Mutex::default() })
     }
 
-    /// Opens the file of a chunk, if it was written.
-    fn open_chunk(&self, number: usize) -> Result<Option<(File, PathBuf)>> {
-        let path = self.array.chunk_path(coordinates(&self.array, number));
-        let changed = |path: &Path| {
-            let why = format!("chunk {} has changed since this run began; run again", path.display());
-            bad(&self.flag, &self.files[0], why)
+    fn bad(&self, why: String) -> Error {
+        bad(&self.flag, &self.files[0], why)
+    }
+
+    /// Opens the file of a chunk, if the chunk was written.
+    fn open_chunk(&self, number: usize) -> Result<Option<StoredChunk>> {
+        let (of_file, of_index) = self.array.file_of(coordinates(self.array.counts(), number));
+        let path = self.array.file_path(of_file);
+        let [_, down, across] = self.array.file_counts();
+        let number = (of_file[0] * down + of_file[1]) * across + of_file[2];
+        let changed = || self.bad(format!("chunk {} has changed since this run began; run again", path.display()));
+        let Some(before) = self.states[number] else {
+            return if path.exists() { Err(changed()) } else { Ok(None) };
         };
-        match self.states[number] {
-            None if path.exists() => Err(changed(&path)),
-            None => Ok(None),
-            Some(before) => {
-                let (file, now) = open_plain(&path, &self.flag)?;
-                if now == before { Ok(Some((file, path))) } else { Err(changed(&path)) }
-            }
+        let (file, now) = open_plain(&path, &self.flag)?;
+        if now != before {
+            return Err(changed());
         }
+        let chunk = StoredChunk { file, path, bytes: None };
+        let Some(sharding) = self.array.sharding else { return Ok(Some(chunk)) };
+        let index = match self.indexes[number].get() {
+            Some(index) => index,
+            None => {
+                let read = sharding.index(&chunk).map_err(|e| self.bad(e))?;
+                self.indexes[number].get_or_init(|| read)
+            }
+        };
+        Ok(index[of_index].clone().map(|bytes| StoredChunk { bytes: Some(bytes), ..chunk }))
     }
 
     /// The samples of a chunk.
@@ -124,7 +143,7 @@ impl ZarrFrames {
             return Ok(found.clone());
         }
         let decoded = match self.open_chunk(number)? {
-            Some((file, path)) => self.array.decode(&file, &path).map_err(|e| bad(&self.flag, &self.files[0], e))?,
+            Some(stored) => self.array.decode(&stored).map_err(|e| self.bad(e))?,
             None => self.array.missing_chunk(),
         };
         let decoded = Arc::new(decoded);
@@ -142,10 +161,9 @@ impl ZarrFrames {
     /// Hands rows of a chunk, as long as those of the chunk, to `take`.
     fn rows_of_chunk(&self, number: usize, frame: usize, rows: Range<usize>, take: impl FnOnce(&[u8])) -> Result<()> {
         let [_, high, wide] = self.array.chunk;
-        if let (false, Some((file, path))) = (self.array.is_compressed(), self.open_chunk(number)?) {
+        if let (false, Some(stored)) = (self.array.is_encoded(), self.open_chunk(number)?) {
             let mut bytes = Vec::new();
-            let read = self.array.read_rows((&file, &path), frame, rows, &mut bytes);
-            read.map_err(|e| bad(&self.flag, &self.files[0], e))?;
+            self.array.read_rows(&stored, frame, rows, &mut bytes).map_err(|e| self.bad(e))?;
             take(&bytes);
         } else {
             let row = wide * self.array.sample.bytes();
@@ -177,9 +195,8 @@ impl ZarrFrames {
     }
 }
 
-/// Place of a chunk among those of its array.
-fn coordinates(array: &ZarrArray, number: usize) -> [usize; 3] {
-    let [_, down, across] = array.counts();
+/// Place of the chunk or file of this number where there are so many.
+fn coordinates([_, down, across]: [usize; 3], number: usize) -> [usize; 3] {
     [number / across / down, number / across % down, number % across]
 }
 

@@ -217,6 +217,92 @@ fn chunks_of_zarr_in_their_places() {
     assert!(error.contains("0.0.1 has changed since this run began"), "{error}");
 }
 
+/// A sharded array of Zarr 3 with one file of two frames, of which one chunk was never written, and a change of it.
+fn sharded(dir: &TempDir, location: &str, change: impl Fn(&mut Value, &mut Vec<u8>)) -> std::path::PathBuf {
+    let path = dir.path().join("shards.zarr");
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(path.join("c/0/0")).unwrap();
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let sharding = json!({
+        "chunk_shape": [1, 2, 2], "codecs": [bytes.clone()], "index_codecs": [bytes, {"name": "crc32c"}],
+        "index_location": location,
+    });
+    let mut meta = json!({
+        "zarr_format": 3, "node_type": "array", "shape": [3, 2, 3], "data_type": "int16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2, 4]}},
+        "chunk_key_encoding": {"name": "default"}, "fill_value": -7,
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+    });
+    // chunks of four samples, the last first: 8 bytes each
+    let samples: Vec<u8> =
+        [20i16, 21, 22, 23, 10, 11, 12, 13, 0, 1, 2, 3].into_iter().flat_map(i16::to_le_bytes).collect();
+    let start = if location == "start" { 4 * 16 + 4 } else { 0 };
+    let entries = [start + 16, 8, start + 8, 8, u64::MAX, u64::MAX, start, 8];
+    let mut index: Vec<u8> = entries.into_iter().flat_map(u64::to_le_bytes).collect();
+    index.extend(crc32c::crc32c(&index).to_le_bytes());
+    let mut file = if location == "start" { [index, samples].concat() } else { [samples, index].concat() };
+    change(&mut meta, &mut file);
+    fs::write(path.join("zarr.json"), meta.to_string()).unwrap();
+    fs::write(path.join("c/0/0/0"), file).unwrap();
+    path
+}
+
+#[test]
+fn shards_of_zarr() {
+    let dir = TempDir::new().unwrap();
+    for location in ["start", "end"] {
+        let stack = open(&sharded(&dir, location, |_, _| ())).unwrap();
+        assert_eq!((stack.len(), stack.width(), stack.height(), stack.sample()), (3, 3, 2, SampleType::I16));
+        assert_eq!(read(&stack, 0).unwrap(), [0.0, 1.0, 10.0, 2.0, 3.0, 12.0]);
+        // a chunk that was never written, and a file
+        assert_eq!(read(&stack, 1).unwrap(), [-7.0, -7.0, 20.0, -7.0, -7.0, 22.0]);
+        assert_eq!(read(&stack, 2).unwrap(), [-7.0; 6]);
+        // the same with the checksum of a chunk, which has no room for it
+        let checked = sharded(&dir, location, |meta, _| {
+            let codecs = meta["codecs"][0]["configuration"]["codecs"].as_array_mut();
+            codecs.unwrap().push(json!({"name": "crc32c"}));
+        });
+        input_error(&checked, &["chunk", "c/0/0/0", "checksum"]);
+    }
+    type Change = fn(&mut Value, &mut Vec<u8>);
+    let changes: [(Change, &[&str]); 9] = [
+        (|_, file| file[24] ^= 1, &["shard", "c/0/0/0", "checksum of its index"]),
+        (|_, file| file.truncate(67), &["shard", "too short for its index"]),
+        (
+            |_, file| {
+                file[24..32].copy_from_slice(&85u64.to_le_bytes());
+                let crc = crc32c::crc32c(&file[24..88]);
+                file[88..].copy_from_slice(&crc.to_le_bytes());
+            },
+            &["shard", "a chunk outside it"],
+        ),
+        (
+            |_, file| {
+                file[32..40].copy_from_slice(&7u64.to_le_bytes());
+                let crc = crc32c::crc32c(&file[24..88]);
+                file[88..].copy_from_slice(&crc.to_le_bytes());
+            },
+            &["chunk", "fewer bytes than its 8"],
+        ),
+        (|meta, _| meta["codecs"][0]["configuration"]["chunk_shape"] = json!([1, 2, 3]), &["no multiples"]),
+        (
+            |meta, _| meta["codecs"][0]["configuration"]["codecs"] = json!([{"name": "sharding_indexed"}]),
+            &["in shards"],
+        ),
+        (|meta, _| meta["codecs"][0]["configuration"]["index_codecs"][1] = json!({"name": "gzip"}), &["bytes, gzip"]),
+        (|meta, _| meta["codecs"].as_array_mut().unwrap().push(json!({"name": "gzip"})), &["shards in another codec"]),
+        (
+            |meta, _| {
+                meta["chunk_grid"]["configuration"]["chunk_shape"] = json!([1 << 14, 1 << 14, 1 << 14]);
+            },
+            &["chunks; write it with larger chunks"],
+        ),
+    ];
+    for (change, words) in changes {
+        input_error(&sharded(&dir, "end", change), words);
+    }
+}
+
 #[test]
 fn zarr_that_cannot_be_read() {
     let dir = TempDir::new().unwrap();

@@ -216,7 +216,10 @@ impl Container for ZarrDirectory {
         let description: VolumeDescription = serde_json::from_value(attributes["fbp"].take())?;
         let arrays = (0..levels(&description).len()).map(|level| ZarrArray::open(&path.join(level.to_string())));
         let arrays = arrays.collect::<std::result::Result<Vec<_>, _>>().map_err(invalid)?;
-        if levels(&description).iter().zip(&arrays).any(|(shape, array)| *shape != array.shape || array.chunk[0] != 1) {
+        let differs = |(shape, array): (&[usize; 3], &ZarrArray)| {
+            *shape != array.shape || array.chunk[0] != 1 || array.sharding.is_some()
+        };
+        if levels(&description).iter().zip(&arrays).any(differs) {
             return Err(invalid(
                 "has levels with other shapes than its description says; run again without --resume".into(),
             ));

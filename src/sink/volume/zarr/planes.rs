@@ -6,7 +6,7 @@ use crate::sink::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::OpenVolume;
 use crate::sink::volume::marks::{Mark, Marks};
-use crate::source::zarr::ZarrArray;
+use crate::source::zarr::{StoredChunk, ZarrArray};
 use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ impl OpenZarr {
     fn write_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<u32> {
         let array = &self.levels[level];
         let [_, down, across] = array.counts();
-        make_directories(&array.directory, &array.chunk_path([plane, 0, 0]))?;
+        make_directories(&array.directory, &array.file_path([plane, 0, 0]))?;
         let compression = self.description.compression;
         if compression == Compression::None {
             let bands = (0..down).into_par_iter().map(|band| write_band(array, [plane, band], samples));
@@ -65,9 +65,9 @@ impl OpenZarr {
         let mut samples = vec![0; height * width * size];
         let mut chunk = Vec::new();
         for (band, column) in array.places() {
-            let path = array.chunk_path([plane, band, column]);
+            let stored = StoredChunk::open(array.file_path([plane, band, column]))?;
             let rows = 0..array.rows_of_band(band);
-            array.read_rows((&File::open(&path)?, &path), 0, rows, &mut chunk).map_err(invalid)?;
+            array.read_rows(&stored, 0, rows, &mut chunk).map_err(invalid)?;
             let used = wide.min(width - column * wide) * size;
             for (row, from) in (band * high..).zip(chunk.chunks_exact(wide * size)) {
                 let to = (row * width + column * wide) * size;
@@ -84,17 +84,15 @@ impl OpenZarr {
         let mut samples = vec![0; above.plane_bytes()];
         let (mut bytes, mut values) = (Vec::new(), [Vec::new(), Vec::new()]);
         for (band, column) in below.places() {
-            let planes = (2 * plane..(2 * plane + 2).min(below.shape[0])).map(|plane| {
-                let path = below.chunk_path([plane, band, column]);
-                Ok((File::open(&path)?, path))
-            });
+            let planes = 2 * plane..(2 * plane + 2).min(below.shape[0]);
+            let planes = planes.map(|plane| StoredChunk::open(below.file_path([plane, band, column])));
             let planes = planes.collect::<io::Result<Vec<_>>>()?;
             let used = wide.min(below.shape[2] - column * wide);
             let present = below.rows_of_band(band);
             for top in (0..present).step_by(below.rows_at_once()) {
                 let rows = top..(top + below.rows_at_once()).min(present);
-                for ((file, path), values) in planes.iter().zip(&mut values) {
-                    below.read_rows((file, path), 0, rows.clone(), &mut bytes).map_err(invalid)?;
+                for (stored, values) in planes.iter().zip(&mut values) {
+                    below.read_rows(stored, 0, rows.clone(), &mut bytes).map_err(invalid)?;
                     values.resize(rows.len() * wide, 0.0);
                     to_f32(&bytes, sample, cfg!(target_endian = "big"), values);
                 }
@@ -191,7 +189,7 @@ fn write_band(array: &ZarrArray, [plane, band]: [usize; 2], samples: &[u8]) -> i
 
 /// The file of a chunk, made if it is not there.
 fn chunk_file(array: &ZarrArray, at: [usize; 3]) -> io::Result<File> {
-    let path = array.chunk_path(at);
+    let path = array.file_path(at);
     make_directories(&array.directory, &path)?;
     OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }
