@@ -112,7 +112,7 @@ pub struct ReconstructArgs {
     /// Version of OME-Zarr for an output that ends in .zarr [default: 0.4]
     #[arg(long, value_name = "VERSION", value_parser = words::<OmeZarr>(), help_heading = "Output")]
     pub ome_zarr: Option<OmeZarr>,
-    /// Files among which an output that ends in .h5 distributes its slices, 1 to 256; with more than one, the output is a
+    /// Files among which an output that ends in .h5 distributes its slices, 1 to 64; with more than one, the output is a
     /// virtual dataset that refers to them, and threads do not wait for each other to write [default: 1]
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub hdf5_parts: Option<u32>,

@@ -8,7 +8,7 @@ use crate::units::{Interval, parse_pair};
 use serde::{Deserialize, Serialize};
 
 /// Largest number of files of an output; all of them are open during a run.
-const MAX_PARTS: u32 = 256;
+const MAX_PARTS: u32 = 64;
 
 /// Sample type, scaling to integers, and the mask.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

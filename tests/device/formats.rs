@@ -285,8 +285,8 @@ fn parts_belong_to_their_output() {
     lab.fails(&format!("{run} --hdf5-parts 2"), 5, &["r.h5", "r.h5.parts must be a directory"]);
     assert_eq!(lab.read_text("r.h5.parts"), "mine");
     fs::remove_file(lab.path("r.h5.parts")).unwrap();
-    for wrong in ["0", "257"] {
-        lab.fails(&format!("{run} --hdf5-parts {wrong}"), 2, &["--hdf5-parts", wrong, "1 to 256"]);
+    for wrong in ["0", "65"] {
+        lab.fails(&format!("{run} --hdf5-parts {wrong}"), 2, &["--hdf5-parts", wrong, "1 to 64"]);
     }
 
     // each replaces the one before, with another number of parts, at most one for each slice
