@@ -105,7 +105,7 @@ slices = {slices}
         for interpolation in ("linear", "nearest")
         for mode in ("precise", "fast")
     )
-    return f"""schema = 1
+    return f"""schema = 2
 name = "seed"
 title = "a seed"
 source = "chosen"
@@ -321,11 +321,11 @@ SEEDS = {
         "alu.toml": profile(
             "alu",
             2,
-            'common = { sampler = "buffer", unroll = 2, occupancy = 50 }\narea = 32\nitems = 128\n'
+            'common = { sampler = "buffer", unroll = 2, occupancy = 50 }\nblock = 32\nitems = 128\n'
             'cached-projections = 8\nrow-items = 16',
             "[hardware]\nregisters-at-full-occupancy = 32\nmax-registers = 255\n",
         ),
-        "vector.toml": profile("vector", 16, "tile = 16\ncolumns = 4\ntogether = 8"),
+        "vector.toml": profile("vector", 16, "tile = 16\ncolumns = 4\nprojections-at-once = 8"),
     },
     "run": {
         "numbers.toml": b"""sinograms = "s"
