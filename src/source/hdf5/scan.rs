@@ -250,10 +250,20 @@ pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File
             ref m if m.contains("lock") => {
                 "wait until no program writes to it, or set HDF5_USE_FILE_LOCKING=FALSE if its file system has no locks"
             }
-            _ => "copy or write it again",
+            _ => advice_for(&message, "copy or write it again"),
         };
         format!("cannot be opened: {message}; {advice}")
     })
+}
+
+/// What to do about what the library cannot open: it may be older than what wrote it.
+pub(super) fn advice_for<'a>(message: &str, otherwise: &'a str) -> &'a str {
+    match message.contains("version number") {
+        true => {
+            "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"
+        }
+        false => otherwise,
+    }
 }
 
 /// File and dataset that a path of a stack means: `FILE::/DATASET`, or an HDF5 file alone.

@@ -3,6 +3,7 @@
 use super::FileResult;
 use super::direct::{DirectRequest, DirectValues};
 use super::filters::{filters, short_name};
+use super::scan::advice_for;
 use super::serve::served;
 use super::sources::sources;
 use crate::error::Result;
@@ -85,6 +86,12 @@ enum Access {
     Library,
 }
 
+/// Why a dataset cannot be opened.
+fn not_opened(message: &str) -> String {
+    let advice = advice_for(message, "choose one of those that fbp info lists");
+    format!("cannot be opened as a dataset: {message}; {advice}")
+}
+
 impl Volume {
     /// Opens a dataset of the file at `path`; chunks may take a part of `memory`, in bytes.
     pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
@@ -98,9 +105,7 @@ impl Volume {
 
     fn of(path: &Path, file: &File, name: &str, memory: u64, field: bool) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
-        let dataset = file
-            .dataset(name)
-            .map_err(|e| bad(format!("cannot be opened as a dataset: {e}; choose one of those that fbp info lists")))?;
+        let dataset = file.dataset(name).map_err(|e| bad(not_opened(&e.to_string())))?;
         let single = field && dataset.ndim() == 2;
         let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
