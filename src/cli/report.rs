@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// Directory of slices, or the record of a run (fbp-run.toml)
-    #[arg(value_name = "DIR")]
+    /// Output of a run: its directory, TIFF, HDF5 or Zarr; or its record (fbp-run.toml)
+    #[arg(value_name = "OUTPUT")]
     pub run: PathBuf,
     /// The page to write
     #[arg(long, short, value_name = "FILE.html")]

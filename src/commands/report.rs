@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::recipe::Scaling;
 use crate::report::{Messages, ProgressKind, Reporter};
-use crate::sink::{Encoding, Target};
+use crate::sink::{Encoding, RECORD_END, Target};
 use crate::units::Interval;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -58,15 +58,19 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
 
 /// The record that a path stands for.
 fn record_of(run: &Path) -> Result<PathBuf> {
+    let mut beside = run.file_name().unwrap_or_default().to_owned();
+    beside.push(RECORD_END);
+    let beside = run.with_file_name(beside);
     if run.is_file() {
-        return Ok(run.to_owned());
+        return Ok(if beside.is_file() { beside } else { run.to_owned() });
     }
     let entries = run.read_dir().map_err(|e| Error::input(run, format!("{e}; name a directory of slices")))?;
-    let is_record = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-run.toml"));
+    let is_record = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(RECORD_END));
     let mut records: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_record).collect();
     records.sort();
     match records.as_slice() {
         [one] => Ok(one.clone()),
+        [] if beside.is_file() => Ok(beside),
         [] => Err(Error::input(run, "has no record of a run, fbp-run.toml; name the --output of fbp reconstruct")),
         several => Err(Error::input(
             run,

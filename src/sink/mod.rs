@@ -20,7 +20,7 @@ pub use encoding::{Dtype, Encoding, SliceStorage};
 pub use file::write_text;
 pub use page::{Pixels, SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, StoredSlices, described};
-pub use target::{OutputFormat, Target};
+pub use target::{OutputFormat, RECORD_END, Target};
 pub use volume::{OmeZarr, VolumeDescription, described_volume};
 pub use writer::{AllowedContents, SliceWriter};
 

@@ -47,8 +47,8 @@ impl OutputFormat for MultiPage {
         false
     }
 
-    fn stem(&self) -> String {
-        self.0.stem()
+    fn record_prefix(&self) -> String {
+        self.0.name()
     }
 
     fn lock(&self) -> String {

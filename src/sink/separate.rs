@@ -104,7 +104,7 @@ impl OutputFormat for SeparateFiles {
         self.own_directory
     }
 
-    fn stem(&self) -> String {
+    fn record_prefix(&self) -> String {
         match self.own_directory {
             true => String::new(),
             false => self.prefix.trim_end_matches(['-', '_', '.']).to_owned(),

@@ -27,7 +27,7 @@ pub trait OutputFormat: Debug + Send + Sync {
     fn fills_directory(&self) -> bool;
 
     /// Prefix of the record's name; may be empty.
-    fn stem(&self) -> String;
+    fn record_prefix(&self) -> String;
 
     /// Name of the hidden file that is locked while a run writes here.
     fn lock(&self) -> String;
@@ -70,6 +70,9 @@ pub trait OutputFormat: Debug + Send + Sync {
     fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
 }
 
+/// How names of records end.
+pub const RECORD_END: &str = "-run.toml";
+
 /// The path of an output that is one file, or one directory that looks like one.
 #[derive(Clone, Debug)]
 pub(super) struct OneFile(pub PathBuf);
@@ -81,10 +84,6 @@ impl OneFile {
 
     pub fn directory(&self) -> &Path {
         self.0.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-
-    pub fn stem(&self) -> String {
-        self.0.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     pub fn lock(&self) -> String {
@@ -196,9 +195,9 @@ impl Target {
 
     /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
     pub fn record(&self) -> PathBuf {
-        let stem = self.0.stem();
-        let stem = if stem.is_empty() { "fbp" } else { &stem };
-        self.directory().join(format!("{stem}-run.toml"))
+        let prefix = self.0.record_prefix();
+        let prefix = if prefix.is_empty() { "fbp" } else { &prefix };
+        self.directory().join(format!("{prefix}{RECORD_END}"))
     }
 
     /// The hidden file that is locked while a run writes here.

@@ -109,7 +109,7 @@ fn stopped_runs_go_on() {
         let (out, _) = lab.ok(&format!("info {output}"));
         assert!(out.contains("slices 0 to 20, values in 1/um, of run") && out.contains("pixels of 2.0 um"), "{out}");
         lab.ok(&format!("compare {output} whole --tolerance 0"));
-        let record = format!("{}-run.toml", output.split('.').next().unwrap());
+        let record = format!("{output}-run.toml");
         lab.ok(&format!("reconstruct --config {record} --output again.tif --overwrite"));
         assert_eq!(lab.read("again.tif"), whole);
         remove(&lab, output);
@@ -175,7 +175,7 @@ fn shards_add_up() {
             }
             remove(&lab, output);
             if output != "r" {
-                remove(&lab, "r-run.toml");
+                remove(&lab, &format!("{output}-run.toml"));
             }
         }
         // shards at the same time
@@ -188,7 +188,7 @@ fn shards_add_up() {
         check_tidy(&lab, output);
         remove(&lab, output);
         if output != "r" {
-            remove(&lab, "r-run.toml");
+            remove(&lab, &format!("{output}-run.toml"));
         }
     }
 }

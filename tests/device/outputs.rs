@@ -104,7 +104,7 @@ fn they_are_of_the_slices_as_written() {
         assert_eq!(result["unit"], unit);
         assert_eq!(result["non_finite"].as_u64() > Some(0), output == "huge");
         let record = match output {
-            "all.tif" => "all-run.toml".into(),
+            "all.tif" => "all.tif-run.toml".into(),
             output => format!("{output}/fbp-run.toml"),
         };
         let record = lab.read_text(&record);

@@ -294,8 +294,8 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         false
     }
 
-    fn stem(&self) -> String {
-        self.file.stem()
+    fn record_prefix(&self) -> String {
+        self.file.name()
     }
 
     fn lock(&self) -> String {
