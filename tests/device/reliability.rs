@@ -182,7 +182,8 @@ fn percentiles_are_those_of_the_first_run() {
 #[test]
 fn a_record_does_the_run_again() {
     let (lab, _) = lab();
-    for (output, record) in [("r", "r/fbp-run.toml"), ("p/x-%03i.tif", "p/x-run.toml"), ("one.tif", "one-run.toml")] {
+    for (output, record) in [("r", "r/fbp-run.toml"), ("p/x-%03i.tif", "p/x-run.toml"), ("one.tif", "one.tif-run.toml")]
+    {
         let args = "--dtype u8 --rows 3..30:3 --filter hann --roi 4,4,20,22 --pixel-size 0.65um --exclude 2";
         lab.ok(&format!("{RUN} {args} --output {output}"));
         let again = format!("again/{output}");
