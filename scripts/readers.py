@@ -21,17 +21,9 @@ from ome_zarr_models import open_ome_zarr
 from numcodecs import LZ4, Blosc, GZip, Zlib, Zstd
 from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
 
-SLICES, SIDE = 5, 600
-RUN = ["reconstruct", "--sinograms", "sin", "--device", "cpu", "--quiet", "--pixel-size", "0.65um", "--mask"]
+from interop import PHANTOM, RUN, SIDE, SLICES, check
+
 DTYPES = {"f32": np.float32, "f16": np.float16, "u16": np.uint16, "u8": np.uint8}
-passed = 0
-
-
-def check(truth, what):
-    global passed
-    if not truth:
-        raise SystemExit(f"FAILED: {what}")
-    passed += 1
 
 
 def halved(volume):
@@ -218,7 +210,7 @@ def main():
 
         os.chdir(work)
         check.program = program
-        fbp("phantom", "--size", str(SIDE), "--projections", "24", "--slices", str(SLICES), "-o", "sin")
+        fbp(*PHANTOM)
         fbp(*RUN, "-o", "plain")
         reference = check.reference = tifffile.imread(sorted(Path("plain").glob("*.tif")))
         for dtype in DTYPES:
@@ -229,7 +221,7 @@ def main():
                 check_hdf5(fbp, dtype, expected, parts)
             check_zarr(fbp, dtype, expected)
         check_input(fbp, reference)
-    print(f"{passed} passed, 0 failed")
+    print(f"{check.passed} passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -12,18 +12,10 @@ from pathlib import Path
 import numpy as np
 import tifffile
 
-SLICES, SIDE = 5, 600
-RUN = ["reconstruct", "--sinograms", "sin", "--device", "cpu", "--quiet", "--pixel-size", "0.65um"]
+from interop import PHANTOM, RUN, SIDE, SLICES, check
+
 # ImageJ writes micro in one of two ways
 MICROMETRES = ("\u00b5m", "\u03bcm", "um", "micron")
-passed = 0
-
-
-def check(truth, what):
-    global passed
-    if not truth:
-        raise SystemExit(f"FAILED: {what}")
-    passed += 1
 
 
 def within_seconds(look):
@@ -134,7 +126,7 @@ def main():
     given = parser.parse_args()
     if given.viewer:
         kept = VIEWERS[given.viewer]()  # while the rest is done
-        print(passed, flush=True)
+        print(check.passed, flush=True)
         # taking windows apart may crash
         os._exit(0)
     program, total = Path(given.fbp).resolve(), 0
@@ -145,7 +137,7 @@ def main():
                 raise SystemExit(f"FAILED: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
             return done.stdout
 
-        run(program, "phantom", "--size", str(SIDE), "--projections", "24", "--slices", str(SLICES), "-o", "sin")
+        run(program, *PHANTOM)
         for output in (["plain"], ["u16.tif", "--dtype", "u16", "--range=-1,2"], ["one.h5"], ["parts.h5", "--hdf5-parts", "3"],
                        ["v0.4.zarr"], ["v0.5.zarr", "--ome-zarr", "0.5"]):
             run(program, *RUN, "-o", *output)
