@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Largest number of frames,
 const MAX_FRAMES: u64 = 1 << 20;
-/// of chunks,
+/// of files, each of which is looked for,
+const MAX_FILES: u64 = 1 << 20;
+/// of chunks in all of them,
 const MAX_CHUNKS: u64 = 1 << 24;
 /// and bytes of a chunk, which is decompressed in one piece.
 const MAX_CHUNK: u64 = 1 << 29;
@@ -114,10 +116,12 @@ impl ZarrArray {
                 array.chunk
             ));
         }
-        let of_file = sharding.map_or([1; 3], |sharding| sharding.chunks);
-        let counts = array.file_counts().into_iter().chain(of_file);
-        let count = counts.into_iter().try_fold(1u64, |n, count| n.checked_mul(count as u64));
-        if count.is_none_or(|count| count > MAX_CHUNKS) {
+        let product = |counts: [usize; 3]| counts.iter().try_fold(1u64, |n, &count| n.checked_mul(count as u64));
+        let files = product(array.file_counts()).filter(|files| *files <= MAX_FILES);
+        let files = files
+            .ok_or(format!("has more than {MAX_FILES} files of chunks; write it with larger chunks, or in shards"))?;
+        let of_file = sharding.map_or(Some(1), |sharding| product(sharding.chunks));
+        if of_file.and_then(|count| count.checked_mul(files)).is_none_or(|count| count > MAX_CHUNKS) {
             return Err(format!("has more than {MAX_CHUNKS} chunks; write it with larger chunks"));
         }
         Ok(array)
