@@ -35,7 +35,7 @@ pub fn is_zarr(path: &Path) -> bool {
 /// When they are no JSON, with the name of the file.
 pub fn attributes(directory: &Path) -> FileResult<Value> {
     match json_of(&directory.join("zarr.json"))? {
-        Some(mut meta) => Ok(meta["attributes"].take()),
+        Some(meta) => Ok(meta["attributes"].clone()),
         None => Ok(json_of(&directory.join(".zattrs"))?.unwrap_or_default()),
     }
 }

@@ -212,8 +212,8 @@ impl Container for ZarrDirectory {
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
-        let mut attributes = attributes(path).map_err(invalid)?;
-        let description: VolumeDescription = serde_json::from_value(attributes["fbp"].take())?;
+        let attributes = attributes(path).map_err(invalid)?;
+        let description: VolumeDescription = serde_json::from_value(attributes["fbp"].clone())?;
         let arrays = (0..levels(&description).len()).map(|level| ZarrArray::open(&path.join(level.to_string())));
         let arrays = arrays.collect::<std::result::Result<Vec<_>, _>>().map_err(invalid)?;
         let differs = |(shape, array): (&[usize; 3], &ZarrArray)| {
