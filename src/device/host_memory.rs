@@ -1,7 +1,9 @@
 //! Memory of the host that devices copy from and to.
 
 use crate::error::{Error, Result};
+use memmap2::MmapMut;
 use opencl3::memory::Buffer;
+use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
 
 /// Values that the host can read and write, from [`Session::host_memory`](super::Session::host_memory) or
@@ -10,6 +12,11 @@ pub struct HostMemory(pub(super) HostValues);
 
 pub(super) enum HostValues {
     Plain(Vec<f32>),
+    /// Memory that a driver pinned; it stays mapped for as long as it is here. The buffer is dropped before its pages.
+    Pinned {
+        _buffer: Buffer<f32>,
+        pages: MmapMut,
+    },
     /// A buffer that is mapped for as long as it is here.
     Mapped {
         pointer: *mut f32,
@@ -52,6 +59,7 @@ impl Deref for HostMemory {
     fn deref(&self) -> &[f32] {
         match &self.0 {
             HostValues::Plain(values) => values,
+            HostValues::Pinned { pages, .. } => bytemuck::cast_slice(pages),
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
             HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
         }
@@ -62,8 +70,23 @@ impl DerefMut for HostMemory {
     fn deref_mut(&mut self) -> &mut [f32] {
         match &mut self.0 {
             HostValues::Plain(values) => values,
+            HostValues::Pinned { pages, .. } => bytemuck::cast_slice_mut(pages),
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
             HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
         }
     }
+}
+
+/// Smallest size of a page of memory, in bytes.
+const PAGE: usize = 4096;
+
+/// Pages for `count` values, large ones where the system has them; made by many threads, as a driver would make one after the
+/// other when it pins them.
+pub(super) fn pages(count: usize) -> Option<MmapMut> {
+    let mut pages = MmapMut::map_anon(count.max(1) * size_of::<f32>()).ok()?;
+    // small pages do as well
+    #[cfg(target_os = "linux")]
+    let _ = pages.advise(memmap2::Advice::HugePage);
+    pages.par_chunks_mut(PAGE << 9).for_each(|chunk| chunk.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0));
+    Some(pages)
 }

@@ -6,7 +6,6 @@ use crate::facts::{ChannelType, Channels, ImageFormat};
 use crate::kernel;
 use half::f16;
 use opencl3::context::Context;
-use opencl3::device::Device;
 use opencl3::memory::{
     CL_FLOAT, CL_HALF_FLOAT, CL_MEM_OBJECT_IMAGE2D, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_R, CL_RG, CL_RGBA, Image,
 };
@@ -60,11 +59,8 @@ pub(super) fn listed(context: &Context) -> Vec<ImageFormat> {
 }
 
 /// The formats that the driver lists and of which it creates an image.
-pub(super) fn creatable(device: &Device) -> Vec<ImageFormat> {
-    let Ok(context) = Context::from_device(device) else {
-        return Vec::new();
-    };
-    listed(&context).into_iter().filter(|&format| create(&context, format, [8, 4]).is_ok()).collect()
+pub(super) fn creatable(context: &Context) -> Vec<ImageFormat> {
+    listed(context).into_iter().filter(|&format| create(context, format, [8, 4]).is_ok()).collect()
 }
 
 /// Whether values written to an image of this format are read correctly by both samplers, inside and at the border.

@@ -3,6 +3,7 @@
 //! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones
 //! with `unsafe` code. Every unsafe block states which rule of the driver's interface it satisfies.
 
+mod copies;
 mod gridding;
 mod host_memory;
 mod images;
@@ -31,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::facts::architecture;
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::fault;
+use opencl3::context::Context;
 use opencl3::device::{
     CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
     CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,
@@ -41,6 +43,7 @@ use opencl3::error_codes::{
 use opencl3::platform::get_platforms;
 use opencl3::types::cl_device_partition_property;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
 
 /// What to install when a part of the OpenCL stack is missing.
 pub const INSTALL_HINT: &str = "\
@@ -59,6 +62,9 @@ pub struct FoundDevice {
     pub(crate) device: Device,
     pub facts: DeviceFacts,
     part: Option<Partition>,
+    /// The context in which image formats were looked for, until a session takes it: making another takes some drivers more than
+    /// a tenth of a second.
+    context: Arc<Mutex<Option<Context>>>,
 }
 
 /// One of several parts of a device.
@@ -100,6 +106,7 @@ impl FoundDevice {
             device: Device::new(device.id()),
             facts: facts.clone(),
             part: Some(Partition { number, of: count, device: Arc::new(device) }),
+            context: Arc::default(),
         };
         Ok(devices.into_iter().take(count).enumerate().map(part).collect())
     }
@@ -118,11 +125,44 @@ pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
     Error::Memory(format!("{device}: {what}: {error} (OpenCL error {code}); give a smaller --device-memory"))
 }
 
+/// The thread of a [`DeviceSearch`].
+static SEARCH: Mutex<Option<JoinHandle<Result<Vec<FoundDevice>>>>> = Mutex::new(None);
+
+/// A search for devices beside other work. Its thread ends before this does: a process must not end while drivers start.
+#[derive(Debug)]
+#[must_use]
+pub struct DeviceSearch(());
+
+impl DeviceSearch {
+    /// Starts drivers and looks for devices in a thread of its own; the next [`enumerate`] returns what it finds.
+    pub fn begin() -> DeviceSearch {
+        let thread = Builder::new().spawn(find_all).ok();
+        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread;
+        DeviceSearch(())
+    }
+
+    /// What was found, if nobody asked yet.
+    fn result() -> Option<Result<Vec<FoundDevice>>> {
+        let thread = SEARCH.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread.and_then(|thread| thread.join().ok())
+    }
+}
+
+impl Drop for DeviceSearch {
+    fn drop(&mut self) {
+        drop(DeviceSearch::result());
+    }
+}
+
 /// Every device of every platform, in the drivers' order.
 ///
 /// # Errors
 /// A device error with the packages to install when there is no loader, no driver or no device.
 pub fn enumerate() -> Result<Vec<FoundDevice>> {
+    DeviceSearch::result().unwrap_or_else(find_all)
+}
+
+fn find_all() -> Result<Vec<FoundDevice>> {
     // drivers initialise themselves on the first call, and not all of them do that safely from several threads
     static FIRST_CALL: Mutex<()> = Mutex::new(());
     let _guard = FIRST_CALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,9 +185,10 @@ pub fn enumerate() -> Result<Vec<FoundDevice>> {
         };
         for (device_index, id) in ids.into_iter().enumerate() {
             let device = Device::new(id);
-            let facts = read_facts(&device, &platform_name, platform_index, device_index)
+            let context = Context::from_device(&device).ok();
+            let facts = read_facts(&device, &platform_name, [platform_index, device_index], context.as_ref())
                 .map_err(|e| cl_error("reading its properties", &platform_name, e))?;
-            found.push(FoundDevice { device, facts, part: None });
+            found.push(FoundDevice { device, facts, part: None, context: Arc::new(Mutex::new(context)) });
         }
         platform_names.push(platform_name);
     }
@@ -164,8 +205,8 @@ const COMPUTE_CAPABILITY_MINOR_NV: u32 = 0x4001;
 fn read_facts(
     device: &Device,
     platform: &str,
-    platform_index: usize,
-    device_index: usize,
+    [platform_index, device_index]: [usize; 2],
+    context: Option<&Context>,
 ) -> std::result::Result<DeviceFacts, ClError> {
     let clean = |text: String| text.trim().to_owned();
     let name = clean(device.name()?);
@@ -191,10 +232,7 @@ fn read_facts(
         _ => None,
     };
     let images = device.image_support().unwrap_or(false);
-    let mut image_formats = Vec::new();
-    if images {
-        image_formats = images::creatable(device);
-    }
+    let image_formats = context.filter(|_| images).map(images::creatable).unwrap_or_default();
     let c_version = clean(device.opencl_c_version().unwrap_or_default());
     // OpenCL 3.0 lists versions; before it, the one that is reported includes those below it
     let accepts_opencl_c_2 = match device.opencl_c_all_versions() {

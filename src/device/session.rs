@@ -1,7 +1,6 @@
 //! A context with its queues on one device, and operations on them.
 
 use super::gridding::GridMemory;
-use super::host_memory::{HostMemory, HostValues};
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
@@ -12,13 +11,10 @@ use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{
-    Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image,
-};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image};
 use opencl3::program::Program;
-use opencl3::types::{CL_BLOCKING, cl_map_flags, cl_mem_flags};
+use opencl3::types::cl_mem_flags;
 use serde::Serialize;
-use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,7 +34,9 @@ pub struct Session {
     /// Queue for kernels and commands that wait for them.
     pub(crate) queue: CommandQueue,
     pub(super) uploads: CommandQueue,
-    downloads: CommandQueue,
+    /// Queue for copies to the device that do not wait for the kernels among the uploads.
+    pub(super) copies: CommandQueue,
+    pub(super) downloads: CommandQueue,
     pub(crate) context: Context,
     /// A part of a device must outlive its context.
     device: FoundDevice,
@@ -48,7 +46,11 @@ impl Session {
     /// Opens a device.
     pub fn open(found: &FoundDevice) -> Result<Self> {
         let name = &found.facts.name;
-        let context = Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?;
+        let first = found.context.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let context = match first {
+            Some(context) => context,
+            None => Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?,
+        };
         // the 1.x call works on every platform version
         #[allow(deprecated)]
         let queue = || {
@@ -62,6 +64,7 @@ impl Session {
             compiled: AtomicUsize::new(0),
             queue: queue()?,
             uploads: queue()?,
+            copies: queue()?,
             downloads: queue()?,
             context,
             device: found.clone(),
@@ -197,164 +200,9 @@ impl Session {
         Ok(buffer)
     }
 
-    /// Copies `data` to the start of a buffer and waits.
-    pub fn write<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<Event> {
-        // SAFETY: blocking, and the driver checks the size against the buffer's.
-        unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
-            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
-    }
-
-    /// Copies the start of a buffer to `data` and waits for everything before it.
-    pub fn read<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<Event> {
-        // SAFETY: blocking, and the driver checks the size against the buffer's.
-        unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
-            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
-    }
-
-    /// Maps `count` values of a buffer from value `first` on and passes them to `work`; waits before and after. Values
-    /// written reach the device if `flags` allow it.
-    pub fn with_mapped<B, T: Copy, R>(
-        &self,
-        buffer: &Buffer<B>,
-        flags: cl_map_flags,
-        first: usize,
-        count: usize,
-        what: &str,
-        work: impl FnOnce(&mut [T]) -> R,
-    ) -> Result<R> {
-        let failed = |e| cl_error(&format!("mapping {what}"), self.device_name(), e);
-        let size = std::mem::size_of::<T>();
-        let mut pointer = ptr::null_mut();
-        // SAFETY: the driver checks offset and size against the buffer's, and keeps the region mapped until it is unmapped.
-        let mapped = unsafe {
-            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut pointer, &[])
-        };
-        mapped.map_err(failed)?;
-        let values = pointer.cast::<T>();
-        if values.is_null() || !values.is_aligned() {
-            return Err(Error::Device(format!(
-                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
-                self.device_name()
-            )));
-        }
-        // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
-        let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
-        // SAFETY: `pointer` is what the driver mapped.
-        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), pointer, &[]) }.map_err(failed)?;
-        self.finish()?;
-        Ok(result)
-    }
-
     /// Whether the device computes in the host's memory, so that nothing needs to be copied.
     pub fn shares_memory(&self) -> bool {
         self.facts.kind == DeviceKind::Cpu
-    }
-
-    /// Host memory for `count` values; pinned, so that the device copies at full speed, where the driver offers it.
-    pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
-        let pinned =
-            || self.map(self.buffer(count, CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, "copies")?, count, "copies");
-        pinned().or_else(|_| HostMemory::plain(count))
-    }
-
-    /// The first `count` values of a buffer as memory of the host, once the device is done with them.
-    pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
-        let count = count.max(1);
-        let mut pointer = ptr::null_mut();
-        let flags = CL_MAP_READ | CL_MAP_WRITE;
-        // SAFETY: the driver checks the size against the buffer's; it stays mapped for as long as the result lives.
-        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut pointer, &[]) }
-            .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
-        let pointer = pointer.cast::<f32>();
-        if pointer.is_null() || !pointer.is_aligned() {
-            return Err(Error::Device(format!(
-                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
-                self.device_name()
-            )));
-        }
-        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer }))
-    }
-
-    /// Gives a mapped buffer back to the device.
-    pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
-        let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
-        match memory.0 {
-            HostValues::Mapped { pointer, buffer, .. } => {
-                // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
-                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), pointer.cast(), &[]) }.map_err(failed)?;
-                self.uploads.finish().map_err(failed)?;
-                Ok(buffer)
-            }
-            HostValues::Plain(_) => {
-                Err(Error::Internal(format!("{}: {what} are not the device's", self.device_name())))
-            }
-        }
-    }
-
-    /// Copies values into a buffer from value `first` on and waits; the queue for uploads is its own.
-    pub fn upload<T: Copy>(&self, buffer: &mut Buffer<T>, first: usize, data: &[T], what: &str) -> Result<()> {
-        let first = first * std::mem::size_of::<T>();
-        // SAFETY: blocking, and the driver checks offset and size against the buffer's.
-        unsafe { self.uploads.enqueue_write_buffer(buffer, CL_BLOCKING, first, data, &[]) }
-            .map(drop)
-            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
-    }
-
-    /// Copies the start of a buffer to `data` after everything in the queue for uploads, and waits.
-    pub fn read_uploaded<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<()> {
-        // SAFETY: blocking, and the driver checks the size against the buffer's.
-        unsafe { self.uploads.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
-            .map(drop)
-            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
-    }
-
-    /// Copies rows of `columns.len()` values, which follow each other from value `first` of a buffer on, to these columns of all
-    /// rows of `data`, each of `stride` values; after everything in the queue for uploads, and waits.
-    ///
-    /// # Errors
-    /// The device's, and [`Error::Internal`] for columns beyond a row.
-    pub fn read_uploaded_columns(
-        &self,
-        (buffer, first): (&Buffer<f32>, usize),
-        (data, stride): (&mut [f32], usize),
-        columns: Range<usize>,
-    ) -> Result<()> {
-        if columns.end > stride {
-            return Err(Error::Internal(format!("columns {columns:?} of rows of {stride} values")));
-        }
-        let (rows, bytes) = (data.len() / stride.max(1), 4 * columns.len());
-        self.expect_length(buffer, first + rows * columns.len(), "rows")?;
-        if rows == 0 || bytes == 0 {
-            return Ok(());
-        }
-        let (from, to, region) = ([4 * first, 0, 0], [4 * columns.start, 0, 0], [bytes, rows, 1]);
-        // SAFETY: blocking; all rows are in `data`, whose rows have these columns, and in the buffer.
-        unsafe {
-            self.uploads.enqueue_read_buffer_rect(
-                buffer,
-                CL_BLOCKING,
-                from.as_ptr(),
-                to.as_ptr(),
-                region.as_ptr(),
-                bytes,
-                0,
-                4 * stride,
-                0,
-                data.as_mut_ptr().cast(),
-                &[],
-            )
-        }
-        .map(drop)
-        .map_err(|e| cl_error("downloading rows", self.device_name(), e))
-    }
-
-    /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
-    pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
-        let first = first * std::mem::size_of::<T>();
-        // SAFETY: blocking, and the driver checks offset and size against the buffer's.
-        unsafe { self.downloads.enqueue_read_buffer(buffer, CL_BLOCKING, first, data, &[]) }
-            .map(drop)
-            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
     /// Starts a launch of a kernel.
@@ -375,16 +223,6 @@ impl Session {
     /// The image formats that the driver lists.
     pub fn listed_image_formats(&self) -> Vec<ImageFormat> {
         images::listed(&self.context)
-    }
-
-    /// Waits for everything in the queue for uploads.
-    pub fn finish_uploads(&self) -> Result<()> {
-        self.uploads.finish().map_err(|e| cl_error("waiting for uploads", self.device_name(), e))
-    }
-
-    /// Waits for everything in the queue.
-    pub fn finish(&self) -> Result<()> {
-        self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
     }
 }
 

@@ -10,6 +10,7 @@ mod summary;
 
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
+use crate::device::DeviceSearch;
 use crate::engine::{
     Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, plan_for, ready_devices, run_stages,
 };
@@ -44,6 +45,8 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let flags = merge(args)?;
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
+    // not while files are awaited: drivers take memory of every device
+    let _search = job.execution.watch.is_none().then(DeviceSearch::begin);
     reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled)?;
     if let Some(path) = &job.execution.save_config {
@@ -184,10 +187,13 @@ impl Reconstruction<'_> {
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
         match (&job.execution.report, job.execution.page(), gathered) {
-            (_, Some(path), Some(gathered)) => self.write_page(path, &gathered),
-            (Some(path), None, _) => summary.write(path, self.flags),
-            _ => Ok(()),
+            (_, Some(path), Some(gathered)) => self.write_page(path, &gathered)?,
+            (Some(path), None, _) => summary.write(path, self.flags)?,
+            _ => {}
         }
+        // the process ends, which frees a device sooner than its driver does
+        std::mem::forget(devices);
+        Ok(())
     }
 
     /// Writes the files beside the slices that are asked for, but for the report.

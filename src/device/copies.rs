@@ -1,0 +1,235 @@
+//! Copies between the host and a device, memory of the host for them, and waiting for a device.
+
+use super::host_memory::{HostMemory, HostValues, pages};
+use super::{Session, cl_error};
+use crate::error::{Error, Result};
+use opencl3::command_queue::CommandQueue;
+use opencl3::error_codes::ClError;
+use opencl3::event::{CL_COMPLETE, Event};
+use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, ClMem};
+use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_map_flags};
+use std::ops::Range;
+use std::ptr;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How often a thread that waits for a device asks whether it is done.
+const ASKED: Duration = Duration::from_micros(200);
+
+/// Copies of fewer bytes are waited for in the driver: they are over sooner than a thread wakes up.
+const SHORT: usize = 1 << 20;
+
+impl Session {
+    /// Copies `data` to the start of a buffer and waits.
+    pub fn write<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<Event> {
+        // SAFETY: blocking, and the driver checks the size against the buffer's.
+        unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
+    }
+
+    /// Copies the start of a buffer to `data` and waits for everything before it.
+    pub fn read<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<Event> {
+        // SAFETY: blocking, and the driver checks the size against the buffer's.
+        unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+            .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
+    }
+
+    /// Maps `count` values of a buffer from value `first` on and passes them to `work`; waits before and after. Values
+    /// written reach the device if `flags` allow it.
+    pub fn with_mapped<B, T: Copy, R>(
+        &self,
+        buffer: &Buffer<B>,
+        flags: cl_map_flags,
+        first: usize,
+        count: usize,
+        what: &str,
+        work: impl FnOnce(&mut [T]) -> R,
+    ) -> Result<R> {
+        let failed = |e| cl_error(&format!("mapping {what}"), self.device_name(), e);
+        let size = std::mem::size_of::<T>();
+        let mut pointer = ptr::null_mut();
+        // SAFETY: the driver checks offset and size against the buffer's, and keeps the region mapped until it is unmapped.
+        let mapped = unsafe {
+            self.queue.enqueue_map_buffer(buffer, CL_BLOCKING, flags, first * size, count * size, &mut pointer, &[])
+        };
+        mapped.map_err(failed)?;
+        let values = pointer.cast::<T>();
+        if values.is_null() || !values.is_aligned() {
+            return Err(Error::Device(format!(
+                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
+                self.device_name()
+            )));
+        }
+        // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
+        let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
+        // SAFETY: `pointer` is what the driver mapped.
+        unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), pointer, &[]) }.map_err(failed)?;
+        self.finish()?;
+        Ok(result)
+    }
+
+    /// Host memory for `count` values; pinned, so that the device copies at full speed, where the driver offers it.
+    pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
+        self.pinned(count).map_or_else(|| HostMemory::plain(count), Ok)
+    }
+
+    /// Pages that the driver pins; it takes longer to allocate them itself.
+    fn pinned(&self, count: usize) -> Option<HostMemory> {
+        let mut pages = pages(count)?;
+        let (start, bytes) = (pages.as_mut_ptr(), pages.len());
+        let flags = CL_MEM_USE_HOST_PTR | CL_MEM_READ_WRITE;
+        // SAFETY: the pages live longer than the buffer, which nothing is copied to or from.
+        let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), start.cast()) }.ok()?;
+        let mut pointer = ptr::null_mut();
+        let flags = CL_MAP_READ | CL_MAP_WRITE;
+        // SAFETY: the whole buffer; it stays mapped for as long as the result lives.
+        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, bytes, &mut pointer, &[]) }.ok()?;
+        (pointer.cast() == start).then_some(HostMemory(HostValues::Pinned { _buffer: buffer, pages }))
+    }
+
+    /// The first `count` values of a buffer as memory of the host, once the device is done with them.
+    pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
+        let count = count.max(1);
+        let mut pointer = ptr::null_mut();
+        let flags = CL_MAP_READ | CL_MAP_WRITE;
+        // SAFETY: the driver checks the size against the buffer's; it stays mapped for as long as the result lives.
+        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, count * 4, &mut pointer, &[]) }
+            .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
+        let pointer = pointer.cast::<f32>();
+        if pointer.is_null() || !pointer.is_aligned() {
+            return Err(Error::Device(format!(
+                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
+                self.device_name()
+            )));
+        }
+        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer }))
+    }
+
+    /// Gives a mapped buffer back to the device.
+    pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
+        let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
+        match memory.0 {
+            HostValues::Mapped { pointer, buffer, .. } => {
+                // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
+                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), pointer.cast(), &[]) }.map_err(failed)?;
+                self.uploads.finish().map_err(failed)?;
+                Ok(buffer)
+            }
+            HostValues::Plain(_) | HostValues::Pinned { .. } => {
+                Err(Error::Internal(format!("{}: {what} are not the device's", self.device_name())))
+            }
+        }
+    }
+
+    /// Copies values into a buffer from value `first` on and waits; the queue for uploads is its own.
+    pub fn upload<T: Copy>(&self, buffer: &mut Buffer<T>, first: usize, data: &[T], what: &str) -> Result<()> {
+        let first = first * std::mem::size_of::<T>();
+        // SAFETY: blocking, and the driver checks offset and size against the buffer's.
+        unsafe { self.uploads.enqueue_write_buffer(buffer, CL_BLOCKING, first, data, &[]) }
+            .map(drop)
+            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
+    }
+
+    /// Copies values to the start of a buffer and waits, but not for the kernels among the uploads.
+    pub fn copy_ahead<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<()> {
+        let failed = |e| cl_error(&format!("uploading {what}"), self.device_name(), e);
+        let blocking = if size_of_val(data) < SHORT { CL_BLOCKING } else { CL_NON_BLOCKING };
+        // SAFETY: waited for, and the driver checks the size against the buffer's.
+        let copied = unsafe { self.copies.enqueue_write_buffer(buffer, blocking, 0, data, &[]) }.map_err(failed)?;
+        self.sleep_until(&self.copies, &copied).map_err(failed)
+    }
+
+    /// Copies the start of a buffer to `data` after everything in the queue for uploads, and waits.
+    pub fn read_uploaded<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<()> {
+        let failed = |e| cl_error(&format!("downloading {what}"), self.device_name(), e);
+        // SAFETY: waited for, and the driver checks the size against the buffer's.
+        let copied =
+            unsafe { self.uploads.enqueue_read_buffer(buffer, CL_NON_BLOCKING, 0, data, &[]) }.map_err(failed)?;
+        self.sleep_until(&self.uploads, &copied).map_err(failed)
+    }
+
+    /// Copies rows of `columns.len()` values, which follow each other from value `first` of a buffer on, to these columns of all
+    /// rows of `data`, each of `stride` values; after everything in the queue for uploads, and waits.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Internal`] for columns beyond a row.
+    pub fn read_uploaded_columns(
+        &self,
+        (buffer, first): (&Buffer<f32>, usize),
+        (data, stride): (&mut [f32], usize),
+        columns: Range<usize>,
+    ) -> Result<()> {
+        if columns.end > stride {
+            return Err(Error::Internal(format!("columns {columns:?} of rows of {stride} values")));
+        }
+        let (rows, bytes) = (data.len() / stride.max(1), 4 * columns.len());
+        self.expect_length(buffer, first + rows * columns.len(), "rows")?;
+        if rows == 0 || bytes == 0 {
+            return Ok(());
+        }
+        let (from, to, region) = ([4 * first, 0, 0], [4 * columns.start, 0, 0], [bytes, rows, 1]);
+        // SAFETY: blocking; all rows are in `data`, whose rows have these columns, and in the buffer.
+        unsafe {
+            self.uploads.enqueue_read_buffer_rect(
+                buffer,
+                CL_BLOCKING,
+                from.as_ptr(),
+                to.as_ptr(),
+                region.as_ptr(),
+                bytes,
+                0,
+                4 * stride,
+                0,
+                data.as_mut_ptr().cast(),
+                &[],
+            )
+        }
+        .map(drop)
+        .map_err(|e| cl_error("downloading rows", self.device_name(), e))
+    }
+
+    /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
+    pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
+        let first = first * std::mem::size_of::<T>();
+        let failed = |e| cl_error(&format!("downloading {what}"), self.device_name(), e);
+        // SAFETY: waited for, and the driver checks offset and size against the buffer's.
+        let copied =
+            unsafe { self.downloads.enqueue_read_buffer(buffer, CL_NON_BLOCKING, first, data, &[]) }.map_err(failed)?;
+        self.sleep_until(&self.downloads, &copied).map_err(failed)
+    }
+
+    /// Waits for a command in a queue. Drivers of devices with their own memory may keep a processor busy while they wait, which
+    /// reading and writing need more: the thread sleeps instead.
+    fn sleep_until(&self, queue: &CommandQueue, event: &Event) -> std::result::Result<(), ClError> {
+        let mut begun = Ok(());
+        if !self.shares_memory() {
+            begun = queue.flush();
+            while event.command_execution_status().is_ok_and(|status| status.0 > CL_COMPLETE) {
+                sleep(ASKED);
+            }
+        }
+        // whatever became of it, the command must be over
+        event.wait().and(begun)
+    }
+
+    /// Waits for a kernel in the queue for uploads.
+    pub fn wait_for_upload(&self, kernel: &Event) -> Result<()> {
+        self.sleep_until(&self.uploads, kernel).map_err(|e| cl_error("waiting for uploads", self.device_name(), e))
+    }
+
+    /// Waits for everything in the queue up to a kernel.
+    pub fn wait_for(&self, kernel: &Event) -> Result<()> {
+        let failed = |e| cl_error("waiting for the device", self.device_name(), e);
+        self.sleep_until(&self.queue, kernel).map_err(failed)
+    }
+
+    /// Waits for everything in the queue for uploads.
+    pub fn finish_uploads(&self) -> Result<()> {
+        self.uploads.finish().map_err(|e| cl_error("waiting for uploads", self.device_name(), e))
+    }
+
+    /// Waits for everything in the queue.
+    pub fn finish(&self) -> Result<()> {
+        self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
+    }
+}
