@@ -1,10 +1,10 @@
 /* encode_slices.cl: slices as the samples that are written.
  *
  * A work-group encodes a row of a slice: the unit of length, the mask, the sample type. The result is that of the host bit
- * for bit: whole numbers are scaled in double precision, and nothing is contracted.
+ * for bit: whole numbers are scaled in double precision, and nothing is contracted. Floats stay where they are.
  *
  * Defines
- *   DTYPE  1 half, 2 unsigned with 16 bits, 3 unsigned with 8 bits
+ *   DTYPE  0 float, 1 half, 2 unsigned with 16 bits, 3 unsigned with 8 bits
  *   GROUP  work-group, a power of two
  *
  * Layouts
@@ -21,6 +21,21 @@
 #endif
 
 #pragma OPENCL FP_CONTRACT OFF
+
+#if DTYPE == 0
+
+/* Global size: GROUP, rows, slices; work-group GROUP. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void encode_slices(__global float *restrict slices, __global const int2 *restrict inside, float factor, int width)
+{
+    const int item = get_local_id(0), y = get_global_id(1), slice = get_global_id(2), height = get_global_size(1);
+    const ulong first = ((ulong)slice * height + y) * width;
+    const int2 span = inside[y];
+    for (int x = item; x < width; x += GROUP)
+        slices[first + x] = x >= span.x && x < span.y ? slices[first + x] * factor : 0.0f;
+}
+
+#else
 
 #if DTYPE == 1
 typedef half sample_t;
@@ -74,3 +89,5 @@ void encode_slices(__global const float *restrict slices, __global sample_t *res
     if (item == 0 && all > 0)
         atomic_add(clamped + slice, all);
 }
+
+#endif

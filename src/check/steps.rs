@@ -32,7 +32,8 @@ pub struct DeviceSteps<'a> {
     pub binning: usize,
     /// Rows are extended.
     pub extended: bool,
-    pub sample: Option<EncodedSample>,
+    /// What slices are written as.
+    pub sample: EncodedSample,
     /// The device counts the values of slices.
     pub counts_values: bool,
 }
@@ -54,7 +55,7 @@ impl DeviceSteps<'_> {
         let rows = rows.chain(air.map(StepCheck::Air)).chain(images);
         let stripes = stripes.iter().copied().map(StepCheck::Stripes);
         let extension = self.extended.then_some(StepCheck::Extension);
-        let all = rows.chain(stripes).chain(extension).chain(self.sample.map(StepCheck::Samples));
+        let all = rows.chain(stripes).chain(extension).chain([StepCheck::Samples(self.sample)]);
         let all = all.filter(|check| check.backend(self.backends) == StepBackend::Device);
         // also of slices that the host finishes
         all.chain(self.counts_values.then_some(StepCheck::Histogram)).collect()
@@ -113,7 +114,7 @@ impl StepCheck {
         let air = [Air::Sides(9, 5), Air::Region(Roi { x: 0, y: 0, width: 9, height: 5 })].map(StepCheck::Air);
         let sharp = Paganin { length: 2.0, unsharp: Some(Unsharp { sigma: 1.5, amount: 2.0 }) };
         let images = [StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
-        let samples = [EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
+        let samples = [EncodedSample::Float, EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
         let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
         binning
             .into_iter()
@@ -138,6 +139,7 @@ impl StepCheck {
             StepCheck::Phase(paganin) => format!("phase {paganin}"),
             StepCheck::Stripes(method) => format!("stripes {method}"),
             StepCheck::Extension => "extension of rows".to_owned(),
+            StepCheck::Samples(EncodedSample::Float) => "samples of slices, f32".to_owned(),
             StepCheck::Samples(EncodedSample::Half) => "samples of slices, f16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned16) => "samples of slices, u16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned8) => "samples of slices, u8".to_owned(),
@@ -286,7 +288,7 @@ fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> R
         ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };
-    let size = PieceSize { rows: ROWS, projections, counted: ROWS };
+    let size = PieceSize { rows: ROWS, projections, counted: ROWS, at_once: 1 };
     let mut corrector =
         RowCorrector::new(session, &correction, StoredRows::unbinned(stored, BINS), SampleOrder::Projections, size)?;
     let length = projections * BINS;
@@ -391,6 +393,7 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
         projections,
         batch: projections,
         pairs: 1,
+        at_once: 1,
         on_host: false,
     };
     let mut corrector =
@@ -443,21 +446,29 @@ fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
     encoder.set_range(range);
     let mut slices: Buffer<f32> = session.buffer(values.len(), CL_MEM_READ_WRITE, "a slice")?;
     session.write(&mut slices, &values, "a slice")?;
-    let mut encoded = encoder.buffers(session, 1)?;
-    encoder.run(session, &slices, &mut encoded, 1)?;
-    session.finish()?;
-    let mut got = vec![0u8; encoder.slice_bytes()];
-    session.read(&encoded.samples, &mut got, "samples")?;
+    let mut got = vec![0f32; values.len()];
+    if encoder.in_place() {
+        encoder.run_in_place(session, &mut slices, 1)?;
+        session.read(&slices, &mut got, "samples")?;
+    } else {
+        let mut encoded = encoder.buffers(session, 1)?;
+        encoder.run(session, &slices, &mut encoded, 1)?;
+        let samples = &mut bytemuck::cast_slice_mut(&mut got)[..encoder.slice_bytes()];
+        session.read(&encoded.samples, samples, "samples")?;
+    }
+    let got: &[u8] = bytemuck::cast_slice(&got);
     let top = if sample == EncodedSample::Unsigned8 { 255.0 } else { 65535.0 };
     let want = |i: usize| {
         let value = if (1..width - 2).contains(&(i % width)) { values[i] * 2.0 } else { 0.0 };
         let place = (f64::from(value) - f64::from(range.0)) * (top / (f64::from(range.1) - f64::from(range.0)));
         match sample {
+            EncodedSample::Float => value.into(),
             EncodedSample::Half => f16::from_f32(value).to_f64(),
             _ => place.clamp(0.0, top).round_ties_even(),
         }
     };
     let got = |i: usize| match sample {
+        EncodedSample::Float => f32::from_ne_bytes([got[4 * i], got[4 * i + 1], got[4 * i + 2], got[4 * i + 3]]).into(),
         EncodedSample::Half => f16::from_ne_bytes([got[2 * i], got[2 * i + 1]]).to_f64(),
         EncodedSample::Unsigned16 => u16::from_ne_bytes([got[2 * i], got[2 * i + 1]]).into(),
         EncodedSample::Unsigned8 => got[i].into(),

@@ -261,7 +261,8 @@ impl Engine {
             self.rows = Some(match plan.blocks {
                 Some(shape) => DeviceRows::Blocks(Box::new(BlockCorrector::new(session, &correction, stored, shape)?)),
                 None => {
-                    let size = PieceSize { rows: plan.pieces.read, projections: used.len(), counted: shape.chunk };
+                    let (rows, at_once) = (plan.pieces.read, plan.pieces.at_once);
+                    let size = PieceSize { rows, projections: used.len(), counted: shape.chunk, at_once };
                     let order = source.order();
                     DeviceRows::Pieces(Box::new(RowCorrector::new(session, &correction, stored, order, size)?))
                 }
@@ -271,9 +272,9 @@ impl Engine {
             }
         }
         let finish = Finish::new(recipe, source.scan.geometry.size);
-        if let (StepBackend::Device, Some(sample)) = (plan.steps.slices, encoded_sample(recipe.values.dtype)) {
-            let encoder = finish.encoder(session, sample, &source.scan)?;
-            for set in sets.iter_mut() {
+        if plan.steps.slices == StepBackend::Device {
+            let encoder = finish.encoder(session, encoded_sample(recipe.values.dtype), &source.scan)?;
+            for set in sets.iter_mut().filter(|_| !encoder.in_place()) {
                 set.slices.encoded = Some(encoder.buffers(session, shape.chunk)?);
             }
             kernels.encoder = Some(encoder);
@@ -398,21 +399,28 @@ impl Engine {
 impl ChunkKernels {
     /// Bytes of an encoded slice, if slices are encoded.
     pub fn encoded_bytes(&self) -> Option<usize> {
-        self.encoder.as_ref().map(SliceEncoder::slice_bytes)
+        self.encoder.as_ref().filter(|encoder| !encoder.in_place()).map(SliceEncoder::slice_bytes)
+    }
+
+    /// Whether slices are finished when [`finish`](Self::finish) is done.
+    pub fn finishes(&self) -> bool {
+        self.encoder.is_some()
     }
 
     /// Counts and encodes `count` slices, as far as the device does that, and waits; the seconds that took.
     pub fn finish(&self, session: &Session, slices: &mut SliceBuffers, count: usize) -> Result<f64> {
         let SliceBuffers { values, encoded, counts } = slices;
-        if encoded.is_none() && counts.is_none() {
+        if self.encoder.is_none() && counts.is_none() {
             return Ok(0.0);
         }
         let began = Instant::now();
         if let (Some(counter), Some(counts)) = (&self.counter, counts) {
             counter.run(session, values, counts, count)?;
         }
-        if let (Some(encoder), Some(encoded)) = (&self.encoder, encoded) {
-            encoder.run(session, values, encoded, count)?;
+        match (&self.encoder, encoded) {
+            (Some(encoder), Some(encoded)) => drop(encoder.run(session, values, encoded, count)?),
+            (Some(encoder), None) => drop(encoder.run_in_place(session, values, count)?),
+            (None, _) => {}
         }
         session.finish()?;
         Ok(began.elapsed().as_secs_f64())
@@ -456,7 +464,7 @@ impl ChunkKernels {
                 valid,
             )?);
         }
-        session.finish()?;
+        back_projection.last().map_or_else(|| session.finish(), |kernel| session.wait_for(kernel))?;
         let (filter, back_projection) = (seconds(&filter), seconds(&back_projection));
         let wall = began.elapsed().as_secs_f64() - host - steps;
         // there are drivers whose clock stands still
@@ -468,13 +476,13 @@ impl ChunkKernels {
     }
 }
 
-/// What samples of this type are for a device; none for values as they are.
-pub(super) fn encoded_sample(dtype: Dtype) -> Option<EncodedSample> {
+/// What samples of this type are for a device.
+pub(super) fn encoded_sample(dtype: Dtype) -> EncodedSample {
     match dtype {
-        Dtype::F32 => None,
-        Dtype::F16 => Some(EncodedSample::Half),
-        Dtype::U16 => Some(EncodedSample::Unsigned16),
-        Dtype::U8 => Some(EncodedSample::Unsigned8),
+        Dtype::F32 => EncodedSample::Float,
+        Dtype::F16 => EncodedSample::Half,
+        Dtype::U16 => EncodedSample::Unsigned16,
+        Dtype::U8 => EncodedSample::Unsigned8,
     }
 }
 

@@ -39,7 +39,7 @@ impl From<&Plan> for RowsPlan {
 impl RowsPlan {
     /// Sinograms, so many at a time.
     pub fn of_host(most: usize) -> Self {
-        RowsPlan { steps: StepBackends::HOST, pieces: Pieces { read: most, written: most }, blocks: None }
+        RowsPlan { steps: StepBackends::HOST, pieces: Pieces { read: most, written: most, at_once: 1 }, blocks: None }
     }
 
     /// What is read for a chunk of a list of slices, in order. `loaded` is the block that was read last.

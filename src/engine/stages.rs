@@ -320,7 +320,9 @@ impl<'a> Delivered<'a> {
         match found.clamped {
             Some(_) => (0..positions.len()).for_each(|place| show(place, None)),
             None => values.par_chunks_mut(self.pixels).enumerate().for_each(|(place, values)| {
-                finish.apply(source.scan.geometry.roi, values);
+                if !found.finished {
+                    finish.apply(source.scan.geometry.roi, values);
+                }
                 show(place, Some(values));
             }),
         }

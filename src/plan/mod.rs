@@ -90,13 +90,18 @@ pub struct Pieces {
     pub read: usize,
     /// From the device.
     pub written: usize,
+    /// Pieces whose samples are on the device together, if it corrects rows.
+    pub at_once: usize,
 }
 
 /// Pieces on the host on their way to a device: one being filled, one being emptied.
 pub const PIECES: usize = 2;
 
 /// Pieces on the host on their way from a device: one being filled, the others being written.
-pub const WRITTEN_PIECES: usize = 4;
+pub const WRITTEN_PIECES: usize = 6;
+
+/// Most pieces whose samples are on the device together: those of a chunk are copied while the one before it is computed.
+const SAMPLES_AT_ONCE: u64 = 4;
 
 /// A piece is not made larger than this many bytes.
 const PIECE_TARGET: u64 = 128 << 20;
@@ -270,7 +275,10 @@ impl<'a> Sizes<'a> {
         let dtype = recipe.values.dtype;
         let encodes = dtype != Dtype::F32 && (!dtype.is_integer() || facts.has("cl_khr_fp64"));
         let kept = keeps_values || histogram && !self.may_count(cut);
-        let slices = on_device(slices, whole && encodes && !kept);
+        // values stay values, but for the unit of length and the mask
+        let finishes = recipe.slice.pixel_size.is_some() || recipe.values.mask.is_some();
+        let in_place = dtype == Dtype::F32 && finishes;
+        let slices = on_device(slices, whole && (encodes && !kept || in_place));
         StepBackends { rows, images, sinograms, slices }
     }
 
@@ -294,7 +302,8 @@ impl<'a> Sizes<'a> {
 
     /// Bytes of an encoded slice, if the device encodes slices.
     fn of_encoded(&self, cut: Cut) -> u64 {
-        if self.steps(cut).slices == StepBackend::Device { self.copied_bytes(cut)[1] } else { 0 }
+        let has_samples = self.request.recipe.values.dtype != Dtype::F32;
+        if has_samples && self.steps(cut).slices == StepBackend::Device { self.copied_bytes(cut)[1] } else { 0 }
     }
 
     /// Bytes of a slice that are copied to the device, and from it.
@@ -318,6 +327,16 @@ impl<'a> Sizes<'a> {
         // samples are on the device beside all else
         let target = PIECE_TARGET.min(self.device_budget() / 16);
         self.copied_bytes(cut).map(|bytes| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
+    }
+
+    /// Pieces whose samples are on the device together.
+    fn samples_at_once(&self, cut: Cut) -> usize {
+        self.at_once(self.most_pieces(cut)[0] * self.copied_bytes(cut)[0])
+    }
+
+    /// Pieces of so many bytes of samples that are on the device together.
+    fn at_once(&self, bytes: u64) -> usize {
+        (self.device_budget() / 8 / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
     }
 
     /// Memory of the host for so many slices at a time.
@@ -365,7 +384,8 @@ impl<'a> Sizes<'a> {
         let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
         let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
-        Some(BlockShape { blocks, bins, height, projections, batch, pairs, on_host: self.kept })
+        let at_once = if self.kept { 1 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host: self.kept })
     }
 
     /// What the steps before the filter need on the device.
@@ -380,7 +400,8 @@ impl<'a> Sizes<'a> {
             (_, Some(shape)) => shape.bytes(stored, halo - shape.blocks.halo(), fields),
             (_, None) => {
                 let piece = self.most_pieces(cut)[0] as usize;
-                let size = PieceSize { rows: piece, projections, counted: piece };
+                let at_once = self.samples_at_once(cut);
+                let size = PieceSize { rows: piece, projections, counted: piece, at_once };
                 [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
             }
         };
@@ -548,7 +569,8 @@ impl<'a> Sizes<'a> {
         };
         let pieces = if self.blocks(cut).is_some() { [chunk, pieces[1]] } else { pieces };
         let [read, written] = pieces.map(|slices| slices as usize);
-        Chunks { chunk, sets, pieces: Pieces { read, written }, host_bytes }
+        let pieces = Pieces { read, written, at_once: self.samples_at_once(cut) };
+        Chunks { chunk, sets, pieces, host_bytes }
     }
 }
 

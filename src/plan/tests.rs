@@ -91,6 +91,10 @@ fn devices_count_what_they_are_able_to() {
         let slices = if encodes { StepBackend::Device } else { StepBackend::Host };
         assert_eq!((plan.steps.slices, plan.counts_values), (slices, counts), "{dtype:?} {keeps_values}");
     }
+    // values are finished where they are
+    let plan = counting(&job(|a| a.mask = Some(0.9)), &single, true);
+    assert_eq!(plan.steps.slices, StepBackend::Device);
+    assert!(plan.device_bytes.iter().all(|b| b.what != "encoded slices" || b.bytes == 0));
     // what does not fit beside the kernels is done by the host, and changes nothing else
     let job = |memory: u64| job_with(Some(Dtype::U16), Some(&memory.to_string()));
     let least = (8..100).map(|i| i << 16).find(|&memory| counting(&job(memory), &double, false).counts_values).unwrap();

@@ -148,7 +148,7 @@ fn correct(
         minus_log,
         ..RowCorrection::nothing(BINS, HEIGHT, (0..PROJECTIONS).map(state).collect())
     };
-    let size = PieceSize { rows: 2, projections: PROJECTIONS, counted: ROWS.len() };
+    let size = PieceSize { rows: 2, projections: PROJECTIONS, counted: ROWS.len(), at_once: 2 };
     let mut corrector =
         RowCorrector::new(session, &correction, StoredRows::unbinned(samples, BINS), order, size).unwrap();
     let length = PROJECTIONS * BINS + 5;
@@ -250,7 +250,7 @@ fn what_does_not_fit_is_refused() {
     };
     let samples = StoredSamples { sample: SampleType::U8, swapped: false };
     let new = |correction: &RowCorrection, samples| {
-        let size = PieceSize { rows: 2, projections: 1, counted: 3 };
+        let size = PieceSize { rows: 2, projections: 1, counted: 3, at_once: 1 };
         let rows = StoredRows::unbinned(samples, BINS);
         RowCorrector::new(&session, correction, rows, SampleOrder::Projections, size)
     };
@@ -354,6 +354,8 @@ fn encoded_slices_are_those_of_the_host() {
         format!("--dtype u8 {outside} --mask 0.8 --roi 3,5,50,41"),
         "--dtype u16 --percentile 1,99 --slices-per-pass 2".to_owned(),
         "--dtype f16 --mask 1 --pixel-size 0.7um".to_owned(),
+        "--mask 0.8 --roi 3,5,50,41 --slices-per-pass 2".to_owned(),
+        "--pixel-size 0.7um --sections s.png".to_owned(),
         // values above the largest half
         "--dtype f16 --pixel-size 0.000001um".to_owned(),
     ] {

@@ -63,8 +63,8 @@ fn this_device_passes_and_a_run_trusts_that() {
     let steps = found["steps"].as_array().unwrap();
     assert_eq!(
         steps.len(),
-        22,
-        "binning by 2 and 3, rows, outliers, air twice, tilt, phase, nine methods against stripes, extension, three types of samples, histogram"
+        23,
+        "binning by 2 and 3, rows, outliers, air twice, tilt, phase, nine methods against stripes, extension, four types of samples, histogram"
     );
     for step in steps {
         assert_eq!(step["verdict"], "right", "{step}");
@@ -129,10 +129,10 @@ fn a_wrong_step_is_avoided() {
                 assert_eq!(reason, if by_host { "the profile assigns it to the host" } else { "" }, "{step}");
             }
         }
-        assert_eq!(wrong, 3, "{out}");
+        assert_eq!(wrong, 4, "{out}");
     }
     let (out, err) = lab.ok("doctor --quick --profile default");
-    assert!(out.contains("22 of 22 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
+    assert!(out.contains("23 of 23 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
     assert!(out.lines().any(|line| line.starts_with("| step") && line.contains("| rows ")), "{out}");
 }
 

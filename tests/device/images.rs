@@ -124,6 +124,7 @@ fn on_device(
         projections: PROJECTIONS,
         batch,
         pairs: 2,
+        at_once: 1,
         on_host: rows == 7,
     };
     let mut corrector = BlockCorrector::new(session, &correction, F32_ROWS, shape).unwrap();
@@ -243,6 +244,7 @@ fn what_does_not_fit_is_refused() {
         projections: 3,
         batch: 2,
         pairs: 1,
+        at_once: 1,
         on_host: false,
     };
     let new = |images, shape| BlockCorrector::new(&session, &correction(images), F32_ROWS, shape);

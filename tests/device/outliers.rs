@@ -113,7 +113,7 @@ fn on_device(
     let piece = pieces.iter().map(Range::len).max().unwrap();
     let offset = if negative(stored_as.sample) { OFFSET as f32 } else { 0.0 };
     let saturation = saturation.map(|level| level - offset);
-    let size = PieceSize { rows: piece, projections, counted: height + 3 };
+    let size = PieceSize { rows: piece, projections, counted: height + 3, at_once: 2 };
     let rows = DetectorRows { stored: stored_as, saturation, bins, height, piece: size };
     let mut remover = OutlierRemover::new(session, form, rows).unwrap();
     let mut outs = Vec::new();
@@ -288,7 +288,7 @@ fn the_host_does_the_same() {
 fn what_does_not_fit_is_refused() {
     let session = session();
     let form = OutlierForm { size: 5, threshold: 1.0, both: false };
-    let piece = PieceSize { rows: 6, projections: 2, counted: 8 };
+    let piece = PieceSize { rows: 6, projections: 2, counted: 8, at_once: 1 };
     let rows = DetectorRows { stored: U16, saturation: None, bins: 10, height: 20, piece };
     let new = |form, rows| OutlierRemover::new(&session, form, rows);
     let mut remover = new(form, rows).unwrap();

@@ -22,6 +22,8 @@ pub struct BlockShape {
     pub batch: usize,
     /// Pairs of projections that are filtered at once.
     pub pairs: usize,
+    /// Batches whose samples are on the device together.
+    pub at_once: usize,
     /// Whether the block that was corrected last is kept by the host, because the device's memory does not hold it.
     pub on_host: bool,
 }
@@ -33,7 +35,7 @@ impl BlockShape {
     }
 
     fn size(&self) -> PieceSize {
-        PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows }
+        PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows, at_once: self.at_once }
     }
 
     /// Bytes of the host's memory for a block that it keeps.

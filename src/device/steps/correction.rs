@@ -10,8 +10,10 @@ use crate::kernel::{
     power_of_two_group,
 };
 use crate::source::{SampleType, StoredRows, StoredSamples};
+use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// What is done to the rows of some projections: plain data.
@@ -104,6 +106,8 @@ pub struct PieceSize {
     pub projections: usize,
     /// Rows in which replaced values are counted until the counts are taken.
     pub counted: usize,
+    /// Pieces whose samples are on the device together: so many are copied while kernels wait for the device.
+    pub at_once: usize,
 }
 
 /// Where corrected rows go.
@@ -152,27 +156,38 @@ pub struct RowCorrector {
     /// Whether -log is taken later: the counts do not tell then whether bins were replaced.
     later: bool,
     size: PieceSize,
-    samples: Buffer<u8>,
+    /// Taken in turn.
+    pieces: VecDeque<PieceBuffers>,
     flat: Buffer<f32>,
     flat2: Buffer<f32>,
     dark: Buffer<f32>,
-    rows: Buffer<i32>,
     states: Buffer<[f32; 4]>,
     counts: Buffer<[u32; 4]>,
     unlit: Buffer<u32>,
     replaced: Buffer<u32>,
 }
 
+/// What is copied for a piece.
+struct PieceBuffers {
+    samples: Buffer<u8>,
+    /// Numbers of the rows.
+    rows: Buffer<i32>,
+    /// Of the last kernel that reads them.
+    read: Option<Event>,
+}
+
 impl RowCorrector {
     /// Bytes on the device for pieces of this size with `halo` rows around them, of a detector of `[bins, height]`, and so
     /// many field images.
     pub fn bytes(stored: StoredRows, [bins, height]: [usize; 2], size: PieceSize, halo: usize, fields: usize) -> u64 {
-        let [bins, height, rows, projections] = [bins, height, size.rows, size.projections].map(|size| size as u64);
+        let PieceSize { rows, projections, at_once, .. } = size;
+        let [bins, height, rows, projections, at_once] =
+            [bins, height, rows, projections, at_once].map(|size| size as u64);
         let read = rows + 2 * halo as u64;
         let binned = if stored.by > 1 { read } else { 0 };
         let cleaned = if halo > 0 { rows } else { 0 };
         // counts of chunks are few
-        (stored.row_bytes() as u64 * read + 4 * bins * (binned + cleaned)) * projections
+        (at_once * stored.row_bytes() as u64 * read + 4 * bins * (binned + cleaned)) * projections
             + 4 * (fields as u64 * height * bins + 5 * projections)
     }
 
@@ -219,6 +234,13 @@ impl RowCorrector {
         let halo = correction.outliers.map_or(0, |form| form.size / 2);
         let most = (size.rows + 2 * halo) * size.projections;
         let binner = || SampleBinner::new(session, stored, order, most);
+        let pieces = || -> Result<_> {
+            Ok(PieceBuffers {
+                samples: session.buffer(most * stored.row_bytes(), CL_MEM_READ_ONLY, "samples")?,
+                rows: session.buffer(size.rows, CL_MEM_READ_ONLY, "numbers of rows")?,
+                read: None,
+            })
+        };
         let mut corrector = RowCorrector {
             kernel: session.kernel(&program, source.entry)?,
             order,
@@ -239,11 +261,10 @@ impl RowCorrector {
             },
             later: correction.minus_log && correction.images.any(),
             size,
-            samples: session.buffer(most * stored.row_bytes(), CL_MEM_READ_ONLY, "samples")?,
+            pieces: (0..size.at_once.max(1)).map(|_| pieces()).collect::<Result<_>>()?,
             flat: field(fields.map(|f| f.flat), "flat fields")?,
             flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
             dark: field(fields.map(|f| f.dark), "dark fields")?,
-            rows: session.buffer(size.rows, CL_MEM_READ_ONLY, "numbers of rows")?,
             states: session.constant_buffer(&states, "projections")?,
             counts: session.buffer(size.counted, CL_MEM_READ_WRITE, "counts of replaced values")?,
             unlit: session.buffer(projections, CL_MEM_READ_WRITE, "projections without light")?,
@@ -282,8 +303,8 @@ impl RowCorrector {
 
     /// Copies the samples of some rows of the detector to the device and corrects them into sinograms of `stride` values,
     /// the first of them at sinogram `place` of `sinograms`; what is replaced is counted there, too. Where outliers are
-    /// replaced, rows are next to each other, and samples are those of the rows around them, too. Does not wait for the
-    /// kernels.
+    /// replaced, rows are next to each other, and samples are those of the rows around them, too. Waits for the copies, and
+    /// for the kernels of the piece whose place it takes.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
@@ -306,7 +327,7 @@ impl RowCorrector {
     /// The same for some projections, and counts of some rows.
     pub(super) fn correct(&mut self, session: &Session, samples: &[u8], corrected: &CorrectedRows) -> Result<()> {
         let CorrectedRows { rows, ref counted, place, ref projections, out, first, stride } = *corrected;
-        let PieceSize { rows: most, projections: most_projections, counted: most_counted } = self.size;
+        let PieceSize { rows: most, projections: most_projections, counted: most_counted, .. } = self.size;
         let fits = rows.len() <= most
             && counted.end <= rows.len()
             && place + counted.len() <= most_counted
@@ -321,17 +342,22 @@ impl RowCorrector {
         }
         session.expect_length(out, first + rows.len() * stride, "sinograms")?;
         let numbers: Vec<i32> = rows.iter().map(|&row| if self.has_fields { row as i32 } else { 0 }).collect();
-        session.upload(&mut self.rows, 0, &numbers, "numbers of rows")?;
-        session.upload(&mut self.samples, 0, samples, "samples")?;
+        let (read, count) = (self.read(rows), self.count_of(rows));
+        self.pieces.rotate_left(1);
+        let piece = &mut self.pieces[0];
+        if let Some(before) = piece.read.take() {
+            session.wait_for_upload(&before)?;
+        }
+        session.copy_ahead(&mut piece.rows, &numbers, "numbers of rows")?;
+        session.copy_ahead(&mut piece.samples, samples, "samples")?;
         let (row_stride, projection_stride) = match self.order {
             SampleOrder::Projections => (1, rows.len()),
             SampleOrder::Sinograms => (projections.len(), 1),
         };
         let values = match &self.binner {
-            Some(binner) => binner.run(session, &self.samples, self.count_of(rows), projections.len())?,
-            None => &self.samples,
+            Some(binner) => binner.run(session, &piece.samples, count, projections.len())?,
+            None => &piece.samples,
         };
-        let read = self.read(rows);
         let launch = session.launch(&self.kernel, "correct_rows");
         let launch = match &mut self.outliers {
             Some((outliers, cleaned)) => {
@@ -352,7 +378,7 @@ impl RowCorrector {
             .handle(&self.flat)?
             .handle(&self.flat2)?
             .handle(&self.dark)?
-            .handle(&self.rows)?
+            .handle(&piece.rows)?
             .handle(&self.states)?
             .handle(out)?
             .handle(&self.counts)?
@@ -371,7 +397,8 @@ impl RowCorrector {
         let global = [self.group, projections.len(), rows.len()];
         // SAFETY: rows and samples were checked against the piece, fields against the detector, counts and projections
         // against those there are.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+        piece.read = Some(unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }?);
+        Ok(())
     }
 
     /// Counts of the rows in which values are counted: without light in the flat field, not finite, without logarithm,

@@ -33,6 +33,7 @@ pub struct EncodedSlices {
 impl EncodedSample {
     fn bytes(self) -> usize {
         match self {
+            EncodedSample::Float => 4,
             EncodedSample::Half | EncodedSample::Unsigned16 => 2,
             EncodedSample::Unsigned8 => 1,
         }
@@ -76,6 +77,11 @@ impl SliceEncoder {
         self.width * self.height * self.sample.bytes()
     }
 
+    /// Whether slices are encoded where they are, without memory for samples.
+    pub fn in_place(&self) -> bool {
+        self.sample == EncodedSample::Float
+    }
+
     /// Memory for this many encoded slices.
     ///
     /// # Errors
@@ -88,7 +94,26 @@ impl SliceEncoder {
         })
     }
 
-    /// Encodes the first `count` slices.
+    /// Encodes the first `count` slices where they are.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Internal`] for what does not fit, or samples that are no values.
+    pub fn run_in_place(&self, session: &Session, slices: &mut Buffer<f32>, count: usize) -> Result<Event> {
+        if !self.in_place() {
+            return Err(Error::Internal(format!("{:?} has samples of its own", self.sample)));
+        }
+        session.expect_length(slices, count * self.width * self.height, "slices")?;
+        let launch = session
+            .launch(&self.kernel, "encode_slices")
+            .handle(slices)?
+            .handle(&self.inside)?
+            .value(self.factor)?
+            .value(self.width as i32)?;
+        // SAFETY: slices were checked, and the mask has a value for each row.
+        unsafe { launch.run(&[self.group, self.height, count], Some(&[self.group, 1, 1])) }
+    }
+
+    /// Encodes the first `count` slices as samples.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
@@ -99,7 +124,7 @@ impl SliceEncoder {
         encoded: &mut EncodedSlices,
         count: usize,
     ) -> Result<Event> {
-        if count > encoded.slices {
+        if count > encoded.slices || self.in_place() {
             return Err(Error::Internal(format!("{count} slices are more than {}", encoded.slices)));
         }
         session.expect_length(slices, count * self.width * self.height, "slices")?;

@@ -25,7 +25,7 @@ impl Transfer for Copied {
         let Engine { session, kernels, sets, shape, rows, .. } = engine;
         let (session, shape) = (&*session, *shape);
         let in_bytes = rows.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceRows::most_bytes);
-        let encoded = kernels.encoded_bytes();
+        let (encoded, finished) = (kernels.encoded_bytes(), kernels.finishes());
         let out_bytes = encoded.unwrap_or(4 * shape.out_slice);
         let (sinograms_done, free_buffers) = unbounded();
         let (slices_done, free) = unbounded();
@@ -46,7 +46,7 @@ impl Transfer for Copied {
                 let _ = slices_back.send(session.host_memory((pieces_of.written * out_bytes).div_ceil(4))?);
             }
             drop(slices_back);
-            let way = SlicesToHost { session, shape, piece: pieces_of.written, encoded };
+            let way = SlicesToHost { session, shape, piece: pieces_of.written, encoded, finished };
             way.download(chunks, free_slices, slices_done, delivery)
         };
         let buffers = DeviceBuffers { sinograms_done, free };
@@ -163,6 +163,8 @@ struct SlicesToHost<'a> {
     piece: usize,
     /// Bytes of an encoded slice, if slices are encoded.
     encoded: Option<usize>,
+    /// Whether slices are finished.
+    finished: bool,
 }
 
 impl SlicesToHost<'_> {
@@ -199,6 +201,7 @@ impl SlicesToHost<'_> {
         Ok(FoundInSlices {
             clamped: encoded.as_ref().map(|encoded| encoded.clamped(self.session, count)).transpose()?,
             counted: counts.as_ref().map(|counts| counts.slices(self.session)).transpose()?,
+            finished: self.finished,
         })
     }
 

@@ -56,6 +56,8 @@ pub(super) struct FoundInSlices {
     pub clamped: Option<Vec<u32>>,
     /// Of each slice, if the device counts values.
     pub counted: Option<Vec<CountedSlice>>,
+    /// Whether values have their unit of length and the mask.
+    pub finished: bool,
 }
 
 impl FoundInSlices {
@@ -64,6 +66,7 @@ impl FoundInSlices {
         FoundInSlices {
             clamped: self.clamped.as_mut().map(|clamped| clamped.drain(..count).collect()),
             counted: self.counted.as_mut().map(|counted| counted.drain(..count).collect()),
+            finished: self.finished,
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::error::Result;
 /// What samples become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodedSample {
-    Half = 1,
+    /// Values stay values, where they are.
+    Float,
+    Half,
     Unsigned16,
     Unsigned8,
 }

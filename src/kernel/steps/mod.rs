@@ -104,6 +104,7 @@ pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<
         bins(samples(2, SampleKind::Float, false), 4)?,
         generate_minus_log(power_of_two_group(facts, CORRECTION_GROUP))?,
         generate_rotation(facts)?,
+        generate_encoding(EncodedSample::Float, group)?,
         generate_encoding(EncodedSample::Half, group)?,
         generate_extension(group)?,
         generate_column_sums(ColumnSumGroup::new(facts), 10)?,

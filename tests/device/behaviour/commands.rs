@@ -225,9 +225,10 @@ fn a_signal_leaves_chunks_that_are_not_being_computed() {
     // all slices are read at once; each takes most of a second
     let scan = Scan { width: 16, projections: 2048, slices: 3, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
-    let run = "reconstruct --sinograms sin --device cpu --size 512 --slices-per-pass 1 --memory 6M --output r";
+    let run = "reconstruct --sinograms sin --device cpu --size 512 --slices-per-pass 1 --memory 8M --output r";
     stopped(&lab, run, "TERM");
-    assert_eq!(lab.files("r").len(), 2);
+    // the one that is written, and one that may be computed
+    assert!((1..3).contains(&lab.files("r").len()), "{:?}", lab.files("r"));
     lab.ok(&format!("{run} --resume"));
     assert_eq!(lab.files("r").len(), 3);
 }
@@ -239,8 +240,7 @@ fn signals_leave_whole_slices() {
     let scan = Scan { width: 16, projections: 1024, slices: 64, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
     for (signal, output) in [("INT", "dir"), ("TERM", "dir2"), ("INT", "all.tif")] {
-        let args =
-            format!("reconstruct --sinograms sin --size 256 --slices-per-pass 1 --memory 1500K --output {output}");
+        let args = format!("reconstruct --sinograms sin --size 256 --slices-per-pass 1 --memory 2M --output {output}");
         let remaining = stopped(&lab, &args, signal);
         assert!(remaining.iter().any(|l| l.starts_with("fbp: interrupted")), "{remaining:?}");
         if output.ends_with(".tif") {

@@ -72,12 +72,12 @@ fn budgets_change_no_byte() {
         }
     }
     let chunks = |args: &str| {
-        let (plan, _) = lab.ok(&format!("reconstruct --sinograms sin --slices-per-pass 2 --dry-run {args}"));
+        let (plan, _) = lab.ok(&format!("reconstruct --sinograms sin --slices-per-pass {args} --dry-run"));
         plan.lines().find(|l| l.starts_with("chunks")).unwrap().to_owned()
     };
-    assert!(chunks("").contains(" 6 of 2 slices, 2 on the device"));
-    assert!(chunks("--memory 50K").contains(" 6 of 2 slices, 1 on the device"));
-    assert!(chunks("--device-memory 50K").contains(" 6 of 2 slices, 1 on the device"));
+    assert!(chunks("2").contains(" 6 of 2 slices, 2 on the device"));
+    assert!(chunks("4 --memory 70K").contains(" 3 of 4 slices, 1 on the device"));
+    assert!(chunks("2 --device-memory 50K").contains(" 6 of 2 slices, 1 on the device"));
 }
 
 #[test]
