@@ -6,7 +6,7 @@
 
 use super::marks::Marks;
 use super::parts::{PartDirectories, part_name, slices_of_part};
-use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name, remove, unfinished};
+use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, WrittenSlices, is_hdf5_name, remove, unfinished};
 use crate::error::Result;
 use crate::sink::page::EncodedPage;
 use crate::sink::{Compression, Dtype, SliceForm, Target};
@@ -15,6 +15,7 @@ use half::f16;
 use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
 use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
 use hdf5_metno::{Dataset, File, Group, H5Type, Location, SliceOrIndex};
+use rayon::prelude::*;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -311,9 +312,12 @@ impl OpenVolume for OpenHdf5 {
         &self.marks
     }
 
-    fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32> {
-        let (file, offset) = self.place(place);
-        Ok(samples.write_at(file, offset)?.crc32)
+    fn write(&self, slices: &[(usize, EncodedPage)]) -> io::Result<WrittenSlices> {
+        let written = slices.par_iter().map(|(place, page)| {
+            let (file, offset) = self.place(*place);
+            Ok((*place, page.write_at(file, offset)?.crc32))
+        });
+        Ok(WrittenSlices { slices: written.collect::<io::Result<_>>()?, coarser: None })
     }
 
     fn read(&self, place: usize) -> io::Result<Vec<u8>> {

@@ -158,8 +158,9 @@ trait OpenVolume: Send + Sync {
 
     fn marks(&self) -> &Marks;
 
-    /// Writes the samples of a slice and returns their CRC-32; it is marked as written afterwards.
-    fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32>;
+    /// Writes the samples of slices, with their places: one, or an even one and the next. They are marked as written
+    /// afterwards.
+    fn write(&self, slices: &[(usize, EncodedPage)]) -> io::Result<WrittenSlices>;
 
     /// Reads the samples of a slice.
     fn read(&self, place: usize) -> io::Result<Vec<u8>>;
@@ -169,9 +170,8 @@ trait OpenVolume: Send + Sync {
         self.marks().set(place, Mark::Missing)
     }
 
-    /// Does what follows from slices that are written, with their places: one, or an even one and the next. They are marked as
-    /// complete afterwards.
-    fn written(&self, _slices: &[(usize, EncodedPage)]) -> io::Result<()> {
+    /// Does what follows from slices that are written. They are marked as complete afterwards.
+    fn written(&self, _slices: &WrittenSlices) -> io::Result<()> {
         Ok(())
     }
 
@@ -179,6 +179,14 @@ trait OpenVolume: Send + Sync {
     fn complete(&self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Slices that a volume wrote together.
+struct WrittenSlices {
+    /// Their places, and the CRC-32 of their samples.
+    slices: Vec<(usize, u32)>,
+    /// Samples of the coarser plane above them, if all that it is made of was there.
+    coarser: Option<Vec<u8>>,
 }
 
 /// An output of one volume.
@@ -418,7 +426,7 @@ struct VolumeSink<C> {
 }
 
 impl<C: Container> VolumeSink<C> {
-    /// Writes slices that [`OpenVolume::written`] gets together.
+    /// Writes slices that [`OpenVolume::write`] gets together.
     fn write_group(&self, volume: &dyn OpenVolume, group: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
         let mut pages = Vec::new();
         for (index, pixels) in group {
@@ -427,14 +435,13 @@ impl<C: Container> VolumeSink<C> {
             pages.push((place, page.samples(&self.output.file.0)?));
         }
         let write = || -> io::Result<()> {
-            let written = pages.par_iter().map(|(place, page)| {
-                let crc = volume.write(*place, page)?;
-                volume.marks().set(*place, Mark::Written(crc))?;
-                Ok((*place, crc))
-            });
-            let written = written.collect::<io::Result<Vec<_>>>()?;
-            volume.written(&pages)?;
-            written.into_iter().try_for_each(|(place, crc)| volume.marks().set(place, Mark::Complete(crc)))
+            let written = volume.write(&pages)?;
+            let mark = |mark: fn(u32) -> Mark| {
+                written.slices.iter().try_for_each(|&(place, crc)| volume.marks().set(place, mark(crc)))
+            };
+            mark(Mark::Written)?;
+            volume.written(&written)?;
+            mark(Mark::Complete)
         };
         write().map_err(|e| self.output.failed(&e))?;
         Ok(pages.iter().map(|(_, page)| page.clamped).sum())

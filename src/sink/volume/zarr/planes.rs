@@ -4,8 +4,8 @@ use super::VolumeDescription;
 use super::coarser::halve;
 use crate::sink::Compression;
 use crate::sink::page::EncodedPage;
-use crate::sink::volume::OpenVolume;
 use crate::sink::volume::marks::{Mark, Marks};
+use crate::sink::volume::{OpenVolume, WrittenSlices};
 use crate::source::zarr::{StoredChunk, ZarrArray};
 use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;
@@ -37,10 +37,9 @@ impl OpenZarr {
         make_directories(&array.directory, &array.file_path([plane, 0, 0]))?;
         let compression = self.description.compression;
         if compression == Compression::None {
-            let bands = (0..down).into_par_iter().map(|band| write_band(array, [plane, band], samples));
-            let mut crc = crc32fast::Hasher::new();
-            bands.collect::<io::Result<Vec<_>>>()?.iter().for_each(|band| crc.combine(band));
-            return Ok(crc.finalize());
+            let planes = [(plane, samples)];
+            let bands = (0..down).into_par_iter().map(|band| write_band(array, band, &planes, &mut []));
+            return Ok(checksums(bands.collect::<io::Result<Vec<_>>>()?)[0]);
         }
         (0..down * across).into_par_iter().try_for_each(|number| {
             let (band, column) = (number / across, number % across);
@@ -105,29 +104,34 @@ impl OpenZarr {
         self.put_plane(level, plane, &samples)
     }
 
-    /// The same of the first level of slices that are in memory.
-    fn make_plane_of(&self, plane: usize, slices: &[(usize, EncodedPage)]) -> io::Result<()> {
+    /// Writes two slices without compression, and makes the plane above them of their rows while these are in the processor's
+    /// cache. Returns the checksums of the slices, and the plane.
+    fn write_pair(&self, pair: [(usize, &[u8]); 2]) -> io::Result<([u32; 2], Vec<u8>)> {
+        let (array, above) = (&self.levels[0], &self.levels[1]);
+        for (plane, _) in pair {
+            make_directories(&array.directory, &array.file_path([plane, 0, 0]))?;
+        }
+        let mut coarser = vec![0; above.plane_bytes()];
+        // bands have even numbers of rows, but for a single one or the last
+        let bands = coarser.par_chunks_mut(array.chunk[1].div_ceil(2) * above.row_bytes()).enumerate();
+        let bands = bands.map(|(band, coarser)| write_band(array, band, &pair, coarser));
+        let crcs = checksums(bands.collect::<io::Result<Vec<_>>>()?);
+        Ok(([crcs[0], crcs[1]], coarser))
+    }
+
+    /// The plane above one or two slices.
+    fn coarser(&self, slices: &[(usize, EncodedPage)]) -> Vec<u8> {
         /// Of the coarser plane, which are made at once.
         const ROWS: usize = 32;
         let (below, above) = (&self.levels[0], &self.levels[1]);
-        let [_, height, width] = below.shape;
-        let mut samples = vec![0; above.plane_bytes()];
-        samples.par_chunks_mut(ROWS * above.row_bytes()).enumerate().for_each(|(number, out)| {
-            let rows = 2 * ROWS * number..(2 * ROWS * (number + 1)).min(height);
-            let values = slices.iter().map(|(_, page)| {
-                let bytes = &page.samples()[rows.start * below.row_bytes()..rows.end * below.row_bytes()];
-                if let (SampleType::F32, Ok(values)) = (below.sample, bytemuck::try_cast_slice(bytes)) {
-                    return Cow::Borrowed(values);
-                }
-                let mut values = vec![0f32; rows.len() * width];
-                to_f32(bytes, below.sample, cfg!(target_endian = "big"), &mut values);
-                Cow::Owned(values)
-            });
-            let values = values.collect::<Vec<Cow<[f32]>>>();
-            let values = values.iter().map(|values| &**values).collect::<Vec<_>>();
-            halve(&values, [width, width], below.sample, out.chunks_exact_mut(above.row_bytes()));
+        let mut coarser = vec![0; above.plane_bytes()];
+        coarser.par_chunks_mut(ROWS * above.row_bytes()).enumerate().for_each(|(number, out)| {
+            let rows = 2 * ROWS * number..(2 * ROWS * (number + 1)).min(below.shape[1]);
+            let bytes = rows.start * below.row_bytes()..rows.end * below.row_bytes();
+            let planes: Vec<_> = slices.iter().map(|(_, page)| &page.samples()[bytes.clone()]).collect();
+            halve_samples(&planes, below, above.row_bytes(), out);
         });
-        self.put_plane(1, plane, &samples)
+        coarser
     }
 
     fn put_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<()> {
@@ -166,25 +170,64 @@ fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), rows: 
     }
 }
 
-/// Writes the chunks of a row of chunks, without compression, a few rows after the other: then samples stay in the
-/// processor's cache, and no memory is taken for whole chunks. Returns the checksum of their samples.
-fn write_band(array: &ZarrArray, [plane, band]: [usize; 2], samples: &[u8]) -> io::Result<crc32fast::Hasher> {
+/// Writes the chunks of a row of chunks of some planes, without compression, a few rows after the other: then samples stay in
+/// the processor's cache, and no memory is taken for whole chunks. Makes the rows of `coarser` of them, unless it is empty.
+/// Returns the checksums of their samples.
+fn write_band(
+    array: &ZarrArray,
+    band: usize,
+    planes: &[(usize, &[u8])],
+    coarser: &mut [u8],
+) -> io::Result<Vec<crc32fast::Hasher>> {
     let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
     let [_, _, across] = array.counts();
-    let files = (0..across).map(|column| chunk_file(array, [plane, band, column])).collect::<io::Result<Vec<_>>>()?;
-    let present = array.rows_of_band(band);
-    let (mut piece, mut crc) = (Vec::new(), crc32fast::Hasher::new());
+    let files = |plane| (0..across).map(move |column| chunk_file(array, [plane, band, column])).collect();
+    let files = planes.iter().map(|(plane, _)| files(*plane)).collect::<io::Result<Vec<Vec<File>>>>()?;
+    let (present, row_bytes) = (array.rows_of_band(band), width * size);
+    let (mut piece, mut crcs) = (Vec::new(), vec![crc32fast::Hasher::new(); planes.len()]);
+    let coarser_row = width.div_ceil(2) * size;
     for top in (0..present).step_by(array.rows_at_once()) {
         let rows = top..(top + array.rows_at_once()).min(present);
         let first = band * high + rows.start;
-        crc.update(&samples[first * width * size..(first + rows.len()) * width * size]);
-        for (column, file) in files.iter().enumerate() {
-            cut(samples, array, (band, column), rows.clone(), &mut piece);
-            file.write_all_at(&piece, (rows.start * wide * size) as u64)?;
+        let bytes = first * row_bytes..(first + rows.len()) * row_bytes;
+        for (((_, samples), files), crc) in planes.iter().zip(&files).zip(&mut crcs) {
+            crc.update(&samples[bytes.clone()]);
+            for (column, file) in files.iter().enumerate() {
+                cut(samples, array, (band, column), rows.clone(), &mut piece);
+                file.write_all_at(&piece, (rows.start * wide * size) as u64)?;
+            }
+        }
+        if !coarser.is_empty() {
+            let planes: Vec<_> = planes.iter().map(|(_, samples)| &samples[bytes.clone()]).collect();
+            halve_samples(&planes, array, coarser_row, &mut coarser[top / 2 * coarser_row..]);
         }
     }
-    files.iter().try_for_each(|file| file.set_len(array.chunk_bytes() as u64))?;
-    Ok(crc)
+    files.iter().flatten().try_for_each(|file| file.set_len(array.chunk_bytes() as u64))?;
+    Ok(crcs)
+}
+
+/// The checksums of planes from those of their bands.
+fn checksums(bands: Vec<Vec<crc32fast::Hasher>>) -> Vec<u32> {
+    let mut bands = bands.into_iter();
+    let mut all = bands.next().unwrap_or_default();
+    bands.for_each(|band| all.iter_mut().zip(&band).for_each(|(crc, next)| crc.combine(next)));
+    all.into_iter().map(crc32fast::Hasher::finalize).collect()
+}
+
+/// Rows of a coarser plane, of `row` bytes, made of rows of one or two planes.
+fn halve_samples(planes: &[&[u8]], below: &ZarrArray, row: usize, out: &mut [u8]) {
+    let width = below.shape[2];
+    let values = planes.iter().map(|&bytes| {
+        if let (SampleType::F32, Ok(values)) = (below.sample, bytemuck::try_cast_slice(bytes)) {
+            return Cow::Borrowed(values);
+        }
+        let mut values = vec![0f32; bytes.len() / below.sample.bytes()];
+        to_f32(bytes, below.sample, cfg!(target_endian = "big"), &mut values);
+        Cow::Owned(values)
+    });
+    let values = values.collect::<Vec<Cow<[f32]>>>();
+    let values = values.iter().map(|values| &**values).collect::<Vec<_>>();
+    halve(&values, [width, width], below.sample, out.chunks_exact_mut(row));
 }
 
 /// The file of a chunk, made if it is not there.
@@ -215,8 +258,17 @@ impl OpenVolume for OpenZarr {
         &self.marks
     }
 
-    fn write(&self, place: usize, samples: &EncodedPage) -> io::Result<u32> {
-        self.write_plane(0, place, samples.samples())
+    fn write(&self, slices: &[(usize, EncodedPage)]) -> io::Result<WrittenSlices> {
+        let above = self.levels.len() > 1;
+        if let (true, Compression::None, [(a, first), (b, second)]) = (above, self.description.compression, slices) {
+            let (crcs, coarser) = self.write_pair([(*a, first.samples()), (*b, second.samples())])?;
+            return Ok(WrittenSlices { slices: vec![(*a, crcs[0]), (*b, crcs[1])], coarser: Some(coarser) });
+        }
+        let written = slices.par_iter().map(|(place, page)| Ok((*place, self.write_plane(0, *place, page.samples())?)));
+        let written = written.collect::<io::Result<Vec<_>>>()?;
+        let plane = slices.first().map_or(0, |(first, _)| first / 2);
+        let whole = slices.len() == (2 * plane..(2 * plane + 2).min(self.levels[0].shape[0])).len();
+        Ok(WrittenSlices { slices: written, coarser: (above && whole).then(|| self.coarser(slices)) })
     }
 
     fn read(&self, place: usize) -> io::Result<Vec<u8>> {
@@ -228,15 +280,13 @@ impl OpenVolume for OpenZarr {
             .try_for_each(|level| self.marks.set(self.first_mark(level) + (place >> level), Mark::Missing))
     }
 
-    fn written(&self, slices: &[(usize, EncodedPage)]) -> io::Result<()> {
-        let Some((first, _)) = slices.first() else { return Ok(()) };
-        let plane = first / 2;
-        let pair = (2 * plane..(2 * plane + 2).min(self.levels[0].shape[0])).len();
-        if self.levels.len() > 1 && slices.len() == pair {
-            self.make_plane_of(plane, slices)?;
+    fn written(&self, written: &WrittenSlices) -> io::Result<()> {
+        let Some(plane) = written.slices.first().map(|(place, _)| place / 2) else { return Ok(()) };
+        if let Some(coarser) = &written.coarser {
+            self.put_plane(1, plane, coarser)?;
             return self.make_above(plane, 1);
         }
-        slices.iter().try_for_each(|(place, _)| self.make_above(*place, 0))
+        written.slices.iter().try_for_each(|(place, _)| self.make_above(*place, 0))
     }
 
     fn complete(&self) -> io::Result<()> {
