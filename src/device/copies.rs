@@ -75,16 +75,15 @@ impl Session {
 
     /// Pages that the driver pins; it takes longer to allocate them itself.
     fn pinned(&self, count: usize) -> Option<HostMemory> {
-        let mut pages = pages(count)?;
-        let (start, bytes) = (pages.as_mut_ptr(), pages.len());
+        let mut owned = pages(count)?;
         let flags = CL_MEM_USE_HOST_PTR | CL_MEM_READ_WRITE;
-        // SAFETY: the pages live longer than the buffer, which nothing is copied to or from.
-        let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), start.cast()) }.ok()?;
-        let mut pointer = ptr::null_mut();
-        let flags = CL_MAP_READ | CL_MAP_WRITE;
-        // SAFETY: the whole buffer; it stays mapped for as long as the result lives.
-        unsafe { self.downloads.enqueue_map_buffer(&buffer, CL_BLOCKING, flags, 0, bytes, &mut pointer, &[]) }.ok()?;
-        (pointer.cast() == start).then_some(HostMemory(HostValues::Pinned { _buffer: buffer, pages }))
+        // SAFETY: the pages are those of `count` values, and are dropped after the buffer.
+        let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), owned.as_mut_ptr().cast()) }.ok()?;
+        let mut memory = self.map(buffer, count, "copies").ok()?;
+        if let HostValues::Mapped { pages, .. } = &mut memory.0 {
+            *pages = Some(owned);
+        }
+        Some(memory)
     }
 
     /// The first `count` values of a buffer as memory of the host, once the device is done with them.
@@ -102,20 +101,20 @@ impl Session {
                 self.device_name()
             )));
         }
-        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer }))
+        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer, pages: None }))
     }
 
     /// Gives a mapped buffer back to the device.
     pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
         let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
         match memory.0 {
-            HostValues::Mapped { pointer, buffer, .. } => {
+            HostValues::Mapped { pointer, buffer, pages: None, .. } => {
                 // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
                 unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), pointer.cast(), &[]) }.map_err(failed)?;
                 self.uploads.finish().map_err(failed)?;
                 Ok(buffer)
             }
-            HostValues::Plain(_) | HostValues::Pinned { .. } => {
+            HostValues::Plain(_) | HostValues::Mapped { .. } => {
                 Err(Error::Internal(format!("{}: {what} are not the device's", self.device_name())))
             }
         }

@@ -12,16 +12,13 @@ pub struct HostMemory(pub(super) HostValues);
 
 pub(super) enum HostValues {
     Plain(Vec<f32>),
-    /// Memory that a driver pinned; it stays mapped for as long as it is here. The buffer is dropped before its pages.
-    Pinned {
-        _buffer: Buffer<f32>,
-        pages: MmapMut,
-    },
     /// A buffer that is mapped for as long as it is here.
     Mapped {
         pointer: *mut f32,
         count: usize,
         buffer: Buffer<f32>,
+        /// Pages of the host that it consists of, if the driver did not allocate it; dropped after the buffer.
+        pages: Option<MmapMut>,
     },
 }
 
@@ -59,7 +56,6 @@ impl Deref for HostMemory {
     fn deref(&self) -> &[f32] {
         match &self.0 {
             HostValues::Plain(values) => values,
-            HostValues::Pinned { pages, .. } => bytemuck::cast_slice(pages),
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
             HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
         }
@@ -70,7 +66,6 @@ impl DerefMut for HostMemory {
     fn deref_mut(&mut self) -> &mut [f32] {
         match &mut self.0 {
             HostValues::Plain(values) => values,
-            HostValues::Pinned { pages, .. } => bytemuck::cast_slice_mut(pages),
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
             HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
         }

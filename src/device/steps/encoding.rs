@@ -125,7 +125,8 @@ impl SliceEncoder {
         count: usize,
     ) -> Result<Event> {
         if count > encoded.slices || self.in_place() {
-            return Err(Error::Internal(format!("{count} slices are more than {}", encoded.slices)));
+            let (sample, most) = (self.sample, encoded.slices);
+            return Err(Error::Internal(format!("{count} slices of {sample:?} are not for buffers of {most}")));
         }
         session.expect_length(slices, count * self.width * self.height, "slices")?;
         session.expect_length(&encoded.samples, count * self.slice_bytes(), "encoded slices")?;
