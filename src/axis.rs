@@ -159,7 +159,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
         let scan = &source.scan;
         // an extended field is as wide as the axis is off the middle
         let bins = scan.geometry.bins;
-        let memory = Memory { host: host_budget(&job, scan)?, device: job.execution.device_memory };
+        let memory = Memory { host: host_budget(&job, scan)?, device: job.execution.device_memory, devices: 1 };
         let Prepared { session, plan, self_test } = match ready.take() {
             Some((planned, ready)) if planned == bins => ready,
             _ => open_device(&job, scan, found, memory, &reporter)?,

@@ -405,7 +405,8 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
         let frames = transmissions.chunks(pixels);
         let samples: Vec<f32> = frames.flat_map(|frame| &frame[read.start * BINS..read.end * BINS]).copied().collect();
         corrector.correct(session, (block, &rows), 0..projections, bytemuck::cast_slice(&samples))?;
-        rows.into_iter().try_for_each(|row| corrector.copy(session, row, &mut sinograms, row * projections * BINS))?;
+        let (first, length) = (rows.start, projections * BINS);
+        corrector.copy(session, &rows.collect::<Vec<_>>(), &mut sinograms, (first * length, length))?;
     }
     session.finish_uploads()?;
     let (mut got, mut want) = (vec![0f32; projections * pixels], vec![0f64; projections * pixels]);

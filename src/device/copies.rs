@@ -8,7 +8,6 @@ use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, ClMem};
 use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_map_flags};
-use std::ops::Range;
 use std::ptr;
 use std::thread::sleep;
 use std::time::Duration;
@@ -147,46 +146,6 @@ impl Session {
         self.sleep_until(&self.uploads, &copied).map_err(failed)
     }
 
-    /// Copies rows of `columns.len()` values, which follow each other from value `first` of a buffer on, to these columns of all
-    /// rows of `data`, each of `stride` values; after everything in the queue for uploads, and waits.
-    ///
-    /// # Errors
-    /// The device's, and [`Error::Internal`] for columns beyond a row.
-    pub fn read_uploaded_columns(
-        &self,
-        (buffer, first): (&Buffer<f32>, usize),
-        (data, stride): (&mut [f32], usize),
-        columns: Range<usize>,
-    ) -> Result<()> {
-        if columns.end > stride {
-            return Err(Error::Internal(format!("columns {columns:?} of rows of {stride} values")));
-        }
-        let (rows, bytes) = (data.len() / stride.max(1), 4 * columns.len());
-        self.expect_length(buffer, first + rows * columns.len(), "rows")?;
-        if rows == 0 || bytes == 0 {
-            return Ok(());
-        }
-        let (from, to, region) = ([4 * first, 0, 0], [4 * columns.start, 0, 0], [bytes, rows, 1]);
-        // SAFETY: blocking; all rows are in `data`, whose rows have these columns, and in the buffer.
-        unsafe {
-            self.uploads.enqueue_read_buffer_rect(
-                buffer,
-                CL_BLOCKING,
-                from.as_ptr(),
-                to.as_ptr(),
-                region.as_ptr(),
-                bytes,
-                0,
-                4 * stride,
-                0,
-                data.as_mut_ptr().cast(),
-                &[],
-            )
-        }
-        .map(drop)
-        .map_err(|e| cl_error("downloading rows", self.device_name(), e))
-    }
-
     /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
     pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
         let first = first * std::mem::size_of::<T>();
@@ -199,7 +158,7 @@ impl Session {
 
     /// Waits for a command in a queue. Drivers of devices with their own memory may keep a processor busy while they wait, which
     /// reading and writing need more: the thread sleeps instead.
-    fn sleep_until(&self, queue: &CommandQueue, event: &Event) -> std::result::Result<(), ClError> {
+    pub(super) fn sleep_until(&self, queue: &CommandQueue, event: &Event) -> std::result::Result<(), ClError> {
         let mut begun = Ok(());
         if !self.shares_memory() {
             begun = queue.flush();

@@ -42,6 +42,13 @@ pub struct Session {
     device: FoundDevice,
 }
 
+fn queue_of(context: &Context, device: &str) -> Result<CommandQueue> {
+    // the 1.x call works on every platform version
+    #[allow(deprecated)]
+    CommandQueue::create_default(context, CL_QUEUE_PROFILING_ENABLE)
+        .map_err(|e| cl_error("creating a command queue", device, e))
+}
+
 impl Session {
     /// Opens a device.
     pub fn open(found: &FoundDevice) -> Result<Self> {
@@ -51,12 +58,7 @@ impl Session {
             Some(context) => context,
             None => Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?,
         };
-        // the 1.x call works on every platform version
-        #[allow(deprecated)]
-        let queue = || {
-            CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
-                .map_err(|e| cl_error("creating a command queue", name, e))
-        };
+        let queue = || queue_of(&context, name);
         Ok(Session {
             facts: found.facts.clone(),
             programs: Mutex::default(),
@@ -74,6 +76,11 @@ impl Session {
     /// The same with programs that are kept for later sessions, and taken from earlier ones.
     pub fn with_programs(self, store: Option<ProgramStore>) -> Self {
         Session { store, ..self }
+    }
+
+    /// An in-order queue of its own.
+    pub(super) fn new_queue(&self) -> Result<CommandQueue> {
+        queue_of(&self.context, self.device_name())
     }
 
     /// Opens the device again.

@@ -55,7 +55,8 @@ impl ReadyDevice {
 pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
     let devices = job.execution.devices.select(&device::enumerate()?)?;
     let host = host_budget(job, scan)? / devices.len().max(1) as u64;
-    Ok((devices, Memory { host, device: job.execution.device_memory }))
+    let memory = Memory { host, device: job.execution.device_memory, devices: devices.len() };
+    Ok((devices, memory))
 }
 
 /// Memory of the host for the chunks of the whole run, in bytes.

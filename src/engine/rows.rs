@@ -164,9 +164,12 @@ impl DeviceRows {
                 let samples = &bytes[..corrector.sample_bytes(*block, projections.len())];
                 corrector.correct(session, (*block, counted), projections.clone(), samples)
             }
-            (DeviceRows::Blocks(corrector), Portion::OfBlock(positions)) => {
-                positions.clone().try_for_each(|at| corrector.copy(session, slices[at], rows, (at - first) * in_slice))
-            }
+            (DeviceRows::Blocks(corrector), Portion::OfBlock(positions)) => corrector.copy(
+                session,
+                &slices[positions.clone()],
+                rows,
+                ((positions.start - first) * in_slice, in_slice),
+            ),
             _ => Err(Error::Internal(format!("{portion:?} are not for this device"))),
         }
     }

@@ -118,7 +118,7 @@ impl Source {
         let stripes = threads * preparation.memory(scan.used.len());
         scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
         scan.cached = stacks.held;
-        scan.samples = samples(&stacks, &preparation, &scan.used);
+        scan.samples = samples(&stacks, &preparation, &scan.used, sinograms);
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
@@ -359,7 +359,7 @@ impl Source {
 }
 
 /// How a device may get samples of these stacks.
-fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize]) -> SampleShape {
+fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms: bool) -> SampleShape {
     let correction = preparation.correction(used, 1);
     SampleShape {
         stored: stacks.data.stored(),
@@ -367,6 +367,7 @@ fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize]) -> Sample
         halo: preparation.halo(),
         blocks: correction.as_ref().and_then(|correction| preparation.blocks(&correction.images, used.len())),
         correctable: correction.is_some(),
+        whole_frames: !sinograms && stacks.data.has_whole_frames(),
         fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
     }
 }

@@ -51,6 +51,8 @@ pub struct Memory {
     pub host: u64,
     /// Of the device; 80 % of what it has if none is given.
     pub device: Option<u64>,
+    /// Number of devices in the run.
+    pub devices: usize,
 }
 
 /// How a run will be computed on one device.
@@ -127,17 +129,19 @@ impl Plan {
     pub fn new(request: &Request) -> Result<Plan> {
         let asked = request.recipe.kernel.slices_per_pass.is_some();
         let largest = SLICE_MODES[SLICE_MODES.len() - 1] as usize;
-        let all = request.scan.run_slices.len();
+        let run_slices = request.scan.run_slices.len();
         // as if the run had fewer slices
         let fewer = |&slices: &usize| Some(slices.min(largest) / 2).filter(|&fewer| fewer > 0 && !asked);
         let of_profile = request.choice.profile.steps;
         // what is done to finished slices, and who keeps blocks, must not change what slices are made with
-        let backends = |steps: StepBackends, kept: bool| {
+        let backends = |steps: StepBackends, kept: Kept| {
             [steps.slices, StepBackend::Host].map(|slices| (StepBackends { slices, ..steps }, kept))
         };
-        let of_device = [backends(of_profile, false), backends(of_profile, true)].concat();
-        let of_host = backends(StepBackends::HOST, false).to_vec();
-        let sizes: Vec<usize> = std::iter::successors(Some(all), fewer).collect();
+        let all = request.takes_frames().then(|| backends(of_profile, Kept::AllRows));
+        let needed = [Kept::ByDevice, Kept::ByHost].map(|kept| backends(of_profile, kept));
+        let of_device = all.into_iter().chain(needed).collect::<Vec<_>>().concat();
+        let of_host = backends(StepBackends::HOST, Kept::ByDevice).to_vec();
+        let sizes: Vec<usize> = std::iter::successors(Some(run_slices), fewer).collect();
         for backends in [of_device, of_host] {
             for (&run_slices, &backends) in sizes.iter().flat_map(|size| backends.iter().map(move |of| (size, of))) {
                 match Plan::with_slices(request, backends, run_slices, false) {
@@ -146,13 +150,13 @@ impl Plan {
                 }
             }
         }
-        let least = sizes.last().copied().unwrap_or(all);
-        Plan::with_slices(request, (StepBackends::HOST, false), least, true)
+        let least = sizes.last().copied().unwrap_or(run_slices);
+        Plan::with_slices(request, (StepBackends::HOST, Kept::ByDevice), least, true)
     }
 
-    /// With the kernel for a run of so many slices, and at most these steps on the device, whose blocks of rows the host
-    /// may keep; a pass may be cut if `may_cut`.
-    fn with_slices(request: &Request, steps: (StepBackends, bool), run_slices: usize, may_cut: bool) -> Result<Plan> {
+    /// With the kernel for a run of so many slices, and at most these steps on the device, with their blocks of rows; a pass may
+    /// be cut if `may_cut`.
+    fn with_slices(request: &Request, steps: (StepBackends, Kept), run_slices: usize, may_cut: bool) -> Result<Plan> {
         let Request { scan, choice, facts, .. } = *request;
         let chosen = choose(request, run_slices)?;
         let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
@@ -181,6 +185,26 @@ impl Plan {
     }
 }
 
+/// Who keeps blocks of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// The device those that steps need,
+    ByDevice,
+    /// the host these,
+    ByHost,
+    /// or the device all rows, although no step needs others: frames of the input are read as a whole.
+    AllRows,
+}
+
+impl Request<'_> {
+    /// Whether frames should be read as a whole if the device has room for all rows: to decode a few rows of them takes as long,
+    /// and the run needs most of them. Several devices would decode all of them each.
+    fn takes_frames(&self) -> bool {
+        let SampleShape { whole_frames, blocks, height, .. } = self.scan.samples;
+        whole_frames && blocks.is_none() && self.memory.devices == 1 && 2 * self.scan.slices.len() > height
+    }
+}
+
 /// Bytes of what a kernel needs on the device, as functions of how a pass is cut.
 struct Sizes<'a> {
     request: &'a Request<'a>,
@@ -188,8 +212,7 @@ struct Sizes<'a> {
     rows: RowFilter,
     /// What may do the steps.
     backends: StepBackends,
-    /// Whether the host keeps blocks of rows.
-    kept: bool,
+    kept: Kept,
     /// Slices of a pass, of the whole run: all shards have the same kernel.
     pass: u64,
     /// The same where a pass is cut.
@@ -229,12 +252,12 @@ impl<'a> Sizes<'a> {
         request: &'a Request,
         chosen: &'a Chosen,
         rows: RowFilter,
-        (backends, kept): (StepBackends, bool),
+        (backends, kept): (StepBackends, Kept),
     ) -> Result<Sizes<'a>> {
         let host = request.memory.host;
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, of_host: 0 };
-        if kept && sizes.kept_bytes(sizes.uncut()) > host / 2 {
+        if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
             return Err(Error::Device("a block of rows does not fit into host memory; give a larger --memory".into()));
         }
         let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
@@ -374,9 +397,11 @@ impl<'a> Sizes<'a> {
     /// What the device corrects at once, if it needs blocks of rows.
     fn blocks(&self, cut: Cut) -> Option<BlockShape> {
         let scan = self.request.scan;
-        let blocks = scan.samples.blocks.filter(|_| self.steps(cut).rows == StepBackend::Device)?;
+        let all = (self.kept == Kept::AllRows).then(|| RowBlocks::all(scan.samples.height));
+        let blocks = scan.samples.blocks.or(all).filter(|_| self.steps(cut).rows == StepBackend::Device)?;
         // where the host keeps blocks, a device has little room for them
-        let of_device = PIECE_TARGET.min(self.device_budget() / if self.kept { 64 } else { 16 });
+        let on_host = self.kept == Kept::ByHost && scan.samples.blocks.is_some();
+        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { 64 } else { 16 });
         let target = of_device.min(self.request.memory.host / (4 * PIECES as u64));
         let projections = scan.geometry.projections();
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
@@ -384,8 +409,10 @@ impl<'a> Sizes<'a> {
         let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
         let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
-        let at_once = if self.kept { 1 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
-        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host: self.kept })
+        // at least one is copied while the other is corrected
+        let at_once = self.at_once(batch as u64 * self.projection_bytes(blocks));
+        let at_once = if on_host { 2 } else { at_once };
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host })
     }
 
     /// What the steps before the filter need on the device.
@@ -501,8 +528,8 @@ impl<'a> Sizes<'a> {
     /// How a pass is cut: as little as possible.
     fn cut(&self, may_cut: bool) -> Result<Cut> {
         let (uncut, facts) = (self.uncut(), self.request.facts);
-        // blocks that the host keeps are copied twice, which must not take turns with computing
-        let sets = if self.kept { 2 } else { 1 };
+        // what fills a block must not take turns with computing
+        let sets = if self.kept == Kept::ByDevice { 1 } else { 2 };
         let uncut_least = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
         let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { uncut_least } else { self.cut_pass });
         let fits =

@@ -38,6 +38,8 @@ pub struct SampleShape {
     pub blocks: Option<RowBlocks>,
     /// Whether a device can do all steps on rows.
     pub correctable: bool,
+    /// Whether rows of a projection take about as long to read as all of it.
+    pub whole_frames: bool,
 }
 
 /// The scan's geometry, the slices to compute and the projections that are used.
@@ -110,7 +112,15 @@ impl Scan {
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
         let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
-        let samples = SampleShape { stored, height: 0, fields: 0, halo: 0, blocks: None, correctable: false };
+        let samples = SampleShape {
+            stored,
+            height: 0,
+            fields: 0,
+            halo: 0,
+            blocks: None,
+            correctable: false,
+            whole_frames: false,
+        };
         Ok(Scan { geometry, center, field, held: 0, cached: 0, samples, slices, run_slices, used, notes })
     }
 

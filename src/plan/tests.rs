@@ -30,7 +30,7 @@ fn nothing(known: &KnownFailures) -> Avoid<'_> {
 
 /// Plans a job with so many bytes of the host's memory.
 fn planned(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host: u64, avoid: Avoid) -> Result<Plan> {
-    let memory = Memory { host, device: job.execution.device_memory };
+    let memory = Memory { host, device: job.execution.device_memory, devices: 1 };
     let self_test = !job.execution.skip_self_test;
     Plan::new(&Request {
         recipe: &job.recipe,
@@ -49,7 +49,7 @@ fn planned(job: &Job, scan: &Scan, choice: &Choice, facts: &DeviceFacts, host: u
 fn counting(job: &Job, facts: &DeviceFacts, keeps_values: bool) -> Plan {
     let (scan, known) = (Scan::new(job, &stack()).unwrap(), known());
     let choice = ProfileStore::built_in().unwrap().for_device(Some("default"), facts).unwrap();
-    let memory = Memory { host: 8 << 30, device: job.execution.device_memory };
+    let memory = Memory { host: 8 << 30, device: job.execution.device_memory, devices: 1 };
     let request = Request {
         recipe: &job.recipe,
         self_test: false,
@@ -289,6 +289,44 @@ fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
     assert_eq!(planned("1GiB"), (true, 32, 2));
     // copies and kernels do not take turns
     assert_eq!(planned("700MiB"), (true, 16, 2));
+}
+
+#[test]
+fn frames_are_read_as_a_whole_where_all_rows_fit() {
+    let facts = DeviceFacts { max_work_group: 1024, local_memory: 64 << 10, max_allocation: 5 << 30, ..example() };
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
+    let planned = |device_memory: &str, rows: Option<&str>, whole_frames: bool, devices: usize| {
+        let job = job(|a| {
+            a.mode = Some(Mode::Fast);
+            a.device_memory = Some(device_memory.into());
+            a.rows = rows.map(Into::into);
+        });
+        let stack = StackShape { slices: 1000, projections: 1000, bins: 1000, ..stack() };
+        let mut scan = Scan::new(&job, &stack).unwrap();
+        scan.samples = SampleShape { height: 1000, correctable: true, whole_frames, ..scan.samples };
+        let known = known();
+        let plan = Plan::new(&Request {
+            recipe: &job.recipe,
+            self_test: false,
+            keeps_values: false,
+            histogram: false,
+            scan: &scan,
+            choice: &choice,
+            facts: &facts,
+            memory: Memory { host: 64 << 30, device: job.execution.device_memory, devices },
+            avoid: nothing(&known),
+        })
+        .unwrap();
+        assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
+        assert!(plan.blocks.is_none_or(|shape| shape.blocks == RowBlocks::all(1000) && !shape.on_host));
+        (plan.blocks.is_some(), plan.spec.slices, plan.sets)
+    };
+    assert_eq!(planned("8GiB", None, true, 1), (true, 64, 2));
+    assert_eq!(planned("8GiB", None, false, 1), (false, 64, 2));
+    // too large, only a few rows of them, and decoded by each of two
+    assert_eq!(planned("3GiB", None, true, 1), (false, 64, 2));
+    assert_eq!(planned("8GiB", Some("..400"), true, 1), (false, 64, 2));
+    assert_eq!(planned("8GiB", None, true, 2), (false, 64, 2));
 }
 
 #[test]

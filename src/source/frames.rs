@@ -36,6 +36,11 @@ pub(super) trait Frames: Debug + Send + Sync {
         0
     }
 
+    /// Whether reading some rows of a frame takes about as long as reading all of it.
+    fn are_whole(&self) -> bool {
+        false
+    }
+
     /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has exactly their size. Frame and rows exist.
     ///
     /// # Errors

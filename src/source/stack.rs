@@ -75,6 +75,11 @@ impl Stack {
         self.frames.held()
     }
 
+    /// Whether reading some rows of a page takes about as long as reading all of it.
+    pub fn has_whole_frames(&self) -> bool {
+        self.frames.are_whole()
+    }
+
     /// How pixels are binned.
     pub fn binning(&self) -> Binning {
         self.binning

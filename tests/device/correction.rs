@@ -431,7 +431,7 @@ fn blocks_of_rows_change_no_bit() {
     let counts = |name: &str| ["clamped", "outliers", "saturated"].map(|key| report(name).get(key).cloned());
     assert_eq!(counts("whole.json"), counts("host.json"));
     // the device keeps a block, and the host does
-    for (memory, bytes) in [("5M", "630.0 KiB"), ("1M", "60.0 KiB")] {
+    for (memory, bytes) in [("5M", "630.0 KiB"), ("1M", "120.0 KiB")] {
         let plan = lab.ok(&format!("reconstruct {device} --output o --dry-run --device-memory {memory}")).0;
         assert!(plan.contains(&format!("a block of rows     {bytes}")), "{plan}");
     }

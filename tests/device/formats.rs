@@ -424,6 +424,17 @@ fn other_inputs_lead_to_the_same_slices() {
     assert_eq!(lab.slices(&format!("--projections p.zarr {run}"), "zarr"), expected);
     lab.ok("reconstruct --config raw/fbp-run.toml --output again --device cpu");
     assert_eq!(lab.read("again"), expected);
+    // a device that corrects rows takes frames of compressed chunks as a whole
+    let take = |input: &str| {
+        let run = format!("--projections {input} --center 15.2 --profile default --slices-per-pass 1");
+        let plan = lab.ok(&format!("reconstruct {run} --dry-run --output plan")).0;
+        let whole = plan.lines().any(|line| line.contains("a block of rows") && !line.ends_with(" 0 B"));
+        (lab.slices(&run, &format!("of-{input}")), whole)
+    };
+    lab.ok(&format!("reconstruct --projections p {run} --output plain.zarr"));
+    lab.ok(&format!("reconstruct --projections p {run} --output zstd.zarr --compression zstd"));
+    let (plain, false) = take("plain.zarr") else { panic!("frames as a whole without need") };
+    assert_eq!(take("zstd.zarr"), (plain, true));
     lab.fails("reconstruct --raw p.raw,32x6,u16be --output out", 2, &["--raw", "FILE,WxHxN,TYPE"]);
     lab.fails("reconstruct --raw p.raw,32x6x99,u16be --output out", 3, &["--raw", "p.raw", "too few", "99 frames"]);
     lab.fails("reconstruct --raw p.raw,32x6x16,u16be --projections p --output out", 2, &["--raw", "--projections"]);

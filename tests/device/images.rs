@@ -125,7 +125,7 @@ fn on_device(
         batch,
         pairs: 2,
         at_once: 1,
-        on_host: rows == 7,
+        on_host: rows == 7 && steps.any(),
     };
     let mut corrector = BlockCorrector::new(session, &correction, F32_ROWS, shape).unwrap();
     let length = PROJECTIONS * BINS;
@@ -141,9 +141,8 @@ fn on_device(
             corrector.correct(session, (block, &wanted), projections, &samples).unwrap();
         }
         counts.push(corrector.take_counts(session, wanted.len()).unwrap());
-        for row in wanted {
-            corrector.copy(session, row, &mut sinograms, row * length).unwrap();
-        }
+        let first = wanted.start * length;
+        corrector.copy(session, &wanted.collect::<Vec<_>>(), &mut sinograms, (first, length)).unwrap();
     }
     session.finish_uploads().unwrap();
     let mut out = vec![0f32; HEIGHT * length];
@@ -197,6 +196,7 @@ fn blocks_are_what_definitions_say() {
     let session = session();
     let filter = Some(form(1.4, 0.0, 0.0, 40));
     for (steps, minus_log) in [
+        (ImageSteps::default(), true),
         (ImageSteps { rotation: Some(rotation(3.0)), filter: None }, false),
         (ImageSteps { rotation: Some(rotation(-0.7)), filter: None }, true),
         (ImageSteps { rotation: None, filter }, true),
@@ -249,7 +249,9 @@ fn what_does_not_fit_is_refused() {
     };
     let new = |images, shape| BlockCorrector::new(&session, &correction(images), F32_ROWS, shape);
     let mut corrector = new(steps, shape).unwrap();
-    assert!(new(ImageSteps::default(), shape).is_err(), "nothing to do");
+    assert!(new(ImageSteps::default(), shape).is_err(), "rows around blocks that no step needs");
+    let all = BlockShape { blocks: RowBlocks::all(HEIGHT), ..shape };
+    assert!(new(ImageSteps::default(), BlockShape { on_host: true, ..all }).is_err(), "kept for no step");
     assert!(new(steps, BlockShape { batch: 3, ..shape }).is_err(), "half a pair");
     assert!(new(steps, BlockShape { projections: 4, ..shape }).is_err(), "other projections");
     let filter = ImageSteps { filter: Some(form(1.0, 0.0, 0.0, 40)), ..steps };
@@ -266,6 +268,8 @@ fn what_does_not_fit_is_refused() {
     assert!(!run(0, 2..4, 0), "past the scan");
     assert!(!run(0, 0..3, 0), "more than a batch");
     let mut sinograms: Buffer<f32> = session.buffer(3 * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
-    assert!(corrector.copy(&session, 3, &mut sinograms, 0).is_ok());
-    assert!(corrector.copy(&session, 3, &mut sinograms, 1).is_err(), "past the buffer");
+    let length = 3 * BINS;
+    assert!(corrector.copy(&session, &[3], &mut sinograms, (0, length)).is_ok());
+    assert!(corrector.copy(&session, &[3], &mut sinograms, (1, length)).is_err(), "past the buffer");
+    assert!(corrector.copy(&session, &[3, 4], &mut sinograms, (0, length)).is_err(), "more than the buffer");
 }

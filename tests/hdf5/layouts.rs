@@ -39,6 +39,32 @@ fn data_exchange() {
         }
         check(&lab, name, "", &expected);
     }
+    // a device that corrects rows takes frames as a whole, or if its memory does not hold all of them, some rows at a time
+    let of_device = |name: &str, flags: &str, output: &str| {
+        let flags = format!("--hdf5 {name} --profile default --slices-per-pass 1 {flags} {FLAGS}");
+        lab.slices(&format!("{flags} --report {output}.json"), output);
+        let report: serde_json::Value = serde_json::from_str(&lab.read_text(&format!("{output}.json"))).unwrap();
+        let plan = lab.ok(&format!("reconstruct {flags} --dry-run --output plan")).0;
+        let block = plan.lines().find(|line| line.contains("a block of rows")).unwrap();
+        let counts = ["clamped_by_reason", "outliers", "saturated"].map(|count| report[count].clone());
+        (lab.read(output), counts, !block.ends_with(" 0 B"))
+    };
+    let (slices, replaced, _) = of_device("u16.h5", "", "rows-of-device");
+    assert!(replaced[0].is_object());
+    for (name, flags, whole) in [
+        ("gzip.h5", "", true),
+        ("gzip.h5", "--remove-outliers 3,50", true),
+        ("gzip.h5", "--device-memory 25K", false),
+        ("odd.h5", "", false),
+    ] {
+        let what = format!("{name}{}", flags.len());
+        let (found, counts, frames) = of_device(name, flags, &what);
+        assert_eq!(frames, whole, "{what}");
+        match flags.contains("outliers") {
+            true => assert_eq!((found, counts, false), of_device("u16.h5", flags, "outliers-of-device")),
+            false => assert_eq!((&found, &counts), (&slices, &replaced), "{what}"),
+        }
+    }
 
     // behind a user block, and linked from a second file
     let moved = File::with_options().with_fcpl(|p| p.userblock(512)).create(lab.path("block.h5")).unwrap();

@@ -2,10 +2,12 @@
 
 use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, RowCounts, SampleOrder};
 use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
-use super::{HostMemory, Session, cl_error};
+use super::kept_block::{BATCHES, KeptBlock};
+use super::{Session, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
 use crate::source::StoredRows;
+use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::ops::Range;
@@ -48,91 +50,63 @@ impl BlockShape {
     pub fn bytes(&self, stored: StoredRows, halo: usize, fields: usize) -> [u64; 2] {
         let BlockShape { blocks, bins, height, batch, pairs, .. } = *self;
         let block = 4 * (blocks.rows * self.there() * bins) as u64;
-        let images = 4 * (self.corrected() * batch * bins) as u64 * if self.rotates_and_filters() { 2 } else { 1 };
+        let images = 4 * (self.corrected() * batch * bins) as u64 * self.images();
         let spectra = (pairs * blocks.pair_bytes()) as u64;
         [block, RowCorrector::bytes(stored, [bins, height], self.size(), halo, fields) + images + spectra]
     }
 
     /// Projections of a block that are on the device.
     fn there(&self) -> usize {
-        if self.on_host { self.batch } else { self.projections }
+        if self.on_host { BATCHES * self.batch } else { self.projections }
     }
 
-    fn rotates_and_filters(&self) -> bool {
-        self.blocks.rotation_halo > 0 && self.blocks.images.is_some()
+    /// Images of every projection of a batch besides those of the block: before each step on images.
+    fn images(&self) -> u64 {
+        u64::from(self.blocks.rotation_halo > 0) + u64::from(self.blocks.images.is_some())
     }
 }
-
-/// Bytes of a part of a block that the host keeps, if rows are not larger: drivers limit single allocations.
-const KEPT_PART: usize = 256 << 20;
 
 /// Corrects blocks of rows of projections.
 pub struct BlockCorrector {
     shape: BlockShape,
     corrector: RowCorrector,
+    /// What is done after it, if rows depend on those around them.
+    images: Option<BatchImages>,
+    rows: BlockRows,
+}
+
+/// The block that was corrected last, `[row][projection][bin]`.
+enum BlockRows {
+    Device(Buffer<f32>),
+    Host(KeptBlock),
+}
+
+/// Steps on the images of a batch.
+struct BatchImages {
     rotator: Option<RowRotator>,
     filter: Option<ImageFilter>,
     minus_log: Option<Kernel>,
     group: usize,
+    bins: usize,
     /// Transmissions of a batch, `[row][projection][bin]`, and the same rotated.
     transmissions: Buffer<f32>,
     rotated: Option<Buffer<f32>>,
-    /// `[row][projection][bin]` of the block that was corrected last, or of the last batch of it.
-    block: Buffer<f32>,
-    kept: Option<KeptBlock>,
 }
 
-/// A block that the host keeps, in memory that the device copies to and from.
-struct KeptBlock {
-    /// `[row][projection][bin]`, some rows each.
-    parts: Vec<HostMemory>,
-    /// Rows of a part.
-    part_rows: usize,
-    /// Values of a row.
-    row: usize,
+/// Rows of a batch: those that were read, of them the ones that are left after the rotation, and the block's.
+struct BatchRows {
+    read: Range<usize>,
+    upright: Range<usize>,
+    wanted: Range<usize>,
+    counted: Range<usize>,
+    projections: usize,
 }
 
-impl KeptBlock {
-    fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, projections, .. } = *shape;
-        let row = projections * bins;
-        let part_rows = (KEPT_PART / (4 * row).max(1)).clamp(1, blocks.rows.max(1));
-        let firsts = (0..blocks.rows).step_by(part_rows);
-        let parts = firsts.map(|first| session.host_memory(part_rows.min(blocks.rows - first) * row));
-        Ok(KeptBlock { parts: parts.collect::<Result<_>>()?, part_rows, row })
-    }
-
-    /// Waits for a batch of projections of all rows and takes it in.
-    fn take(&mut self, session: &Session, block: &Buffer<f32>, projections: &Range<usize>, bins: usize) -> Result<()> {
-        let (columns, count) = (projections.start * bins, projections.len() * bins);
-        let mut first = 0;
-        for part in &mut self.parts {
-            let rows = part.len() / self.row;
-            session.read_uploaded_columns((block, first * count), (part, self.row), columns..columns + count)?;
-            first += rows;
-        }
-        Ok(())
-    }
-
-    /// A row of the block, `[projection][bin]`.
-    fn row(&self, row: usize) -> &[f32] {
-        &self.parts[row / self.part_rows][row % self.part_rows * self.row..][..self.row]
-    }
-}
-
-impl BlockCorrector {
-    /// Builds the kernels and allocates memory.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn new(session: &Session, correction: &RowCorrection, stored: StoredRows, shape: BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, height, projections, batch, pairs, .. } = shape;
-        if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() || !correction.images.any() {
-            return Err(Error::Internal(format!("batches of {batch} of {projections} projections")));
-        }
-        let size = [bins, height];
+impl BatchImages {
+    fn new(session: &Session, correction: &RowCorrection, shape: &BlockShape) -> Result<Self> {
+        let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
         let rotation = correction.images.rotation;
-        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, size)).transpose()?;
+        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, [bins, height])).transpose()?;
         let filter = match (&correction.images.filter, blocks.images) {
             (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
             (None, None) => None,
@@ -145,16 +119,88 @@ impl BlockCorrector {
             session.kernel(&program, source.entry)
         };
         let images = |what| session.buffer(shape.corrected() * batch * bins, CL_MEM_READ_WRITE, what);
-        Ok(BlockCorrector {
-            corrector: RowCorrector::new(session, correction, stored, SampleOrder::Projections, shape.size())?,
+        Ok(BatchImages {
             minus_log: correction.minus_log.then(minus_log).transpose()?,
             group,
+            bins,
             transmissions: images("transmissions")?,
             rotated: (rotator.is_some() && filter.is_some()).then(|| images("rotated rows")).transpose()?,
             rotator,
             filter,
-            block: session.buffer(blocks.rows * shape.there() * bins, CL_MEM_READ_WRITE, "a block of rows")?,
-            kept: shape.on_host.then(|| KeptBlock::new(session, &shape)).transpose()?,
+        })
+    }
+
+    /// Makes rows of the block of the transmissions; -log of what cannot be taken is counted in `counts`. Does not wait for the
+    /// kernels, of which it returns the last.
+    fn run(
+        &self,
+        session: &Session,
+        rows: &BatchRows,
+        into_block: &ImageRows,
+        counts: &Buffer<[u32; 4]>,
+    ) -> Result<Option<Event>> {
+        let BatchRows { read, upright, wanted, counted, projections } = rows;
+        let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
+            read: read.clone(),
+            wanted: wanted.clone(),
+            projections: *projections,
+        };
+        let mut last = None;
+        let rotated = match (&self.rotator, &self.rotated) {
+            (Some(rotator), Some(rotated)) => {
+                let to = ImageRows { values: rotated, first: 0, stride: projections * self.bins };
+                rotator.run(session, &self.transmissions, &part(read, upright), &to)?;
+                rotated
+            }
+            (Some(rotator), None) => {
+                last = Some(rotator.run(session, &self.transmissions, &part(read, wanted), into_block)?);
+                &self.transmissions
+            }
+            (None, _) => &self.transmissions,
+        };
+        if let Some(filter) = &self.filter {
+            last = filter.run(session, rotated, &part(upright, wanted), into_block)?;
+        }
+        let Some(kernel) = &self.minus_log else { return Ok(last) };
+        let launch = session
+            .launch(kernel, "minus_log")
+            .handle(into_block.values)?
+            .handle(counts)?
+            .value(into_block.first as u64)?
+            .value(into_block.stride as u64)?
+            .value(self.bins as i32)?
+            .value([counted.start - wanted.start, counted.end - wanted.start].map(|row| row as i32))?;
+        let global = [self.group, *projections, wanted.len()];
+        // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
+        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(Some)
+    }
+}
+
+impl BlockCorrector {
+    /// Builds the kernels and allocates memory.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn new(session: &Session, correction: &RowCorrection, stored: StoredRows, shape: BlockShape) -> Result<Self> {
+        let BlockShape { blocks, bins, projections, batch, .. } = shape;
+        let images = correction.images.any();
+        if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() {
+            return Err(Error::Internal(format!("batches of {batch} of {projections} projections")));
+        }
+        // the host keeps blocks only for steps on images: others do not need them
+        if !images && (shape.on_host || blocks.halo() > 0) {
+            return Err(Error::Internal("blocks of other steps".into()));
+        }
+        Ok(BlockCorrector {
+            corrector: RowCorrector::new(session, correction, stored, SampleOrder::Projections, shape.size())?,
+            images: images.then(|| BatchImages::new(session, correction, &shape)).transpose()?,
+            rows: match shape.on_host {
+                true => BlockRows::Host(KeptBlock::new(session, &shape)?),
+                false => {
+                    let values = blocks.rows * projections * bins;
+                    BlockRows::Device(session.buffer(values, CL_MEM_READ_WRITE, "a block of rows")?)
+                }
+            },
             shape,
         })
     }
@@ -200,10 +246,18 @@ impl BlockCorrector {
             return Err(Error::Internal(format!("projections {projections:?} of block {block}")));
         }
         let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
+        if let BlockRows::Host(kept) = &mut self.rows {
+            kept.next_batch(session)?;
+        }
+        let into_block = match &self.rows {
+            BlockRows::Device(values) => ImageRows { values, first: projections.start * bins, stride: all * bins },
+            BlockRows::Host(kept) => ImageRows { values: kept.batch(), first: 0, stride: count * bins },
+        };
+        let corrected = match &self.images {
+            Some(images) => ImageRows { values: &images.transmissions, first: 0, stride: count * bins },
+            None => into_block,
+        };
         let rows: Vec<usize> = read.clone().collect();
-        let (first, stride) = if self.kept.is_some() { (0, count) } else { (projections.start, all) };
-        let into_block = ImageRows { values: &self.block, first: first * bins, stride: stride * bins };
-        let batch = projections.clone();
         self.corrector.correct(
             session,
             samples,
@@ -211,60 +265,20 @@ impl BlockCorrector {
                 rows: &rows,
                 counted: counted.start - read.start..counted.end - read.start,
                 place: 0,
-                projections,
-                out: &self.transmissions,
-                first: 0,
-                stride: count * bins,
+                projections: projections.clone(),
+                out: corrected.values,
+                first: corrected.first,
+                stride: corrected.stride,
             },
         )?;
-        let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
-            read: read.clone(),
-            wanted: wanted.clone(),
-            projections: count,
-        };
-        let rotated = match (&self.rotator, &self.rotated) {
-            (Some(rotator), Some(rotated)) => {
-                let to = ImageRows { values: rotated, first: 0, stride: count * bins };
-                rotator.run(session, &self.transmissions, &part(&read, &upright), &to)?;
-                rotated
-            }
-            (Some(rotator), None) => {
-                rotator.run(session, &self.transmissions, &part(&read, &wanted), &into_block)?;
-                &self.transmissions
-            }
-            (None, _) => &self.transmissions,
-        };
-        if let Some(filter) = &self.filter {
-            filter.run(session, rotated, &part(&upright, &wanted), &into_block)?;
+        let Some(images) = &self.images else { return Ok(()) };
+        let rows = BatchRows { read, upright, wanted, counted: counted.clone(), projections: count };
+        let last = images.run(session, &rows, &into_block, self.corrector.counts())?;
+        match (&mut self.rows, last) {
+            (BlockRows::Device(_), _) => Ok(()),
+            (BlockRows::Host(kept), Some(last)) => kept.take(session, &projections, bins, &last),
+            (BlockRows::Host(_), None) => Err(Error::Internal(format!("no step for block {block}"))),
         }
-        self.take_logarithm(session, &into_block, &part(&read, &wanted), counted)?;
-        match &mut self.kept {
-            Some(kept) => kept.take(session, &self.block, &batch, bins),
-            None => Ok(()),
-        }
-    }
-
-    /// -log of some projections of the block, if it is wanted.
-    fn take_logarithm(
-        &self,
-        session: &Session,
-        rows: &ImageRows,
-        part: &ImagePart,
-        counted: &Range<usize>,
-    ) -> Result<()> {
-        let Some(kernel) = &self.minus_log else { return Ok(()) };
-        let ImagePart { wanted, projections, .. } = part;
-        let launch = session
-            .launch(kernel, "minus_log")
-            .handle(rows.values)?
-            .handle(self.corrector.counts())?
-            .value(rows.first as u64)?
-            .value(rows.stride as u64)?
-            .value(self.shape.bins as i32)?
-            .value([counted.start - wanted.start, counted.end - wanted.start].map(|row| row as i32))?;
-        let global = [self.group, *projections, wanted.len()];
-        // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(drop)
     }
 
     /// Waits for a block, and hands out and forgets what was replaced in the `count` rows that are counted.
@@ -275,21 +289,33 @@ impl BlockCorrector {
         self.corrector.take_counts(session, count)
     }
 
-    /// Copies a row of a block that was corrected to `sinograms` from value `first` on. Does not wait.
+    /// Copies rows of the detector, of the block that was corrected, to `sinograms`, one after the other from value `first` on
+    /// with `stride` values from one to the next. Waits only for what the host keeps.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
-    pub fn copy(&self, session: &Session, row: usize, sinograms: &mut Buffer<f32>, first: usize) -> Result<()> {
+    pub fn copy(
+        &mut self,
+        session: &Session,
+        rows: &[usize],
+        sinograms: &mut Buffer<f32>,
+        (first, stride): (usize, usize),
+    ) -> Result<()> {
         let length = self.shape.projections * self.shape.bins;
-        session.expect_length(sinograms, first + length, "sinograms")?;
-        let row = row % self.shape.blocks.rows;
-        if let Some(kept) = &self.kept {
-            return session.upload(sinograms, first, kept.row(row), "sinograms");
-        }
-        let from = row * length;
-        // SAFETY: a block has this row, and the sinograms were checked.
-        unsafe { session.uploads.enqueue_copy_buffer(&self.block, sinograms, 4 * from, 4 * first, 4 * length, &[]) }
-            .map(drop)
-            .map_err(|e| cl_error("copying sinograms", session.device_name(), e))
+        let Some(last) = rows.len().checked_sub(1) else { return Ok(()) };
+        session.expect_length(sinograms, first + last * stride + length, "sinograms")?;
+        let of_block = self.shape.blocks.rows;
+        let mut places = rows.iter().enumerate().map(|(at, row)| (row % of_block, first + at * stride));
+        let block = match &mut self.rows {
+            BlockRows::Host(kept) => return kept.copy(session, places, sinograms),
+            BlockRows::Device(block) => block,
+        };
+        places.try_for_each(|(row, place)| {
+            let from = row * length;
+            // SAFETY: a block has this row, and the sinograms were checked.
+            unsafe { session.uploads.enqueue_copy_buffer(block, sinograms, 4 * from, 4 * place, 4 * length, &[]) }
+                .map(drop)
+                .map_err(|e| cl_error("copying sinograms", session.device_name(), e))
+        })
     }
 }

@@ -340,7 +340,8 @@ impl RowCorrector {
         if !fits {
             return Err(Error::Internal(format!("{} rows do not fit the plan of {most}", rows.len())));
         }
-        session.expect_length(out, first + rows.len() * stride, "sinograms")?;
+        let in_row = projections.len() * self.bins;
+        session.expect_length(out, first + rows.len().saturating_sub(1) * stride + in_row, "sinograms")?;
         let numbers: Vec<i32> = rows.iter().map(|&row| if self.has_fields { row as i32 } else { 0 }).collect();
         let (read, count) = (self.read(rows), self.count_of(rows));
         self.pieces.rotate_left(1);

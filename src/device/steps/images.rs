@@ -8,6 +8,7 @@ use crate::kernel::{
     IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation, row_group,
 };
 use crate::spectrum::turns;
+use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::f64::consts::TAU;
@@ -87,6 +88,11 @@ impl RowBlocks {
         });
         let (_, rows, image) = candidates.min()?;
         (width <= longest).then(|| blocks(rows, Some([width, image])))
+    }
+
+    /// All rows in one block, although no step needs the rows around others.
+    pub fn all(height: usize) -> Self {
+        RowBlocks { rows: height, rotation_halo: 0, filter_halo: 0, images: None }
     }
 
     /// Whether a device can filter images of this size.
@@ -182,7 +188,7 @@ impl RowRotator {
     }
 
     /// Rotates the wanted rows, of those that were read, `[row][projection][bin]`. Does not wait for the kernel.
-    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &ImageRows) -> Result<()> {
+    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &ImageRows) -> Result<Event> {
         part.check(session, self.bins, from, to)?;
         let ImagePart { read, wanted, projections } = part;
         if read.end > self.height {
@@ -202,7 +208,7 @@ impl RowRotator {
             .value(wanted.start as i32)?;
         let global = [self.bins.next_multiple_of(self.group), *projections, wanted.len()];
         // SAFETY: rows were checked against the buffers and the tables; places are clamped to the rows that were read.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }
     }
 }
 
@@ -260,8 +266,14 @@ impl ImageFilter {
     }
 
     /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
-    /// kernels.
-    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &ImageRows) -> Result<()> {
+    /// kernels, of which it returns the last.
+    pub fn run(
+        &self,
+        session: &Session,
+        from: &Buffer<f32>,
+        part: &ImagePart,
+        to: &ImageRows,
+    ) -> Result<Option<Event>> {
         part.check(session, self.bins, from, to)?;
         let ImagePart { read, wanted, projections } = part;
         let ImageGroups { width, height, rows, columns, .. } = self.groups;
@@ -271,6 +283,7 @@ impl ImageFilter {
         let (first, last) = (wanted.start - read.start, read.len() - 1);
         let scale = 1.0 / (width * height) as f32;
         let [of_rows, of_columns] = [width, height].map(ImageGroups::items);
+        let mut filtered = None;
         for start in (0..projections.div_ceil(2)).step_by(self.pairs) {
             let pairs = self.pairs.min(projections.div_ceil(2) - start);
             let forward = session
@@ -310,10 +323,10 @@ impl ImageFilter {
             unsafe {
                 forward.among_uploads().run(&[of_rows, height, pairs], Some(&[of_rows, rows, 1]))?;
                 filter.among_uploads().run(&[width, of_columns, pairs], Some(&[columns, of_columns, 1]))?;
-                back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))?;
+                filtered = Some(back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))?);
             }
         }
-        Ok(())
+        Ok(filtered)
     }
 }
 

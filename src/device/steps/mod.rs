@@ -10,6 +10,7 @@ mod extension;
 mod fits;
 mod histogram;
 mod images;
+mod kept_block;
 mod low_frequencies;
 mod outliers;
 mod polynomials;

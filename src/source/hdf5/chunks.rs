@@ -151,7 +151,10 @@ impl ChunkedValues {
         wanted: &Range<usize>,
         take: &mut impl FnMut(&[u8]),
     ) -> FileResult<()> {
-        let slot = if self.pipeline.is_empty() { None } else { memory.slot((part, place.number)) };
+        // nothing more is needed of a frame that is read as a whole
+        let complete = self.chunk[0] == 1 && *wanted == (0..self.bytes());
+        let kept = !complete && !self.pipeline.is_empty();
+        let slot = if kept { memory.slot((part, place.number)) } else { None };
         let Some(slot) = slot else {
             return memory.with_buffers(|buffers| {
                 self.decode(file, place, wanted, buffers)?;
@@ -198,6 +201,11 @@ impl ChunkedValues {
     /// Bytes of a decoded chunk.
     fn bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.size
+    }
+
+    /// Whether reading some rows of a frame takes about as long as reading all of it.
+    pub fn are_whole_frames(&self) -> bool {
+        !self.pipeline.is_empty() && self.chunk[0] == 1 && 2 * self.chunk[1] > self.shape[1]
     }
 
     /// Chunks of a frame that have other frames, too, and that are decoded.

@@ -110,6 +110,11 @@ impl DirectValues {
         self.parts[part].file
     }
 
+    /// Whether reading some rows of a frame takes about as long as reading all of it.
+    pub fn are_whole_frames(&self) -> bool {
+        self.parts.iter().all(|part| part.chunks().is_some_and(ChunkedValues::are_whole_frames))
+    }
+
     /// Part of a frame, and its number there.
     fn place(&self, frame: usize) -> (usize, usize) {
         match &self.places {

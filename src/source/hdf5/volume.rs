@@ -408,6 +408,10 @@ impl Frames for VolumeFrames {
         self.selection.volume.held(ChunkCache::SMALL)
     }
 
+    fn are_whole(&self) -> bool {
+        matches!(&self.selection.volume.access, Access::Direct(values) if values.are_whole_frames())
+    }
+
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         self.files.read(self.selection.file_of(frame), |file| self.selection.read_rows(file, frame, &rows, out))
     }

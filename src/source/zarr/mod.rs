@@ -230,6 +230,11 @@ impl Frames for ZarrFrames {
         &[]
     }
 
+    fn are_whole(&self) -> bool {
+        let ZarrArray { shape, chunk, .. } = self.array;
+        self.array.is_encoded() && chunk[0] == 1 && 2 * chunk[1] > shape[1]
+    }
+
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let mut bytes = vec![0; out.len() * self.array.sample.bytes()];
         self.copy(frame, rows, &mut bytes)?;

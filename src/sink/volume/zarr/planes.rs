@@ -11,7 +11,7 @@ use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -171,7 +171,7 @@ fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), rows: 
 }
 
 /// Writes the chunks of a row of chunks of some planes, without compression, a few rows after the other: then samples stay in
-/// the processor's cache, and no memory is taken for whole chunks. Makes the rows of `coarser` of them, unless it is empty.
+/// the processor's cache, and are not copied into chunks first. Makes the rows of `coarser` of them, unless it is empty.
 /// Returns the checksums of their samples.
 fn write_band(
     array: &ZarrArray,
@@ -184,17 +184,20 @@ fn write_band(
     let files = |plane| (0..across).map(move |column| chunk_file(array, [plane, band, column])).collect();
     let files = planes.iter().map(|(plane, _)| files(*plane)).collect::<io::Result<Vec<Vec<File>>>>()?;
     let (present, row_bytes) = (array.rows_of_band(band), width * size);
-    let (mut piece, mut crcs) = (Vec::new(), vec![crc32fast::Hasher::new(); planes.len()]);
+    let mut crcs = vec![crc32fast::Hasher::new(); planes.len()];
+    let beyond = vec![0; wide * size];
     let coarser_row = width.div_ceil(2) * size;
     for top in (0..present).step_by(array.rows_at_once()) {
         let rows = top..(top + array.rows_at_once()).min(present);
         let first = band * high + rows.start;
         let bytes = first * row_bytes..(first + rows.len()) * row_bytes;
         for (((_, samples), files), crc) in planes.iter().zip(&files).zip(&mut crcs) {
-            crc.update(&samples[bytes.clone()]);
+            let samples = &samples[bytes.clone()];
+            crc.update(samples);
             for (column, file) in files.iter().enumerate() {
-                cut(samples, array, (band, column), rows.clone(), &mut piece);
-                file.write_all_at(&piece, (rows.start * wide * size) as u64)?;
+                let used = column * wide..((column + 1) * wide).min(width);
+                let lines = samples.chunks_exact(row_bytes).map(|line| &line[used.start * size..used.end * size]);
+                write_lines(file, lines, &beyond[used.len() * size..])?;
             }
         }
         if !coarser.is_empty() {
@@ -204,6 +207,22 @@ fn write_band(
     }
     files.iter().flatten().try_for_each(|file| file.set_len(array.chunk_bytes() as u64))?;
     Ok(crcs)
+}
+
+/// Writes lines of samples, and what is `beyond` the plane after each, to where the last ones ended.
+fn write_lines<'a>(mut file: &File, lines: impl Iterator<Item = &'a [u8]>, beyond: &'a [u8]) -> io::Result<()> {
+    let mut pieces: Vec<_> =
+        lines.flat_map(|line| [line, beyond]).filter(|piece| !piece.is_empty()).map(IoSlice::new).collect();
+    let mut left = &mut pieces[..];
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// The checksums of planes from those of their bands.
