@@ -1,8 +1,8 @@
-/* butterflies.cl: transforms of 2, 4, 8 and 16 complex values in registers. Longer transforms have steps of radix 16, and a last
- * one of radix LAST.
+/* butterflies.cl: transforms of 2, 3, 4, 8 and 16 complex values in registers. Longer transforms have steps of radix 16, and a
+ * last one of radix LAST.
  *
  * Defines
- *   LENGTH  of a longer transform: a power of 2 from 64 on
+ *   LENGTH  of a longer transform: a power of 2 from 64 on, or 3 times one from 32 on
  *   VECTOR  1 a value is a vector of SLICES complex numbers; 0 one complex number
  */
 #ifndef LENGTH
@@ -12,15 +12,22 @@
 #define VECTOR 0
 #endif
 
-#if LENGTH & 0x22222220
-#define LAST 2
-#elif LENGTH & 0x44444440
-#define LAST 4
-#elif LENGTH & 0x88888880
-#define LAST 8
+/* The odd factor, what steps of radix 16 leave of the power of 2, and both. */
+#if LENGTH % 3 == 0
+#define ODD 3
 #else
-#define LAST 16
+#define ODD 1
 #endif
+#if LENGTH / ODD & 0x22222220
+#define EVEN 2
+#elif LENGTH / ODD & 0x44444440
+#define EVEN 4
+#elif LENGTH / ODD & 0x88888880
+#define EVEN 8
+#else
+#define EVEN 1
+#endif
+#define LAST (ODD * EVEN > 1 ? ODD * EVEN : 16)
 
 /* `product` is that of every complex number of a value with one; `quarter_turn` is that with i, or -i for sign -1. */
 #if VECTOR
@@ -66,12 +73,21 @@ HELPER float2 quarter_turn(float2 a, float sign)
 }
 #endif
 
-/* Transforms of 2, 4, 8 and 16 values that lie `step` apart. `sign` is -1 to frequencies, 1 back. */
+/* Transforms of 2, 3, 4, 8 and 16 values that lie `step` apart. `sign` is -1 to frequencies, 1 back. */
 HELPER void transform_2(complex_t *v, int step)
 {
     const complex_t a = v[0], b = v[step];
     v[0] = a + b;
     v[step] = a - b;
+}
+
+HELPER void transform_3(complex_t *v, int step, float sign)
+{
+    const complex_t sum = v[step] + v[2 * step], rest = v[0] - 0.5f * sum;
+    const complex_t turned = 0.86602540378443865f * quarter_turn(v[step] - v[2 * step], sign);
+    v[0] += sum;
+    v[step] = rest + turned;
+    v[2 * step] = rest - turned;
 }
 
 HELPER void transform_4(complex_t *v, int step, float sign)

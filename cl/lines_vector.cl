@@ -23,6 +23,9 @@
 
 #define FLOATS (2 * SLICES)
 
+/* A place before the first is one before the end. */
+#define WRAPPED(place) ((place) < 0 ? (place) + LENGTH : (place))
+
 #if COLUMNS
 /* Columns whose pixels are stored together: what a line of the cache holds of a slice. */
 #define STORED 16
@@ -82,7 +85,7 @@ void transform_grid_columns(__global complex_t *grid, __global const float *rest
             __global const complex_t *end = transform_line(line, spare, turns);
             const complex_t factor = PER_SLICE(unit * along_x[x], unit * along_x[x + beside]);
             for (int y = 0; y < height; y++)
-                staged[y * STORED_PAIRS + pair] = end[(y - height / 2) & (LENGTH - 1)] * (factor * along_y[y]);
+                staged[y * STORED_PAIRS + pair] = end[WRAPPED(y - height / 2)] * (factor * along_y[y]);
         }
         store_columns(staged, slices + first + x0, min(STORED, width - x0), width, height, valid);
     }
@@ -105,7 +108,7 @@ void transform_grid_rows(__global complex_t *grid, __global const int2 *restrict
             line[x] = row[x];
         __global const complex_t *end = transform_line(line, spare, turns);
         for (int x = 0; x < width; x++)
-            row[x] = end[(x - width / 2) & (LENGTH - 1)];
+            row[x] = end[WRAPPED(x - width / 2)];
     }
 }
 #endif

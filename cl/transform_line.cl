@@ -3,7 +3,7 @@
  * A step goes from one place to another and the next one back (Stockham's order: values come and go in natural order). Steps
  * of radix 16 are one loop and not written out, because compilers take minutes for several of them in one kernel.
  *
- * Defines: those of butterflies.cl, whose VECTOR is 1
+ * Defines: those of butterflies.cl, whose VECTOR is 1; LENGTH may be 3 times a power of 2
  *
  * Layouts
  *   line   [LENGTH] values
@@ -30,7 +30,33 @@ HELPER void step_16(__global const complex_t *from, __global complex_t *to, __gl
         }
 }
 
-#if LAST < 16
+#if LAST != 16
+/* The transform of the values of the last step. */
+HELPER void transform_last(complex_t *v, __global const float2 *turns)
+{
+#if ODD == 3
+    /* in order, as EVEN columns of 3, twiddled, then the rows; the rectangle is turned at the end */
+    UNROLL_ALL
+    for (int i = 0; i < EVEN; i++)
+        transform_3(v + i, EVEN, 1.0f);
+    UNROLL_ALL
+    for (int k = 1; k < ODD; k++)
+        UNROLL_ALL
+        for (int i = 1; i < EVEN; i++)
+            v[k * EVEN + i] = product(v[k * EVEN + i], turns[k * i * (LENGTH / LAST)]);
+#endif
+    UNROLL_ALL
+    for (int k = 0; k < ODD; k++) {
+#if EVEN == 2
+        transform_2(v + k * EVEN, 1);
+#elif EVEN == 4
+        transform_4(v + k * EVEN, 1, 1.0f);
+#elif EVEN == 8
+        transform_8(v + k * EVEN, 1, 1.0f);
+#endif
+    }
+}
+
 /* The last step. */
 HELPER void step_last(__global const complex_t *from, __global complex_t *to, __global const float2 *turns)
 {
@@ -42,16 +68,10 @@ HELPER void step_last(__global const complex_t *from, __global complex_t *to, __
         UNROLL_ALL
         for (int n = 1; n < LAST; n++)
             v[n] = product(v[n], turns[n * place]);
-#if LAST == 2
-        transform_2(v, 1);
-#elif LAST == 4
-        transform_4(v, 1, 1.0f);
-#else
-        transform_8(v, 1, 1.0f);
-#endif
+        transform_last(v, turns);
         UNROLL_ALL
         for (int n = 0; n < LAST; n++)
-            to[place + n * (LENGTH / LAST)] = v[n];
+            to[place + n * (LENGTH / LAST)] = v[n % ODD * EVEN + n / ODD];
     }
 }
 #endif
@@ -60,13 +80,13 @@ HELPER void step_last(__global const complex_t *from, __global complex_t *to, __
 HELPER __global complex_t *transform_line(__global complex_t *a, __global complex_t *b, __global const float2 *turns)
 {
     __global complex_t *from = a, *to = b;
-    for (int done = 1; done * 16 <= LENGTH; done *= 16) {
+    for (int done = 1; done * 16 * ODD * EVEN <= LENGTH; done *= 16) {
         step_16(from, to, turns, done);
         __global complex_t *swap = from;
         from = to;
         to = swap;
     }
-#if LAST < 16
+#if LAST != 16
     step_last(from, to, turns);
     return to;
 #else

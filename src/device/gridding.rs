@@ -4,7 +4,7 @@ use super::fault;
 use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::geometry::{FrequencyGrid, Geometry, Offset, Roi, Segment, SplitTile, Tile, Tiling};
+use crate::geometry::{FrequencyGrid, Geometry, GridSides, Offset, Roi, Segment, SplitTile, Tile, Tiling};
 use crate::kernel::{Bound, GridItems, GridLines, Gridding, ImageGroups, KernelSpec, Parameters};
 use crate::spectrum::{stored_frequencies, turns};
 use opencl3::event::Event;
@@ -46,7 +46,12 @@ impl GridForm {
     /// # Errors
     /// [`Error::Usage`] for a region that is too large, or a bound that is too small.
     pub fn new(facts: &DeviceFacts, gridding: &Gridding, roi: Roi, accuracy: f64) -> Result<Option<GridForm>> {
-        let grid = FrequencyGrid::new(roi, accuracy).ok_or_else(|| GridForm::refusal(roi, accuracy))?;
+        let sides = match gridding.items {
+            GridItems::Cells => GridSides::PowersOfTwo,
+            GridItems::Tiles => GridSides::Thirds,
+        };
+        let grid = FrequencyGrid::new(roi, accuracy, sides);
+        let grid = grid.ok_or_else(|| GridForm::refusal(roi, accuracy))?;
         let lines = GridLines::new(facts, gridding, grid.lengths);
         let workers = facts.compute_units.max(1) as usize;
         let parts = if gridding.items == GridItems::Cells { MOST_PARTS } else { 0 };

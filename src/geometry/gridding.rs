@@ -14,8 +14,25 @@ use std::f64::consts::PI;
 /// Fewest cells of the grid for each pixel of a side: fewer need wider kernels than the smaller grid pays for.
 const LEAST_OVERSAMPLING: f64 = 1.375;
 
-/// Lengths of a side of the grid: powers of two between these.
+/// Lengths of a side of the grid are between these.
 pub const GRID_LENGTHS: [usize; 2] = [64, 16384];
+
+/// Lengths of a side that a device can transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridSides {
+    PowersOfTwo,
+    /// These, and three times such.
+    Thirds,
+}
+
+impl GridSides {
+    /// The smallest with at least so many cells.
+    fn smallest(self, least: usize) -> usize {
+        let power = least.next_power_of_two().max(GRID_LENGTHS[0]);
+        let thirds = 3 * least.div_ceil(3).next_power_of_two().max(GRID_LENGTHS[0] / 2);
+        if self == GridSides::Thirds { power.min(thirds) } else { power }
+    }
+}
 
 /// Cells of a side of the kernel.
 pub const KERNEL_WIDTHS: [u32; 2] = [2, 8];
@@ -153,14 +170,11 @@ pub struct FrequencyGrid {
 }
 
 impl FrequencyGrid {
-    /// The smallest grid and kernel whose bound is within `accuracy`. `None` for regions of more pixels than grids have
-    /// room for, and bounds that no kernel has.
-    pub fn new(roi: Roi, accuracy: f64) -> Option<FrequencyGrid> {
+    /// The smallest grid of these sides, and kernel, whose bound is within `accuracy`. `None` for regions of more pixels than
+    /// grids have room for, and bounds that no kernel has.
+    pub fn new(roi: Roi, accuracy: f64, of: GridSides) -> Option<FrequencyGrid> {
         let sides = [roi.width, roi.height];
-        let length = |side: usize| {
-            let least = (side as f64 * LEAST_OVERSAMPLING).ceil() as usize;
-            least.next_power_of_two().max(GRID_LENGTHS[0])
-        };
+        let length = |side: usize, of: GridSides| of.smallest((side as f64 * LEAST_OVERSAMPLING).ceil() as usize);
         let [narrowest, widest] = KERNEL_WIDTHS;
         let of_lengths = |lengths: [usize; 2]| {
             let oversampling = [0, 1].map(|axis| lengths[axis] as f64 / sides[axis] as f64);
@@ -168,9 +182,9 @@ impl FrequencyGrid {
                 |width| FrequencyGrid { lengths, kernels: oversampling.map(|cells| KaiserBessel::best(width, cells)) };
             (narrowest..=widest).map(of_width).find(|grid| grid.bound(roi) <= accuracy)
         };
-        let smallest = sides.map(length);
+        let powers = sides.map(|side| length(side, GridSides::PowersOfTwo));
         // no kernel is wide enough for some bounds on the smallest
-        let candidates = [smallest, smallest.map(|length| 2 * length)].into_iter();
+        let candidates = [sides.map(|side| length(side, of)), powers, powers.map(|length| 2 * length)].into_iter();
         candidates.filter(|lengths| lengths.iter().all(|length| *length <= GRID_LENGTHS[1])).find_map(of_lengths)
     }
 
@@ -484,16 +498,33 @@ mod tests {
             (1490, 1e-3, 4096, 4),
             (1, 0.1, 64, 2),
         ] {
-            let grid = FrequencyGrid::new(full(size), accuracy).unwrap();
+            let grid = FrequencyGrid::new(full(size), accuracy, GridSides::PowersOfTwo).unwrap();
             assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
             assert!(grid.bound(full(size)) <= accuracy);
         }
-        assert!(FrequencyGrid::new(full(11_915), 1e-4).is_some());
-        assert_eq!(FrequencyGrid::new(full(1489), 2e-6).unwrap().lengths, [4096; 2]);
-        assert!(FrequencyGrid::new(full(11_916), 1e-1).is_none());
-        // every bound that may be asked for has a kernel, up to the side with whose grid the largest begins
-        for size in (1..=55).map(|i| 108 * i + 17) {
-            assert!(FrequencyGrid::new(full(size), *ACCURACIES.start()).is_some(), "{size}");
+        for (size, accuracy, lengths, width) in [
+            (2048, 1e-3, 3072, 5),
+            (2048, 1e-5, 3072, 8),
+            (2048, 2e-6, 4096, 8),
+            (1489, 1e-3, 2048, 6),
+            (1490, 1e-3, 3072, 5),
+            (1, 0.1, 64, 2),
+            (60, 1e-3, 96, 5),
+        ] {
+            let grid = FrequencyGrid::new(full(size), accuracy, GridSides::Thirds).unwrap();
+            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
+            assert!(grid.bound(full(size)) <= accuracy);
+        }
+        let uneven = FrequencyGrid::new(Roi { x: 0, y: 0, width: 700, height: 300 }, 1e-3, GridSides::Thirds).unwrap();
+        assert_eq!(uneven.lengths, [1024, 512]);
+        for sides in [GridSides::PowersOfTwo, GridSides::Thirds] {
+            assert!(FrequencyGrid::new(full(11_915), 1e-4, sides).is_some());
+            assert_eq!(FrequencyGrid::new(full(1489), 2e-6, sides).unwrap().lengths, [4096; 2]);
+            assert!(FrequencyGrid::new(full(11_916), 1e-1, sides).is_none());
+            // every bound that may be asked for has a kernel, up to the side with whose grid the largest begins
+            for size in (1..=55).map(|i| 108 * i + 17) {
+                assert!(FrequencyGrid::new(full(size), *ACCURACIES.start(), sides).is_some(), "{size}");
+            }
         }
     }
 
@@ -507,15 +538,17 @@ mod tests {
             axis: vec![19.5; 5],
             weights: vec![1.0; 5],
         };
-        let grid = FrequencyGrid::new(geometry.roi, 1e-3).unwrap();
-        let [width, height] = grid.lengths.map(|cells| cells as i64);
         let length = padded_length(geometry.bins) as i64;
-        let reach = f64::from(grid.width()) / 2.0;
-        for tiling in [
-            Tiling { side: 8, samples: 16, parts: 0 },
-            Tiling { side: 8, samples: 5, parts: 4096 },
-            Tiling { side: 16, samples: 240, parts: 0 },
+        for (region, tiling) in [
+            (full(40), Tiling { side: 8, samples: 16, parts: 0 }),
+            (full(40), Tiling { side: 8, samples: 5, parts: 4096 }),
+            (full(40), Tiling { side: 16, samples: 240, parts: 0 }),
+            (full(60), Tiling { side: 32, samples: 240, parts: 0 }),
         ] {
+            let grid = FrequencyGrid::new(region, 1e-3, GridSides::Thirds).unwrap();
+            assert_eq!(grid.lengths[0], if tiling.side == 32 { 96 } else { 64 });
+            let [width, height] = grid.lengths.map(|cells| cells as i64);
+            let reach = f64::from(grid.width()) / 2.0;
             let spreading = geometry.spreading(&grid, tiling).unwrap();
             let mut reached = std::collections::BTreeMap::new();
             for tile in &spreading.tiles {

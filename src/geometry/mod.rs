@@ -21,7 +21,8 @@ mod gridding;
 
 pub use extended::{ExtendedField, widest_gap};
 pub use gridding::{
-    ACCURACIES, FrequencyGrid, GRID_LENGTHS, KERNEL_WIDTHS, Segment, SplitTile, Spreading, Tile, Tiling, coefficients,
+    ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS, Segment, SplitTile, Spreading, Tile, Tiling,
+    coefficients,
 };
 
 use crate::error::{Error, Result};

@@ -156,7 +156,8 @@ impl Family for Gridding {
     }
 
     /// For slices of N x N pixels from N projections of N bins: a row has N frequencies, of which tiles take some twice. The
-    /// transforms are those of N rows of 2 N values and of N / 2 columns, 2.6 operations a value and factor 2.
+    /// transforms are those of half the rows of the grid and of N / 2 columns, 2.6 operations a value and factor 2; N is a power
+    /// of two.
     fn load(&self, spec: &KernelSpec) -> Load {
         let side = spec.size as f64;
         let (width, tile, slices) = (f64::from(spec.bound.width), f64::from(self.tile), f64::from(spec.slices));
@@ -178,8 +179,12 @@ impl Family for Gridding {
                 Load { fp: weights + 2.0 * (taps + width), ..Load::local(2.0 * taps, 8.0) }
             }
         };
-        let values = 3.0 * side * side;
-        let factors = (2.0 * side).log2();
+        let of_pixel = match self.items {
+            GridItems::Cells => 2.0,
+            GridItems::Tiles => 1.5,
+        };
+        let values = 0.5 * (of_pixel + of_pixel * of_pixel) * side * side;
+        let factors = (of_pixel * side).log2();
         let transforms = Load { fp: 2.6 * factors, ..Load::local(0.5 * factors, 8.0) };
         (spreading * samples + transforms * values) * (1.0 / (side * side * side))
     }
@@ -276,7 +281,9 @@ impl GridLines {
 pub fn line_programs(spec: &KernelSpec, facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     let super::Parameters::Gridding(gridding) = &spec.parameters else { return Ok(Vec::new()) };
     let mut programs = Vec::new();
-    for lengths in [[64, 64], [512, 1024], [2048, 4096], [8192, 8192]] {
+    let powers = [[64, 64], [512, 1024], [2048, 4096], [8192, 8192]];
+    let thirds: &[[usize; 2]] = if gridding.items == GridItems::Tiles { &[[96, 192], [384, 768]] } else { &[] };
+    for lengths in powers.into_iter().chain(thirds.iter().copied()) {
         let Some(lines) = GridLines::new(facts, gridding, lengths) else { continue };
         programs.extend([lines.generate(spec, 0)?, lines.generate(spec, 1)?]);
     }

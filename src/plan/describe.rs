@@ -1,6 +1,7 @@
 //! The plan as text.
 
-use super::{Plan, Scan, sum};
+use super::sizes::sum;
+use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;
 use crate::units::human;

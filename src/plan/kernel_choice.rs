@@ -4,9 +4,9 @@ use super::Request;
 use crate::device::GridForm;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::geometry::{FrequencyGrid, Geometry};
+use crate::geometry::Geometry;
 use crate::kernel::{
-    Algorithm, Bound, Interpolation, KernelSource, KernelSpec, Offer, Parameters, Positions, Problem, Sampler, Texel,
+    Algorithm, Bound, KernelSource, KernelSpec, Offer, Parameters, Positions, Problem, Sampler, Texel,
 };
 use crate::known::KnownFailures;
 use crate::profile::Profile;
@@ -41,7 +41,6 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     let Request { scan, choice, facts, .. } = *request;
     let (profile, geometry) = (&choice.profile, &scan.geometry);
     let problem = Problem {
-        bound: bound(request.recipe, geometry)?,
         size: geometry.size,
         span: geometry.span(),
         ..Problem::new(geometry.projections(), geometry.same_axis())
@@ -50,7 +49,8 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     // name and what is wrong of those that are passed over
     let mut passed: Vec<(String, String)> = Vec::new();
     for offer in offers(request.recipe, profile, run_slices, geometry.size)? {
-        let (offer, in_cache) = fitting(offer, geometry, facts, problem.bound)?;
+        let (offer, bound, in_cache) = fitting(offer, request.recipe, geometry, facts)?;
+        let problem = Problem { bound, ..problem };
         let (best, why) = layout(&offer, geometry, facts);
         // in place of another family the standard kernel reads a buffer: nothing less can go wrong
         let plain = !passed.is_empty() && offer.parameters.algorithm() == Algorithm::default();
@@ -103,31 +103,26 @@ fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize, size: usize) ->
     Ok(offers)
 }
 
-/// The bound of a run, and the kernel that keeps it for the region.
-fn bound(recipe: &Recipe, geometry: &Geometry) -> Result<Option<Bound>> {
-    if recipe.kernel.interpolation != Interpolation::Exact {
-        return Ok(None);
-    }
-    let accuracy = recipe.kernel.bound();
-    let grid = FrequencyGrid::new(geometry.roi, accuracy).ok_or_else(|| GridForm::refusal(geometry.roi, accuracy))?;
-    Ok(Some(Bound { accuracy, width: grid.width() }))
-}
-
-/// The offer with a form of gridding that the device has the local memory for, and why it is another, if so.
+/// The offer with a form of gridding that the device has the local memory for, its bound for the region, and why it is another
+/// form, if so.
 fn fitting(
     mut offer: Offer,
+    recipe: &Recipe,
     geometry: &Geometry,
     facts: &DeviceFacts,
-    bound: Option<Bound>,
-) -> Result<(Offer, Option<String>)> {
-    let (Parameters::Gridding(gridding), Some(bound)) = (&offer.parameters, bound) else { return Ok((offer, None)) };
-    if GridForm::new(facts, gridding, geometry.roi, bound.accuracy)?.is_some() {
-        return Ok((offer, None));
+) -> Result<(Offer, Option<Bound>, Option<String>)> {
+    let Parameters::Gridding(gridding) = &offer.parameters else { return Ok((offer, None, None)) };
+    let accuracy = recipe.kernel.bound();
+    let bound = |form: &GridForm| Some(Bound { accuracy, width: form.grid.width() });
+    if let Some(form) = GridForm::new(facts, gridding, geometry.roi, accuracy)? {
+        return Ok((offer, bound(&form), None));
     }
     let why =
         "gridding: a line of the grid does not fit into local memory; it is transformed in global memory, more slowly";
-    offer.parameters = gridding.in_cache().into();
-    Ok((offer, Some(why.to_owned())))
+    let gridding = gridding.in_cache();
+    let form = GridForm::new(facts, &gridding, geometry.roi, accuracy)?;
+    offer.parameters = gridding.into();
+    Ok((offer, form.as_ref().and_then(bound), Some(why.to_owned())))
 }
 
 /// Why a kernel counts positions from blocks though the profile has it count from bin 0, if the scan is too wide for that.

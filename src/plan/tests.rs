@@ -1,13 +1,15 @@
+use super::sizes::sum;
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
 use crate::device::{ImageSteps, RotationForm, RowBlocks};
 use crate::facts;
-use crate::facts::example;
+use crate::facts::{DeviceKind, example};
 use crate::job::Job;
 use crate::kernel::{Algorithm, Interpolation, Mode};
 use crate::kernel::{Positions, Texel};
 use crate::known::KnownFailures;
 use crate::profile::{MeasuredSpeed, ProfileStore};
+use crate::sink::Dtype;
 
 fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
     let input = InputArgs { sinograms: Some("s".into()), ..Default::default() };
@@ -356,7 +358,6 @@ fn a_shard_has_the_kernel_of_the_whole_run() {
 
 #[test]
 fn what_is_known_to_be_wrong_is_avoided() {
-    use crate::facts::DeviceKind;
     let facts = DeviceFacts { name: "llvmpipe (LLVM)".into(), kind: DeviceKind::Cpu, ..example() };
     let planned = |change: fn(&mut ReconstructArgs)| {
         let job = job(change);

@@ -206,9 +206,9 @@ fn slices_do_not_depend_on_their_neighbours() {
 fn a_cut_pass_and_a_region_keep_the_bound() {
     let lab = lab(3);
     let all = lab.slices(EXACT, "all");
-    let (plan, _) = lab.ok(&format!("reconstruct {EXACT} --device-memory 160K --dry-run --output r"));
+    let (plan, _) = lab.ok(&format!("reconstruct {EXACT} --device-memory 110K --dry-run --output r"));
     assert!(plan.contains("added up") || plan.contains("bands"), "{plan}");
-    let cut = lab.slices(&format!("{EXACT} --device-memory 160K"), "cut");
+    let cut = lab.slices(&format!("{EXACT} --device-memory 110K"), "cut");
     let scale = all.pages.iter().flatten().fold(0f32, |a, v| a.max(v.abs()));
     assert!(farthest(&cut, &all) <= 1e-5 * f64::from(scale), "{}", farthest(&cut, &all));
     let region = lab.slices(&format!("{EXACT} --roi 7,11,30,20"), "region");

@@ -1,0 +1,430 @@
+//! Bytes of what is on a device and on its way there, as functions of how a pass is cut.
+
+use super::kernel_choice::Chosen;
+use super::{Bytes, PIECES, Pieces, Request, SampleShape, WRITTEN_PIECES};
+use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, SliceCounter};
+use crate::error::{Error, Result};
+use crate::facts::DeviceKind;
+use crate::geometry::Cut;
+use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends};
+use crate::sink::Dtype;
+use crate::units::human;
+
+/// Most pieces whose samples are on the device together: those of a chunk are copied while the one before it is computed.
+const SAMPLES_AT_ONCE: u64 = 4;
+
+/// A piece is not made larger than this many bytes.
+const PIECE_TARGET: u64 = 128 << 20;
+
+/// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
+const CHUNK_TARGET: u64 = 512 << 20;
+
+/// A run has at least so many chunks, if they are whole passes, so that reading, computing and writing overlap.
+const CHUNKS: u64 = 8;
+
+/// Who keeps blocks of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The device those that steps need,
+    ByDevice,
+    /// the host these,
+    ByHost,
+    /// or the device all rows, although no step needs others: frames of the input are read as a whole.
+    AllRows,
+}
+
+/// Bytes of what a kernel needs on the device, as functions of how a pass is cut.
+pub(super) struct Sizes<'a> {
+    request: &'a Request<'a>,
+    chosen: &'a Chosen,
+    rows: RowFilter,
+    /// What may do the steps.
+    backends: StepBackends,
+    kept: Kept,
+    /// Slices of a pass, of the whole run: all shards have the same kernel.
+    pass: u64,
+    /// The same where a pass is cut.
+    cut_pass: u64,
+    /// Sinograms and slices that the host's memory holds in each direction.
+    of_host: u64,
+}
+
+/// Bytes that gridding needs.
+#[derive(Default)]
+struct GridBytes {
+    grids: u64,
+    /// In place of those of other kernels.
+    tables: Option<u64>,
+}
+
+/// How many slices are where at a time.
+pub(super) struct Chunks {
+    /// On the device together.
+    pub chunk: u64,
+    pub sets: u64,
+    pub pieces: Pieces,
+    /// Of the pieces in the host's memory.
+    pub host_bytes: u64,
+}
+
+pub(super) fn sum(buffers: &[Bytes]) -> u64 {
+    buffers.iter().map(|b| b.bytes).sum()
+}
+
+fn largest(buffers: &[Bytes]) -> u64 {
+    buffers.iter().map(|b| b.bytes).max().unwrap_or(0)
+}
+
+impl<'a> Sizes<'a> {
+    pub fn new(
+        request: &'a Request,
+        chosen: &'a Chosen,
+        rows: RowFilter,
+        (backends, kept): (StepBackends, Kept),
+    ) -> Result<Sizes<'a>> {
+        let host = request.memory.host;
+        let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
+        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, of_host: 0 };
+        if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
+            return Err(Error::Device("a block of rows does not fit into host memory; give a larger --memory".into()));
+        }
+        let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
+        sizes.of_host = host / least.max(1);
+        if sizes.of_host < 1 {
+            return Err(Error::usage(format!(
+                "--memory: {} is not enough for {PIECES} sinograms and {WRITTEN_PIECES} slices in flight, which need \
+                 {}; give more",
+                human(host),
+                human(least)
+            )));
+        }
+        sizes.cut_pass = pass.min(sizes.of_host);
+        Ok(sizes)
+    }
+
+    fn uncut(&self) -> Cut {
+        Cut::whole(&self.request.scan.geometry)
+    }
+
+    /// What does the steps: the device if it may, if it has sinograms as a whole, and can do all of them. The
+    /// host does not get back what a device has corrected.
+    pub fn steps(&self, cut: Cut) -> StepBackends {
+        let Request { recipe, scan, facts, keeps_values, histogram, .. } = *self.request;
+        let StepBackends { rows, images, sinograms, slices } = self.backends;
+        let whole = cut == self.uncut();
+        let stripes = !recipe.steps.stripes.is_empty();
+        let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
+        let rest_on_device = !stripes || sinograms == StepBackend::Device;
+        let blocks = scan.samples.blocks;
+        let of_images = blocks.is_none_or(|blocks| images == StepBackend::Device && blocks.fit(facts));
+        let rows = on_device(rows, whole && rest_on_device && scan.samples.correctable && of_images);
+        let images = if blocks.is_some() { rows } else { StepBackend::Host };
+        // the host extends the rows that it corrects, and stripes go before
+        let seen = scan.field.is_none() || rows == StepBackend::Device;
+        let sinograms = on_device(sinograms, whole && stripes && seen);
+        // whole numbers are scaled in f64 everywhere, so that they are the same everywhere
+        let dtype = recipe.values.dtype;
+        let encodes = dtype != Dtype::F32 && (!dtype.is_integer() || facts.has("cl_khr_fp64"));
+        let kept = keeps_values || histogram && !self.may_count(cut);
+        // values stay values, but for the unit of length and the mask
+        let finishes = recipe.slice.pixel_size.is_some() || recipe.values.mask.is_some();
+        let in_place = dtype == Dtype::F32 && finishes;
+        let slices = on_device(slices, whole && (encodes && !kept || in_place));
+        StepBackends { rows, images, sinograms, slices }
+    }
+
+    /// Whether the device is able to count values, and may.
+    fn may_count(&self, cut: Cut) -> bool {
+        let Request { scan, facts, .. } = *self.request;
+        // counts have 32 bits
+        let able = SliceCounter::lacks(facts).is_none() && u32::try_from(scan.geometry.roi.pixels()).is_ok();
+        able && cut == self.uncut() && self.backends.slices == StepBackend::Device
+    }
+
+    /// Whether the device counts the values of slices; the host counts them where they are in its memory.
+    pub fn counts_values(&self, cut: Cut) -> bool {
+        self.request.histogram && self.may_count(cut) && !self.mapped(cut)
+    }
+
+    /// Bytes of the counts of a slice.
+    fn of_counts(&self, cut: Cut) -> u64 {
+        if self.counts_values(cut) { SliceCounter::bytes(self.request.scan.geometry.roi.height) as u64 } else { 0 }
+    }
+
+    /// Bytes of an encoded slice, if the device encodes slices.
+    fn of_encoded(&self, cut: Cut) -> u64 {
+        let has_samples = self.request.recipe.values.dtype != Dtype::F32;
+        if has_samples && self.steps(cut).slices == StepBackend::Device { self.copied_bytes(cut)[1] } else { 0 }
+    }
+
+    /// Bytes of a slice that are copied to the device, and from it.
+    fn copied_bytes(&self, cut: Cut) -> [u64; 2] {
+        let Request { scan, recipe, .. } = *self.request;
+        let StepBackends { rows, slices, .. } = self.steps(cut);
+        let (sinogram, slice) = (self.in_part(self.uncut()), self.out_band(self.uncut()));
+        [
+            if rows == StepBackend::Device {
+                (scan.geometry.projections() * scan.samples.stored.row_bytes()) as u64
+            } else {
+                sinogram
+            },
+            if slices == StepBackend::Device { slice / 4 * recipe.values.dtype.bytes() as u64 } else { slice },
+        ]
+    }
+
+    /// Most slices that are copied at once, to the device and from it.
+    fn most_pieces(&self, cut: Cut) -> [u64; 2] {
+        let all = self.request.scan.slices.len() as u64;
+        // samples are on the device beside all else
+        let target = PIECE_TARGET.min(self.device_budget() / 16);
+        self.copied_bytes(cut).map(|bytes| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
+    }
+
+    /// Pieces whose samples are on the device together.
+    fn samples_at_once(&self, cut: Cut) -> usize {
+        self.at_once(self.most_pieces(cut)[0] * self.copied_bytes(cut)[0])
+    }
+
+    /// Pieces of so many bytes of samples that are on the device together.
+    fn at_once(&self, bytes: u64) -> usize {
+        (self.device_budget() / 8 / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
+    }
+
+    /// Memory of the host for so many slices at a time.
+    fn pieces_bytes(&self, cut: Cut, slices: [u64; 2]) -> u64 {
+        let halo = match self.steps(cut).rows {
+            StepBackend::Device => 2 * self.request.scan.samples.halo as u64,
+            StepBackend::Host => 0,
+        };
+        let [read, written] = self.copied_bytes(cut);
+        let read = match self.blocks(cut) {
+            Some(shape) => shape.batch as u64 * self.projection_bytes(shape.blocks),
+            None => (slices[0] + halo) * read,
+        };
+        let written_pieces = if cut == self.uncut() { WRITTEN_PIECES } else { PIECES };
+        PIECES as u64 * read + written_pieces as u64 * slices[1] * written + self.kept_bytes(cut)
+    }
+
+    /// Bytes of a block of rows, if the host keeps it.
+    fn kept_bytes(&self, cut: Cut) -> u64 {
+        self.blocks(cut).map_or(0, |shape| shape.kept_bytes())
+    }
+
+    /// Bytes of the samples of a projection that a block needs.
+    fn projection_bytes(&self, blocks: RowBlocks) -> u64 {
+        let SampleShape { stored, height, halo, .. } = self.request.scan.samples;
+        ((blocks.rows + 2 * halo).min(height) * stored.row_bytes()) as u64
+    }
+
+    /// Bins of the detector.
+    fn detector_bins(&self) -> usize {
+        let scan = self.request.scan;
+        scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector)
+    }
+
+    /// What the device corrects at once, if it needs blocks of rows.
+    pub fn blocks(&self, cut: Cut) -> Option<BlockShape> {
+        let scan = self.request.scan;
+        let all = (self.kept == Kept::AllRows).then(|| RowBlocks::all(scan.samples.height));
+        let blocks = scan.samples.blocks.or(all).filter(|_| self.steps(cut).rows == StepBackend::Device)?;
+        // where the host keeps blocks, a device has little room for them
+        let on_host = self.kept == Kept::ByHost && scan.samples.blocks.is_some();
+        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { 64 } else { 16 });
+        let target = of_device.min(self.request.memory.host / (4 * PIECES as u64));
+        let projections = scan.geometry.projections();
+        let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
+        // pairs of projections are one image
+        let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
+        let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
+        let (bins, height) = (self.detector_bins(), scan.samples.height);
+        // at least one is copied while the other is corrected
+        let at_once = self.at_once(batch as u64 * self.projection_bytes(blocks));
+        let at_once = if on_host { 2 } else { at_once };
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host })
+    }
+
+    /// What the steps before the filter need on the device.
+    fn of_steps(&self, cut: Cut) -> [Bytes; 4] {
+        let Request { recipe, scan, .. } = *self.request;
+        let StepBackends { rows, sinograms, .. } = self.steps(cut);
+        let bins = self.detector_bins();
+        let (projections, slices) = (scan.geometry.projections(), u64::from(self.chosen.spec.slices));
+        let SampleShape { stored, height, fields, halo, .. } = scan.samples;
+        let [block, samples] = match (rows, self.blocks(cut)) {
+            (StepBackend::Host, _) => [0; 2],
+            (_, Some(shape)) => shape.bytes(stored, halo - shape.blocks.halo(), fields),
+            (_, None) => {
+                let piece = self.most_pieces(cut)[0] as usize;
+                let at_once = self.samples_at_once(cut);
+                let size = PieceSize { rows: piece, projections, counted: piece, at_once };
+                [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
+            }
+        };
+        let of_sinograms = || slices * recipe.steps.sinogram_scratch(projections, bins) as u64;
+        let extended = rows == StepBackend::Device && scan.field.is_some();
+        [
+            Bytes { what: "a block of rows", bytes: block },
+            Bytes { what: "samples and fields", bytes: samples },
+            Bytes {
+                what: "rows of the detector",
+                bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
+            },
+            Bytes { what: "stripes", bytes: if sinograms == StepBackend::Device { of_sinograms() } else { 0 } },
+        ]
+    }
+
+    /// Part of a sinogram.
+    fn in_part(&self, cut: Cut) -> u64 {
+        (self.request.scan.geometry.bins * cut.projections) as u64 * 4
+    }
+
+    /// Band of a slice.
+    fn out_band(&self, cut: Cut) -> u64 {
+        (self.request.scan.geometry.roi.width * cut.rows) as u64 * 4
+    }
+
+    /// A sinogram and its slice.
+    fn of_slice(&self) -> u64 {
+        self.in_part(self.uncut()) + self.out_band(self.uncut())
+    }
+
+    /// Buffers on the device with so many slices there.
+    pub fn buffers(&self, cut: Cut, slices_there: u64) -> Vec<Bytes> {
+        let geometry = &self.request.scan.geometry;
+        let Chosen { spec, source, .. } = self.chosen;
+        let row_bytes = (spec.texel.row_length(geometry.bins) * spec.element_bytes()) as u64;
+        let pairs = cut.projections.div_ceil(2) as u64;
+        let pair_bytes = self.rows.pair_bytes(geometry.bins, spec.texel) as u64;
+        let scratch = 8 * self.rows.scratch(self.request.facts.compute_units) as u64;
+        let sinogram = row_bytes * cut.projections as u64;
+        let GridBytes { grids, tables: of_grids } = self.grid_bytes(cut);
+        let of_blocks = |band| geometry.block_offsets_bytes(band, source.block);
+        let tables = of_grids.unwrap_or_else(|| cut.bands(geometry.roi).map(of_blocks).sum());
+        let kernels = [
+            Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
+            Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
+            Bytes { what: "encoded slices", bytes: slices_there * self.of_encoded(cut) },
+            Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
+            Bytes { what: "padded rows", bytes: u64::from(spec.slices) * (pairs * pair_bytes + scratch) },
+            Bytes { what: "compound sinogram", bytes: sinogram },
+            Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
+            Bytes { what: "geometry tables", bytes: tables },
+            Bytes { what: "grids", bytes: grids },
+        ];
+        kernels.into_iter().chain(self.of_steps(cut)).collect()
+    }
+
+    /// What gridding needs with so much of a pass on the device.
+    fn grid_bytes(&self, cut: Cut) -> GridBytes {
+        let Request { scan, facts, .. } = *self.request;
+        let spec = &self.chosen.spec;
+        let Parameters::Gridding(gridding) = &spec.parameters else { return GridBytes::default() };
+        let form = |roi| GridForm::new(facts, gridding, roi, spec.bound.accuracy).ok().flatten();
+        let geometry = &scan.geometry;
+        let forms: Vec<GridForm> = cut.bands(geometry.roi).filter_map(form).collect();
+        let values = forms.iter().map(|form| form.values(spec.slices as usize)).max().unwrap_or(0);
+        let tables = forms.iter().map(|form| form.table_bytes(geometry)).sum();
+        GridBytes { grids: 8 * values as u64, tables: Some(tables) }
+    }
+
+    /// A processor computes in the host's memory.
+    fn shared(&self) -> bool {
+        self.request.facts.kind == DeviceKind::Cpu
+    }
+
+    /// Whether nothing needs to be copied: in the host's memory, of sinograms as a whole that the host corrects.
+    fn mapped(&self, cut: Cut) -> bool {
+        let StepBackends { rows, slices, .. } = self.steps(cut);
+        self.shared() && cut == self.uncut() && (rows, slices) == (StepBackend::Host, StepBackend::Host)
+    }
+
+    fn device_budget(&self) -> u64 {
+        self.request.memory.device.unwrap_or(self.request.facts.global_memory / 5 * 4)
+    }
+
+    /// Bytes that may be on the device.
+    fn budget(&self, cut: Cut) -> u64 {
+        let (host, budget) = (self.request.memory.host, self.device_budget());
+        let pieces = if cut == self.uncut() { self.most_pieces(cut) } else { [self.cut_pass; 2] };
+        match (self.shared(), self.mapped(cut)) {
+            (false, _) => budget,
+            (true, true) => budget.min(host),
+            (true, false) => budget.min(host.saturating_sub(self.pieces_bytes(cut, pieces))),
+        }
+    }
+
+    /// How a pass is cut: as little as possible.
+    pub fn cut(&self, may_cut: bool) -> Result<Cut> {
+        let (uncut, facts) = (self.uncut(), self.request.facts);
+        // what fills a block must not take turns with computing
+        let sets = if self.kept == Kept::ByDevice { 1 } else { 2 };
+        let uncut_least = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
+        let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { uncut_least } else { self.cut_pass });
+        let fits =
+            |&cut: &Cut| sum(&least_of(cut)) <= self.budget(cut) && largest(&least_of(cut)) <= facts.max_allocation;
+        let geometry = &self.request.scan.geometry;
+        let block = self.chosen.source.block[1];
+        let cuts = || Cut::candidates(geometry, block).take(if may_cut { usize::MAX } else { 1 });
+        if let Some(cut) = cuts().find(fits) {
+            return Ok(cut);
+        }
+        let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(uncut);
+        Err(Error::Device(format!(
+            "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
+             (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
+             more --memory or another --device",
+            facts.name,
+            self.chosen.spec.slices,
+            least.rows,
+            least.projections,
+            human(sum(&least_of(least))),
+            human(largest(&least_of(least))),
+            human(self.budget(least)),
+            human(facts.max_allocation),
+        )))
+    }
+
+    /// Why a pass is cut, if so.
+    pub fn note(&self, cut: Cut) -> Option<String> {
+        (cut != self.uncut()).then(|| {
+            format!(
+                "a pass of {} slices does not fit into {} of device memory (largest allocation {}), so it is cut",
+                self.chosen.spec.slices,
+                human(self.budget(self.uncut())),
+                human(self.request.facts.max_allocation),
+            )
+        })
+    }
+
+    pub fn chunks(&self, cut: Cut) -> Chunks {
+        let (uncut, max_allocation) = (self.uncut(), self.request.facts.max_allocation);
+        let slices = u64::from(self.chosen.spec.slices);
+        let run = self.request.scan.slices.len() as u64;
+        let larger = self.in_part(uncut).max(self.out_band(uncut)).max(self.of_counts(cut)).max(1);
+        let of_slice = self.of_slice() + self.of_encoded(cut) + self.of_counts(cut);
+        let whole_passes = |count: u64| count.max(slices) / slices * slices;
+        let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
+        let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, 0)));
+        let chunk_of = |sets: u64| {
+            let of_device = free / (sets * of_slice).max(1);
+            (of_device >= slices)
+                .then(|| whole_passes(wanted.min(of_device).min(max_allocation / larger)).min(run).max(1))
+        };
+        let (chunk, sets) = match chunk_of(2) {
+            _ if cut != uncut => (self.cut_pass.min(run).max(1), 1),
+            Some(chunk) if chunk < run => (chunk, 2),
+            _ => (chunk_of(1).unwrap_or(self.pass).min(run).max(1), 1),
+        };
+        // the first is copied while the second is read
+        let most = self.most_pieces(cut).map(|most| most.min(chunk.div_ceil(2)));
+        let (pieces, host_bytes) = match (cut == uncut, self.mapped(cut)) {
+            (false, _) => ([chunk; 2], self.pieces_bytes(cut, [chunk; 2])),
+            (true, true) => ([chunk; 2], 0),
+            (true, false) => (most, self.pieces_bytes(cut, most)),
+        };
+        let pieces = if self.blocks(cut).is_some() { [chunk, pieces[1]] } else { pieces };
+        let [read, written] = pieces.map(|slices| slices as usize);
+        let pieces = Pieces { read, written, at_once: self.samples_at_once(cut) };
+        Chunks { chunk, sets, pieces, host_bytes }
+    }
+}
