@@ -25,6 +25,8 @@ use support::reference::{Pad, Read, Scan, noise, padded, relative_rms, slice_of}
 const BINS: usize = 37;
 /// Odd, and more than kernels stage at once.
 const PROJECTIONS: usize = 19;
+/// For kernels whose items compute many cells: llvmpipe ends the loops of an item after 65535 iterations.
+const FEW_PROJECTIONS: usize = 13;
 
 /// A kernel and the problem that it is run on.
 struct Case {
@@ -54,9 +56,11 @@ impl Case {
 
 /// Every different kernel, for every layout of the sinogram that it can read; prints what this device lacks.
 fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
-    let same = Scan::even(BINS, PROJECTIONS, 1);
-    let mut drifting = same.clone();
-    drifting.axis = (0..PROJECTIONS).map(|p| 15.0 + 0.21 * p as f64).collect();
+    let scans = [PROJECTIONS, FEW_PROJECTIONS].map(|projections| {
+        let same = Scan::even(BINS, projections, 1);
+        let axis = (0..projections).map(|p| 15.0 + 0.21 * p as f64).collect();
+        (Scan { axis, ..same.clone() }, same)
+    });
     let store = ProfileStore::built_in().unwrap();
     let mut profiles: Vec<Profile> = match std::env::var("FBP_RACES_PROFILE") {
         Ok(selector) => vec![store.named(&selector).unwrap()],
@@ -77,12 +81,13 @@ fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
                 if texel.format().is_some_and(|format| !formats.contains(&format)) {
                     continue;
                 }
-                let mut problems = vec![(&drifting, false, &found.facts), (&same, true, &found.facts)];
+                let (drifting, same) = &scans[usize::from(texel == Texel::Spectra { together: true })];
+                let mut problems = vec![(drifting, false, &found.facts), (same, true, &found.facts)];
                 if texel == Texel::Buffer {
-                    problems.push((&same, true, &crowded));
+                    problems.push((same, true, &crowded));
                 }
                 for (scan, same_axis, facts) in problems {
-                    let problem = Problem::new(PROJECTIONS, same_axis);
+                    let problem = Problem::new(scan.angles.len(), same_axis);
                     let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
                     if !seen.insert(spec.generate().unwrap().key) {
                         continue;
@@ -134,7 +139,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         },
     };
     let length = filter_rows.length;
-    let rows = spec.slices as usize * PROJECTIONS.div_ceil(2);
+    let rows = spec.slices as usize * scan.angles.len().div_ceil(2);
     let setup = Setup {
         spec,
         geometry: &geometry,
@@ -147,7 +152,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         cut: Cut::whole(&geometry),
     };
     let mut engine = Engine::with_transform(Session::open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
-    let values = scan.bins * PROJECTIONS;
+    let values = scan.bins * scan.angles.len();
     let sinograms = noise(count * values, 7 + number as u64);
     let mut slices = vec![f32::NAN; count * roi.pixels()];
     engine.reconstruct(&sinograms, &mut slices)?;
