@@ -238,8 +238,7 @@ impl<'a> Sizes<'a> {
         let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
         // at least one is copied while the other is corrected
-        let at_once = self.at_once(batch as u64 * self.projection_bytes(blocks));
-        let at_once = if on_host { 2 } else { at_once };
+        let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
         Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host })
     }
 

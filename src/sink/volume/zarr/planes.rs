@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write};
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -44,8 +43,7 @@ impl OpenZarr {
         (0..down * across).into_par_iter().try_for_each(|number| {
             let (band, column) = (number / across, number % across);
             let mut chunk = Vec::new();
-            cut(samples, array, (band, column), 0..array.rows_of_band(band), &mut chunk);
-            chunk.resize(array.chunk_bytes(), 0);
+            cut(samples, array, (band, column), &mut chunk);
             let stored = match compression {
                 Compression::Deflate => Compression::gzip(&chunk)?,
                 compression => compression.compress(&chunk)?,
@@ -158,15 +156,15 @@ pub(super) fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// Copies rows of a chunk, as long as those of the chunk, out of the samples of a plane. What sticks out of the plane is 0.
-fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), rows: Range<usize>, out: &mut Vec<u8>) {
+/// Copies a chunk out of the samples of a plane. What sticks out of the plane is 0.
+fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), out: &mut Vec<u8>) {
     let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
     let used = wide.min(width - column * wide) * size;
-    out.resize(rows.len() * wide * size, 0);
-    for (row, out) in (band * high + rows.start..).zip(out.chunks_exact_mut(wide * size)) {
+    out.resize(array.chunk_bytes(), 0);
+    let rows = band * high..band * high + array.rows_of_band(band);
+    for (row, out) in rows.zip(out.chunks_exact_mut(wide * size)) {
         let from = (row * width + column * wide) * size;
         out[..used].copy_from_slice(&samples[from..from + used]);
-        out[used..].fill(0);
     }
 }
 
