@@ -185,7 +185,8 @@ pub fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Res
 /// Reads the rows of a search, with their stripes, from an input that is open.
 pub fn sample_of(source: &Source) -> Result<Sampled> {
     let (scan, slices) = (&source.scan, &source.scan.run_slices);
-    let (bins, axis) = (scan.geometry.bins, &scan.geometry.axis);
+    // rows of the detector, also where a known axis extends them for the run
+    let (bins, axis) = (source.stack.width(), &scan.geometry.axis);
     let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
     let mut sinograms = Vec::with_capacity(count);
@@ -199,6 +200,7 @@ pub fn sample_of(source: &Source) -> Result<Sampled> {
         }
         sinograms.push(sinogram);
     }
+    source.forget_block();
     Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
 }
 

@@ -169,17 +169,21 @@ impl StepCheck {
         }
     }
 
-    /// Largest error of a device that does it correctly.
-    fn margin(&self) -> f64 {
+    /// Largest error of a device that does it correctly, and why so much is allowed.
+    fn margin(&self) -> (f64, &'static str) {
         match self {
-            // values that are equal within rounding may be sorted in another order
-            StepCheck::Stripes(Stripes::Filtering { .. }) => 1e-2,
-            // a rounding
-            StepCheck::Binning(_) | StepCheck::Extension => 5e-7,
-            StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Tilt(_) | StepCheck::Stripes(_) => 1e-5,
-            // images of other sizes, which end beyond the filter's halo
-            StepCheck::Phase(Paganin { unsharp, .. }) => 2e-5 * (1.0 + unsharp.map_or(0.0, |unsharp| unsharp.amount)),
-            StepCheck::Samples(_) | StepCheck::Histogram => 0.0,
+            StepCheck::Stripes(Stripes::Filtering { .. }) => {
+                (1e-2, "values that are equal within rounding may be sorted in another order")
+            }
+            StepCheck::Binning(_) | StepCheck::Extension => (5e-7, "one rounding to f32"),
+            StepCheck::Rows(_) | StepCheck::Air(_) => (1e-5, "roundings of divisions and of the logarithm"),
+            StepCheck::Tilt(_) => (1e-5, "roundings of positions and weights"),
+            StepCheck::Stripes(_) => (1e-5, "sums over projections or bins in f32"),
+            StepCheck::Phase(Paganin { unsharp, .. }) => (
+                2e-5 * (1.0 + unsharp.map_or(0.0, |unsharp| unsharp.amount)),
+                "images of other sizes, which end beyond the filter's halo",
+            ),
+            StepCheck::Samples(_) | StepCheck::Histogram => (0.0, "bit for bit"),
         }
     }
 
@@ -199,7 +203,7 @@ impl StepCheck {
             StepCheck::Samples(sample) => samples(session, *sample),
             StepCheck::Histogram => histogram(session),
         }?;
-        Ok(StepError { step: self.name(), error, margin: self.margin() })
+        Ok(StepError { step: self.name(), error, margin: self.margin().0 })
     }
 }
 
@@ -502,4 +506,20 @@ fn histogram(session: &Session) -> Result<f64> {
     };
     let want: Vec<CountedSlice> = finished.chunks(width * height).map(want).collect();
     Ok(if counts.slices(session)? == want { 0.0 } else { 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_lists_every_margin() {
+        let page = include_str!("../../docs/preprocessing.md");
+        let row = |check: &StepCheck| {
+            let (error, reason) = check.margin();
+            format!("| `{}` | {error:.0e} | {reason} |\n", check.name())
+        };
+        let table: String = StepCheck::all().iter().map(row).collect();
+        assert!(page.contains(&table), "docs/preprocessing.md lacks\n{table}");
+    }
 }

@@ -82,8 +82,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     writer.finish()?;
     let what = if sinograms { "sinograms" } else { "projections" };
     Ok(format!(
-        "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values without a logarithm and {} \
-         outliers replaced\n",
+        "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values and {} outliers replaced\n",
         1e3 * seconds / pages as f64,
         counts.clamped.total(),
         counts.outliers

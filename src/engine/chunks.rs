@@ -93,6 +93,8 @@ pub struct Engine {
     pub(super) rows: Option<DeviceRows>,
     /// What it wants to get.
     pub(super) wants: RowsPlan,
+    /// The block of rows that single slices were computed from last, if there are blocks and no run came after it.
+    pub(super) loaded: Option<usize>,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
@@ -236,6 +238,7 @@ impl Engine {
             shape,
             rows: None,
             wants: RowsPlan::of_host(setup.chunk),
+            loaded: None,
             source,
             note,
             session,
@@ -383,7 +386,7 @@ impl Engine {
         };
         let (session, slices) = (&self.session, [slice]);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
-        for portion in self.wants.portions(source, &slices, &(0..1), &mut None) {
+        for portion in self.wants.portions(source, &slices, &(0..1), &mut self.loaded) {
             self.wants.read(source, &slices, &portion, &mut memory)?;
             let to = (&mut set.rows, self.shape.in_slice);
             rows.correct(session, (&portion, memory.as_bytes()), (&slices, 0), to)?;

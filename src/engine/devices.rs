@@ -59,28 +59,19 @@ pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
     Ok((devices, memory))
 }
 
-/// Memory of the host for the chunks of the whole run, in bytes.
+/// Memory of the host for the whole run, in bytes, without the input's.
 ///
 /// # Errors
-/// [`Error::Usage`] when it is not more than what reading holds.
+/// [`Error::Usage`] when nothing is left.
 pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
     let all = job.execution.host_memory();
-    match all.checked_sub(scan.held + scan.cached) {
-        Some(left) if left > 0 => Ok(left),
-        _ => {
-            let cached = match scan.cached {
-                0 => String::new(),
-                cached => format!(", and the HDF5 library {} for chunks", human(cached)),
-            };
-            Err(Error::usage(format!(
-                "--memory: {} is not enough: the steps before the filter hold {} (--phase and --tilt filter rows of \
-                 all projections together, --stripes processes one sinogram per thread){cached}; give more, or fewer \
-                 projections with --projection-range",
-                human(all),
-                human(scan.held)
-            )))
-        }
-    }
+    all.checked_sub(scan.cached).filter(|left| *left > 0).ok_or_else(|| {
+        Error::usage(format!(
+            "--memory: {} is not enough: chunks of the input take {}; give more",
+            human(all),
+            human(scan.cached)
+        ))
+    })
 }
 
 /// Makes all devices of a job ready at the same time. One of several that cannot be used is left out.

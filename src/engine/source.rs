@@ -7,7 +7,7 @@ use crate::files::read_text;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
-use crate::plan::{SampleShape, Scan, StackShape};
+use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
@@ -115,8 +115,10 @@ impl Source {
         }
         // every thread takes the stripes out of a sinogram of its own
         let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
-        let stripes = threads * preparation.memory(scan.used.len());
-        scan.held = (4 * block_rows * scan.used.len() * stack.width() + stripes) as u64;
+        scan.held = HeldByHost {
+            block: (4 * block_rows * scan.used.len() * stack.width()) as u64,
+            stripes: (threads * preparation.memory(scan.used.len())) as u64,
+        };
         scan.cached = stacks.held;
         scan.samples = samples(&stacks, &preparation, &scan.used, sinograms);
         Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
@@ -184,6 +186,11 @@ impl Source {
             out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
         }
         counts
+    }
+
+    /// Frees the block of rows that was filtered last: who reads next does not start there.
+    pub fn forget_block(&self) {
+        *self.filtered.lock().unwrap_or_else(PoisonError::into_inner) = FilteredBlock::default();
     }
 
     /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.

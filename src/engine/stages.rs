@@ -21,8 +21,8 @@ use crate::report::{Reporter, Stage, StageClock};
 use crate::sink::{Pixels, SliceWriter, Target};
 use crate::steps::Counts;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
-use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -159,13 +159,16 @@ pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Res
 
 /// Reads chunk after chunk for whichever device has a free buffer; the seconds that took.
 fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
-    // threads of its own: else reading and writing wait for each other's tasks
-    let pool = ThreadPoolBuilder::new().build().map_err(|e| {
+    threads("read")?.install(|| read_chunks(run, work, inputs, counts))
+}
+
+/// Threads of a stage of its own: else stages wait for each other's tasks, such as writing a whole slice.
+fn threads(what: &str) -> Result<ThreadPool> {
+    ThreadPoolBuilder::new().build().map_err(|e| {
         Error::Memory(format!(
-            "cannot start the threads that read: {e}; allow more threads (ulimit -u), or fewer with RAYON_NUM_THREADS"
+            "cannot start the threads that {what}: {e}; allow more threads (ulimit -u), or fewer with RAYON_NUM_THREADS"
         ))
-    })?;
-    pool.install(|| read_chunks(run, work, inputs, counts))
+    })
 }
 
 fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
@@ -198,7 +201,9 @@ fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut
 fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Result<DeviceSeconds> {
     let work = channels.work;
     let leave = LeaveOnDrop(work, channels.device);
-    let result = transfer_of(&ready.engine).run(&mut ready.engine, channels);
+    let engine = &mut ready.engine;
+    engine.loaded = None;
+    let result = threads("compute").and_then(|pool| pool.install(|| transfer_of(engine).run(engine, channels)));
     drop(leave);
     // the others may have done it already, and left
     if let Err(error) = &result

@@ -4,6 +4,7 @@ use super::sizes::sum;
 use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;
+use crate::kernel::{StepBackend, StepBackends};
 use crate::units::human;
 
 impl Plan {
@@ -16,11 +17,29 @@ impl Plan {
         ];
         lines.extend(of_scan(job, scan));
         lines.extend(before.iter().cloned());
+        lines.push(("steps", self.of_steps(job, scan)));
         lines.extend(self.of_chunks(job, scan));
         lines.extend(self.of_memory(scan));
         lines.push(("work", self.work(job, scan, facts)));
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
         lines.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
+    }
+
+    /// What does the steps that there are.
+    fn of_steps(&self, job: &Job, scan: &Scan) -> String {
+        let StepBackends { rows, images, sinograms, slices } = self.steps;
+        let steps = [
+            ("rows", rows, true),
+            ("images", images, scan.samples.blocks.is_some()),
+            ("stripes", sinograms, !job.recipe.steps.stripes.is_empty()),
+            ("slices", slices, true),
+        ];
+        let of = |backend| match backend {
+            StepBackend::Device => "device",
+            StepBackend::Host => "host",
+        };
+        let there = steps.iter().filter(|(.., there)| *there);
+        there.map(|(what, backend, _)| format!("{what} by the {}", of(*backend))).collect::<Vec<_>>().join(", ")
     }
 
     fn of_chunks(&self, job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {
@@ -61,8 +80,9 @@ impl Plan {
         let part = |what: &str, bytes: u64| ("", format!("{what:<20}{}", human(bytes)));
         let mut lines = vec![("device memory", human(sum(&self.device_bytes)))];
         lines.extend(self.device_bytes.iter().map(|b| part(b.what, b.bytes)));
-        lines.push(("host memory", human(self.host_bytes + scan.held + scan.cached)));
-        let held = [("steps before", scan.held), ("HDF5 chunks", scan.cached)];
+        let held = scan.held.by(self.steps);
+        lines.push(("host memory", human(self.host_bytes + held + scan.cached)));
+        let held = [("steps before", held), ("HDF5 chunks", scan.cached)];
         lines.extend(held.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| part(what, bytes)));
         lines
     }

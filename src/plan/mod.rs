@@ -7,7 +7,7 @@ mod scan;
 mod sizes;
 
 pub use kernel_choice::{Avoid, Refused};
-pub use scan::{SampleShape, Scan, StackShape, binned};
+pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};
 
 use crate::device::BlockShape;
 use crate::error::{Error, Result};
@@ -151,7 +151,7 @@ impl Plan {
         let sizes = Sizes::new(request, &chosen, rows, steps)?;
         let cut = sizes.cut(may_cut)?;
         let Chunks { chunk, sets, pieces, host_bytes } = sizes.chunks(cut);
-        let notes = chosen.notes.iter().cloned().chain(sizes.note(cut)).collect();
+        let notes = chosen.notes.iter().cloned().chain(sizes.notes(cut)).collect();
         let mut plan = Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),

@@ -4,6 +4,7 @@ use crate::device::RowBlocks;
 use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
 use crate::job::Job;
+use crate::kernel::{StepBackend, StepBackends};
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::source::{StoredRows, StoredSamples};
 
@@ -42,6 +43,23 @@ pub struct SampleShape {
     pub whole_frames: bool,
 }
 
+/// Bytes of the host's memory that steps before the filter hold where the host does them, whatever the chunks are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeldByHost {
+    /// Rows of all projections that are filtered together.
+    pub block: u64,
+    /// Stripe removal, of a sinogram per thread.
+    pub stripes: u64,
+}
+
+impl HeldByHost {
+    /// With steps done as told.
+    pub fn by(self, steps: StepBackends) -> u64 {
+        let on_host = |backend, bytes| if backend == StepBackend::Host { bytes } else { 0 };
+        on_host(steps.rows, self.block) + on_host(steps.sinograms, self.stripes)
+    }
+}
+
 /// The scan's geometry, the slices to compute and the projections that are used.
 #[derive(Clone, Debug)]
 pub struct Scan {
@@ -51,9 +69,9 @@ pub struct Scan {
     pub center: f64,
     /// How rows become longer than the detector.
     pub field: Option<ExtendedField>,
-    /// Bytes of the host's memory that reading holds whatever the chunks are; none until there is a reader.
-    pub held: u64,
-    /// Bytes that the library of the input holds beside that.
+    /// What steps hold of the host's memory; nothing until there is a reader.
+    pub held: HeldByHost,
+    /// Bytes of the host's memory for chunks of the input, whoever does the steps.
     pub cached: u64,
     /// Of the input; values until there is a reader.
     pub samples: SampleShape,
@@ -121,7 +139,18 @@ impl Scan {
             correctable: false,
             whole_frames: false,
         };
-        Ok(Scan { geometry, center, field, held: 0, cached: 0, samples, slices, run_slices, used, notes })
+        Ok(Scan {
+            geometry,
+            center,
+            field,
+            held: HeldByHost::default(),
+            cached: 0,
+            samples,
+            slices,
+            run_slices,
+            used,
+            notes,
+        })
     }
 
     /// Updates of all slices: pixels times projections.

@@ -45,6 +45,8 @@ pub(super) struct Sizes<'a> {
     pass: u64,
     /// The same where a pass is cut.
     cut_pass: u64,
+    /// Memory of the host in bytes, without what steps hold there.
+    host: u64,
     /// Sinograms and slices that the host's memory holds in each direction.
     of_host: u64,
 }
@@ -82,9 +84,10 @@ impl<'a> Sizes<'a> {
         rows: RowFilter,
         (backends, kept): (StepBackends, Kept),
     ) -> Result<Sizes<'a>> {
-        let host = request.memory.host;
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
-        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, of_host: 0 };
+        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, host: 0, of_host: 0 };
+        let host = sizes.left_on_host()?;
+        sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
             return Err(Error::Device("a block of rows does not fit into host memory; give a larger --memory".into()));
         }
@@ -100,6 +103,21 @@ impl<'a> Sizes<'a> {
         }
         sizes.cut_pass = pass.min(sizes.of_host);
         Ok(sizes)
+    }
+
+    /// Memory of the host that is left by the steps that it does, which all devices share.
+    fn left_on_host(&self) -> Result<u64> {
+        let Request { scan, memory, .. } = *self.request;
+        let held = scan.held.by(self.steps(self.uncut()));
+        memory.host.checked_sub(held / memory.devices.max(1) as u64).filter(|left| *left > 0).ok_or_else(|| {
+            Error::usage(format!(
+                "--memory: {} is not enough: the steps before the filter hold {} (--phase and --tilt filter rows of \
+                 all projections together, --stripes processes one sinogram per thread); give more, or fewer \
+                 projections with --projection-range",
+                human(memory.host),
+                human(held)
+            ))
+        })
     }
 
     fn uncut(&self) -> Cut {
@@ -230,7 +248,7 @@ impl<'a> Sizes<'a> {
         // where the host keeps blocks, a device has little room for them
         let on_host = self.kept == Kept::ByHost && scan.samples.blocks.is_some();
         let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { 64 } else { 16 });
-        let target = of_device.min(self.request.memory.host / (4 * PIECES as u64));
+        let target = of_device.min(self.host / (4 * PIECES as u64));
         let projections = scan.geometry.projections();
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
         // pairs of projections are one image
@@ -343,7 +361,7 @@ impl<'a> Sizes<'a> {
 
     /// Bytes that may be on the device.
     fn budget(&self, cut: Cut) -> u64 {
-        let (host, budget) = (self.request.memory.host, self.device_budget());
+        let (host, budget) = (self.host, self.device_budget());
         let pieces = if cut == self.uncut() { self.most_pieces(cut) } else { [self.cut_pass; 2] };
         match (self.shared(), self.mapped(cut)) {
             (false, _) => budget,
@@ -383,15 +401,41 @@ impl<'a> Sizes<'a> {
         )))
     }
 
-    /// Why a pass is cut, if so.
-    pub fn note(&self, cut: Cut) -> Option<String> {
-        (cut != self.uncut()).then(|| {
+    /// Why a pass is cut, if so, and why the host does steps that the profile leaves to the device.
+    pub fn notes(&self, cut: Cut) -> impl Iterator<Item = String> {
+        let is_cut = (cut != self.uncut()).then(|| {
             format!(
                 "a pass of {} slices does not fit into {} of device memory (largest allocation {}), so it is cut",
                 self.chosen.spec.slices,
                 human(self.budget(self.uncut())),
                 human(self.request.facts.max_allocation),
             )
+        });
+        is_cut.into_iter().chain(self.why_on_host(cut))
+    }
+
+    /// Why the host does steps that the profile leaves to the device, if so.
+    fn why_on_host(&self, cut: Cut) -> Option<String> {
+        let Request { scan, choice, facts, .. } = *self.request;
+        let of_profile = choice.profile.steps;
+        let blocks = scan.samples.blocks;
+        let may = scan.samples.correctable && (blocks.is_none() || of_profile.images == StepBackend::Device);
+        let wanted = may && of_profile.rows == StepBackend::Device;
+        if !wanted || self.steps(cut).rows == StepBackend::Device {
+            return None;
+        }
+        Some(match blocks {
+            Some(blocks) if !blocks.fit(facts) => {
+                "rows of images for --tilt or --phase do not fit into the device's local memory, so the host does the \
+                 steps before the filter, which takes longer"
+                    .into()
+            }
+            _ if self.backends.rows == StepBackend::Host || cut != self.uncut() => format!(
+                "{} of device memory do not hold what the steps before the filter need beside a pass, so the host does \
+                 them, which takes longer",
+                human(self.device_budget())
+            ),
+            _ => return None,
         })
     }
 

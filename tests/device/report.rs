@@ -26,13 +26,15 @@ fn a_page_is_the_same_from_the_run_and_from_its_files() {
         ("--center auto --mask 0.9 --pixel-size 2um", "found"),
         ("--dtype u16 --range=-1,12", "numbers/r-%03i.tif"),
         ("--rows 1..8:2 --roi 4,6,30,20", "one.tif"),
+        // rows that are longer than the detector's, of a known axis
+        ("--overall-angle 360 --center 15.5 --extended-field", "wide"),
         // beside another of this name
         ("--mask 0.8", "one.zarr"),
     ] {
         lab.directory("numbers");
         lab.ok(&format!("{RUN} {flags} --report run.html --histogram h.json --output {output}"));
         let record = match output {
-            "plain" | "found" | "one.tif" | "one.zarr" => output,
+            "plain" | "found" | "wide" | "one.tif" | "one.zarr" => output,
             _ => "numbers",
         };
         lab.ok(&format!("report {record} --output again.html"));
