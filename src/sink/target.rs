@@ -55,12 +55,20 @@ pub trait OutputFormat: Debug + Send + Sync {
     }
 
     /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
-    fn unfinished_slices(&self) -> usize {
-        0
+    ///
+    /// # Errors
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
+    fn unfinished_slices(&self) -> Result<usize> {
+        Ok(0)
     }
 
-    /// Removes an output that no slice was written to. Must only be called while no other run writes here.
-    fn remove_unfinished(&self) {}
+    /// Removes an unfinished output if no slice was written to it. Must only be called while no other run writes here.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be read; then it stays.
+    fn remove_unfinished(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
     /// `overwrite`.
@@ -183,8 +191,11 @@ impl Target {
         self.0.stored(run)
     }
 
-    /// Number of complete slices that have no file of their name yet.
-    pub fn unfinished_slices(&self) -> usize {
+    /// Number of complete slices that have no file of their name yet; see [`OutputFormat::unfinished_slices`].
+    ///
+    /// # Errors
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
+    pub fn unfinished_slices(&self) -> Result<usize> {
         self.0.unfinished_slices()
     }
 
@@ -229,7 +240,7 @@ impl Target {
     /// Whether there is any slice or, in a directory, any file except the record.
     pub fn is_started(&self) -> bool {
         if self.one_file() {
-            return self.path_of(0).exists() || self.unfinished_slices() > 0;
+            return self.path_of(0).exists() || !matches!(self.unfinished_slices(), Ok(0));
         }
         let record = self.record();
         let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
@@ -238,14 +249,17 @@ impl Target {
     }
 
     /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
-    pub fn remove_temporary_files(&self) {
-        self.0.remove_unfinished();
+    ///
+    /// # Errors
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read; then it stays.
+    pub fn remove_temporary_files(&self) -> Result<()> {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
                 let remove = if entry.path().is_dir() { fs::remove_dir_all } else { fs::remove_file };
                 let _ = remove(entry.path()); // it is hidden, and the next run tries again
             }
         }
+        self.0.remove_unfinished()
     }
 
     /// Whether a file of this name is a temporary file of this output.

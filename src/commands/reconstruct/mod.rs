@@ -175,7 +175,8 @@ impl Reconstruction<'_> {
         };
         summary.warn(reporter);
         record.end(&summary, kept.len(), reporter.said())?;
-        if let (unfinished @ 1.., run) = (target.unfinished_slices(), scan.run_slices.len()) {
+        // another job may be giving it its name now, so that it cannot be read for a moment
+        if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {
             let path = target.path_of(0);
             reporter.note(&format!(
                 "{} will appear when all of its slices are written: {unfinished} of {run} so far",
