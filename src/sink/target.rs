@@ -5,6 +5,7 @@ use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::collections::HashSet;
 use std::fmt::{self, Debug, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,16 @@ pub trait OutputFormat: Debug + Send + Sync {
 
     /// Whether several jobs may each write a part of the slices.
     fn shareable(&self) -> bool;
+
+    /// Files and directories that a run with these slices writes or replaces, with all in them.
+    fn replaced(&self, run: &[usize]) -> Vec<PathBuf> {
+        run.iter().map(|&slice| self.path_of(slice)).collect()
+    }
+
+    /// A flag about files of this format only, without dashes.
+    fn own_flag(&self) -> Option<&'static str> {
+        None
+    }
 
     /// How samples can be compressed.
     fn compressions(&self) -> &[Compression] {
@@ -177,13 +188,34 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::Usage`] with what it has.
-    pub(super) fn check_compression(&self, compression: Compression) -> Result<()> {
+    pub fn check_compression(&self, compression: Compression) -> Result<()> {
         let known = self.0.compressions();
         if known.contains(&compression) {
             return Ok(());
         }
         let known: Vec<_> = known.iter().map(Compression::to_string).collect();
         Err(Error::usage(format!("--compression: {self} cannot have {compression}, expected {}", known.join(" or "))))
+    }
+
+    /// Whether a flag that is about files of one format, given without dashes, is about these.
+    pub fn has_flag(&self, flag: &str) -> bool {
+        self.0.own_flag() == Some(flag)
+    }
+
+    /// Refuses to write to the input or over it.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when an input is, or lies in, what a run with these slices writes or replaces.
+    pub fn check_inputs<'a>(&self, inputs: impl Iterator<Item = &'a Path>, run: &[usize]) -> Result<()> {
+        let inputs: HashSet<_> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
+        let within: HashSet<_> = inputs.iter().flat_map(|path| path.ancestors()).collect();
+        match self.0.replaced(run).into_iter().find(|path| path.canonicalize().is_ok_and(|p| within.contains(&*p))) {
+            Some(path) => Err(Error::output(
+                &path,
+                "--output: is a file of the input, or has the input in it; choose another --output",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// What is there of slices of a run, which has these numbers, ascending.

@@ -223,6 +223,8 @@ impl Hdf5File {
 }
 
 impl Container for Hdf5File {
+    const FLAG: &'static str = "hdf5-parts";
+
     fn compressions(&self) -> &[Compression] {
         &[Compression::None]
     }
@@ -330,5 +332,32 @@ impl OpenVolume for OpenHdf5 {
         let mut samples = vec![0; self.description.slice_bytes()];
         file.read_exact_at(&mut samples, offset)?;
         Ok(samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::{Encoding, SliceStorage};
+
+    #[test]
+    fn descriptions_may_claim_any_size() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.h5");
+        let encoding = Encoding { dtype: Dtype::F32, range: None };
+        let form = SliceForm::new((8, 4), SliceStorage::from(encoding), vec![0, 1, 2], "test");
+        let format = Hdf5File(PartDirectories { output: path.clone() });
+        let description = format.describe(&form);
+        format.make(&path, &description, "").unwrap();
+        assert!(format.open(&path, false).is_ok());
+        for width in [9, usize::MAX / 16, usize::MAX] {
+            let json = serde_json::to_string(&VolumeDescription { width, ..description.clone() }).unwrap();
+            let file = File::open_rw(&path).unwrap();
+            let text: VarLenUnicode = json.parse().unwrap();
+            file.dataset(DESCRIPTION).unwrap().write_scalar(&text).unwrap();
+            file.close().unwrap();
+            let error = format.open(&path, false).err().unwrap();
+            assert!(error.to_string().contains("is shorter than its slices"), "{width}: {error}");
+        }
     }
 }

@@ -120,6 +120,9 @@ pub fn described_volume(path: &Path) -> Option<VolumeDescription> {
 
 /// A format with all slices in one array.
 trait Container: Clone + Debug + Send + Sync + 'static {
+    /// The flag about files of this format only, without dashes.
+    const FLAG: &'static str;
+
     fn compressions(&self) -> &[Compression];
 
     /// What a volume of slices of this form says of itself.
@@ -216,11 +219,13 @@ impl<C: Container> VolumeOutput<C> {
 
     /// The error of an unfinished volume that may hold slices, and cannot be opened.
     fn unreadable(&self, error: &io::Error) -> Error {
-        let why = format!(
-            "this unfinished output is kept, but cannot be read: {error}; correct this and run again, or remove it to \
-             start from scratch"
-        );
-        Error::output(&self.unfinished(), why)
+        Error::output(
+            &self.unfinished(),
+            format!(
+                "this unfinished output is kept, but cannot be read: {error}; correct this and run again, or remove it to \
+                 start from scratch"
+            ),
+        )
     }
 
     /// Whether a volume is of the run with this description.
@@ -344,6 +349,19 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
 
     fn shareable(&self) -> bool {
         true
+    }
+
+    fn replaced(&self, _: &[usize]) -> Vec<PathBuf> {
+        let with_parts = |path: PathBuf| {
+            let mut parts = path.clone().into_os_string();
+            parts.push(".parts");
+            [path, parts.into()]
+        };
+        [self.file.0.clone(), self.unfinished()].into_iter().flat_map(with_parts).collect()
+    }
+
+    fn own_flag(&self) -> Option<&'static str> {
+        Some(C::FLAG)
     }
 
     fn compressions(&self) -> &[Compression] {
@@ -514,16 +532,16 @@ impl<C: Container> Sink for VolumeSink<C> {
         let (path, unfinished) = (&self.output.file.0, self.output.unfinished());
         if !is_there(&unfinished).map_err(|e| self.output.unreadable(&e))? {
             // all was there before, or another job was the last
-            let gone = |why: String| {
-                let unfinished = unfinished.display();
-                let why = format!("{unfinished} was removed during the run, and this output {why}; run again");
-                Error::output(path, why)
+            let what = match self.output.is_of_run(path, &self.output.container.describe(form)) {
+                Ok(true) => return Ok(vec![path.clone()]),
+                Ok(false) => "this output is of another run".to_owned(),
+                Err(e) => e.to_string(),
             };
-            let named = self.output.is_of_run(path, &self.output.container.describe(form));
-            return match named.map_err(|e| gone(format!("cannot be read: {e}")))? {
-                true => Ok(vec![path.clone()]),
-                false => Err(gone("is of another run".to_owned())),
-            };
+            let unfinished = unfinished.display();
+            return Err(Error::output(
+                path,
+                format!("is not written, since {unfinished} was removed during the run ({what}); run again"),
+            ));
         }
         let volume = self.output.container.open(&unfinished, true).map_err(|e| self.output.failed(&e))?;
         let planes = volume.description().slices.len();

@@ -163,6 +163,8 @@ fn multiscales(description: &VolumeDescription, version: OmeZarr) -> Value {
 }
 
 impl Container for ZarrDirectory {
+    const FLAG: &'static str = "ome-zarr";
+
     fn compressions(&self) -> &[Compression] {
         &[Compression::None, Compression::Deflate, Compression::Zstd]
     }
