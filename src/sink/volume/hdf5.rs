@@ -350,7 +350,7 @@ mod tests {
         let description = format.describe(&form);
         format.make(&path, &description, "").unwrap();
         assert!(format.open(&path, false).is_ok());
-        for width in [9, usize::MAX / 16, usize::MAX] {
+        for width in [1 << 20, usize::MAX / 16, usize::MAX] {
             let json = serde_json::to_string(&VolumeDescription { width, ..description.clone() }).unwrap();
             let file = File::open_rw(&path).unwrap();
             let text: VarLenUnicode = json.parse().unwrap();
