@@ -142,7 +142,7 @@ impl Execution {
                 log: args.log.clone(),
             },
         };
-        execution.check_output()?;
+        execution.check_output(args)?;
         Ok(execution)
     }
 
@@ -161,7 +161,7 @@ impl Execution {
         self.report.as_deref().filter(|path| is_page(path))
     }
 
-    fn check_output(&self) -> Result<()> {
+    fn check_output(&self, args: &ReconstructArgs) -> Result<()> {
         let Some(output) = &self.output else {
             return match self.dry_run {
                 true => Ok(()),
@@ -183,7 +183,17 @@ impl Execution {
                 output.path_of(0).display()
             )));
         }
-        Ok(())
+        for (given, flag, end) in
+            [(args.hdf5_parts.is_some(), "hdf5-parts", ".h5"), (args.ome_zarr.is_some(), "ome-zarr", ".zarr")]
+        {
+            if given && !output.has_flag(flag) {
+                return Err(Error::usage(format!(
+                    "--{flag}: works with an --output that ends in {end}, which {output} does not; leave --{flag} out, or \
+                     choose another --output"
+                )));
+            }
+        }
+        output.check_compression(args.compression.unwrap_or_default())
     }
 
     /// Memory of the host that the run may use, in bytes.

@@ -4,6 +4,7 @@
 /// Faults, separated by commas:
 /// * part of a kernel's name, such as `vector` or `image`: these kernels compute incorrect values;
 /// * `allocation=BYTES`: larger buffers on a device cannot be allocated;
+/// * `classic=BYTES`: outputs of more bytes are BigTIFF;
 /// * `lost=D:N`: device number D of a run fails after N chunks;
 /// * `hdf5=crash` or `hdf5=loop`: the process that examines an HDF5 file does this, with `-rows` the one that reads rows of it;
 ///   `hdf5-seconds=N`: they have N seconds of processor time.
@@ -47,6 +48,11 @@ pub(crate) fn allocation_fails(bytes: usize) -> bool {
 /// Whether device number `place` of a run fails now, after `chunks` chunks.
 pub(crate) fn lost(place: usize, chunks: usize) -> bool {
     value("lost").as_deref() == Some(&format!("{place}:{chunks}"))
+}
+
+/// The size in bytes above which an output is BigTIFF.
+pub(crate) fn classic_limit() -> Option<u64> {
+    value("classic")?.parse().ok()
 }
 
 /// What a process does in place of reading an HDF5 file.

@@ -12,8 +12,8 @@ pub struct PreprocessArgs {
     pub pixel_size: Option<Text>,
     #[command(flatten)]
     pub steps: StepArgs,
-    /// Directory (projection_00000.tif or sinogram_00000.tif ...), pattern such as out/p-%05i.tif, or one multi-page file
-    /// such as out.tif; f32
+    /// Directory (projection_00000.tif or sinogram_00000.tif ...), pattern such as out/p-%05i.tif, or one file of all
+    /// pages: out.tif, out.h5 or out.zarr; f32
     #[arg(long, short, value_name = "PATH")]
     pub output: String,
     /// Write to an output that is not empty, replacing files of the same name

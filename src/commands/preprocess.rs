@@ -43,8 +43,15 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         }
         false => target,
     };
-    let encoding = Encoding { dtype: Dtype::F32, range: None };
     let indices: Vec<usize> = (0..pages).collect();
+    target.check_inputs(job.execution.files.all().chain(stacks.files()), &indices)?;
+    if !args.overwrite && target.unfinished_slices()? > 0 {
+        return Err(Error::output(
+            &target.path_of(0),
+            "is the output of a run that was stopped; add --overwrite to replace it, or choose another --output",
+        ));
+    }
+    let encoding = Encoding { dtype: Dtype::F32, range: None };
     let present = AllowedContents::new(args.overwrite, None);
     let writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
 

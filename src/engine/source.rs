@@ -14,13 +14,15 @@ use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// The stack, its correction and the scan that it holds.
 pub struct Source {
     pub stack: Stack,
+    /// Of the stack and its fields, in order.
+    pub files: Vec<PathBuf>,
     pub preparation: Preparation,
     sinograms: bool,
     shape: StackShape,
@@ -121,7 +123,8 @@ impl Source {
         };
         scan.cached = stacks.held;
         scan.samples = samples(&stacks, &preparation, &scan.used, sinograms);
-        Ok(Source { stack: stacks.data, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
+        let files = stacks.files().map(Path::to_owned).collect();
+        Ok(Source { stack: stacks.data, files, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
     }
 
     /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.

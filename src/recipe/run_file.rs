@@ -4,6 +4,7 @@ use super::conflicts::give_way;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
 use crate::files::read_text;
+use crate::sink::Target;
 use clap::CommandFactory;
 use std::path::Path;
 
@@ -28,6 +29,13 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let mut merged = to_table(&file)?;
     let over = to_table(&flags)?;
     give_way(&mut merged, &over);
+    if let Some(output) = &flags.output {
+        // the record of one format may lead to another
+        let target = Target::parse(output)?;
+        for flag in ["hdf5-parts", "ome-zarr"].into_iter().filter(|flag| !target.has_flag(flag)) {
+            merged.remove(flag);
+        }
+    }
     merged.extend(over);
     let mut args: ReconstructArgs =
         merged.try_into().map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;

@@ -7,6 +7,7 @@ use super::file::{create, failed, finish};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
 use super::{OmeZarr, SliceStorage};
 use crate::error::{Error, Result};
+use crate::fault;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
@@ -76,7 +77,8 @@ impl SliceForm {
     fn is_big(&self, pages: usize) -> bool {
         let row = (self.width as u64).saturating_mul(self.encoding.dtype.bytes() as u64);
         let header = 1024 + 16 * self.height as u64; // generous estimate of tags and the strip table
-        row.saturating_mul(self.height as u64).saturating_add(header).saturating_mul(pages as u64) > CLASSIC_LIMIT
+        let all = row.saturating_mul(self.height as u64).saturating_add(header).saturating_mul(pages as u64);
+        all > fault::classic_limit().unwrap_or(CLASSIC_LIMIT)
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
 use crate::error::{Error, Result};
 use crate::files::name_of_temporary;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::collections::HashSet;
 use std::fmt::{self, Debug, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,16 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// Whether several jobs may each write a part of the slices.
     fn shareable(&self) -> bool;
 
+    /// Files and directories that a run with these slices writes or replaces, with all in them.
+    fn replaced(&self, run: &[usize]) -> Vec<PathBuf> {
+        run.iter().map(|&slice| self.path_of(slice)).collect()
+    }
+
+    /// A flag about files of this format only, without dashes.
+    fn own_flag(&self) -> Option<&'static str> {
+        None
+    }
+
     /// How samples can be compressed.
     fn compressions(&self) -> &[Compression] {
         Compression::VARIANTS
@@ -55,12 +66,20 @@ pub trait OutputFormat: Debug + Send + Sync {
     }
 
     /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
-    fn unfinished_slices(&self) -> usize {
-        0
+    ///
+    /// # Errors
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
+    fn unfinished_slices(&self) -> Result<usize> {
+        Ok(0)
     }
 
-    /// Removes an output that no slice was written to. Must only be called while no other run writes here.
-    fn remove_unfinished(&self) {}
+    /// Removes an unfinished output if no slice was written to it. Must only be called while no other run writes here.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be read; then it stays.
+    fn remove_unfinished(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
     /// `overwrite`.
@@ -169,7 +188,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::Usage`] with what it has.
-    pub(super) fn check_compression(&self, compression: Compression) -> Result<()> {
+    pub fn check_compression(&self, compression: Compression) -> Result<()> {
         let known = self.0.compressions();
         if known.contains(&compression) {
             return Ok(());
@@ -178,13 +197,37 @@ impl Target {
         Err(Error::usage(format!("--compression: {self} cannot have {compression}, expected {}", known.join(" or "))))
     }
 
+    /// Whether a flag that is about files of one format, given without dashes, is about these.
+    pub fn has_flag(&self, flag: &str) -> bool {
+        self.0.own_flag() == Some(flag)
+    }
+
+    /// Refuses to write to the input or over it.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when an input is, or lies in, what a run with these slices writes or replaces.
+    pub fn check_inputs<'a>(&self, inputs: impl Iterator<Item = &'a Path>, run: &[usize]) -> Result<()> {
+        let inputs: HashSet<_> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
+        let within: HashSet<_> = inputs.iter().flat_map(|path| path.ancestors()).collect();
+        match self.0.replaced(run).into_iter().find(|path| path.canonicalize().is_ok_and(|p| within.contains(&*p))) {
+            Some(path) => Err(Error::output(
+                &path,
+                "--output: is a file of the input, or has the input in it; choose another --output",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// What is there of slices of a run, which has these numbers, ascending.
     pub fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {
         self.0.stored(run)
     }
 
-    /// Number of complete slices that have no file of their name yet.
-    pub fn unfinished_slices(&self) -> usize {
+    /// Number of complete slices that have no file of their name yet; see [`OutputFormat::unfinished_slices`].
+    ///
+    /// # Errors
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
+    pub fn unfinished_slices(&self) -> Result<usize> {
         self.0.unfinished_slices()
     }
 
@@ -229,7 +272,7 @@ impl Target {
     /// Whether there is any slice or, in a directory, any file except the record.
     pub fn is_started(&self) -> bool {
         if self.one_file() {
-            return self.path_of(0).exists() || self.unfinished_slices() > 0;
+            return self.path_of(0).exists() || !matches!(self.unfinished_slices(), Ok(0));
         }
         let record = self.record();
         let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
@@ -238,14 +281,17 @@ impl Target {
     }
 
     /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
-    pub fn remove_temporary_files(&self) {
-        self.0.remove_unfinished();
+    ///
+    /// # Errors
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read; then it stays.
+    pub fn remove_temporary_files(&self) -> Result<()> {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
                 let remove = if entry.path().is_dir() { fs::remove_dir_all } else { fs::remove_file };
                 let _ = remove(entry.path()); // it is hidden, and the next run tries again
             }
         }
+        self.0.remove_unfinished()
     }
 
     /// Whether a file of this name is a temporary file of this output.

@@ -228,7 +228,7 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
             }
         }
     }
-    let unfinished = target.unfinished_slices();
+    let unfinished = target.unfinished_slices()?;
     if unfinished > 0 && present == AllowedContents::Nothing {
         let path = target.path_of(0);
         return Ok(Some((

@@ -3,6 +3,7 @@
 use super::{Binning, Hdf5Input, RawVolume, Stack, hdf5};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The data and their fields.
@@ -26,6 +27,12 @@ impl Stacks {
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
         Stacks { data, flats: None, flats2: None, darks: None, angles: None, held }
+    }
+
+    /// The files of all stacks.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
+        stacks.into_iter().flatten().flat_map(Stack::files).map(PathBuf::as_path)
     }
 }
 

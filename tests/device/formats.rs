@@ -5,8 +5,9 @@ use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
 use crate::support::skip::skipped;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -152,7 +153,7 @@ fn shards_add_up() {
     let (lab, whole) = lab();
     for (output, flags) in outputs() {
         let run = format!("{RUN} {flags} --output {output}");
-        let mut levels: Option<Pages> = None;
+        let mut expected = None;
         for count in [1, 2, 5] {
             // the last first
             for index in (0..count).rev() {
@@ -171,7 +172,8 @@ fn shards_add_up() {
             if output == "r.zarr" {
                 let coarse = lab.read("r.zarr/1");
                 assert_eq!((coarse.pages.len(), coarse.width), (11, 150));
-                assert_eq!(levels.get_or_insert_with(|| coarse.clone()), &coarse, "{count} shards");
+                let files = all_bytes(&lab.path(output));
+                assert!(expected.get_or_insert_with(|| files.clone()) == &files, "{output} in {count}");
             }
             remove(&lab, output);
             if output != "r" {
@@ -185,12 +187,26 @@ fn shards_add_up() {
             assert_eq!(ended.status.code(), Some(0), "{output}: {}", text(&ended.stderr));
         }
         assert_eq!(lab.read(output), whole, "{output}");
+        assert!(expected.is_none_or(|expected| expected == all_bytes(&lab.path(output))), "{output} at the same time");
         check_tidy(&lab, output);
         remove(&lab, output);
         if output != "r" {
             remove(&lab, &format!("{output}-run.toml"));
         }
     }
+}
+
+/// Names and bytes of all files below a directory.
+fn all_bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(all_bytes(&path)),
+            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    files
 }
 
 fn start(lab: &Lab, args: &str) -> std::process::Child {
@@ -209,6 +225,7 @@ fn start(lab: &Lab, args: &str) -> std::process::Child {
 fn killed_runs_have_a_name_when_they_are_complete() {
     let (lab, whole) = lab();
     let mut random = ChaCha8Rng::seed_from_u64(11);
+    let mut within = 0;
     for (output, flags) in volumes() {
         let run = format!("{RUN} {flags} --memory 3M --output {output}");
         let began = Instant::now();
@@ -224,12 +241,137 @@ fn killed_runs_have_a_name_when_they_are_complete() {
             if lab.path(output).exists() {
                 assert_eq!(lab.read(output), whole, "{output} is torn at {moment:?}");
                 remove(&lab, output);
+                continue;
             }
+            let target = fbp::sink::Target::parse(lab.path(output).to_str().unwrap()).unwrap();
+            within += usize::from(target.unfinished_slices().unwrap() > 0);
         }
         let (_, err) = lab.ok(&format!("{run} --resume"));
         assert_eq!(lab.read(output), whole, "{output} {flags}: {err}");
         check_tidy(&lab, output);
         remove(&lab, output);
+    }
+    println!("{within} of {} runs were killed within their slices", 8 * volumes().len());
+    assert!(within > 0, "no run was killed while it wrote");
+}
+
+/// What cannot be opened may hold slices: every later run stops, and the output is kept until it can be opened.
+#[test]
+fn unreadable_unfinished_outputs_stop_a_run() {
+    let (lab, whole) = lab();
+    for (output, flags) in volumes() {
+        let run = format!("{RUN} {flags} --output {output}");
+        let failed = lab.command(&run).env("FBP_TEST_FAULT", "lost=0:3").output().unwrap();
+        assert_eq!(failed.status.code(), Some(4), "{}", text(&failed.stderr));
+        let hidden = lab.path(format!(".{output}.unfinished"));
+        let level = hidden.join(if flags.is_empty() { "1/.zarray" } else { "1/zarr.json" });
+        let content = fs::read(&level).ok();
+        if content.is_some() {
+            fs::write(&level, "{").unwrap();
+        }
+        for more in ["", "--resume", "--overwrite", "--shard 0/2", "--filter hann --resume"] {
+            let command = format!("{run} {more}");
+            let stopped = lab.command(&command).env("FBP_TEST_FAULT", "hdf5=crash").output().unwrap();
+            let words = [&format!(".{output}.unfinished"), "is kept, but cannot be read", "remove it"];
+            lab.check_failure(&stopped, &command, 5, &words);
+        }
+        if let Some(content) = content {
+            fs::write(&level, content).unwrap();
+        }
+        let (_, err) = lab.ok(&format!("{run} --resume"));
+        assert!(err.contains("of 21 slices are kept") && !err.contains(" 0 of 21"), "{err}");
+        assert_eq!(lab.read(output), whole, "{output} {flags}");
+        check_tidy(&lab, output);
+        remove(&lab, output);
+    }
+}
+
+/// An output that would replace an input is refused before anything is done, with `--dry-run`, too.
+#[test]
+fn inputs_are_not_replaced() {
+    let lab = Lab::small();
+    lab.ok("preprocess --projections proj --output p.zarr");
+    lab.write_single("p.tif", &lab.read("proj"));
+    let mut cases = vec![
+        ("--projections p.zarr", "p.zarr"),
+        ("--projections p.zarr/0", "p.zarr"),
+        ("--projections proj --flats p.zarr/0 --darks proj", "p.zarr"),
+        ("--projections proj --flats proj --darks p.zarr", "./p.zarr/"),
+        ("--projections proj --flats p.tif", "p.tif"),
+        ("--raw p.tif,32x3x4,u8", "p.tif"),
+        ("--projections proj", "proj/p_%04i.tif"),
+    ];
+    if cfg!(feature = "hdf5") {
+        lab.ok("preprocess --projections proj --output p.h5 --overwrite");
+        lab.ok("reconstruct --sinograms sin --hdf5-parts 2 --output r.h5 --device cpu");
+        let part = parts_of(&lab, "r.h5").remove(0);
+        let part = part.strip_prefix(lab.path("")).unwrap().to_str().unwrap().to_owned();
+        cases.push(("--projections proj --flats p.h5::/entry/reconstruction/results/data", "p.h5"));
+        for more in ["", "--dry-run"] {
+            let run = format!("reconstruct --sinograms {part}::/data --output r.h5 --overwrite {more}");
+            lab.fails(&run, 5, &["--output", "r.h5", "input"]);
+        }
+    }
+    let before = all_bytes(&lab.path(""));
+    for (input, output) in cases {
+        for run in ["reconstruct", "reconstruct --dry-run", "reconstruct --center auto", "preprocess"] {
+            let words = ["--output", "of the input", output.trim_matches(['.', '/'])];
+            let words = if output.contains('%') { &words[..2] } else { &words[..] };
+            if run != "preprocess" || !output.contains('%') {
+                lab.fails(&format!("{run} {input} --overwrite --output {output}"), 5, words);
+            }
+        }
+    }
+    assert!(all_bytes(&lab.path("")) == before);
+    // beside it, all is well
+    lab.ok("reconstruct -q --projections p.zarr/0 --overwrite --output p.zarr.tif --device cpu");
+}
+
+/// Flags that the format of the output does not have are refused before any file is opened.
+#[test]
+fn flags_of_other_formats() {
+    let lab = Lab::new();
+    let mut cases = vec![
+        ("r.zarr", "--hdf5-parts 2", "ends in .h5"),
+        ("r", "--hdf5-parts 1", "ends in .h5"),
+        ("r.tif", "--ome-zarr 0.4", "ends in .zarr"),
+        ("r-%03i.tif", "--ome-zarr 0.5", "ends in .zarr"),
+        ("r.zarr", "--compression lzw", "none or deflate or zstd"),
+    ];
+    if cfg!(feature = "hdf5") {
+        cases.push(("r.h5", "--ome-zarr 0.5", "ends in .zarr"));
+        cases.push(("r.h5", "--compression zstd", "expected none"));
+    }
+    for (output, flag, words) in cases {
+        for more in ["", "--dry-run"] {
+            let name = flag.split_once(' ').unwrap().0;
+            let run = format!("reconstruct --sinograms nothing --output {output} {flag} {more}");
+            lab.fails(&run, 2, &[name, output, words]);
+        }
+    }
+}
+
+/// One file of all slices is a BigTIFF if it is large; the sizes are made small for this.
+#[test]
+fn large_files_are_big() {
+    let (lab, whole) = lab();
+    for (flags, fault, version) in
+        [("", "classic=1000000", 43), ("--compression zstd", "classic=1000000", 43), ("", "classic=100000000", 42)]
+    {
+        let run = format!("{RUN} {flags} --output r.tif --overwrite");
+        let done = lab.command(&run).env("FBP_TEST_FAULT", fault).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        assert_eq!(fs::read(lab.path("r.tif")).unwrap()[2], version, "{flags} {fault}");
+        assert_eq!(lab.read("r.tif"), whole, "{flags} {fault}");
+        let mut decoder = tiff::decoder::Decoder::new(fs::File::open(lab.path("r.tif")).unwrap()).unwrap();
+        for page in &whole.pages {
+            let tiff::decoder::DecodingResult::F32(values) = decoder.read_image().unwrap() else { panic!("{fault}") };
+            assert_eq!(&values, page);
+            if decoder.more_images() {
+                decoder.next_image().unwrap();
+            }
+        }
+        assert!(!decoder.more_images());
     }
 }
 
@@ -238,30 +380,27 @@ fn a_full_disk_leaves_complete_slices() {
     let (lab, whole) = lab();
     let disk = lab.path("disk");
     fs::create_dir(&disk).unwrap();
-    // half of the slices: 21 of 352 KiB
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "none"]).arg(&disk).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        return skipped("small-disk", "no permission to mount a small disk");
+    let mount = |options: &str| {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(&disk).output();
+        mounted.is_ok_and(|output| output.status.success())
+    };
+    let mut ended = Vec::new();
+    for (output, flags) in volumes() {
+        // half of the slices: 21 of 352 KiB
+        if !mount("size=4m") {
+            return skipped("small-disk", "no permission to mount a small disk");
+        }
+        let run = format!("{RUN} {flags} --memory 3M --output disk/{output}");
+        let failed = lab.run(&run);
+        let there = disk.join(output).exists();
+        // with more room it goes on
+        let grown = mount("remount,size=64m");
+        let resumed = lab.run(&format!("{run} --resume"));
+        let slices = lab.read(&format!("disk/{output}"));
+        ended.push((output, failed, there, grown, resumed, slices));
+        // programs that other tests start may have inherited files that the library for HDF5 opened
+        assert!(Command::new("umount").arg("--lazy").arg(&disk).status().unwrap().success());
     }
-    let ended: Vec<_> = volumes()
-        .into_iter()
-        .map(|(output, flags)| {
-            let run = format!("{RUN} {flags} --memory 3M --output disk/{output}");
-            let failed = lab.run(&run);
-            let there = disk.join(output).exists();
-            // with more room it goes on
-            let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&disk).status().unwrap().success();
-            let resumed = lab.run(&format!("{run} --resume"));
-            let slices = lab.read(&format!("disk/{output}"));
-            for entry in fs::read_dir(&disk).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
-            }
-            Command::new("mount").args(["-o", "remount,size=4m"]).arg(&disk).status().unwrap();
-            (output, failed, there, grown, resumed, slices)
-        })
-        .collect();
-    Command::new("umount").arg(&disk).status().unwrap();
     for (output, failed, there, grown, resumed, slices) in ended {
         let err = text(&failed.stderr);
         assert_eq!(failed.status.code(), Some(5), "{output}: {err}");
@@ -388,7 +527,7 @@ fn others_are_kept_away() {
         // a directory that is something else is not removed
         lab.directory("r.zarr");
         lab.text("r.zarr/mine.txt", "mine");
-        lab.fails(&format!("{RUN} {flags} --output r.zarr --overwrite"), 5, &["r.zarr", "Zarr"]);
+        lab.fails(&format!("{RUN} --output r.zarr --overwrite"), 5, &["r.zarr", "Zarr"]);
         assert_eq!(lab.read_text("r.zarr/mine.txt"), "mine");
         remove(&lab, "r.zarr");
     }

@@ -47,6 +47,29 @@ fn zingers_leave_projections() {
     assert!(lab.read("clean").pages.iter().flatten().all(|v| (v - std::f32::consts::LN_2).abs() < 0.02));
 }
 
+/// The formats of slices hold pages, too; what a run that was killed left is replaced on demand only.
+#[test]
+fn pages_in_one_array() {
+    let lab = Lab::small();
+    lab.ok("preprocess --projections proj --output p");
+    let mut outputs = vec!["p.tif", "p.zarr"];
+    if cfg!(feature = "hdf5") {
+        outputs.push("p.h5");
+    }
+    for output in outputs {
+        lab.ok(&format!("preprocess --projections proj --output {output}"));
+        assert_eq!(lab.read(output), lab.read("p"), "{output}");
+        if output != "p.tif" {
+            std::fs::rename(lab.path(output), lab.path(format!(".{output}.unfinished"))).unwrap();
+            let run = format!("preprocess --projections proj --output {output}");
+            let err = lab.fails(&run, 5, &[output, "stopped", "--overwrite"]);
+            assert!(!err.contains("--resume"), "{err}");
+            lab.ok(&format!("{run} --overwrite"));
+            assert_eq!(lab.read(output), lab.read("p"), "{output}");
+        }
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let lab = Lab::small();

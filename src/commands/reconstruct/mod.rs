@@ -26,7 +26,7 @@ use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
-use outputs::{check_files, check_slices};
+use outputs::{check_files, inputs};
 use overview::Gathered;
 pub(super) use overview::{Overview, Wanted};
 pub(super) use page::RunPage;
@@ -51,6 +51,9 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let source = Source::open(&job, &reporter, cancelled)?;
     if let Some(path) = &job.execution.save_config {
         write_atomically(path, run_file(&flags)?).map_err(|e| Error::unwritable(path, "--save-config", e))?;
+    }
+    if let Some(target) = &job.execution.output {
+        target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
     }
     let (job, source, axis) = with_axis(job, source, &reporter)?;
     let (scan, shard) = (&source.scan, job.execution.shard);
@@ -119,7 +122,6 @@ impl Reconstruction<'_> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let scan = &source.scan;
         // an output that cannot be written is found before the device is bothered
-        check_slices(source, target)?;
         let mut lock = OutputLock::take(job, target, reporter)?;
         let writer = create_writer(job, scan, target)?;
         // their directories may be the one just made
@@ -175,7 +177,8 @@ impl Reconstruction<'_> {
         };
         summary.warn(reporter);
         record.end(&summary, kept.len(), reporter.said())?;
-        if let (unfinished @ 1.., run) = (target.unfinished_slices(), scan.run_slices.len()) {
+        // another job may be giving it its name now, so that it cannot be read for a moment
+        if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {
             let path = target.path_of(0);
             reporter.note(&format!(
                 "{} will appear when all of its slices are written: {unfinished} of {run} so far",

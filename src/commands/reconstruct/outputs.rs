@@ -8,18 +8,6 @@ use crate::sink::Target;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Refuses to write where the input is.
-pub(super) fn check_slices(source: &Source, target: &Target) -> Result<()> {
-    let inputs: HashSet<_> = source.stack.files().iter().filter_map(|f| f.canonicalize().ok()).collect();
-    for &slice in &source.scan.run_slices {
-        let path = target.path_of(slice);
-        if path.canonicalize().is_ok_and(|p| inputs.contains(&p)) {
-            return Err(Error::output(&path, "--output: is a file of the input; choose another --output"));
-        }
-    }
-    Ok(())
-}
-
 /// Checks every file that a job writes beside its slices, when the directories of these are there.
 ///
 /// # Errors
@@ -49,7 +37,7 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
     if files.len() == others {
         return Ok(());
     }
-    let inputs = inputs(job, source);
+    let inputs: HashSet<_> = inputs(job, source).filter_map(|path| path.canonicalize().ok()).collect();
     let slices: HashSet<_> = source.scan.run_slices.iter().map(|&slice| place(&target.path_of(slice))).collect();
     let record = place(&target.record());
     let mut seen = HashSet::new();
@@ -87,9 +75,8 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
 }
 
 /// Files and directories of the input.
-fn inputs(job: &Job, source: &Source) -> HashSet<PathBuf> {
-    let all = job.execution.files.all().chain(source.stack.files().iter().map(PathBuf::as_path));
-    all.filter_map(|path| path.canonicalize().ok()).collect()
+pub(super) fn inputs<'a>(job: &'a Job, source: &'a Source) -> impl Iterator<Item = &'a Path> {
+    job.execution.files.all().chain(source.files.iter().map(PathBuf::as_path))
 }
 
 /// The directory that a file is in.

@@ -85,7 +85,8 @@ impl<'a> OutputLock<'a> {
     /// Keeps runs that are not shards of this one away from the output, and clears away what dead ones left.
     ///
     /// # Errors
-    /// [`Error::Output`] when another run has it, or the directory cannot be made or written to.
+    /// [`Error::Output`] when another run has it, the directory cannot be made or written to, or an unfinished output cannot
+    /// be read.
     pub fn take(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
         target.make_directory()?;
         let hold = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
@@ -93,7 +94,7 @@ impl<'a> OutputLock<'a> {
         if !lock.works() {
             reporter.note("note: the file system of --output has no locks: make sure that no other run writes there");
         } else if hold == LockMode::Exclusive {
-            target.remove_temporary_files();
+            target.remove_temporary_files()?;
         }
         Ok(OutputLock { lock, target })
     }
@@ -123,7 +124,7 @@ impl Drop for OutputLock<'_> {
     fn drop(&mut self) {
         // the last one out knows that all others are gone, those that were killed, too
         if self.lock.is_last() {
-            self.target.remove_temporary_files();
+            let _ = self.target.remove_temporary_files(); // an output that cannot be read stays
         }
     }
 }

@@ -223,6 +223,8 @@ impl Hdf5File {
 }
 
 impl Container for Hdf5File {
+    const FLAG: &'static str = "hdf5-parts";
+
     fn compressions(&self) -> &[Compression] {
         &[Compression::None]
     }
@@ -251,9 +253,10 @@ impl Container for Hdf5File {
         let (slices, parts) = (description.slices.len(), data.len());
         let directory = description.parts.map(|_| self.0.of(path, &description));
         let files = data.into_iter().enumerate().map(|(part, offset)| {
-            let bytes = slices_of_part(slices, parts, part) as u64 * description.slice_bytes() as u64;
+            let bytes = (slices_of_part(slices, parts, part) as u64).checked_mul(description.slice_bytes() as u64);
+            let end = bytes.and_then(|bytes| offset.checked_add(bytes));
             let path = directory.as_ref().map_or(path.to_owned(), |directory| directory.join(part_name(part)));
-            Ok((open(&path, offset.checked_add(bytes))?, offset))
+            Ok((open(&path, end)?, offset))
         });
         let files = files.collect::<io::Result<Vec<_>>>()?;
         let marks = Marks::new(open(path, marks.checked_add(8 * slices as u64))?, marks);
@@ -264,13 +267,17 @@ impl Container for Hdf5File {
         let output = &self.0.output;
         let (unfinished, ours) = (unfinished(output), self.parts_of(path));
         let other = if path == output { &unfinished } else { output };
-        if let Some(directory) = ours.filter(|directory| self.parts_of(other).as_ref() != Some(directory)) {
-            self.0.remove(&directory)?;
+        let ours = ours.filter(|directory| self.parts_of(other).as_ref() != Some(directory));
+        if path == output {
+            ours.map_or(Ok(()), |directory| self.0.remove(&directory))?;
+            return remove(path);
         }
-        if path != output {
-            self.0.remove(&self.0.hidden())?; // of a run that was killed before there was a volume
+        // the file goes first: without its parts it could not be opened, while parts alone are removed by the next run
+        if let Some(directory) = ours.filter(|directory| *directory != self.0.hidden() && directory.exists()) {
+            self.0.hide(&directory)?;
         }
-        remove(path)
+        remove(path)?;
+        self.0.remove(&self.0.hidden())
     }
 
     fn is_single(&self, path: &Path) -> bool {
@@ -282,7 +289,7 @@ impl Container for Hdf5File {
     }
 
     fn hide_parts(&self, description: &VolumeDescription) -> io::Result<()> {
-        description.parts.map_or(Ok(()), |_| self.0.hide(description))
+        description.parts.map_or(Ok(()), |_| self.0.hide(&self.0.named(description)))
     }
 }
 
@@ -325,5 +332,32 @@ impl OpenVolume for OpenHdf5 {
         let mut samples = vec![0; self.description.slice_bytes()];
         file.read_exact_at(&mut samples, offset)?;
         Ok(samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::{Encoding, SliceStorage};
+
+    #[test]
+    fn descriptions_may_claim_any_size() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.h5");
+        let encoding = Encoding { dtype: Dtype::F32, range: None };
+        let form = SliceForm::new((8, 4), SliceStorage::from(encoding), vec![0, 1, 2], "test");
+        let format = Hdf5File(PartDirectories { output: path.clone() });
+        let description = format.describe(&form);
+        format.make(&path, &description, "").unwrap();
+        assert!(format.open(&path, false).is_ok());
+        for width in [1 << 20, usize::MAX / 16, usize::MAX] {
+            let json = serde_json::to_string(&VolumeDescription { width, ..description.clone() }).unwrap();
+            let file = File::open_rw(&path).unwrap();
+            let text: VarLenUnicode = json.parse().unwrap();
+            file.dataset(DESCRIPTION).unwrap().write_scalar(&text).unwrap();
+            file.close().unwrap();
+            let error = format.open(&path, false).err().unwrap();
+            assert!(error.to_string().contains("is shorter than its slices"), "{width}: {error}");
+        }
     }
 }

@@ -120,6 +120,9 @@ pub fn described_volume(path: &Path) -> Option<VolumeDescription> {
 
 /// A format with all slices in one array.
 trait Container: Clone + Debug + Send + Sync + 'static {
+    /// The flag about files of this format only, without dashes.
+    const FLAG: &'static str;
+
     fn compressions(&self) -> &[Compression];
 
     /// What a volume of slices of this form says of itself.
@@ -131,10 +134,9 @@ trait Container: Clone + Debug + Send + Sync + 'static {
     /// Opens a volume. Nothing is written to a finished one.
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>>;
 
-    /// Removes a volume with all that belongs to it, if it is there.
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        remove(path)
-    }
+    /// Removes a volume with all that belongs to it, if it is there. Until all of it is gone it has its name and can be opened,
+    /// or has lost its name: an unfinished volume that cannot be opened is kept.
+    fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Whether what is there is a single file, so that another file can replace it in one step.
     fn is_single(&self, path: &Path) -> bool {
@@ -215,17 +217,31 @@ impl<C: Container> VolumeOutput<C> {
         failed(&self.file.0, error)
     }
 
+    /// The error of an unfinished volume that may hold slices, and cannot be opened.
+    fn unreadable(&self, error: &io::Error) -> Error {
+        Error::output(
+            &self.unfinished(),
+            format!(
+                "this unfinished output is kept, but cannot be read: {error}; correct this and run again, or remove it to \
+                 start from scratch"
+            ),
+        )
+    }
+
+    /// Whether a volume is of the run with this description.
+    fn is_of_run(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
+        Ok(self.container.open(path, false)?.description().is_of_the_run_of(description))
+    }
+
     /// The volume to which slices of this form go. Of what is there that of the same run is kept.
     fn prepare(&self, form: &SliceForm) -> Result<Box<dyn OpenVolume>> {
         let description = self.container.describe(form);
         let unfinished = self.unfinished();
-        let of_this_run = |path: &Path| {
-            let volume = self.container.open(path, false);
-            volume.is_ok_and(|volume| volume.description().is_of_the_run_of(&description))
-        };
-        if !of_this_run(&unfinished) {
+        let goes_on = is_there(&unfinished).and_then(|there| Ok(there && self.is_of_run(&unfinished, &description)?));
+        if !goes_on.map_err(|e| self.unreadable(&e))? {
             self.container.remove(&unfinished).map_err(|e| self.failed(&e))?;
-            if of_this_run(&self.file.0) {
+            // a finished output that cannot be opened stays until it is replaced
+            if self.is_of_run(&self.file.0, &description).unwrap_or(false) {
                 rename(&self.file.0, &unfinished).map_err(|e| self.failed(&e.into()))?;
                 self.container.hide_parts(&description).map_err(|e| self.failed(&e))?;
             } else {
@@ -275,6 +291,15 @@ fn unfinished(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.unfinished"))
 }
 
+/// Whether a file or directory has this name.
+fn is_there(path: &Path) -> io::Result<bool> {
+    match path.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
 /// Removes a file, or a directory with all in it, if it is there.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
@@ -311,7 +336,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
     }
 
     fn writes(&self, name: &str) -> bool {
-        name == self.file.name()
+        name == self.file.name() || self.unfinished().file_name().is_some_and(|unfinished| unfinished == name)
     }
 
     fn one_file(&self) -> bool {
@@ -326,19 +351,44 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         true
     }
 
+    fn replaced(&self, _: &[usize]) -> Vec<PathBuf> {
+        let with_parts = |path: PathBuf| {
+            let mut parts = path.clone().into_os_string();
+            parts.push(".parts");
+            [path, parts.into()]
+        };
+        [self.file.0.clone(), self.unfinished()].into_iter().flat_map(with_parts).collect()
+    }
+
+    fn own_flag(&self) -> Option<&'static str> {
+        Some(C::FLAG)
+    }
+
     fn compressions(&self) -> &[Compression] {
         self.container.compressions()
     }
 
-    fn unfinished_slices(&self) -> usize {
-        let volume = self.container.open(&self.unfinished(), false);
-        volume.and_then(|volume| volume.marks().count(volume.description().slices.len())).unwrap_or(0)
+    fn unfinished_slices(&self) -> Result<usize> {
+        let unfinished = self.unfinished();
+        let count = || match is_there(&unfinished)? {
+            true => {
+                let volume = self.container.open(&unfinished, false)?;
+                volume.marks().count(volume.description().slices.len())
+            }
+            false => Ok(0),
+        };
+        match count() {
+            // another job has given it its name meanwhile
+            Err(_) if is_there(&unfinished).is_ok_and(|there| !there) => Ok(0),
+            counted => counted.map_err(|e| self.unreadable(&e)),
+        }
     }
 
-    fn remove_unfinished(&self) {
-        if self.unfinished_slices() == 0 {
+    fn remove_unfinished(&self) -> Result<()> {
+        if self.unfinished_slices()? == 0 {
             let _ = self.container.remove(&self.unfinished()); // it is hidden, and the next run tries again
         }
+        Ok(())
     }
 
     fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices> {
@@ -477,12 +527,21 @@ impl<C: Container> Sink for VolumeSink<C> {
         written.collect::<Vec<_>>().into_iter().sum()
     }
 
-    fn finish(self: Box<Self>, _: &SliceForm) -> Result<Vec<PathBuf>> {
+    fn finish(self: Box<Self>, form: &SliceForm) -> Result<Vec<PathBuf>> {
         let _alone = self.output.alone()?;
         let (path, unfinished) = (&self.output.file.0, self.output.unfinished());
-        if !unfinished.exists() {
+        if !is_there(&unfinished).map_err(|e| self.output.unreadable(&e))? {
             // all was there before, or another job was the last
-            return Ok(vec![path.clone()]);
+            let what = match self.output.is_of_run(path, &self.output.container.describe(form)) {
+                Ok(true) => return Ok(vec![path.clone()]),
+                Ok(false) => "this output is of another run".to_owned(),
+                Err(e) => e.to_string(),
+            };
+            let unfinished = unfinished.display();
+            return Err(Error::output(
+                path,
+                format!("is not written, since {unfinished} was removed during the run ({what}); run again"),
+            ));
         }
         let volume = self.output.container.open(&unfinished, true).map_err(|e| self.output.failed(&e))?;
         let planes = volume.description().slices.len();

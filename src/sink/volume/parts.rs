@@ -34,7 +34,7 @@ impl PartDirectories {
         path.into()
     }
 
-    /// Of an output with its name, relative to the directory that it is in.
+    /// The same, relative to the directory that it is in.
     pub fn relative(&self, description: &VolumeDescription) -> PathBuf {
         let run = description.stamp.as_ref().map(|stamp| stamp.run.as_str()).unwrap_or_default();
         let slices = format!("{:?}", description.slices);
@@ -42,7 +42,8 @@ impl PartDirectories {
         PathBuf::from(format!("{name}.parts")).join(format!("{:016x}", fnv1a(&[run.as_bytes(), slices.as_bytes()])))
     }
 
-    fn named(&self, description: &VolumeDescription) -> PathBuf {
+    /// Of an output with its name.
+    pub fn named(&self, description: &VolumeDescription) -> PathBuf {
         self.output.with_file_name(self.relative(description))
     }
 
@@ -79,11 +80,10 @@ impl PartDirectories {
         fs::rename(hidden, named)
     }
 
-    /// Hides the directory of an output that has lost its name.
-    pub fn hide(&self, description: &VolumeDescription) -> io::Result<()> {
-        let named = self.named(description);
-        fs::rename(&named, self.hidden())?;
-        leave(&named);
+    /// Hides the final directory of an output that has lost its name.
+    pub fn hide(&self, named: &Path) -> io::Result<()> {
+        fs::rename(named, self.hidden())?;
+        leave(named);
         Ok(())
     }
 

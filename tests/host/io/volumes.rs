@@ -2,12 +2,13 @@
 
 use super::{input_error, open, read};
 use fbp::sink::{
-    AllowedContents, Compression, Dtype, Encoding, OmeZarr, SliceStamp, SliceStorage, SliceWriter, Target,
+    AllowedContents, Compression, Dtype, Encoding, OmeZarr, Pixels, SliceStamp, SliceStorage, SliceWriter, Target,
 };
 use fbp::source::SampleType;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use strum::VariantArray;
 use tempfile::TempDir;
 
@@ -109,25 +110,186 @@ fn volumes_of_a_run_are_taken_up() {
         };
         let target = Target::parse(path.to_str().unwrap()).unwrap();
         begin("a", AllowedContents::Nothing).unwrap().write(3, &slice(3)).unwrap();
-        assert_eq!(target.unfinished_slices(), 1);
+        assert_eq!(target.unfinished_slices().unwrap(), 1);
         let error = begin("a", AllowedContents::Nothing).err().unwrap();
         assert!(error.to_string().contains("unfinished run with 1 slice"), "{error}");
         let mut again = begin("a", AllowedContents::Anything).unwrap();
         again.keep(&[3]);
         again.write(11, &slice(11)).unwrap();
-        assert_eq!(target.unfinished_slices(), 2);
+        assert_eq!(target.unfinished_slices().unwrap(), 2);
         // another run begins anew
         let other = begin("b", AllowedContents::Anything).unwrap();
         other.write(4, &slice(4)).unwrap();
-        assert_eq!(target.unfinished_slices(), 1);
+        assert_eq!(target.unfinished_slices().unwrap(), 1);
         for index in [3, 11] {
             other.write(index, &slice(index)).unwrap();
         }
         other.finish().unwrap();
-        assert_eq!((target.unfinished_slices(), open(&path).unwrap().len()), (0, 3));
+        assert_eq!((target.unfinished_slices().unwrap(), open(&path).unwrap().len()), (0, 3));
         let error = begin("b", AllowedContents::Nothing).err().unwrap();
         assert!(error.to_string().contains("exists already"), "{error}");
         if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.unwrap();
+    }
+}
+
+/// A job with a slice in its output, and the hidden name of this.
+fn begun(path: &Path, storage: SliceStorage) -> (SliceWriter, PathBuf) {
+    let stamp = SliceStamp { run: "a".into(), center: 4.5, pixel_size: None, per_centimetre: None };
+    let job = writer(path, storage).unwrap().stamped(stamp);
+    job.write(3, &slice(3)).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    (job, path.with_file_name(format!(".{name}.unfinished")))
+}
+
+/// What cannot be read may hold slices: nobody removes or replaces it, whatever was asked for.
+#[test]
+fn unreadable_unfinished_outputs_are_kept() {
+    let dir = TempDir::new().unwrap();
+    let zarr = |name: &str, ome_zarr| {
+        let storage = SliceStorage { ome_zarr, ..Encoding { dtype: Dtype::F32, range: None }.into() };
+        (dir.path().join(name), storage)
+    };
+    let hdf5 = |name: &str, hdf5_parts| {
+        let storage = SliceStorage { hdf5_parts, ..Encoding { dtype: Dtype::F32, range: None }.into() };
+        (dir.path().join(name), storage)
+    };
+    let mut damages = vec![
+        (zarr("level.zarr", OmeZarr::V04), "0/.zarray", Some("{")),
+        (zarr("other-version.zarr", OmeZarr::V04), ".zattrs", Some(r#"{"fbp": {"software": "fbp 9.0"}}"#)),
+        (zarr("level3.zarr", OmeZarr::V05), "1/zarr.json", None),
+        (zarr("marks.zarr", OmeZarr::V04), "checksums/0", Some("")),
+    ];
+    if cfg!(feature = "hdf5") {
+        damages.push((hdf5("file.h5", None), "", Some("no HDF5")));
+        damages.push((hdf5("part.h5", Some(2)), ".parts/part-001.h5", None));
+    }
+    for ((path, storage), file, content) in damages {
+        let (_job, unfinished) = begun(&path, storage);
+        let damaged = match file {
+            "" => unfinished.clone(),
+            part if part.starts_with('.') && path.extension().unwrap() == "h5" => {
+                PathBuf::from(format!("{}{part}", unfinished.display()))
+            }
+            file => unfinished.join(file),
+        };
+        match content {
+            Some(content) => fs::write(&damaged, content).unwrap(),
+            None => fs::remove_file(&damaged).unwrap(),
+        }
+        let target = Target::parse(path.to_str().unwrap()).unwrap();
+        let name = unfinished.file_name().unwrap().to_str().unwrap();
+        let check = |error: fbp::error::Error| {
+            let text = error.to_string();
+            assert_eq!(error.exit_code(), 5, "{text}");
+            assert!(text.contains(name) && text.contains("kept") && text.contains("remove it"), "{text}");
+            assert!(unfinished.symlink_metadata().is_ok(), "{text}");
+        };
+        check(target.remove_temporary_files().unwrap_err());
+        check(target.unfinished_slices().unwrap_err());
+        check(writer(&path, storage).err().unwrap());
+        assert!(target.is_started());
+        if file == "checksums/0" {
+            continue; // what it says of its run can be read: of another one, which may be replaced
+        }
+        let again = SliceWriter::create(target, WIDTH, HEIGHT, storage, &SLICES, AllowedContents::Anything, "fbp test");
+        check(again.unwrap().write(3, &slice(3)).unwrap_err());
+    }
+}
+
+/// An output that was removed while a job wrote to it is no success, nor is another that has its name.
+#[test]
+fn removed_outputs_are_no_success() {
+    let dir = TempDir::new().unwrap();
+    let mut outputs = vec!["a.zarr"];
+    if cfg!(feature = "hdf5") {
+        outputs.push("a.h5");
+    }
+    let storage: SliceStorage = Encoding { dtype: Dtype::F32, range: None }.into();
+    for name in outputs {
+        let path = dir.path().join(name);
+        let begin = |run: &str| {
+            let stamp = SliceStamp { run: run.into(), center: 4.5, pixel_size: None, per_centimetre: None };
+            let target = Target::parse(path.to_str().unwrap()).unwrap();
+            let made =
+                SliceWriter::create(target, WIDTH, HEIGHT, storage, &SLICES, AllowedContents::Anything, "fbp test");
+            let job = made.unwrap().stamped(stamp);
+            SLICES.iter().for_each(|&index| job.write(index, &slice(index)).unwrap());
+            job
+        };
+        let unfinished = dir.path().join(format!(".{name}.unfinished"));
+        let remove = || {
+            if unfinished.is_dir() { fs::remove_dir_all(&unfinished) } else { fs::remove_file(&unfinished) }.unwrap();
+        };
+        let job = begin("a");
+        remove();
+        let error = job.finish().unwrap_err();
+        assert_eq!(error.exit_code(), 5);
+        assert!(error.to_string().contains("was removed during the run"), "{error}");
+        begin("b").finish().unwrap();
+        let job = begin("a");
+        remove();
+        let error = job.finish().unwrap_err();
+        assert!(error.to_string().contains("of another run"), "{error}");
+    }
+}
+
+/// Names and bytes of all files below a directory.
+fn all_bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(all_bytes(&path)),
+            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    files
+}
+
+/// Every file is the same, down to the coarsest level, however slices are shared out and whether two come together.
+#[test]
+fn jobs_make_the_same_files() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("a.zarr");
+    let slices: Vec<usize> = (2..9).collect();
+    for (dtype, ome_zarr, compression) in [
+        (Dtype::F32, OmeZarr::V04, Compression::None),
+        (Dtype::U16, OmeZarr::V04, Compression::None),
+        (Dtype::U16, OmeZarr::V05, Compression::Zstd),
+    ] {
+        let encoding = Encoding { dtype, range: Some((-150.0, 500.0)) };
+        let storage = SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None };
+        let mut expected = None;
+        for count in [1, 2, 5] {
+            let job = |number: usize| {
+                // in turn, so that most pairs of slices are of two jobs
+                let own: Vec<usize> = slices.iter().copied().skip(number).step_by(count).collect();
+                let stamp = SliceStamp { run: "a".into(), center: 4.5, pixel_size: None, per_centimetre: None };
+                let target = Target::parse(path.to_str().unwrap()).unwrap();
+                let present = AllowedContents::Slices(&slices);
+                let made = SliceWriter::create(target, WIDTH, WIDTH, storage, &own, present, "fbp test");
+                (made.unwrap().stamped(stamp).shared(&slices), own)
+            };
+            let values = |index: usize| -> Vec<f32> {
+                let value = |i: usize| ((i % WIDTH) as f32 / 90.0).sin() * 100.0 + ((i / WIDTH) % 97 + index) as f32;
+                (0..WIDTH * WIDTH).map(value).collect()
+            };
+            // the last first
+            let jobs: Vec<_> = (0..count).map(job).collect();
+            for (writer, own) in jobs.iter().rev() {
+                let pages: Vec<_> = own.iter().map(|&index| (index, values(index))).collect();
+                let pages: Vec<_> = pages.iter().map(|(index, page)| (*index, Pixels::Values(page))).collect();
+                writer.write_all(&pages).unwrap();
+            }
+            let named: Vec<_> = jobs.into_iter().map(|(writer, _)| writer.finish().unwrap().len()).collect();
+            assert_eq!(named, vec![1; count]);
+            let found = all_bytes(&path);
+            // 2 x 2 chunks of each slice, and four levels
+            assert_eq!(found.keys().filter(|file| file.starts_with(path.join("0"))).count(), 7 * 4 + 1);
+            assert!(path.join("3").is_dir() && !path.join("4").exists());
+            assert!(expected.get_or_insert_with(|| found.clone()) == &found, "{dtype} {compression}, {count} jobs");
+            fs::remove_dir_all(&path).unwrap();
+        }
     }
 }
 

@@ -6,8 +6,9 @@ mod coarser;
 mod planes;
 
 use super::marks::{MARK_BYTES, Marks};
-use super::{Container, OpenVolume, VolumeDescription, VolumeOutput};
+use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, remove};
 use crate::error::Result;
+use crate::files::{name_of_temporary, temporary_path};
 use crate::sink::compression::ZSTD_LEVEL;
 use crate::sink::{Compression, Dtype, SliceForm, Target};
 use crate::source::zarr::{ZarrArray, attributes};
@@ -162,6 +163,8 @@ fn multiscales(description: &VolumeDescription, version: OmeZarr) -> Value {
 }
 
 impl Container for ZarrDirectory {
+    const FLAG: &'static str = "ome-zarr";
+
     fn compressions(&self) -> &[Compression] {
         &[Compression::None, Compression::Deflate, Compression::Zstd]
     }
@@ -209,6 +212,15 @@ impl Container for ZarrDirectory {
         let file = marks_file(path, version);
         fs::create_dir_all(file.parent().unwrap_or(path))?;
         fs::write(file, vec![0; planes * MARK_BYTES])
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        if !path.is_dir() || name_of_temporary(&path.file_name().unwrap_or_default().to_string_lossy()).is_some() {
+            return remove(path);
+        }
+        let temporary = temporary_path(path)?;
+        fs::rename(path, &temporary)?;
+        remove(&temporary)
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>> {
