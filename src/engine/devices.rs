@@ -70,7 +70,7 @@ pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
         _ => {
             let cached = match scan.cached {
                 0 => String::new(),
-                cached => format!(", and the HDF5 library {} for chunks", human(cached)),
+                cached => format!(", and chunks of the input that are decoded or kept {}", human(cached)),
             };
             Err(Error::usage(format!(
                 "--memory: {} is not enough: the steps before the filter hold {} (--phase and --tilt filter rows of \

@@ -62,7 +62,7 @@ impl Plan {
         let mut lines = vec![("device memory", human(sum(&self.device_bytes)))];
         lines.extend(self.device_bytes.iter().map(|b| part(b.what, b.bytes)));
         lines.push(("host memory", human(self.host_bytes + scan.held + scan.cached)));
-        let held = [("steps before", scan.held), ("HDF5 chunks", scan.cached)];
+        let held = [("steps before", scan.held), ("input chunks", scan.cached)];
         lines.extend(held.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| part(what, bytes)));
         lines
     }
