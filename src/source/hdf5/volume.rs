@@ -200,7 +200,7 @@ impl Volume {
             self.dataset.shape().iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
         match written < chunks {
             true => vec![format!(
-                "{}: {} of {chunks} chunks were never written and read as its fill value; was the scan stopped?",
+                "{}: {} of {chunks} chunks were never written and are read as its fill value; was the scan stopped?",
                 self.name,
                 chunks - written
             )],

@@ -114,7 +114,7 @@ impl ZarrFrames {
         let notes = match missing {
             0 => Vec::new(),
             _ => vec![format!(
-                "{}: {missing} of {files} {what} were never written and read as its fill value; was the scan stopped?",
+                "{}: {missing} of {files} {what} were never written and are read as its fill value; was the scan stopped?",
                 path.display()
             )],
         };

@@ -308,6 +308,7 @@ fn memory_for_chunks_of_zarr() {
             Ok(())
         };
         (0..3 * high).for_each(|row| read(row).unwrap());
+        assert!(!stack.has_whole_frames());
         if memory == 1 << 30 {
             // all of them are in memory
             let away = dir.path().join("away.zarr");
@@ -321,6 +322,12 @@ fn memory_for_chunks_of_zarr() {
             fs::write(path.join("0.0.0"), chunk(0)).unwrap();
         }
     }
+    // two chunks of a frame are half of its rows each, as fbp writes large ones
+    let halves = zarr(&dir, |meta| {
+        meta["chunks"] = json!([1, 1, 3]);
+        meta["compressor"] = json!({"id": "lz4"});
+    });
+    assert!(open(&halves).unwrap().has_whole_frames());
     // a header that claims much
     let path = zarr(&dir, |meta| {
         meta["shape"] = json!([2, 16384, 16384]);
