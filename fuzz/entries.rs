@@ -10,9 +10,9 @@ use fbp::plan::{Scan, StackShape};
 use fbp::profile::Profile;
 use fbp::recipe::{self, Recipe, ScanRecipe};
 use fbp::sink::Target;
-use fbp::source::Stack;
 use fbp::source::codec::{BitPacking, Bitshuffle, ChunkFilter, Compressor, DecodeBuffers, Pipeline};
 use fbp::source::hdf5::index::{self, ChunkIndex};
+use fbp::source::{RawVolume, Stack};
 use std::io::Write;
 use tempfile::{Builder, NamedTempFile};
 
@@ -54,6 +54,16 @@ pub fn edf(data: &[u8]) -> Result<()> {
     let mut file = Builder::new().suffix(".edf").tempfile().map_err(failed)?;
     file.write_all(data).map_err(failed)?;
     read_ends(&file.path().to_string_lossy())
+}
+
+/// A raw volume: what its word says after the name of the file, up to the first NUL, and after that the file.
+pub fn raw(data: &[u8]) -> Result<()> {
+    let (word, bytes) = data.split_at(data.iter().position(|&byte| byte == 0).unwrap_or(data.len()));
+    let file = file(bytes.get(1..).unwrap_or_default())?;
+    let spec = format!("{},{}", file.path().display(), text(word)?);
+    let known = RawVolume::parse(&spec, "--raw");
+    assert!(known.is_err() || RawVolume::looks_like(&spec), "{spec}");
+    known.and_then(|_| read_ends(&spec))
 }
 
 /// A directory of Zarr: its metadata up to the first NUL, of a group or an array, and after it the bytes of its first

@@ -284,6 +284,12 @@ SEEDS = {
         "short": edf("UnsignedShort", "LowByteFirst", 2),
         "float-big": edf("FloatValue", "HighByteFirst", 4, frames=2),
         "size": edf("SignedByte", "LowByteFirst", 1, extra="Size = 12 ;\n"),
+        "blanks": edf("Unsigned16", "LowByteFirst", 2, frames=2) + b" \r\n" + bytes(600),
+    },
+    "raw": {
+        "short": b"3x2x2,u16le\0" + bytes(24),
+        "offset": b"3x2x1,f32be,7\0" + bytes(31),
+        "rest": b"2x2x2,i8\0" + bytes(9),
     },
     "zarr": {
         "v2": zarr(2, "<u2", bytes(48)),

@@ -25,7 +25,8 @@ fn read(reading: &Hdf5Reading) -> Result<()> {
             let Stacks { data, flats, flats2, darks, .. } = hdf5::open(input, *angles, *memory)?;
             [Some(data), flats, flats2, darks].iter().flatten().for_each(read_rows);
         }
-        Hdf5Reading::Frames { file, dataset, flag } => read_rows(&hdf5::stack(file, dataset.as_deref(), flag)?),
+        // a row of a few frames needs no memory for further chunks
+        Hdf5Reading::Frames { file, dataset, flag } => read_rows(&hdf5::stack(file, dataset.as_deref(), flag, 0)?),
         Hdf5Reading::Contents { file } => {
             let _ = described_volume(file);
             hdf5::contents(file)?;

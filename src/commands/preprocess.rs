@@ -28,7 +28,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let median = input.field_mode == FieldMode::Median;
     let execution = Execution { files: Files::new(&args.input, &ScanArgs::default()), ..Execution::default() };
     let job = Job { recipe: Recipe { input, slice, ..Recipe::default() }, execution };
-    let stacks = source::open(job.open_request(false), Stack::open)?;
+    let request = job.open_request(false);
+    let stacks = source::open(request, |path, flag| Stack::open_within(path, flag, request.memory))?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();

@@ -67,7 +67,7 @@ pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
     let all = job.execution.host_memory();
     all.checked_sub(scan.cached).filter(|left| *left > 0).ok_or_else(|| {
         Error::usage(format!(
-            "--memory: {} is not enough: chunks of the input take {}; give more",
+            "--memory: {} is not enough: chunks of the input that are decoded or kept take {}; give more",
             human(all),
             human(scan.cached)
         ))

@@ -66,7 +66,7 @@ impl Source {
         };
         let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
         let mut stacks = source::open(request, |path, flag| match job.execution.watch {
-            None => Stack::open(path, flag),
+            None => Stack::open_within(path, flag, request.memory),
             Some(patience) => {
                 let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
                 let watch = Watch { patience, pages: job.execution.expect.or(of_angles) };

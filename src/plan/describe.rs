@@ -82,7 +82,7 @@ impl Plan {
         lines.extend(self.device_bytes.iter().map(|b| part(b.what, b.bytes)));
         let held = scan.held.by(self.steps);
         lines.push(("host memory", human(self.host_bytes + held + scan.cached)));
-        let held = [("steps before", held), ("HDF5 chunks", scan.cached)];
+        let held = [("steps before", held), ("input chunks", scan.cached)];
         lines.extend(held.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| part(what, bytes)));
         lines
     }

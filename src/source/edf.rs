@@ -3,10 +3,11 @@
 use super::SampleType;
 use super::files::{FileResult, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::plain::PlainFrames;
-use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find};
+use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find, refuse_gzip};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -86,15 +87,20 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
     let mut at = 0;
     while at < length {
         let Some((header, data)) = header(file, at, length)? else {
-            // after the last frame there may be blanks
-            match frames.is_empty() {
-                true => {
-                    return Err(
-                        "is not an EDF file: it does not begin with a header in braces; copy or write it again".into(),
-                    );
-                }
-                false => break,
+            if frames.is_empty() {
+                refuse_gzip(file)?;
+                return Err(
+                    "is not an EDF file: it does not begin with a header in braces; copy or write it again".into()
+                );
             }
+            if is_blank(file, at..length)? {
+                break;
+            }
+            return Err(format!(
+                "has bytes after frame {} that are neither a header nor blanks, from offset {at}: a header is damaged, or its \
+                 Size is missing; copy or write it again",
+                frames.len() - 1
+            ));
         };
         let (form, bytes) = form(&header).map_err(|e| format!("frame {}: {e}", frames.len()))?;
         let end = data.checked_add(bytes).filter(|&end| end <= length);
@@ -116,7 +122,22 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
     }
 }
 
-/// The text of a header that begins at an offset, and the offset after it.
+/// Whether these bytes are blanks or zero.
+fn is_blank(file: &File, bytes: Range<u64>) -> FileResult<bool> {
+    const PIECE: u64 = 1 << 20;
+    let mut piece = Vec::new();
+    for from in bytes.clone().step_by(PIECE as usize) {
+        piece.resize(PIECE.min(bytes.end - from) as usize, 0);
+        file.read_exact_at(&mut piece, from)
+            .map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?;
+        if piece.iter().any(|byte| *byte != 0 && !byte.is_ascii_whitespace()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The text of a header that begins at an offset, and the offset after it; none where blanks and a brace do not begin.
 fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>> {
     let mut text = Vec::new();
     for block in 0..MAX_BLOCKS {
@@ -172,17 +193,18 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
     }
     let kind = value("DataType").ok_or("has no DataType; copy or write it again")?;
     let sample = match kind.to_ascii_lowercase().as_str() {
-        "unsignedbyte" => SampleType::U8,
-        "signedbyte" => SampleType::I8,
-        "unsignedshort" => SampleType::U16,
-        "signedshort" => SampleType::I16,
-        "unsignedinteger" | "unsignedlong" => SampleType::U32,
-        "signedinteger" | "signedlong" => SampleType::I32,
-        "float" | "floatvalue" | "real" => SampleType::F32,
-        "double" | "doublevalue" => SampleType::F64,
+        "unsignedbyte" | "unsigned8" => SampleType::U8,
+        "signedbyte" | "signed8" => SampleType::I8,
+        "unsignedshort" | "unsignedshortinteger" | "unsigned16" => SampleType::U16,
+        "signedshort" | "signed16" => SampleType::I16,
+        "unsignedinteger" | "unsignedlong" | "unsigned32" => SampleType::U32,
+        "signedinteger" | "signedlong" | "signed32" => SampleType::I32,
+        "float" | "floatvalue" | "real" | "floatieee32" | "float32" => SampleType::F32,
+        "double" | "doublevalue" | "floatieee64" | "doubleieee64" | "float64" => SampleType::F64,
         _ => {
             return Err(format!(
-                "has DataType = {kind}, expected integers of up to 32 bits, FloatValue or DoubleValue"
+                "has DataType = {kind}, expected UnsignedByte, UnsignedShort, UnsignedInteger, the same with Signed, FloatValue, \
+                 DoubleValue, or another name of one of these; save it again as one of them"
             ));
         }
     };

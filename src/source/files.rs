@@ -45,7 +45,7 @@ pub(super) fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
 }
 
 impl FileState {
-    fn of(file: &File) -> std::io::Result<FileState> {
+    pub fn of(file: &File) -> std::io::Result<FileState> {
         let meta = file.metadata()?;
         Ok(FileState { bytes: meta.len(), changed: (meta.mtime(), meta.mtime_nsec()) })
     }

@@ -4,6 +4,7 @@
 //! trait `Frames`; [`open`] opens everything that a run reads.
 
 mod binning;
+mod chunk_memory;
 pub mod codec;
 mod convert;
 mod edf;

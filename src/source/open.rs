@@ -95,7 +95,7 @@ pub struct OpenRequest<'a> {
     pub binning: usize,
     /// Whether angles are read from an HDF5 file.
     pub angles: bool,
-    /// Memory in bytes, of which a library may use a share for caches.
+    /// Memory in bytes, of which chunks that are decoded or kept may take a part.
     pub memory: u64,
 }
 
@@ -126,7 +126,7 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
         (&mut stacks.darks, &paths.darks, "--darks"),
     ] {
         if let Some(path) = path {
-            *stack = Some(Stack::open(path, flag)?);
+            *stack = Some(Stack::open_within(path, flag, memory)?);
         }
     }
     let binning = Binning { by: binning, pages: kind == InputKind::Sinograms };

@@ -6,6 +6,7 @@ use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
 use super::{RawVolume, SampleType, StoredRows, StoredSamples, edf, hdf5};
 use crate::error::{Error, Result};
+use crate::memory;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -32,11 +33,19 @@ impl Stack {
     /// pages differ in size or sample type, or when a file of the directory is not named like the
     /// others; [`Error::Usage`] for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
+        Stack::open_within(spec, flag, memory::available() / 2)
+    }
+
+    /// The same, where chunks that are decoded may take a part of `memory`, in bytes.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_within(spec: &str, flag: &str, memory: u64) -> Result<Stack> {
         if let Some((file, dataset)) = hdf5::dataset_path(spec) {
-            return hdf5::stack(file, dataset, flag);
+            return hdf5::stack(file, dataset, flag, memory);
         }
         if is_zarr(Path::new(spec)) {
-            return Ok(Stack::of(flag, spec, ZarrFrames::open(Path::new(spec), flag)?));
+            return Ok(Stack::of(flag, spec, ZarrFrames::open(Path::new(spec), flag, memory)?));
         }
         if RawVolume::looks_like(spec) {
             return Ok(Stack::of(flag, spec, RawVolume::parse(spec, flag)?.open(flag)?));
@@ -45,6 +54,17 @@ impl Stack {
             return Ok(Stack::of(flag, spec, edf::open(spec, flag)?));
         }
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag)?))
+    }
+
+    /// The format of what `spec` names, if it is not TIFF.
+    pub(super) fn other_format(spec: &str) -> Option<&'static str> {
+        match spec {
+            _ if hdf5::dataset_path(spec).is_some() => Some("HDF5"),
+            _ if is_zarr(Path::new(spec)) => Some("Zarr"),
+            _ if RawVolume::looks_like(spec) => Some("a raw volume"),
+            _ if edf::is_edf(spec) => Some("EDF"),
+            _ => None,
+        }
     }
 
     /// A stack of frames; `flag` and `spec` are used in messages.

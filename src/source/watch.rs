@@ -24,12 +24,19 @@ pub struct Watch {
 /// check; any other when nothing has arrived or grown for `watch.patience`.
 ///
 /// # Errors
-/// [`Error::Input`] when pages are missing, or the files are not a stack; and those of `look`.
+/// [`Error::Usage`] when the input is not TIFF: the shape of other formats does not tell what has arrived. [`Error::Input`] when
+/// pages are missing, or the files are not a stack; and those of `look`.
 pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) -> Result<()>) -> Result<Stack> {
     let mut changed = Instant::now();
     let mut last = None;
     loop {
         let start = Instant::now();
+        if let Some(format) = Stack::other_format(spec) {
+            return Err(Error::usage(format!(
+                "--watch: waits for TIFF files, but {flag} {spec} is {format}; leave --watch out, and start when the input is \
+                 complete"
+            )));
+        }
         let now = seen(spec, flag);
         let quiet = last == Some(now);
         if !quiet {

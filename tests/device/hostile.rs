@@ -111,6 +111,53 @@ fn headers_that_promise_too_much() {
     lab.ok("info swapped.tif");
 }
 
+/// EDF, raw volumes and Zarr: what they claim is not taken before it is known to be there.
+#[test]
+fn other_headers_that_promise_too_much() {
+    let lab = Lab::new();
+    let edf = |lines: &str| {
+        let mut bytes = format!("{{\nByteOrder = LowByteFirst ;\nDataType = FloatValue ;\n{lines}").into_bytes();
+        bytes.resize(510, b' ');
+        bytes.extend(b"}\n");
+        bytes.extend([0; 64]);
+        bytes
+    };
+    fs::write(lab.path("area.edf"), edf("Dim_1 = 1048576 ;\nDim_2 = 2048 ;\n")).unwrap();
+    fs::write(lab.path("sides.edf"), edf("Dim_1 = 4294967295 ;\nDim_2 = 1 ;\n")).unwrap();
+    fs::write(lab.path("size.edf"), edf("Dim_1 = 4 ;\nDim_2 = 4 ;\nSize = 18446744073709551615 ;\n")).unwrap();
+    fs::write(lab.path("brace.edf"), vec![b'{'; 1 << 20]).unwrap();
+    fs::write(lab.path("x.raw"), [0; 64]).unwrap();
+    // 2^28 bytes a chunk, and a frame of 256
+    let zarr = |name: &str, shape: &str, chunk: &str, compressor: &str| {
+        lab.directory(name);
+        let meta = format!(
+            r#"{{"zarr_format": 2, "shape": {shape}, "chunks": {chunk}, "dtype": "|u1", "fill_value": 0, "order": "C",
+            "filters": null, "compressor": {compressor}}}"#
+        );
+        lab.text(&format!("{name}/.zarray"), &meta);
+        fs::write(lab.path(format!("{name}/0.0.0")), [0; 64]).unwrap();
+    };
+    zarr("large.zarr", "[1048576, 1048576, 2048]", "[1, 1048576, 2048]", "null");
+    zarr("many.zarr", "[1048576, 4096, 4096]", "[1, 1, 1]", "null");
+    zarr("bomb.zarr", "[1024, 16, 16]", "[1024, 512, 512]", r#"{"id": "zlib"}"#);
+    for (spec, words) in [
+        ("area.edf", &["truncated", "8589934592 bytes"][..]),
+        ("sides.edf", &["Dim_1 = 4294967295"]),
+        ("size.edf", &["truncated"]),
+        ("brace.edf", &["does not end with }"]),
+        ("x.raw,1048576x2048x1048576,f64le", &["64 bytes", "too few"]),
+        ("x.raw,1x1x1,u8,18446744073709551615", &["too few"]),
+        ("large.zarr", &["chunks of", "smaller chunks"]),
+        ("many.zarr", &["files of chunks"]),
+    ] {
+        starved(&lab, &format!("reconstruct --projections {spec} -o out"), words);
+        starved(&lab, &format!("info {spec}"), words);
+    }
+    starved(&lab, "compare bomb.zarr bomb.zarr", &["0.0.0", "damaged"]);
+    let args = "reconstruct --projections bomb.zarr --overall-angle 180 -o out --memory 256M";
+    lab.fails(args, 2, &["--memory", "256.0 MiB", "chunks of the input that are decoded or kept"]);
+}
+
 #[test]
 fn data_that_grow_or_end_early() {
     let lab = Lab::new();

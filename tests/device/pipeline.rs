@@ -187,6 +187,9 @@ fn files_that_are_still_arriving_are_awaited() {
     assert!(lab.read("r") == full);
     let args = "reconstruct --sinograms late --output out --watch";
     lab.fails(&format!("{args} 0.5 --expect 24"), 3, &["--sinograms", "23 of 24 pages", "--watch"]);
+    lab.text("late.raw", "12");
+    let raw = "reconstruct --projections late.raw,2x1x1,u8 --output out --watch 20s --expect 1";
+    lab.fails(raw, 2, &["--watch", "TIFF", "late.raw,2x1x1,u8 is a raw volume"]);
     lab.fails("reconstruct --sinograms none --output out --watch 0.3", 3, &["none", "does not exist"]);
     for (time, words) in [("0", "above 0"), ("soon", "10m"), ("8d", "7 days"), ("-1s", "above 0")] {
         lab.fails(&format!("{args}={time}"), 2, &["--watch", words]);

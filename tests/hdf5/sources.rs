@@ -142,6 +142,27 @@ fn a_file_that_changes_is_noticed() {
         let error = stacks.data.read_rows(7, 1..2, &mut row).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("writing to it"), "{error}");
     }
+
+    // external storage belongs to the file
+    let raw = lab.path("frames.raw");
+    let bytes: Vec<u8> = cast(&counts.projections, |v| (v as u16).to_ne_bytes()).concat();
+    fs::write(&raw, &bytes).unwrap();
+    let outside = file(&lab, "outside.h5");
+    exchange(&outside, &counts);
+    let builder = outside.new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH));
+    drop(builder.external(raw.to_str().unwrap(), 0, bytes.len()).create("/exchange/data").unwrap());
+    drop(outside);
+    let input = Hdf5Input { file: lab.path("outside.h5"), ..Default::default() };
+    let stacks = fbp::source::hdf5::open(&input, true, 1 << 30).unwrap();
+    assert!(stacks.data.files().contains(&raw));
+    let mut row = vec![0f32; WIDTH];
+    stacks.data.read_rows(7, 1..2, &mut row).unwrap();
+    assert_eq!(row, counts.projections.pages[7][WIDTH..2 * WIDTH]);
+    let before = stacks.data.fingerprint();
+    fs::OpenOptions::new().append(true).open(&raw).unwrap().write_all(b"more").unwrap();
+    let error = stacks.data.read_rows(7, 1..2, &mut row).unwrap_err().to_string();
+    assert!(error.contains("frames.raw") && error.contains("writing to it"), "{error}");
+    assert_ne!(fbp::source::hdf5::open(&input, true, 1 << 30).unwrap().data.fingerprint(), before);
 }
 
 /// Chunks that are kept, here or by the library, are a part of the run's memory, of every source of a virtual dataset, too.
@@ -185,7 +206,7 @@ fn chunk_caches_count_as_memory() {
     };
     let plan = |name: &str, memory: &str| {
         let (out, _) = lab.ok(&format!("{} --dry-run", args(name, memory)));
-        out.lines().find_map(|line| Some(line.trim().strip_prefix("HDF5 chunks")?.trim().to_owned()))
+        out.lines().find_map(|line| Some(line.trim().strip_prefix("input chunks")?.trim().to_owned()))
     };
     assert_eq!(plan("plain.h5", "80M"), None);
     let held = |name: &str, memory: &str| -> f64 {
@@ -199,6 +220,12 @@ fn chunk_caches_count_as_memory() {
         let (some, all) = (held(name, "80M"), held(name, "8G"));
         assert!((19.0..=20.1).contains(&some) && (64.5..65.0 + threads).contains(&all), "{name} {some} {all}");
     }
+
+    // the same named as a dataset
+    let named = "reconstruct --projections chunked.h5::/exchange/data --overall-angle 180 --rows 0..2 --size 64";
+    let (out, _) = lab.ok(&format!("{named} --memory 80M --dry-run"));
+    let some = format!("input chunks        {:.1} MiB", held("chunked.h5", "80M"));
+    assert!(out.contains(&some), "no {some} in {out}");
 
     let peak = |name: &str| {
         lab.ok(&format!("{} --overwrite --output r --report r.json", args(name, "80M")));

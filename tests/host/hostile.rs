@@ -41,6 +41,7 @@ fn replay(directory: &str, entry: fn(&[u8]) -> Result<()>) {
 fn seeds_and_findings_of_the_fuzzer() {
     replay("fuzz/corpus/tiff", entries::tiff);
     replay("fuzz/corpus/edf", entries::edf);
+    replay("fuzz/corpus/raw", entries::raw);
     replay("fuzz/corpus/zarr", entries::zarr);
     replay("fuzz/corpus/chunk", entries::chunk);
     replay("fuzz/corpus/index", entries::index);

@@ -52,6 +52,22 @@ pub struct DecodeBuffers {
 }
 
 impl DecodeBuffers {
+    /// Decompresses the bytes in place to `length` bytes, of which at least the `wanted` ones are right.
+    ///
+    /// # Errors
+    /// When the bytes are damaged, or decode to another length.
+    pub fn decompress(
+        &mut self,
+        compressor: Compressor,
+        length: usize,
+        wanted: &Range<usize>,
+    ) -> Result<(), DecodeError> {
+        self.other.resize(length, 0);
+        compressor.decode(&self.bytes, &mut self.other, wanted, &mut self.spare)?;
+        std::mem::swap(&mut self.bytes, &mut self.other);
+        Ok(())
+    }
+
     /// Bytes of this memory.
     pub fn held(&self) -> usize {
         self.bytes.capacity() + self.other.capacity() + self.spare.capacity()
@@ -90,7 +106,6 @@ impl Pipeline {
         length: usize,
         wanted: &Range<usize>,
     ) -> Result<(), DecodeError> {
-        let DecodeBuffers { bytes, other, spare } = buffers;
         let applied: Vec<ChunkFilter> = (0..)
             .zip(&self.filters)
             .filter(|(number, _)| skipped >> number & 1 == 0)
@@ -98,23 +113,23 @@ impl Pipeline {
             .collect();
         for (place, filter) in applied.iter().enumerate().rev() {
             match filter {
-                ChunkFilter::Fletcher32 => check(bytes)?,
+                ChunkFilter::Fletcher32 => check(&mut buffers.bytes)?,
                 ChunkFilter::Shuffle => {
+                    let DecodeBuffers { bytes, other, .. } = &mut *buffers;
                     other.resize(bytes.len(), 0);
                     bytes_back(self.size, bytes, other);
                     std::mem::swap(bytes, other);
                 }
                 ChunkFilter::Compressed(compressor) => {
                     let checksums = applied[..place].iter().filter(|&&filter| filter == ChunkFilter::Fletcher32);
-                    other.resize(length + 4 * checksums.count(), 0);
+                    let length = length + 4 * checksums.count();
                     // filters before need all bytes
-                    let wanted = if place == 0 { wanted } else { &(0..other.len()) };
-                    compressor.decode(bytes, other, wanted, spare)?;
-                    std::mem::swap(bytes, other);
+                    let wanted = if place == 0 { wanted } else { &(0..length) };
+                    buffers.decompress(*compressor, length, wanted)?;
                 }
             }
         }
-        if bytes.len() == length { Ok(()) } else { Err(DecodeError::Length) }
+        if buffers.bytes.len() == length { Ok(()) } else { Err(DecodeError::Length) }
     }
 }
 

@@ -3,24 +3,20 @@
 use super::FileResult;
 use super::index::{self, ChunkIndex, ListedChunk};
 use crate::source::SampleType;
+use crate::source::chunk_memory::{ChunkMemory, ChunkSizes};
 use crate::source::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
 use bytemuck::NoUninit;
-use crossbeam_channel::{Receiver, Sender, bounded};
 use hdf5_metno::filters::Filter;
 use hdf5_metno::plist::dataset_create::{ChunkOpts, DatasetCreate};
 use hdf5_metno::{Dataset, H5Type};
-use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Largest chunk in bytes; larger ones are left to the library.
 const MAX_CHUNK: u64 = 1 << 29;
 /// Largest number of chunks that the library is asked to list: it takes a second for them.
 const LISTED: usize = 4096;
-/// Part of the available memory that chunks may take while they are decoded or kept.
-const SHARE: u64 = 4;
 
 /// The values of a dataset in chunks, `[frame][row][bin]`.
 #[derive(Debug)]
@@ -123,13 +119,20 @@ impl ChunkedValues {
                 let row_bytes = wide * self.size;
                 let start = |row: usize| (frame % deep * high + row - band * high) * row_bytes;
                 let wanted = start(within.start)..start(within.end);
-                let mut copy = |chunk: &[u8]| {
+                let copy = |chunk: &[u8]| {
                     for row in within.clone() {
                         let samples = &chunk[start(row)..][..used * self.size];
                         put((row - rows.start) * width + left, samples);
                     }
                 };
-                self.with_chunk(file, (memory, part), place, &wanted, &mut copy)
+                // nothing more is needed of a frame that is read as a whole
+                let complete = deep == 1 && within.len() == high.min(height - band * high);
+                let key = (!complete && !self.pipeline.is_empty()).then_some((part, place.number));
+                let decode = |buffers: &mut DecodeBuffers, all: bool| {
+                    self.decode(file, place, if all { 0..self.bytes() } else { wanted }, buffers)
+                };
+                memory
+                    .with_chunk(key, decode, copy)
                     .map_err(|why| format!("chunk {}, {band}, {column} {why}", frame / deep))?;
             }
         }
@@ -142,50 +145,12 @@ impl ChunkedValues {
         at.ok().map(|at| &self.places[at])
     }
 
-    /// Hands the decoded bytes of a chunk, of which some are wanted, to `take`.
-    fn with_chunk(
-        &self,
-        file: &File,
-        (memory, part): (&ChunkMemory, usize),
-        place: &ChunkPlace,
-        wanted: &Range<usize>,
-        take: &mut impl FnMut(&[u8]),
-    ) -> FileResult<()> {
-        // nothing more is needed of a frame that is read as a whole
-        let complete = self.chunk[0] == 1 && *wanted == (0..self.bytes());
-        let kept = !complete && !self.pipeline.is_empty();
-        let slot = if kept { memory.slot((part, place.number)) } else { None };
-        let Some(slot) = slot else {
-            return memory.with_buffers(|buffers| {
-                self.decode(file, place, wanted, buffers)?;
-                take(&buffers.bytes);
-                Ok(())
-            });
-        };
-        // who wants the same chunk waits until it is decoded
-        let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let chunk = match &*kept {
-            Some(chunk) => chunk.clone(),
-            None => {
-                let chunk = memory.with_buffers(|buffers| {
-                    self.decode(file, place, &(0..self.bytes()), buffers)?;
-                    Ok(Arc::new(std::mem::take(&mut buffers.bytes)))
-                })?;
-                *kept = Some(Arc::clone(&chunk));
-                chunk
-            }
-        };
-        drop(kept);
-        take(&chunk);
-        Ok(())
-    }
-
     /// Reads and decodes a chunk into `buffers`.
     fn decode(
         &self,
         file: &File,
         place: &ChunkPlace,
-        wanted: &Range<usize>,
+        wanted: Range<usize>,
         buffers: &mut DecodeBuffers,
     ) -> FileResult<()> {
         buffers.bytes.resize(place.size as usize, 0);
@@ -194,7 +159,7 @@ impl ChunkedValues {
         let start = place.offset + part.start as u64;
         let bytes = buffers.bytes.get_mut(part).ok_or_else(|| DecodeError::Short.to_string())?;
         file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
-        let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), wanted);
+        let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), &wanted);
         decoded.map_err(|e| e.to_string())
     }
 
@@ -205,117 +170,25 @@ impl ChunkedValues {
 
     /// Whether reading some rows of a frame takes about as long as reading all of it.
     pub fn are_whole_frames(&self) -> bool {
-        !self.pipeline.is_empty() && self.chunk[0] == 1 && 2 * self.chunk[1] > self.shape[1]
+        !self.pipeline.is_empty() && self.chunk[0] == 1 && 2 * self.chunk[1] >= self.shape[1]
     }
 
-    /// Chunks of a frame that have other frames, too, and that are decoded.
-    fn across_frames(&self) -> u64 {
+    /// Bytes that the places of chunks take.
+    pub fn places_bytes(&self) -> u64 {
+        size_of_val(&self.places[..]) as u64
+    }
+
+    /// What memory for chunks is made for; `repeatedly` tells whether values are read more than once.
+    pub fn sizes(&self, repeatedly: bool) -> ChunkSizes {
         let along = |side: usize| self.shape[side].div_ceil(self.chunk[side]) as u64;
-        if self.chunk[0] > 1 && !self.pipeline.is_empty() { along(1) * along(2) } else { 0 }
-    }
-}
-
-/// Memory for chunks of datasets that are read together: those being decoded, and those that are kept.
-#[derive(Debug)]
-pub(super) struct ChunkMemory {
-    /// Memory for as many chunks as are decoded at a time.
-    buffers: (Sender<DecodeBuffers>, Receiver<DecodeBuffers>),
-    kept: Mutex<KeptChunks>,
-    /// Bytes of all this memory, and of the places of the chunks.
-    pub held: u64,
-}
-
-impl ChunkMemory {
-    /// For these datasets, in a part of `memory` bytes; `repeatedly` tells whether their values are read more than once.
-    pub fn new(datasets: &[&ChunkedValues], repeatedly: bool, memory: u64) -> ChunkMemory {
-        let largest = |bytes: fn(&ChunkedValues) -> u64| datasets.iter().map(|values| bytes(values)).max().unwrap_or(0);
-        let count = |of: &dyn Fn(&ChunkedValues) -> bool| {
-            datasets.iter().filter(|values| of(values)).map(|values| values.places.len() as u64).sum::<u64>()
-        };
-        let budget = memory / SHARE;
-        let bytes = largest(|values| values.bytes() as u64).max(1);
-        // stored, decoded, and with other places of bytes or bits
-        let each = largest(|values| values.largest + 2 * values.bytes() as u64).max(1);
-        let most = if datasets.is_empty() { 1 } else { rayon::current_num_threads() as u64 };
-        let threads = (budget / each).clamp(1, most);
-        let buffers = bounded(threads as usize);
-        (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
-        // every thread is at other frames
-        let recent = largest(ChunkedValues::across_frames) * (threads + 1);
-        let room = budget.saturating_sub(threads * each) / bytes;
-        let recent = recent.min(room.max(1));
-        let again = |values: &ChunkedValues| repeatedly && values.chunk[1] > 1 && !values.pipeline.is_empty();
-        let stay = room.saturating_sub(recent).min(count(&again));
-        let all = count(&|_| true);
-        ChunkMemory {
-            buffers,
-            kept: Mutex::new(KeptChunks { stay: stay as usize, recent: recent as usize, ..Default::default() }),
-            held: threads * each + (stay + recent).min(all) * bytes + all * size_of::<ChunkPlace>() as u64,
+        let encoded = !self.pipeline.is_empty();
+        ChunkSizes {
+            count: self.places.len() as u64,
+            decoded: self.bytes() as u64,
+            stored: self.largest,
+            across_frames: if self.chunk[0] > 1 && encoded { along(1) * along(2) } else { 0 },
+            again: repeatedly && self.chunk[1] > 1 && encoded,
         }
-    }
-
-    /// The place for a chunk, if it is to be kept.
-    fn slot(&self, key: ChunkKey) -> Option<ChunkSlot> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).slot(key)
-    }
-
-    /// Lends memory that no other thread uses meanwhile.
-    fn with_buffers<T>(&self, decode: impl FnOnce(&mut DecodeBuffers) -> FileResult<T>) -> FileResult<T> {
-        let buffers = self.buffers.1.recv().unwrap_or_default();
-        let mut borrowed = BorrowedBuffers { buffers, home: &self.buffers.0 };
-        decode(&mut borrowed.buffers)
-    }
-}
-
-/// Memory that goes back when it is not needed any more, whatever happened.
-struct BorrowedBuffers<'a> {
-    buffers: DecodeBuffers,
-    home: &'a Sender<DecodeBuffers>,
-}
-
-impl Drop for BorrowedBuffers<'_> {
-    fn drop(&mut self) {
-        // there is room for all of them
-        self.home.try_send(std::mem::take(&mut self.buffers)).unwrap_or_default();
-    }
-}
-
-/// A chunk: the number of its dataset among those that are read together, and its own.
-type ChunkKey = (usize, u64);
-
-/// A chunk that is decoded, or is going to be.
-type ChunkSlot = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
-
-/// Decoded chunks that are needed again: a run reads some rows of all frames at a time, then the next rows of all frames.
-#[derive(Debug, Default)]
-struct KeptChunks {
-    /// Number of chunks that stay once they are there: as all come in turn, to replace them would help none.
-    stay: usize,
-    /// Number of further ones, of several frames, of which the oldest makes room.
-    recent: usize,
-    slots: HashMap<ChunkKey, ChunkSlot>,
-    /// Those that make room, in the order in which they came.
-    order: VecDeque<ChunkKey>,
-}
-
-impl KeptChunks {
-    /// The place for a chunk, if it is to be kept.
-    fn slot(&mut self, key: ChunkKey) -> Option<ChunkSlot> {
-        if let Some(slot) = self.slots.get(&key) {
-            return Some(slot.clone());
-        }
-        if self.slots.len() - self.order.len() >= self.stay {
-            if self.recent == 0 {
-                return None;
-            }
-            while self.order.len() >= self.recent
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.slots.remove(&oldest);
-            }
-            self.order.push_back(key);
-        }
-        Some(self.slots.entry(key).or_default().clone())
     }
 }
 

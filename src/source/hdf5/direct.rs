@@ -1,10 +1,11 @@
 //! Values that are read without the library, on all threads: contiguous ones, chunks, and virtual datasets of these.
 
 use super::FileResult;
-use super::chunks::{ChunkMemory, ChunkedDataset, ChunkedValues, known_filters};
+use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
 use super::sources::{DEPTH, source_file};
 use super::volume::{MAX_FRAMES, files};
 use crate::source::SampleType;
+use crate::source::chunk_memory::ChunkMemory;
 use crate::source::convert::to_f32;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::plist::dataset_create::DatasetCreate;
@@ -96,10 +97,11 @@ impl DirectValues {
         };
         *files = search.files;
         let parts = search.parts;
-        let chunked: Vec<_> = parts.iter().filter_map(DirectPart::chunks).collect();
-        let memory = ChunkMemory::new(&chunked, of.repeatedly, of.memory);
+        let chunked = || parts.iter().filter_map(DirectPart::chunks);
+        let sizes: Vec<_> = chunked().map(|values| values.sizes(of.repeatedly)).collect();
+        let memory = ChunkMemory::new(&sizes, of.memory);
         let listed = places.as_ref().map_or(0, |places| size_of_val(&places[..]) as u64);
-        let held = listed + if chunked.is_empty() { 0 } else { memory.held };
+        let held = listed + memory.held + chunked().map(ChunkedValues::places_bytes).sum::<u64>();
         let (sample, big_endian) = (of.sample, of.big_endian);
         Ok(Some(DirectValues { big_endian, sample, height, width, parts, places, memory, held }))
     }

@@ -42,7 +42,7 @@ pub fn dataset_path(_: &str) -> Option<(&Path, Option<&str>)> {
 ///
 /// # Errors
 /// Those of [`built_in`].
-pub fn stack(_: &Path, _: Option<&str>, _: &str) -> Result<Stack> {
+pub fn stack(_: &Path, _: Option<&str>, _: &str, _: u64) -> Result<Stack> {
     Err(missing())
 }
 

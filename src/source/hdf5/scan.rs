@@ -6,7 +6,6 @@ use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
 use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::source::{Stack, Stacks};
 use hdf5_metno as hdf5;
 use std::fs::File;
@@ -209,9 +208,9 @@ impl Roles {
     }
 }
 
-/// Signature of an HDF5 file, at its start or after a user block.
 /// Slices as nabu and `fbp reconstruct` lay them out.
 const SLICES: &str = "/entry/reconstruction/results/data";
+/// Signature of an HDF5 file, at its start or after a user block.
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
 /// Whether a file has the signature of an HDF5 file.
@@ -274,11 +273,11 @@ pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
 }
 
 /// A dataset of three dimensions as a stack of pages: the one that is named, or that of slices as
-/// `fbp reconstruct` writes it.
+/// `fbp reconstruct` writes it. Chunks may take a part of `memory`, in bytes.
 ///
 /// # Errors
 /// [`Error::Input`] when there is none.
-pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
+pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Result<Stack> {
     let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.display()));
     const ADVICE: &str = "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as \
                           FILE::/DATASET, which names a dataset of frames or slices";
@@ -297,7 +296,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str) -> Result<Stack> {
             return Err(bad(format!("{ADVICE}; there are: {list}")));
         }
     };
-    let volume = Volume::open(path, &file, &name, memory::available()).map_err(bad)?;
+    let volume = Volume::open(path, &file, &name, memory).map_err(bad)?;
     let (notes, frames) = (volume.notes(), (0..volume.frames()).collect());
     Selection { volume, frames }.stack(flag, notes)
 }

@@ -111,6 +111,21 @@ pub(super) fn source_file(source: &Path, dataset: &str, holder: &Path) -> Option
     Some(candidates(source, directory).into_iter().find(|file| file.is_file()))
 }
 
+/// Files without a header that have the values of a dataset in the file `holder`, where the library looks for them.
+pub(super) fn external_files(holder: &Path, dataset: &Dataset) -> Vec<PathBuf> {
+    let listed = dataset.dcpl().map(|plist| plist.external()).unwrap_or_default();
+    let prefix = std::env::var("HDF5_EXTFILE_PREFIX").unwrap_or_default();
+    let directory = holder.parent().unwrap_or(Path::new(""));
+    let prefix = prefix.replacen("${ORIGIN}", &directory.to_string_lossy(), 1);
+    let mut found = Vec::new();
+    for path in listed.iter().map(|file| Path::new(&prefix).join(&file.name)) {
+        if !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
 /// Where the library looks for a source, in this order.
 fn candidates(source: &Path, directory: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();

@@ -5,7 +5,7 @@ use super::direct::{DirectRequest, DirectValues};
 use super::filters::{filters, short_name};
 use super::scan::advice_for;
 use super::serve::served;
-use super::sources::sources;
+use super::sources::{external_files, sources};
 use crate::error::Result;
 use crate::source::convert::to_f32;
 use crate::source::files::{InputFiles, may_stay_open, open_plain};
@@ -72,6 +72,8 @@ pub(super) struct Volume {
     access: Access,
     /// The file that contains the values, files that link to it, and the sources of a virtual dataset.
     files: Vec<PathBuf>,
+    /// Which of them are external storage: values in files without a header.
+    external: Range<usize>,
     /// Number of datasets that are stored in chunks: this one or its sources; and size of the largest chunk in bytes.
     chunked: u64,
     chunk: u64,
@@ -111,8 +113,8 @@ impl Volume {
         let sample = sample_type(&dataset).map_err(bad)?;
         let files = files(path, &dataset);
         let access = Access::Library;
-        let mut volume =
-            Volume { name: name.to_owned(), dataset, single, shape, sample, access, files, chunked: 0, chunk: 0 };
+        let (name, external) = (name.to_owned(), 0..0);
+        let mut volume = Volume { name, dataset, single, shape, sample, access, files, external, chunked: 0, chunk: 0 };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
             // a filter may be what has kept them from being written
             filters(&volume.dataset).map_err(bad)?;
@@ -131,6 +133,9 @@ impl Volume {
         if let Some(bytes) = chunk_bytes(&self.dataset) {
             (self.chunked, self.chunk) = (1, bytes);
         }
+        let first = self.files.len();
+        self.files.extend(external_files(&self.files[0], &self.dataset));
+        self.external = first..self.files.len();
         if self.dataset.layout() == Layout::Virtual {
             let sources = sources(&self.files[0], &self.dataset)?;
             (self.chunked, self.chunk) = (sources.chunked, sources.chunk);
@@ -195,7 +200,7 @@ impl Volume {
             self.dataset.shape().iter().zip(&chunk).map(|(side, chunk)| side.div_ceil((*chunk).max(1))).product();
         match written < chunks {
             true => vec![format!(
-                "{}: {} of {chunks} chunks were never written and read as its fill value; was the scan stopped?",
+                "{}: {} of {chunks} chunks were never written and are read as its fill value; was the scan stopped?",
                 self.name,
                 chunks - written
             )],
@@ -374,6 +379,14 @@ struct VolumeFrames {
     notes: Vec<String>,
 }
 
+impl VolumeFrames {
+    /// Reads a frame from its file. External storage must not change, either.
+    fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> FileResult<()>) -> Result<()> {
+        self.files.read(self.selection.file_of(frame), read)?;
+        self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok(())))
+    }
+}
+
 impl Frames for VolumeFrames {
     fn count(&self) -> usize {
         self.selection.frames.len()
@@ -413,7 +426,7 @@ impl Frames for VolumeFrames {
     }
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
-        self.files.read(self.selection.file_of(frame), |file| self.selection.read_rows(file, frame, &rows, out))
+        self.read(frame, |file| self.selection.read_rows(file, frame, &rows, out))
     }
 
     fn stored(&self) -> StoredSamples {
@@ -424,7 +437,7 @@ impl Frames for VolumeFrames {
         if self.stored().sample != self.sample() {
             return as_f32(out, |out| self.read_rows(frame, rows, out));
         }
-        self.files.read(self.selection.file_of(frame), |file| self.selection.read_stored(file, frame, &rows, out))
+        self.read(frame, |file| self.selection.read_stored(file, frame, &rows, out))
     }
 }
 

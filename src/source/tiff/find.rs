@@ -1,10 +1,11 @@
 //! The files that a path, a directory or a glob selects.
 
 use crate::error::{Error, Result};
-use crate::source::files::{bad, file_name};
+use crate::source::files::{FileResult, bad, file_name};
 use crate::source::order::{check_names, natural};
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// A format by which a directory is searched.
@@ -42,6 +43,22 @@ pub fn find(spec: &str, flag: &str, kind: &FileKind, notes: &mut Vec<String>) ->
         }
         Err(e) => Err(bad(flag, path, format!("cannot be read: {e}; check the path and the permissions"))),
     }
+}
+
+/// Refuses a file that is compressed as a whole.
+pub fn refuse_gzip(file: &File) -> FileResult<()> {
+    let mut start = [0; 2];
+    match file.read_exact_at(&mut start, 0) {
+        Ok(()) if start == [0x1f, 0x8b] => {
+            Err("is compressed with gzip; decompress it first, for example with gunzip".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file has the extension of a compressor.
+fn is_compressed(name: &str) -> bool {
+    [".gz", ".bz2", ".xz", ".zst"].iter().any(|extension| name.to_ascii_lowercase().ends_with(extension))
 }
 
 /// Whether a file starts with the signature of an HDF5 file.
@@ -95,6 +112,13 @@ fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, notes: &mut 
     let list = others[..others.len().min(3)].join(", ") + dots;
     if files.is_empty() {
         let found = if others.is_empty() { String::new() } else { format!(" (found {list})") };
+        if let Some(compressed) = others.iter().find(|name| is_compressed(name)) {
+            return Err(bad(
+                flag,
+                directory,
+                format!("contains compressed files such as {compressed}; decompress them first"),
+            ));
+        }
         let FileKind { name, extensions } = kind;
         let names = extensions.iter().map(|extension| format!("*.{extension}")).collect::<Vec<_>>().join(" or ");
         return Err(bad(flag, directory, format!("contains no {name}, expected files named {names}{found}")));

@@ -4,7 +4,7 @@ use super::codec::{self, ArrayCodec, ChunkCodec, checked};
 use super::shard::Sharding;
 use super::{FileResult, json_of};
 use crate::source::SampleType;
-use crate::source::codec::DecodeError;
+use crate::source::codec::{DecodeBuffers, DecodeError};
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -23,6 +23,8 @@ const MAX_CHUNKS: u64 = 1 << 24;
 /// and bytes of a chunk, which is decompressed in one piece.
 const MAX_CHUNK: u64 = 1 << 29;
 
+/// Bytes that are read at once of rows that are shorter or longer than those of the frame, if they are not compressed.
+const PIECE: usize = 1 << 20;
 /// Rows of a chunk that are read at once, if it is not compressed: even, so that pairs of rows are together.
 const ROWS_AT_ONCE: usize = 64;
 
@@ -42,7 +44,7 @@ pub struct ZarrArray {
     /// If a file has several chunks.
     pub sharding: Option<Sharding>,
     /// A sample of chunks that are not there.
-    fill: Vec<u8>,
+    pub fill: Vec<u8>,
 }
 
 impl ZarrArray {
@@ -179,9 +181,22 @@ impl ZarrArray {
         self.codec != ChunkCodec::default()
     }
 
-    /// The samples of a chunk that was never written.
-    pub fn missing_chunk(&self) -> Vec<u8> {
-        self.fill.repeat(self.chunk_bytes() / self.fill.len())
+    /// Most bytes of a chunk as it is stored: what is compressed may be somewhat longer than what is not.
+    pub fn most_stored(&self) -> u64 {
+        2 * self.chunk_bytes() as u64 + (1 << 16)
+    }
+
+    /// Text that says what the bytes of chunks mean.
+    pub fn form(&self) -> String {
+        let ZarrArray { prefix, separator, chunk, sample, big_endian, codec, sharding, fill, .. } = self;
+        format!("{prefix:?} {separator} {chunk:?} {sample} {big_endian} {codec:?} {sharding:?} {fill:?}\n")
+    }
+
+    /// Bytes of rows of a frame of a chunk among those of the chunk.
+    pub fn place_of(&self, frame: usize, rows: &Range<usize>) -> Range<usize> {
+        let [_, high, wide] = self.chunk;
+        let row = wide * self.sample.bytes();
+        (frame * high + rows.start) * row..(frame * high + rows.end) * row
     }
 
     /// Rows of a chunk that it is worth reading at once: few where they can be read by themselves.
@@ -200,41 +215,68 @@ impl ZarrArray {
         rows: Range<usize>,
         out: &mut Vec<u8>,
     ) -> FileResult<()> {
-        let [_, high, wide] = self.chunk;
-        let row = wide * self.sample.bytes();
-        let place = (frame * high + rows.start) * row..(frame * high + rows.end) * row;
+        let place = self.place_of(frame, &rows);
         out.clear();
         if self.is_encoded() {
-            out.extend_from_slice(&self.decode(stored)?[place]);
+            let mut buffers = DecodeBuffers::default();
+            self.decode(stored, &place, &mut buffers)?;
+            out.extend_from_slice(&buffers.bytes[place]);
             return Ok(());
         }
-        let bytes = stored.place()?;
-        self.check_length(bytes.end - bytes.start, &stored.path)?;
         out.resize(place.len(), 0);
-        stored.read(bytes.start + place.start as u64, out)
+        stored.read(self.start_of(stored)? + place.start as u64, out)
     }
 
-    /// The samples of a chunk.
+    /// Hands the first `used` bytes of each of some rows of a frame of a chunk that is not compressed to `put`.
     ///
     /// # Errors
     /// Why it cannot be read, with the name of the file.
-    pub fn decode(&self, stored: &StoredChunk) -> FileResult<Vec<u8>> {
+    pub fn each_row(
+        &self,
+        stored: &StoredChunk,
+        frame: usize,
+        rows: Range<usize>,
+        used: usize,
+        mut put: impl FnMut(usize, &[u8]),
+    ) -> FileResult<()> {
+        let start = self.start_of(stored)?;
+        let row_bytes = self.chunk[2] * self.sample.bytes();
+        let at_once = (PIECE / row_bytes).clamp(1, rows.len().max(1));
+        let mut piece = Vec::new();
+        for first in rows.clone().step_by(at_once) {
+            let count = at_once.min(rows.end - first);
+            piece.resize((count - 1) * row_bytes + used, 0);
+            stored.read(start + self.place_of(frame, &(first..first)).start as u64, &mut piece)?;
+            piece.chunks(row_bytes).zip(first..).for_each(|(bytes, row)| put(row, &bytes[..used]));
+        }
+        Ok(())
+    }
+
+    /// Decodes a chunk into `buffers`; at least the `wanted` bytes of its samples are right.
+    ///
+    /// # Errors
+    /// Why it cannot be read, with the name of the file.
+    pub fn decode(&self, stored: &StoredChunk, wanted: &Range<usize>, buffers: &mut DecodeBuffers) -> FileResult<()> {
         let (length, path) = (self.chunk_bytes(), &stored.path);
-        let bytes = stored.place()?;
-        // what is compressed may be somewhat longer than what is not
-        let most = 2 * length as u64 + (1 << 16);
-        let mut read = vec![0; (bytes.end - bytes.start).min(most) as usize];
-        stored.read(bytes.start, &mut read)?;
+        let place = stored.place()?;
+        buffers.bytes.resize((place.end - place.start).min(self.most_stored()) as usize, 0);
+        stored.read(place.start, &mut buffers.bytes)?;
         let failed = |e: DecodeError| format!("chunk {} {e}", path.display());
-        let body = if self.codec.checksum { checked(&read).map_err(failed)? } else { &read };
-        let Some(compressor) = self.codec.compressor else {
-            self.check_length(body.len() as u64, path)?;
-            read.truncate(length);
-            return Ok(read);
-        };
-        let mut values = vec![0; length];
-        compressor.decode(body, &mut values, &(0..length), &mut Vec::new()).map_err(failed)?;
-        Ok(values)
+        if self.codec.checksum {
+            let body = checked(&buffers.bytes).map_err(failed)?.len();
+            buffers.bytes.truncate(body);
+        }
+        match self.codec.compressor {
+            Some(compressor) => buffers.decompress(compressor, length, wanted).map_err(failed),
+            None => self.check_length(buffers.bytes.len() as u64, path),
+        }
+    }
+
+    /// Where a chunk that is not compressed begins in its file; its length is checked.
+    fn start_of(&self, stored: &StoredChunk) -> FileResult<u64> {
+        let place = stored.place()?;
+        self.check_length(place.end - place.start, &stored.path)?;
+        Ok(place.start)
     }
 
     fn check_length(&self, found: u64, path: &Path) -> FileResult<()> {
@@ -343,6 +385,11 @@ fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u
         Value::String(text) if text == "NaN" => f64::NAN,
         Value::String(text) if text == "Infinity" => f64::INFINITY,
         Value::String(text) if text == "-Infinity" => f64::NEG_INFINITY,
+        Value::String(text) if sample.is_float() && text.starts_with("0x") => {
+            let digits = 2 * sample.bytes();
+            return fill_of_digits(&text[2..], sample, big_endian)
+                .ok_or_else(|| format!("has the fill value {text}, expected 0x and {digits} digits, or a number"));
+        }
         other => other.as_f64().ok_or_else(|| format!("has the fill value {other}, expected a number"))?,
     };
     let mut bytes = match sample {
@@ -360,4 +407,15 @@ fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u
         bytes.reverse();
     }
     Ok(bytes)
+}
+
+/// The bytes of a float that is given as hexadecimal digits of its bits.
+fn fill_of_digits(digits: &str, sample: SampleType, big_endian: bool) -> Option<Vec<u8>> {
+    let size = sample.bytes();
+    let bits = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2 * size && !digits.starts_with('+'))?;
+    let mut bytes = bits.to_le_bytes()[..size].to_vec();
+    if big_endian {
+        bytes.reverse();
+    }
+    Some(bytes)
 }

@@ -6,6 +6,8 @@ mod shard;
 
 pub use array::{StoredChunk, ZarrArray};
 
+use super::chunk_memory::{ChunkMemory, ChunkSizes};
+use super::codec::DecodeBuffers;
 use super::convert::to_f32;
 use super::files::{FileResult, FileState, bad, open_plain};
 use super::frames::{Frames, as_f32};
@@ -15,14 +17,10 @@ use crate::files::read_text;
 use rayon::prelude::*;
 use serde_json::Value;
 use shard::ShardIndex;
-use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// Bytes of decompressed chunks that are kept, as chunks of several frames are needed repeatedly.
-const KEPT: usize = 64 << 20;
+use std::sync::OnceLock;
 
 /// Whether a path is that of a Zarr group or array.
 pub fn is_zarr(path: &Path) -> bool {
@@ -81,15 +79,25 @@ pub(super) struct ZarrFrames {
     states: Vec<Option<FileState>>,
     /// Indexes of files with several chunks, once they are needed.
     indexes: Vec<OnceLock<ShardIndex>>,
-    recent: Mutex<VecDeque<(usize, Arc<Vec<u8>>)>>,
+    memory: ChunkMemory,
+    notes: Vec<String>,
+}
+
+/// Where a chunk is that was written.
+struct ZarrPlace {
+    /// Number of the file, and its path.
+    file: usize,
+    path: PathBuf,
+    /// Bytes of the chunk, if the file has several.
+    bytes: Option<Range<u64>>,
 }
 
 impl ZarrFrames {
-    /// Opens a directory of Zarr; `flag` is used in messages.
+    /// Opens a directory of Zarr; `flag` is used in messages. Chunks may take a part of `memory`, in bytes.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when it is none, or has something that cannot be read.
-    pub fn open(path: &Path, flag: &str) -> Result<ZarrFrames> {
+    pub fn open(path: &Path, flag: &str, memory: u64) -> Result<ZarrFrames> {
         let array = array_of(path).and_then(|array| ZarrArray::open(&array)).map_err(|e| bad(flag, path, e))?;
         let counts = array.file_counts();
         let files: usize = counts.iter().product();
@@ -98,78 +106,65 @@ impl ZarrFrames {
             path.exists().then(|| open_plain(&path, flag).map(|(_, state)| state)).transpose()
         };
         let states = (0..files).into_par_iter().map(state).collect::<Result<Vec<_>>>()?;
-        if states.iter().all(Option::is_none) {
+        let missing = states.iter().filter(|state| state.is_none()).count();
+        if missing == files {
             return Err(bad(flag, path, "has a shape, but no chunk was written; copy or write it again"));
         }
+        let what = if array.sharding.is_some() { "shards" } else { "chunks" };
+        let notes = match missing {
+            0 => Vec::new(),
+            _ => vec![format!(
+                "{}: {missing} of {files} {what} were never written and are read as its fill value; was the scan stopped?",
+                path.display()
+            )],
+        };
+        let sizes = array.is_encoded().then(|| sizes(&array, &states));
+        let memory = ChunkMemory::new(sizes.as_slice(), memory);
         let indexes = (0..if array.sharding.is_some() { files } else { 0 }).map(|_| OnceLock::new()).collect();
         let (flag, files) = (flag.to_owned(), vec![path.to_owned()]);
-        Ok(ZarrFrames { flag, array, files, states, indexes, recent: Mutex::default() })
+        Ok(ZarrFrames { flag, array, files, states, indexes, memory, notes })
     }
 
     fn bad(&self, why: String) -> Error {
         bad(&self.flag, &self.files[0], why)
     }
 
-    /// Opens the file of a chunk, if the chunk was written.
-    fn open_chunk(&self, number: usize) -> Result<Option<StoredChunk>> {
+    fn changed(&self, path: &Path) -> Error {
+        self.bad(format!("chunk {} has changed since this run began; run again", path.display()))
+    }
+
+    /// Where a chunk is, if it was written.
+    fn place(&self, number: usize) -> Result<Option<ZarrPlace>> {
         let (of_file, of_index) = self.array.file_of(coordinates(self.array.counts(), number));
         let path = self.array.file_path(of_file);
         let [_, down, across] = self.array.file_counts();
-        let number = (of_file[0] * down + of_file[1]) * across + of_file[2];
-        let changed = || self.bad(format!("chunk {} has changed since this run began; run again", path.display()));
-        let Some(before) = self.states[number] else {
-            return if path.exists() { Err(changed()) } else { Ok(None) };
-        };
-        let (file, now) = open_plain(&path, &self.flag)?;
-        if now != before {
-            return Err(changed());
+        let file = (of_file[0] * down + of_file[1]) * across + of_file[2];
+        if self.states[file].is_none() {
+            return if path.exists() { Err(self.changed(&path)) } else { Ok(None) };
         }
-        let chunk = StoredChunk { file, path, bytes: None };
-        let Some(sharding) = self.array.sharding else { return Ok(Some(chunk)) };
-        let index = match self.indexes[number].get() {
+        let whole = ZarrPlace { file, path, bytes: None };
+        let Some(sharding) = self.array.sharding else { return Ok(Some(whole)) };
+        let index = match self.indexes[file].get() {
             Some(index) => index,
             None => {
-                let read = sharding.index(&chunk).map_err(|e| self.bad(e))?;
-                self.indexes[number].get_or_init(|| read)
+                let read = self.read(&whole, |stored| sharding.index(stored))?;
+                self.indexes[file].get_or_init(|| read)
             }
         };
-        Ok(index[of_index].clone().map(|bytes| StoredChunk { bytes: Some(bytes), ..chunk }))
+        Ok(index[of_index].clone().map(|bytes| ZarrPlace { bytes: Some(bytes), ..whole }))
     }
 
-    /// The samples of a chunk.
-    fn chunk(&self, number: usize) -> Result<Arc<Vec<u8>>> {
-        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, found)) = recent().iter().find(|(kept, _)| *kept == number) {
-            return Ok(found.clone());
+    /// Reads from the file of a chunk.
+    fn read<T>(&self, place: &ZarrPlace, read: impl FnOnce(&StoredChunk) -> FileResult<T>) -> Result<T> {
+        let ZarrPlace { file: number, path, bytes } = place;
+        let (file, _) = open_plain(path, &self.flag)?;
+        let stored = StoredChunk { file, path: path.clone(), bytes: bytes.clone() };
+        let done = read(&stored);
+        // after the read, so that no write can come in between
+        if FileState::of(&stored.file).ok() != self.states[*number] {
+            return Err(self.changed(path));
         }
-        let decoded = match self.open_chunk(number)? {
-            Some(stored) => self.array.decode(&stored).map_err(|e| self.bad(e))?,
-            None => self.array.missing_chunk(),
-        };
-        let decoded = Arc::new(decoded);
-        // a chunk of one frame is read once
-        if self.array.chunk[0] > 1 {
-            let mut recent = recent();
-            recent.push_back((number, decoded.clone()));
-            while recent.len() > 1 && recent.len() * decoded.len() > KEPT {
-                recent.pop_front();
-            }
-        }
-        Ok(decoded)
-    }
-
-    /// Hands rows of a chunk, as long as those of the chunk, to `take`.
-    fn rows_of_chunk(&self, number: usize, frame: usize, rows: Range<usize>, take: impl FnOnce(&[u8])) -> Result<()> {
-        let [_, high, wide] = self.array.chunk;
-        if let (false, Some(stored)) = (self.array.is_encoded(), self.open_chunk(number)?) {
-            let mut bytes = Vec::new();
-            self.array.read_rows(&stored, frame, rows, &mut bytes).map_err(|e| self.bad(e))?;
-            take(&bytes);
-        } else {
-            let row = wide * self.array.sample.bytes();
-            take(&self.chunk(number)?[(frame * high + rows.start) * row..(frame * high + rows.end) * row]);
-        }
-        Ok(())
+        done.map_err(|e| self.bad(e))
     }
 
     /// Copies rows of a frame as they are stored.
@@ -181,17 +176,61 @@ impl ZarrFrames {
             let within = (band * high).max(rows.start)..((band + 1) * high).min(rows.end);
             for column in 0..across {
                 let number = (frame / deep * down + band) * across + column;
-                let (left, used) = (column * wide, wide.min(width - column * wide));
+                let (left, used) = (column * wide, wide.min(width - column * wide) * size);
                 let inside = within.start - band * high..within.end - band * high;
-                self.rows_of_chunk(number, frame % deep, inside, |bytes| {
-                    for (row, from) in within.clone().zip(bytes.chunks_exact(wide * size)) {
-                        let to = ((row - rows.start) * width + left) * size;
-                        out[to..to + used * size].copy_from_slice(&from[..used * size]);
-                    }
+                self.rows_of_chunk(number, (frame % deep, band), inside, used, |row, from| {
+                    let to = ((band * high + row - rows.start) * width + left) * size;
+                    out[to..to + used].copy_from_slice(from);
                 })?;
             }
         }
         Ok(())
+    }
+
+    /// Hands the first `used` bytes of some rows of a chunk to `put`: of this frame in it, which is in the band.
+    fn rows_of_chunk(
+        &self,
+        number: usize,
+        (frame, band): (usize, usize),
+        rows: Range<usize>,
+        used: usize,
+        mut put: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let array = &self.array;
+        let Some(place) = self.place(number)? else {
+            let unwritten = array.fill.repeat(used / array.fill.len());
+            rows.for_each(|row| put(row, &unwritten));
+            return Ok(());
+        };
+        if !array.is_encoded() {
+            return self.read(&place, |stored| array.each_row(stored, frame, rows, used, put));
+        }
+        // nothing more is needed of a frame that is read as a whole
+        let complete = array.chunk[0] == 1 && rows.len() == array.rows_of_band(band);
+        let key = (!complete).then_some((0, number as u64));
+        let wanted = array.place_of(frame, &rows);
+        let all = 0..array.chunk_bytes();
+        let decode = |buffers: &mut DecodeBuffers, whole: bool| {
+            self.read(&place, |stored| array.decode(stored, if whole { &all } else { &wanted }, buffers))
+        };
+        let row_bytes = array.chunk[2] * array.sample.bytes();
+        self.memory.with_chunk(key, decode, |chunk| {
+            chunk[wanted.clone()].chunks_exact(row_bytes).zip(rows).for_each(|(bytes, row)| put(row, &bytes[..used]));
+        })
+    }
+}
+
+/// What memory for the chunks of an array is made for, whose files are in these states.
+fn sizes(array: &ZarrArray, states: &[Option<FileState>]) -> ChunkSizes {
+    let [_, down, across] = array.counts();
+    let in_file = array.sharding.map_or(1, |sharding| sharding.chunks.iter().product::<usize>());
+    let largest = states.iter().flatten().map(|state| state.bytes).max().unwrap_or(0);
+    ChunkSizes {
+        count: (states.iter().flatten().count() * in_file) as u64,
+        decoded: array.chunk_bytes() as u64,
+        stored: largest.min(array.most_stored()),
+        across_frames: if array.chunk[0] > 1 { (down * across) as u64 } else { 0 },
+        again: array.chunk[1] > 1,
     }
 }
 
@@ -219,7 +258,8 @@ impl Frames for ZarrFrames {
     }
 
     fn fingerprint(&self) -> String {
-        self.states.iter().enumerate().map(|(number, state)| format!("{number} {state:?}\n")).collect()
+        let files = self.states.iter().enumerate();
+        self.array.form() + &files.map(|(number, state)| format!("{number} {state:?}\n")).collect::<String>()
     }
 
     fn files(&self) -> &[PathBuf] {
@@ -227,12 +267,18 @@ impl Frames for ZarrFrames {
     }
 
     fn notes(&self) -> &[String] {
-        &[]
+        &self.notes
+    }
+
+    fn held(&self) -> u64 {
+        let in_file = self.array.sharding.map_or(0, |sharding| sharding.chunks.iter().product::<usize>());
+        let indexes = self.indexes.len() * in_file * size_of::<Option<Range<u64>>>();
+        self.memory.held + (size_of_val(&self.states[..]) + indexes) as u64
     }
 
     fn are_whole(&self) -> bool {
         let ZarrArray { shape, chunk, .. } = self.array;
-        self.array.is_encoded() && chunk[0] == 1 && 2 * chunk[1] > shape[1]
+        self.array.is_encoded() && chunk[0] == 1 && 2 * chunk[1] >= shape[1]
     }
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {

@@ -123,6 +123,68 @@ fn edf_of_every_type() {
     }
 }
 
+/// Other names of the types, as fabio knows them.
+#[test]
+fn edf_with_other_names_of_types() {
+    let dir = TempDir::new().unwrap();
+    for (name, sample) in [
+        ("Unsigned8", SampleType::U8),
+        ("Unsigned16", SampleType::U16),
+        ("Unsigned32", SampleType::U32),
+        ("Signed8", SampleType::I8),
+        ("Signed16", SampleType::I16),
+        ("Signed32", SampleType::I32),
+        ("UnsignedShortInteger", SampleType::U16),
+        ("UnsignedLong", SampleType::U32),
+        ("SignedLong", SampleType::I32),
+        ("FLOATVALUE", SampleType::F32),
+        ("FloatIEEE32", SampleType::F32),
+        ("Float32", SampleType::F32),
+        ("FloatIEEE64", SampleType::F64),
+        ("DoubleIEEE64", SampleType::F64),
+    ] {
+        let lines = format!("ByteOrder = LowByteFirst ;\nDataType = {name} ;\nDim_1 = 3 ;\nDim_2 = 2 ;\n");
+        let path = write_edf(&dir.path().join("x.edf"), &lines, &samples(sample, 0, 6, false));
+        let stack = open(&path).unwrap();
+        assert_eq!((stack.sample(), read(&stack, 0).unwrap()), (sample, numbers(0, 6)), "{name}");
+    }
+}
+
+/// What follows the frames must be nothing: a damaged header would hide frames.
+#[test]
+fn edf_with_something_after_a_frame() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("x.edf");
+    let good = "ByteOrder = LowByteFirst ;\nDataType = UnsignedByte ;\nDim_1 = 3 ;\nDim_2 = 2 ;\n";
+    let frame = edf(good, &[1; 6]);
+    for rest in [&b""[..], b" \r\n", &[0; 2000], b"\n\0\0 "] {
+        fs::write(&path, [&frame[..], &frame, rest].concat()).unwrap();
+        assert_eq!(open(&path).unwrap().len(), 2, "{rest:?}");
+    }
+    let mut damaged = [&frame[..], &frame, &frame].concat();
+    damaged[frame.len()] = b'[';
+    fs::write(&path, &damaged).unwrap();
+    input_error(&path, &["bytes after frame 0", "offset 518", "a header is damaged", "Size"]);
+    // padding of which no Size tells
+    fs::write(&path, [&frame[..], &[0; 506], &frame].concat()).unwrap();
+    input_error(&path, &["bytes after frame 0", "Size"]);
+}
+
+#[test]
+fn files_that_are_compressed_as_a_whole() {
+    let dir = TempDir::new().unwrap();
+    let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0];
+    for name in ["x.edf.gz", "x.edf", "x.tif.gz", "x.tif"] {
+        let path = dir.path().join(name);
+        fs::write(&path, gzip).unwrap();
+        input_error(&path, &[name, "compressed with gzip", "decompress it first"]);
+        if name.ends_with(".gz") {
+            input_error(dir.path(), &[name, "decompress them first"]);
+        }
+        fs::remove_file(&path).unwrap();
+    }
+}
+
 #[test]
 fn edf_that_cannot_be_read() {
     let dir = TempDir::new().unwrap();

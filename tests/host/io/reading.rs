@@ -3,9 +3,10 @@
 use super::make::Make;
 use super::{TYPES, input_error, open, put, read};
 use crate::support::samples::read_stored;
-use fbp::source::{Binning, SampleType, Stack, StoredRows, StoredSamples};
+use fbp::source::{Binning, SampleType, Stack, StoredRows, StoredSamples, Watch, wait};
 use std::fs;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 #[test]
@@ -197,4 +198,42 @@ fn imagej_stacks_with_one_header() {
     }
     bytes.truncate(bytes.len() - 1);
     input_error(&put(&dir, "x.tif", &bytes), &["x.tif", "truncated", "3 images"]);
+}
+
+/// What other formats declare is there from the beginning, whatever has arrived.
+#[test]
+fn only_tiff_is_waited_for() {
+    let dir = TempDir::new().unwrap();
+    let put = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    put("a.zarr/.zarray", b"{}");
+    put("edf/p_0.edf", b"{}");
+    put("tif/p_0.txt", b"");
+    let in_directory = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let mut others = vec![
+        (in_directory("a.zarr"), "Zarr"),
+        (in_directory("edf"), "EDF"),
+        (in_directory("edf/*.edf"), "EDF"),
+        (put("a.raw", b"1") + ",1x1x1,u8", "a raw volume"),
+    ];
+    if cfg!(feature = "hdf5") {
+        others.push((put("a.h5", b"\x89HDF\r\n\x1a\n") + "::/data", "HDF5"));
+    }
+    let start = Instant::now();
+    for (spec, format) in others {
+        let watch = Watch { patience: Duration::from_secs(60), pages: Some(1) };
+        let error = wait(&spec, "--projections", watch, |_| Ok(())).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{error}");
+        for word in ["--watch", "TIFF", &format!("--projections {spec} is {format};")] {
+            assert!(error.to_string().contains(word), "no {word} in {error}");
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let watch = Watch { patience: Duration::from_millis(1), pages: None };
+    let error = wait(&in_directory("tif"), "--projections", watch, |_| Ok(())).unwrap_err();
+    assert_eq!(error.exit_code(), 3, "{error}");
 }

@@ -4,7 +4,7 @@ use super::{input_error, open, read};
 use fbp::sink::{
     AllowedContents, Compression, Dtype, Encoding, OmeZarr, Pixels, SliceStamp, SliceStorage, SliceWriter, Target,
 };
-use fbp::source::SampleType;
+use fbp::source::{SampleType, Stack};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -377,6 +377,132 @@ fn chunks_of_zarr_in_their_places() {
     fs::write(&path, [0; 18]).unwrap();
     let error = read(&stack, 0).unwrap_err().to_string();
     assert!(error.contains("0.0.1 has changed since this run began"), "{error}");
+}
+
+/// Chunks that were never written are told; in fingerprints is what bytes mean, too.
+#[test]
+fn notes_and_fingerprints_of_zarr() {
+    let dir = TempDir::new().unwrap();
+    let stack = open(&zarr(&dir, |_| ())).unwrap();
+    let notes = stack.notes();
+    assert!(notes.len() == 1 && notes[0].contains("1 of 4 chunks were never written"), "{notes:?}");
+    let before = stack.fingerprint();
+    let meta = dir.path().join("a.zarr/.zarray");
+    let text = fs::read_to_string(&meta).unwrap();
+    for (from, to) in [("-7", "-8"), (">i2", "<i2"), ("null", "{\"id\": \"lz4\"}")] {
+        fs::write(&meta, text.replacen(from, to, 1)).unwrap();
+        assert_ne!(open(&dir.path().join("a.zarr")).unwrap().fingerprint(), before, "{to}");
+    }
+    fs::write(&meta, &text).unwrap();
+    assert_eq!(open(&dir.path().join("a.zarr")).unwrap().fingerprint(), before);
+    fs::write(dir.path().join("a.zarr/1.0.1"), [0; 16]).unwrap();
+    assert_eq!(open(&dir.path().join("a.zarr")).unwrap().notes(), [] as [String; 0]);
+    let stack = open(&sharded(&dir, "end", |_, _| ())).unwrap();
+    assert!(stack.notes()[0].contains("1 of 2 shards were never written"), "{:?}", stack.notes());
+}
+
+/// Floats in hexadecimal digits of their bits, as Zarr 3 allows.
+#[test]
+fn fill_values_of_zarr_as_bits() {
+    let dir = TempDir::new().unwrap();
+    let of = |kind: &str, big: bool, fill: &str| {
+        let path = sharded(&dir, "end", |meta, _| {
+            meta["data_type"] = json!(kind);
+            meta["fill_value"] = json!(fill);
+            if big {
+                meta["codecs"][0]["configuration"]["codecs"][0]["configuration"]["endian"] = json!("big");
+            }
+        });
+        open(&path).and_then(|stack| read(&stack, 2))
+    };
+    for big in [false, true] {
+        assert!(of("float32", big, "0x7fc00000").unwrap().iter().all(|value| value.is_nan()));
+        assert_eq!(of("float32", big, "0xbfc00000").unwrap(), [-1.5; 6]);
+        assert_eq!(of("float16", big, "0x3C00").unwrap(), [1.0; 6]);
+        assert_eq!(of("float64", big, "0x4000000000000000").unwrap(), [2.0; 6]);
+    }
+    for (kind, fill) in [("float32", "0x7fc0"), ("float32", "0x+fc00000"), ("float32", "7fc00000"), ("int16", "0x0001")]
+    {
+        let error = of(kind, false, fill).unwrap_err().to_string();
+        assert!(error.contains("fill value") && error.contains(fill), "{error}");
+    }
+}
+
+/// Compressed chunks are decoded once where memory suffices, whatever rows are read; what is not there takes none.
+#[test]
+fn memory_for_chunks_of_zarr() {
+    let dir = TempDir::new().unwrap();
+    let (frames, high, wide) = (4, 64, 64);
+    let path = zarr(&dir, |meta| {
+        meta["shape"] = json!([frames, 3 * high, wide]);
+        meta["chunks"] = json!([1, high, wide]);
+        meta["dtype"] = json!("|u1");
+        meta["fill_value"] = json!(9);
+        meta["compressor"] = json!({"id": "lz4"});
+    });
+    for name in ["0.0.1", "1.0.0"] {
+        let _ = fs::remove_file(path.join(name));
+    }
+    let chunk = |value: usize| {
+        // literals of one block
+        let mut stored = ((high * wide) as u32).to_le_bytes().to_vec();
+        stored.push(0xf0);
+        let rest = high * wide - 15;
+        stored.extend(vec![255; rest / 255]);
+        stored.push((rest % 255) as u8);
+        stored.extend(vec![value as u8; high * wide]);
+        stored
+    };
+    for (frame, band) in (0..frames).flat_map(|frame| [0, 1].map(|band| (frame, band))) {
+        fs::write(path.join(format!("{frame}.{band}.0")), chunk(10 * frame + band)).unwrap();
+    }
+    let spec = path.to_str().unwrap();
+    for memory in [0, 1 << 16, 1 << 30] {
+        let stack = Stack::open_within(spec, "--projections", memory).unwrap();
+        assert!(stack.held() > 3 * (high * wide) as u64, "{memory}: {}", stack.held());
+        let read = |row: usize| -> fbp::error::Result<()> {
+            for frame in 0..frames {
+                let mut values = vec![0.0; wide];
+                stack.read_rows(frame, row..row + 1, &mut values)?;
+                let expected = if row < 2 * high { (10 * frame + row / high) as f32 } else { 9.0 };
+                assert_eq!(values, vec![expected; wide], "{memory} {frame} {row}");
+            }
+            Ok(())
+        };
+        (0..3 * high).for_each(|row| read(row).unwrap());
+        assert!(!stack.has_whole_frames());
+        if memory == 1 << 30 {
+            // all of them are in memory
+            let away = dir.path().join("away.zarr");
+            fs::rename(&path, &away).unwrap();
+            (0..3 * high).for_each(|row| read(row).unwrap());
+            fs::rename(&away, &path).unwrap();
+        } else {
+            fs::write(path.join("0.0.0"), [chunk(0), vec![0]].concat()).unwrap();
+            let error = read(0).unwrap_err().to_string();
+            assert!(error.contains("0.0.0 has changed since this run began"), "{error}");
+            fs::write(path.join("0.0.0"), chunk(0)).unwrap();
+        }
+    }
+    // two chunks of a frame are half of its rows each, as fbp writes large ones
+    let halves = zarr(&dir, |meta| {
+        meta["chunks"] = json!([1, 1, 3]);
+        meta["compressor"] = json!({"id": "lz4"});
+    });
+    assert!(open(&halves).unwrap().has_whole_frames());
+    // a header that claims much
+    let path = zarr(&dir, |meta| {
+        meta["shape"] = json!([2, 16384, 16384]);
+        meta["chunks"] = json!([1, 16384, 16384]);
+        meta["compressor"] = json!({"id": "lz4"});
+    });
+    fs::rename(path.join("0.0.1"), path.join("1.0.0")).unwrap();
+    fs::remove_file(path.join("0.0.0")).unwrap();
+    let stack = Stack::open_within(path.to_str().unwrap(), "--projections", 1 << 20).unwrap();
+    assert!((1 << 30..5 << 28).contains(&stack.held()), "{}", stack.held());
+    let mut row = vec![0.0; 16384];
+    stack.read_rows(0, 5..6, &mut row).unwrap();
+    assert!(row.iter().all(|value| *value == -7.0));
 }
 
 /// A sharded array of Zarr 3 with one file of two frames, of which one chunk was never written, and a change of it.
