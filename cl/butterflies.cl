@@ -3,7 +3,7 @@
  *
  * Defines
  *   LENGTH  of a longer transform: a power of 2 from 64 on, or 3 times one from 32 on
- *   VECTOR  1 a value is a vector of SLICES complex numbers; 0 one complex number
+ *   VECTOR  1 a value is a vector of SLICES complex numbers, SLICES at most 8; 0 one complex number
  */
 #ifndef LENGTH
 #define LENGTH 256
@@ -43,10 +43,12 @@ typedef float4 complex_t;
 typedef float8 complex_t;
 #define SWAPPED s10325476
 #define PER_SLICE(a, b) ((complex_t)(a, b, a, b, a, b, a, b))
-#else
+#elif SLICES == 8
 typedef float16 complex_t;
 #define SWAPPED s1032547698badcfe
 #define PER_SLICE(a, b) ((complex_t)(a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b))
+#else
+#error "a vector has 1, 2, 4 or 8 slices"
 #endif
 #define CONJUGATE PER_SLICE(1.0f, -1.0f)
 

@@ -28,7 +28,7 @@
 #define TILE 8
 #endif
 #ifndef ROWS
-#define ROWS 1
+#define ROWS 2
 #endif
 #ifndef SAMPLES
 #define SAMPLES 16

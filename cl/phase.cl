@@ -3,7 +3,8 @@
 /* The factor e^(2 pi i k shift / length) of frequency k, for a length that is a power of 2. */
 HELPER float2 phase_of(int k, float2 shift, int length)
 {
-    const int whole = (k * (int)shift.x) & (length - 1);
+    /* modulo 2^32: the product may be larger */
+    const int whole = (uint)k * (uint)(int)shift.x & (uint)(length - 1);
     const float halves = 2.0f / length * (whole + k * shift.y);
     return (float2)(cospi(halves), sinpi(halves));
 }

@@ -410,9 +410,9 @@ class Interpolation:
         for way in [*WAYS[:-1], *BOUNDS]:
             numbers = [number(numbers[way.name]) for numbers in self.differences.values()]
             text += f"| {way.name} | {' | '.join(numbers)} |\n"
-        text += "\n" + paragraph(f"""
+        text += "\n" + paragraph("""
             The width of a gridding kernel is a whole number of cells, so a slice is usually more accurate than
-            requested. A 0 means that the bound leads to the same kernel as {REFERENCE}.""")
+            requested.""")
 
         text += "\n### Error against the truth\n\n" + paragraph(f"""
             RMSE inside {MASK} of the circle, for the Shepp-Logan phantom with {SIZE} x {SIZE} pixels from

@@ -73,13 +73,14 @@ impl Protocol {
             return Ok(Some(format!("its work-group of {group} is larger than the device's {}", facts.max_work_group)));
         }
         let slices = spec.slices as usize;
-        let region = self.geometry().roi;
-        let grids = match &spec.parameters {
+        let geometry = self.geometry();
+        let region = geometry.roi;
+        let (grids, tables) = match &spec.parameters {
             Parameters::Gridding(gridding) => match GridForm::new(facts, gridding, region, spec.bound.accuracy)? {
-                Some(form) => 8 * form.values(slices),
+                Some(form) => (8 * form.values(slices), form.table_bytes(&geometry)),
                 None => return Ok(Some("a line of the grid does not fit into its local memory".to_owned())),
             },
-            _ => 0,
+            _ => (0, geometry.block_offsets_bytes(region, source.block)),
         };
         let row = spec.texel.row_length(self.bins) * self.projections * spec.element_bytes();
         let buffers = [
@@ -93,8 +94,7 @@ impl Protocol {
         ]
         .map(|bytes| bytes as u64);
         let largest = buffers.into_iter().max().unwrap_or(0);
-        let geometry = self.geometry();
-        let total = buffers.iter().sum::<u64>() + geometry.block_offsets_bytes(geometry.roi, source.block);
+        let total = buffers.iter().sum::<u64>() + tables;
         let budget = facts.global_memory / 5 * 4;
         Ok((largest > facts.max_allocation || total > budget).then(|| {
             format!(

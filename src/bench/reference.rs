@@ -1,6 +1,6 @@
 //! Reference for benchmarked kernels: known noise, and its back projection in `f64` at some pixels.
 
-use crate::geometry::{Geometry, cos_sin_degrees, slice_centre};
+use crate::geometry::{Geometry, Roi, cos_sin_degrees, slice_centre};
 use crate::kernel::{Padding, Reads};
 use crate::spectrum::padded_length;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ struct Expected {
 /// Pixels that are compared; the cost of a check is this number times projections times slices.
 const SAMPLES: usize = 256;
 
-/// Pixels, projections and frequencies whose product a check may cost, and pixels that are compared in any case.
+/// Pixels, projections, frequencies and slices whose product a check may cost, and pixels that are compared in any case.
 const MOST_WAVES: usize = 1 << 27;
 const LEAST_SAMPLES: usize = 24;
 
@@ -28,6 +28,7 @@ pub struct Reference {
     geometry: Geometry,
     slices: usize,
     sinograms: Vec<f32>,
+    /// In the region.
     pixels: Vec<[usize; 2]>,
     /// `[pixel][slice]` for every interpolation rule and width of the zone around ties that was requested.
     known: Vec<(Reads, f64, Vec<Expected>)>,
@@ -44,11 +45,11 @@ impl Reference {
             .par_chunks_mut(geometry.bins)
             .enumerate()
             .for_each(|(row, values)| values.iter_mut().zip(row * geometry.bins..).for_each(|(v, i)| *v = noise(i)));
-        let last = geometry.size - 1;
-        let middle = geometry.size / 2;
-        let mut pixels = BTreeSet::from([[0, 0], [last, 0], [0, last], [last, last], [middle, middle]]);
-        let place = |i: usize| (scramble(!(i as u64)) % geometry.size as u64) as usize;
-        pixels.extend((0..SAMPLES - pixels.len()).map(|i| [place(2 * i), place(2 * i + 1)]));
+        let Roi { width, height, .. } = geometry.roi;
+        let (right, below) = (width - 1, height - 1);
+        let mut pixels = BTreeSet::from([[0, 0], [right, 0], [0, below], [right, below], [width / 2, height / 2]]);
+        let place = |i: usize, side: usize| (scramble(!(i as u64)) % side as u64) as usize;
+        pixels.extend((0..SAMPLES - pixels.len()).map(|i| [place(2 * i, width), place(2 * i + 1, height)]));
         Reference {
             geometry,
             slices,
@@ -78,25 +79,18 @@ impl Reference {
         &self.sinograms
     }
 
-    /// Relative error of `[slice][y][x]` slices: root mean square of the difference over that of the reference, of the
-    /// worst slice. Infinite for values that are not finite. `tie` is the half width of the zone around a tie, in
-    /// distances between two values.
-    pub fn error(&mut self, got: &[f32], reads: Reads, tie: f64) -> f64 {
-        let side = self.geometry.size;
+    /// Relative error of the region's `[y][x]` values in a slice: root mean square of the difference over that of the
+    /// reference. Infinite for values that are not finite. `tie` is the half width of the zone around a tie, in distances
+    /// between two values.
+    pub fn error(&mut self, slice: usize, got: &[f32], reads: Reads, tie: f64) -> f64 {
+        let width = self.geometry.roi.width;
         let total = self.slices;
         let pixels = self.compared(reads);
         let expected = self.expected(reads, tie);
-        got.chunks(side * side)
-            .enumerate()
-            .map(|(slice, values)| {
-                let pairs =
-                    pixels.iter().zip(expected.chunks(total)).map(|(&[x, y], e)| (values[y * side + x], e[slice]));
-                relative_rms(pairs)
-            })
-            .fold(0.0, f64::max)
+        relative_rms(pixels.iter().zip(expected.chunks(total)).map(|(&[x, y], e)| (got[y * width + x], e[slice])))
     }
 
-    /// The pixels that are compared. Where each is a sum over all frequencies of all projections, there are fewer; and as errors
+    /// The pixels of the region that are compared. Where each is a sum over all frequencies of all projections, there are fewer; and as errors
     /// are largest near the corners, they are spread evenly, so that their mean square is that of the slice.
     fn compared(&self, reads: Reads) -> Vec<[usize; 2]> {
         if reads != Reads::Exact {
@@ -104,17 +98,19 @@ impl Reference {
         }
         // of the sequence R2: multiples of powers of the plastic number, whose fractions are far from each other
         const STEPS: [f64; 2] = [0.754_877_666_246_692_8, 0.569_840_290_998_053_2];
-        let each = self.geometry.projections() * padded_length(self.geometry.bins);
+        let Roi { width, height, .. } = self.geometry.roi;
+        let each = self.geometry.projections() * padded_length(self.geometry.bins) * self.slices;
         let count = (MOST_WAVES / each).clamp(LEAST_SAMPLES, SAMPLES);
-        let place = |i: usize, step: f64| ((0.5 + step * i as f64).fract() * self.geometry.size as f64) as usize;
-        (0..count).map(|i| STEPS.map(|step| place(i, step))).collect()
+        let place = |i: usize, step: f64, side: usize| ((0.5 + step * i as f64).fract() * side as f64) as usize;
+        (0..count).map(|i| [place(i, STEPS[0], width), place(i, STEPS[1], height)]).collect()
     }
 
     fn expected(&mut self, reads: Reads, tie: f64) -> &[Expected] {
         let at = match self.known.iter().position(|k| k.0 == reads && k.1 == tie) {
             Some(at) => at,
             None => {
-                let pixels = self.compared(reads);
+                let Roi { x: left, y: top, .. } = self.geometry.roi;
+                let pixels: Vec<[usize; 2]> = self.compared(reads).iter().map(|[x, y]| [left + x, top + y]).collect();
                 let values = match reads {
                     Reads::Exact => exact(&self.geometry, &self.sinograms, &pixels, self.padding),
                     _ => back_project(&self.geometry, &self.sinograms, &pixels, reads, tie),
@@ -327,21 +323,39 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_slice_counts() {
+    fn errors_are_those_of_a_slice() {
         let protocol = Protocol::check(9, 7, 8);
         let mut reference = Reference::new(protocol.geometry(), 2);
         let every: Vec<[usize; 2]> = (0..64).map(|i| [i % 8, i / 8]).collect();
         let right = back_project(&protocol.geometry(), reference.sinograms(), &every, Reads::Linear, TIE);
-        let mut slices: Vec<f32> =
-            (0..2).flat_map(|s| right.iter().skip(s).step_by(2).map(|e| e.value as f32)).collect();
-        assert!(reference.error(&slices, Reads::Linear, TIE) < 1e-6);
-        assert!(reference.error(&slices[..64], Reads::Linear, TIE) < 1e-6);
+        let of = |s: usize| right.iter().skip(s).step_by(2).map(|e| e.value as f32).collect::<Vec<f32>>();
+        let mut error = |slice: usize, got: &[f32]| reference.error(slice, got, Reads::Linear, TIE);
+        let (first, mut second) = (of(0), of(1));
+        assert!(error(0, &first) < 1e-6 && error(1, &second) < 1e-6);
         // the slices differ
-        assert!(reference.error(&slices[64..], Reads::Linear, TIE) > 0.5);
-        slices[64..].iter_mut().for_each(|v| *v *= 1.01);
-        let error = reference.error(&slices, Reads::Linear, TIE);
-        assert!((error - 0.01).abs() < 1e-4, "{error}");
-        slices[0] = f32::NAN;
-        assert_eq!(reference.error(&slices, Reads::Linear, TIE), f64::INFINITY);
+        assert!(error(0, &second) > 0.5);
+        second.iter_mut().for_each(|v| *v *= 1.01);
+        let larger = error(1, &second);
+        assert!((larger - 0.01).abs() < 1e-4, "{larger}");
+        second[0] = f32::NAN;
+        assert_eq!(error(1, &second), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_region_is_compared_with_its_pixels() {
+        let full = Protocol::check(9, 7, 8).geometry();
+        let roi = Roi { x: 3, y: 1, width: 4, height: 6 };
+        for reads in [Reads::Linear, Reads::Exact] {
+            let mut reference = Reference::new(Geometry { roi, ..full.clone() }, 1);
+            let places: Vec<[usize; 2]> = (0..24).map(|i| [3 + i % 4, 1 + i / 4]).collect();
+            let right = match reads {
+                Reads::Exact => exact(&full, reference.sinograms(), &places, Padding::Edge),
+                _ => back_project(&full, reference.sinograms(), &places, reads, TIE),
+            };
+            let mut got: Vec<f32> = right.iter().map(|e| e.value as f32).collect();
+            assert!(reference.error(0, &got, reads, TIE) < 1e-6);
+            got.swap(0, 1);
+            assert!(reference.error(0, &got, reads, TIE) > 0.01);
+        }
     }
 }

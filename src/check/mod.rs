@@ -7,10 +7,13 @@ pub use steps::{DeviceSteps, StepCheck, StepError};
 pub use timing::{Bench, KernelTiming, TimingOptions};
 
 use crate::bench::{Protocol, Reference};
-use crate::device::{BackProjector, Session, SinogramStore, grid_values};
+use crate::device::{BackProjector, GridForm, Session, SinogramStore, grid_values};
 use crate::error::Result;
+use crate::facts::DeviceFacts;
 use crate::fft::{FilterSetup, RowStage};
-use crate::kernel::{KernelSpec, Padding, RowFilter, Texel};
+use crate::geometry::Geometry;
+use crate::hash::fnv1a;
+use crate::kernel::{KernelSpec, Padding, Parameters, RowFilter, Texel, generate_filter};
 use crate::margins::{margin, tie};
 use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
@@ -19,6 +22,7 @@ use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 pub struct Checker {
     pub(super) rows: Buffer<f32>,
     pub(super) slices: Buffer<f32>,
+    /// A slice.
     host: Vec<f32>,
 }
 
@@ -32,11 +36,11 @@ pub(super) struct Loaded {
 impl Checker {
     /// Puts the reference's noise on the device.
     pub fn new(session: &Session, reference: &Reference) -> Result<Self> {
-        let values = reference.slices() * reference.geometry().roi.pixels();
+        let pixels = reference.geometry().roi.pixels();
         let mut rows = session.buffer(reference.sinograms().len(), CL_MEM_READ_ONLY, "sinograms")?;
         session.write(&mut rows, reference.sinograms(), "sinograms")?;
-        let slices = session.buffer(values, CL_MEM_WRITE_ONLY, "slices")?;
-        Ok(Checker { rows, slices, host: vec![0f32; values] })
+        let slices = session.buffer(reference.slices() * pixels, CL_MEM_WRITE_ONLY, "slices")?;
+        Ok(Checker { rows, slices, host: vec![0f32; pixels] })
     }
 
     /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
@@ -71,7 +75,7 @@ impl Checker {
         Ok(Loaded { filter, sinogram, projector })
     }
 
-    /// Runs the kernel; its error, see [`Reference::error`].
+    /// Runs the kernel; the error of the worst slice, see [`Reference::error`].
     pub(super) fn error(
         &mut self,
         session: &Session,
@@ -82,27 +86,66 @@ impl Checker {
         let count = spec.slices as usize;
         let Loaded { sinogram, filter, projector, .. } = prepared;
         projector.run(session, sinogram, filter.peaks(), &self.slices, 0, count)?;
-        let slices = &mut self.host[..count * reference.geometry().roi.pixels()];
-        session.read(&self.slices, slices, "slices")?;
-        Ok(reference.error(slices, spec.reads(), tie(spec, reference.geometry().bins)))
+        session.finish()?;
+        let tie = tie(spec, reference.geometry().bins);
+        let mut worst = 0f64;
+        for slice in 0..count {
+            session.download(&self.slices, slice * self.host.len(), &mut self.host, "slices")?;
+            worst = worst.max(reference.error(slice, &self.host, spec.reads(), tie));
+        }
+        Ok(worst)
     }
 }
 
 /// The problem of the check before a run: several blocks of any kernel, no side a multiple of anything.
 const SELF_TEST: Protocol = Protocol::check(71, 61, 75);
 
-/// Runs a kernel on a small problem with a known answer.
-///
-/// `rows` and `padding` are the run's, so that its programs are built only once.
-///
-/// # Errors
-/// Device errors; a wrong result is none.
-pub fn self_test(session: &Session, spec: &KernelSpec, rows: RowFilter, padding: Padding) -> Result<Checked> {
-    let mut reference = Reference::new(SELF_TEST.geometry(), spec.slices as usize).padded(padding);
-    let mut checker = Checker::new(session, &reference)?;
-    let prepared = checker.prepare(session, spec, (rows.for_bins(SELF_TEST.bins), padding), &reference, None)?;
-    let error = checker.error(session, spec, &prepared, &mut reference)?;
-    Ok(Checked::new(error, spec))
+/// The check of a kernel before a run.
+pub struct KernelTest<'a> {
+    pub spec: &'a KernelSpec,
+    /// How the run's rows are filtered; its programs are built only once.
+    pub rows: RowFilter,
+    pub padding: Padding,
+    /// The run's, with what it computes of a slice at a time.
+    pub scan: &'a Geometry,
+}
+
+impl KernelTest<'_> {
+    /// A small problem, for gridding one with the run's transforms: of as many bins, and of the same pixels, but of few
+    /// projections. Transforms of different lengths are different programs.
+    fn geometry(&self) -> Geometry {
+        let Geometry { bins, size, roi, .. } = *self.scan;
+        match self.spec.texel {
+            Texel::Spectra { .. } => Geometry { roi, ..Protocol { bins, size, ..SELF_TEST }.geometry() },
+            _ => SELF_TEST.geometry(),
+        }
+    }
+
+    /// What identifies the programs that are tested: `key` is the kernel's.
+    pub fn key(&self, facts: &DeviceFacts, key: &str) -> Result<String> {
+        let Parameters::Gridding(gridding) = &self.spec.parameters else { return Ok(key.to_owned()) };
+        let Some(form) = GridForm::new(facts, gridding, self.scan.roi, self.spec.bound.accuracy)? else {
+            return Ok(key.to_owned());
+        };
+        let filter = generate_filter(self.spec, self.padding, self.rows)?;
+        let [rows, columns] = form.line_programs(self.spec)?;
+        let keys = [key, &filter.key, &rows.key, &columns.key].map(str::as_bytes);
+        Ok(format!("{:016x}", fnv1a(&keys)))
+    }
+
+    /// Runs the kernel on noise and compares it with the known answer.
+    ///
+    /// # Errors
+    /// Device errors; a wrong result is none.
+    pub fn run(&self, session: &Session) -> Result<Checked> {
+        let KernelTest { spec, rows, padding, .. } = *self;
+        let mut reference = Reference::new(self.geometry(), spec.slices as usize).padded(padding);
+        let rows = rows.for_bins(reference.geometry().bins);
+        let mut checker = Checker::new(session, &reference)?;
+        let prepared = checker.prepare(session, spec, (rows, padding), &reference, None)?;
+        let error = checker.error(session, spec, &prepared, &mut reference)?;
+        Ok(Checked::new(error, spec))
+    }
 }
 
 /// Filters noise as `rows` says and compares it with the host's filter: why it is done in another way here, if so.

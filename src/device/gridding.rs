@@ -5,7 +5,7 @@ use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::{FrequencyGrid, Geometry, GridSides, Offset, Roi, Segment, SplitTile, Tile, Tiling};
-use crate::kernel::{Bound, GridItems, GridLines, Gridding, ImageGroups, KernelSpec, Parameters};
+use crate::kernel::{Bound, GridItems, GridLines, Gridding, ImageGroups, KernelSource, KernelSpec, Parameters};
 use crate::spectrum::{stored_frequencies, turns};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
@@ -33,10 +33,11 @@ pub struct GridForm {
 
 impl GridForm {
     /// That there is no grid for a region.
-    pub fn refusal(roi: Roi, accuracy: f64) -> Error {
+    fn refusal(roi: Roi, accuracy: f64, sides: GridSides) -> Error {
+        let largest = FrequencyGrid::largest_square(accuracy, sides);
         Error::usage(format!(
-            "--interpolation exact: no grid for a region of {} x {} pixels within {accuracy:.0e}; a side has at most 11915 \
-             pixels, 5957 for the smallest bounds: choose a --roi, a larger --accuracy, or --interpolation linear",
+            "--interpolation exact: no grid for a region of {} x {} pixels within {accuracy:e}, for squares up to {largest} \
+             pixels; choose a smaller --size or --roi, a larger --accuracy, or --interpolation linear",
             roi.width, roi.height
         ))
     }
@@ -51,12 +52,20 @@ impl GridForm {
             GridItems::Tiles => GridSides::Thirds,
         };
         let grid = FrequencyGrid::new(roi, accuracy, sides);
-        let grid = grid.ok_or_else(|| GridForm::refusal(roi, accuracy))?;
+        let grid = grid.ok_or_else(|| GridForm::refusal(roi, accuracy, sides))?;
         let lines = GridLines::new(facts, gridding, grid.lengths);
         let workers = facts.compute_units.max(1) as usize;
         let parts = if gridding.items == GridItems::Cells { MOST_PARTS } else { 0 };
         let tiling = Tiling { side: gridding.tile as usize, samples: gridding.samples() as usize, parts };
         Ok(lines.map(|lines| GridForm { grid, lines, tiling, height: roi.height, workers }))
+    }
+
+    /// Sources of the kernels that transform rows and columns, for the kernel that spreads.
+    ///
+    /// # Errors
+    /// A define that is already set.
+    pub fn line_programs(&self, spec: &KernelSpec) -> Result<[KernelSource; 2]> {
+        Ok([self.lines.generate(spec, 0)?, self.lines.generate(spec, 1)?])
     }
 
     /// Complex values of the grids of so many slices, and of what transforms lines.
@@ -166,7 +175,7 @@ impl GridProjector {
         let spec = &spec.bounded(Bound { accuracy, width: grid.width() });
         let source = spec.generate()?;
         let spread = session.build(&source)?;
-        let [rows, columns] = [form.lines.generate(spec, 0)?, form.lines.generate(spec, 1)?];
+        let [rows, columns] = form.line_programs(spec)?;
         let (row_program, column_program) = (session.build(&rows)?, session.build(&columns)?);
 
         let mut geometry = scan.part(projections);

@@ -2,9 +2,10 @@
 
 use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::{DeviceSteps, StepError, self_test};
+use crate::check::{DeviceSteps, KernelTest, StepError};
 use crate::device::{FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
+use crate::geometry::Geometry;
 use crate::job::Job;
 use crate::kernel::{KernelSource, StepBackends};
 use crate::known::KnownFailures;
@@ -120,7 +121,7 @@ pub fn open_device(
             break SelfTest::Skipped;
         } else {
             let source = plan.spec.generate()?;
-            match check(&session, &plan, &source, job, cache.as_mut(), reporter)? {
+            match check(&session, &plan, &source, (job, scan), cache.as_mut(), reporter)? {
                 Ok(right) => match check_steps(&session, &plan, (job, scan), cache.as_mut(), reporter)? {
                     None => break right,
                     Some(why) => {
@@ -153,16 +154,25 @@ fn check(
     session: &Session,
     plan: &Plan,
     source: &KernelSource,
-    job: &Job,
+    (job, scan): (&Job, &Scan),
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Result<SelfTest, String>> {
     let margin = margin(&plan.spec).relative_rms;
-    if let Some(error) = cache.as_ref().and_then(|cache| cache.correct_error(&source.key, margin)) {
+    let geometry = &scan.geometry;
+    let roi = plan.cut.bands(geometry.roi).next().unwrap_or(geometry.roi);
+    let test = KernelTest {
+        spec: &plan.spec,
+        rows: plan.rows,
+        padding: job.recipe.filter.padding,
+        scan: &Geometry { roi, ..geometry.clone() },
+    };
+    let key = test.key(&session.facts, &source.key)?;
+    if let Some(error) = cache.as_ref().and_then(|cache| cache.correct_error(&key, margin)) {
         return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
     }
     let start = Instant::now();
-    let checked = self_test(session, &plan.spec, plan.rows, job.recipe.filter.padding);
+    let checked = test.run(session);
     let seconds = start.elapsed().as_secs_f64();
     let (verdict, error, outcome) = match checked {
         Ok(checked) if checked.right() => {
@@ -181,7 +191,7 @@ fn check(
     };
     if let Some(cache) = cache {
         let remembered = StoredVerdict { name: source.name.clone(), verdict: verdict.into(), error, margin };
-        if let Err(error) = cache.store([(source.key.clone(), remembered)]) {
+        if let Err(error) = cache.store([(key, remembered)]) {
             reporter.note(&cache.unwritable(&error));
         }
     }

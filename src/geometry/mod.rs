@@ -17,13 +17,12 @@
 //! (see [`Geometry::block_offsets`]).
 
 mod extended;
+mod grid;
 mod gridding;
 
 pub use extended::{ExtendedField, widest_gap};
-pub use gridding::{
-    ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS, Segment, SplitTile, Spreading, Tile, Tiling,
-    coefficients,
-};
+pub use grid::{ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS, coefficients};
+pub use gridding::{Segment, SplitTile, Spreading, Tile, Tiling};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -79,6 +79,11 @@ pub trait Family: Debug {
     /// Files of `cl/` after `common.cl` and the one that reads the sinogram, in order.
     fn files(&self) -> &'static [ClFile];
 
+    /// Files in `cl/` of the programs that run before and after the kernel, and are known by its key, too.
+    fn files_around(&self) -> &'static [ClFile] {
+        &[]
+    }
+
     /// The family's own defines.
     ///
     /// # Errors

@@ -118,6 +118,13 @@ impl Family for Gridding {
         }
     }
 
+    fn files_around(&self) -> &'static [ClFile] {
+        match self.items {
+            GridItems::Cells => &[PADDING, PAD_ROWS, PHASE, BUTTERFLIES, TRANSFORM_ROW, FILTER_SPECTRA, GRID_LINES],
+            GridItems::Tiles => &[PADDING, PHASE, TRANSFORM_LINE, FILTER_SPECTRA_VECTOR, LINES_VECTOR],
+        }
+    }
+
     fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
         defines.number("TILE", self.tile)?;
         defines.number("WIDTH", spec.bound.width)?;

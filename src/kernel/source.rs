@@ -23,7 +23,7 @@ pub struct KernelSource {
     pub packed: bool,
     /// What the constants keep free below the lowest position of a block, in bins.
     pub clearance: f64,
-    /// Identifies text and options: 16 hexadecimal digits.
+    /// Identifies text and options, of gridding also the files of the programs around it: 16 hexadecimal digits.
     pub key: String,
 }
 
@@ -67,6 +67,18 @@ pub(super) fn assemble(
         packed: true,
         clearance: 0.0,
         key,
+    }
+}
+
+impl KernelSource {
+    /// The same with a key that also depends on the files of other programs.
+    pub(super) fn keyed_with(self, files: &[ClFile]) -> KernelSource {
+        if files.is_empty() {
+            return self;
+        }
+        let texts = files.iter().map(|(_, text)| text.as_bytes());
+        let parts: Vec<&[u8]> = std::iter::once(self.key.as_bytes()).chain(texts).collect();
+        KernelSource { key: format!("{:016x}", fnv1a(&parts)), ..self }
     }
 }
 

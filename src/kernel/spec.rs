@@ -342,7 +342,8 @@ impl KernelSpec {
         let files: Vec<ClFile> = [COMMON].into_iter().chain(self.texel.reader()).chain(own).collect();
         let mut options = self.compiler_options();
         options.extend(self.registers.map(|registers| format!("{}={registers}", self.register_option)));
-        let source = assemble(self.name(), &defines, &files, options, "backproject", shape);
+        let source = assemble(self.name(), &defines, &files, options, "backproject", shape)
+            .keyed_with(self.parameters.family().files_around());
         let clearance = self.parameters.family().clearance();
         Ok(KernelSource { packed: common.packed_constants, clearance, ..source })
     }

@@ -117,12 +117,19 @@ fn fitting(
     if let Some(form) = GridForm::new(facts, gridding, geometry.roi, accuracy)? {
         return Ok((offer, bound(&form), None));
     }
-    let why =
-        "gridding: a line of the grid does not fit into local memory; it is transformed in global memory, more slowly";
     let gridding = gridding.in_cache();
     let form = GridForm::new(facts, &gridding, geometry.roi, accuracy)?;
     offer.parameters = gridding.into();
-    Ok((offer, form.as_ref().and_then(bound), Some(why.to_owned())))
+    // vectors hold fewer slices than work-groups
+    while offer.slices > 1 && offer.check().is_err() {
+        offer.slices /= 2;
+    }
+    let why = format!(
+        "gridding: a line of the grid does not fit into local memory; it is transformed in global memory, more slowly, {} \
+         slices at a time",
+        offer.slices
+    );
+    Ok((offer, form.as_ref().and_then(bound), Some(why)))
 }
 
 /// Why a kernel counts positions from blocks though the profile has it count from bin 0, if the scan is too wide for that.

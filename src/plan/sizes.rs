@@ -5,7 +5,7 @@ use super::{Bytes, PIECES, Pieces, Request, SampleShape, WRITTEN_PIECES};
 use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, SliceCounter};
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
-use crate::geometry::Cut;
+use crate::geometry::{Cut, Roi};
 use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends};
 use crate::sink::Dtype;
 use crate::units::human;
@@ -314,7 +314,7 @@ impl<'a> Sizes<'a> {
         let pair_bytes = self.rows.pair_bytes(geometry.bins, spec.texel) as u64;
         let scratch = 8 * self.rows.scratch(self.request.facts.compute_units) as u64;
         let sinogram = row_bytes * cut.projections as u64;
-        let GridBytes { grids, tables: of_grids } = self.grid_bytes(cut);
+        let GridBytes { grids, tables: of_grids } = self.grid_bytes(cut).unwrap_or_default();
         let of_blocks = |band| geometry.block_offsets_bytes(band, source.block);
         let tables = of_grids.unwrap_or_else(|| cut.bands(geometry.roi).map(of_blocks).sum());
         let kernels = [
@@ -331,17 +331,19 @@ impl<'a> Sizes<'a> {
         kernels.into_iter().chain(self.of_steps(cut)).collect()
     }
 
-    /// What gridding needs with so much of a pass on the device.
-    fn grid_bytes(&self, cut: Cut) -> GridBytes {
+    /// What gridding needs with so much of a pass on the device; `None` if a band has no grid.
+    fn grid_bytes(&self, cut: Cut) -> Option<GridBytes> {
         let Request { scan, facts, .. } = *self.request;
         let spec = &self.chosen.spec;
-        let Parameters::Gridding(gridding) = &spec.parameters else { return GridBytes::default() };
+        let Parameters::Gridding(gridding) = &spec.parameters else { return Some(GridBytes::default()) };
         let form = |roi| GridForm::new(facts, gridding, roi, spec.bound.accuracy).ok().flatten();
         let geometry = &scan.geometry;
-        let forms: Vec<GridForm> = cut.bands(geometry.roi).filter_map(form).collect();
-        let values = forms.iter().map(|form| form.values(spec.slices as usize)).max().unwrap_or(0);
-        let tables = forms.iter().map(|form| form.table_bytes(geometry)).sum();
-        GridBytes { grids: 8 * values as u64, tables: Some(tables) }
+        // all bands but the last have as many rows
+        let bands: Vec<Roi> = cut.bands(geometry.roi).collect();
+        let [first, last] = [form(*bands.first()?)?, form(*bands.last()?)?];
+        let values = [&first, &last].map(|form| form.values(spec.slices as usize)).into_iter().max().unwrap_or(0);
+        let tables = (bands.len() as u64 - 1) * first.table_bytes(geometry) + last.table_bytes(geometry);
+        Some(GridBytes { grids: 8 * values as u64, tables: Some(tables) })
     }
 
     /// A processor computes in the host's memory.
@@ -377,8 +379,11 @@ impl<'a> Sizes<'a> {
         let sets = if self.kept == Kept::ByDevice { 1 } else { 2 };
         let uncut_least = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
         let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { uncut_least } else { self.cut_pass });
-        let fits =
-            |&cut: &Cut| sum(&least_of(cut)) <= self.budget(cut) && largest(&least_of(cut)) <= facts.max_allocation;
+        let fits = |&cut: &Cut| {
+            let least = least_of(cut);
+            let has_room = sum(&least) <= self.budget(cut) && largest(&least) <= facts.max_allocation;
+            has_room && self.grid_bytes(cut).is_some()
+        };
         let geometry = &self.request.scan.geometry;
         let block = self.chosen.source.block[1];
         let cuts = || Cut::candidates(geometry, block).take(if may_cut { usize::MAX } else { 1 });

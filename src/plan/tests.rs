@@ -437,6 +437,64 @@ fn a_wrong_kernel_is_replaced_first_by_its_layout_then_by_its_family() {
 }
 
 #[test]
+fn every_band_of_a_cut_pass_has_a_grid() {
+    let facts = example();
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("default"), &facts).unwrap();
+    let exact = job(|args| {
+        args.interpolation = Some(Interpolation::Exact);
+        args.accuracy = Some(5e-6);
+        args.device_memory = Some("170M".into());
+    });
+    let scan = Scan::new(&exact, &StackShape { projections: 48, bins: 7000, ..stack() }).unwrap();
+    let plan = planned(&exact, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
+    assert!(sum(&plan.device_bytes) <= 170 << 20);
+    // the last of 728 rows needs more cells for a row than the others
+    assert_eq!(plan.cut.rows, 896);
+    assert!(crate::device::grid_values(&facts, &plan.spec, plan.cut.bands(scan.geometry.roi)).unwrap() > 0);
+}
+
+#[test]
+fn lines_without_local_memory_are_transformed_as_vectors_of_at_most_8_slices() {
+    use crate::kernel::{GridItems, Parameters};
+    let facts = DeviceFacts { max_work_group: 256, local_memory: 64 << 10, ..example() };
+    for (profile, asked) in [("amd-rdna", None), ("amd-rdna", Some("16"))] {
+        let exact = job(|args| {
+            args.interpolation = Some(Interpolation::Exact);
+            args.slices_per_pass = asked.map(Into::into);
+        });
+        let choice = ProfileStore::built_in().unwrap().for_device(Some(profile), &facts).unwrap();
+        let planned = |bins: usize| {
+            let scan = Scan::new(&exact, &StackShape { bins, ..stack() }).unwrap();
+            planned(&exact, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap()
+        };
+        let items = |plan: &Plan| match &plan.spec.parameters {
+            Parameters::Gridding(gridding) => gridding.items,
+            other => panic!("{other:?}"),
+        };
+        let (small, large) = (planned(1000), planned(3000));
+        assert_eq!((items(&small), small.spec.slices, small.notes.len()), (GridItems::Cells, 16, 0), "{profile}");
+        assert_eq!((items(&large), large.spec.slices), (GridItems::Tiles, 8), "{profile}");
+        assert!(large.notes.iter().any(|note| note.contains("8 slices at a time")), "{:?}", large.notes);
+    }
+}
+
+#[test]
+fn processors_are_told_of_exact_interpolation() {
+    let facts = DeviceFacts { kind: DeviceKind::Cpu, name: "pthread-skylake-avx512-AMD EPYC".into(), ..example() };
+    let choice = ProfileStore::built_in().unwrap().for_device(None, &facts).unwrap();
+    assert_eq!(choice.profile.name, "cpu");
+    for (slices_per_pass, slices, told) in [("64", 1000, true), ("16", 1000, true), ("64", 100, false)] {
+        let fast = job(|args| {
+            args.mode = Some(Mode::Fast);
+            args.slices_per_pass = Some(slices_per_pass.into());
+        });
+        let scan = Scan::new(&fast, &StackShape { slices, projections: 2048, bins: 2048, ..stack() }).unwrap();
+        let plan = planned(&fast, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
+        assert_eq!(plan.notes.iter().any(|note| note.contains("--interpolation exact")), told, "{:?}", plan.notes);
+    }
+}
+
+#[test]
 fn long_runs_are_told_of_exact_interpolation() {
     let plan = |slices: usize, interpolation| {
         let of_pass = if interpolation == Interpolation::Exact { "8" } else { "16" };

@@ -3,9 +3,10 @@
 use crate::kernels::setup::{device, is_selected, plain, reconstruct, reconstruct_with, spec};
 use crate::support::cli::{Lab, Pages, SMALL, farthest};
 use crate::support::reference::{Pad, Scan, exact_pixels, noise, padded, relative_rms};
-use fbp::geometry::{AngleWeights, Roi, weights};
+use fbp::geometry::{AngleWeights, ExtendedField, Roi, weights};
 use fbp::kernel::{Bound, GridItems, Gridding, Interpolation, Mode, Offer, Padding, RowFilter, RowFilterMethod};
 use fbp::phantom::{Kind, Phantom};
+use fbp::profile::ProfileStore;
 use fbp::spectrum::Filter;
 use std::f64::consts::PI;
 
@@ -112,6 +113,27 @@ fn every_bound_holds_for_regions() {
     }
 }
 
+/// The entry that processors use, as it is: with its tile, and optimised. Sides whose grids have an odd factor and not, and a
+/// second step of radix 16.
+#[test]
+fn every_bound_holds_for_the_kernel_of_processors() {
+    let found = device();
+    let cpu = ProfileStore::built_in().unwrap().named("cpu").unwrap();
+    let is_exact = |offer: &Offer| offer.interpolation == Interpolation::Exact && offer.slices == 8;
+    let offer = cpu.offers().into_iter().find(is_exact).unwrap();
+    for (scan, bounds) in [(golden(138, 61, 138), &BOUNDS[..]), (golden(373, 31, 373), &BOUNDS[1..2])] {
+        let sinogram = noise(scan.bins * scan.projections(), 3);
+        let spec = spec(&found, &cpu, &offer, &scan).unwrap();
+        for &accuracy in bounds {
+            let spec = spec.bounded(Bound { accuracy, width: 4 });
+            let roi = Roi::full(scan.size);
+            let got = reconstruct(&found, &spec, &scan, roi, Filter::Ramp, Padding::Edge, &sinogram);
+            let error = error(&got, &sinogram, &scan, roi, Pad::Edge);
+            assert!(error <= accuracy, "{}: {error:.3e} > {accuracy:.0e}", scan.size);
+        }
+    }
+}
+
 /// A single bin is a line in the slice; that at the rim reaches the image's corners alone.
 #[test]
 fn every_bound_holds_for_single_bins() {
@@ -199,6 +221,56 @@ fn slices_do_not_depend_on_their_neighbours() {
         // the kernel is that of the run's slices, so it is asked for
         let few = lab.slices(&format!("{args} --slices-per-pass 8 --rows 6..9"), &format!("few-{profile}"));
         assert!(few.pages[..] == all.pages[6..9], "{profile}");
+    }
+}
+
+#[test]
+fn slices_do_not_depend_on_the_slices_of_a_pass() {
+    let lab = lab(9);
+    for profile in ["cpu", "default"] {
+        let slices = |count: u32| {
+            let args = format!("{EXACT} --profile {profile} --slices-per-pass {count}");
+            lab.slices(&args, &format!("x{count}-{profile}"))
+        };
+        let all = slices(8);
+        for count in [1, 2, 4] {
+            assert!(slices(count) == all, "{profile} x{count}");
+        }
+    }
+}
+
+/// Axes, weights and rows of whole runs.
+#[test]
+fn complete_runs_are_the_sums_of_their_scans() {
+    let lab = lab(1);
+    let sinogram = noise(60 * 44, 3).iter().map(|v| v + 2.0).collect::<Vec<f32>>();
+    let even = Scan::even(60, 44, 60);
+    let shifts: Vec<f64> = (0..44).map(|p| 0.13 * f64::from(p) - 3.4).collect();
+    lab.numbers("shifts.txt", &shifts);
+    let shifted = Scan { axis: shifts.iter().map(|shift| 27.3 + shift).collect(), ..even.clone() };
+    let angles: Vec<f64> = (0..44).map(|p| f64::from(p * p) * 0.7 - 30.0).collect();
+    lab.numbers("angles.txt", &angles);
+    let spaced = Scan { weights: weights(&angles, AngleWeights::Spacing, 180.0), angles, ..even.clone() };
+    let uniform = Scan { weights: even.weights.clone(), ..spaced.clone() };
+    let turn: Vec<f64> = even.angles.iter().map(|angle| 2.0 * angle).collect();
+    let field = ExtendedField::new(60, 20.25, &[20.25; 44], &turn).unwrap();
+    let mut rows = sinogram.clone();
+    rows.resize(field.bins * 44, 0.0);
+    field.extend(&mut rows);
+    let extended =
+        Scan { angles: turn, axis: vec![20.25 + field.before as f64; 44], ..Scan::even(field.bins, 44, field.bins) };
+    for (number, (args, scan, rows)) in [
+        ("--center 27.3 --center-shifts shifts.txt", shifted, &sinogram),
+        ("--angles angles.txt", spaced, &sinogram),
+        ("--angles angles.txt --angle-weights uniform", uniform, &sinogram),
+        ("--overall-angle 360 --center 20.25 --extended-field", extended, &rows),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let slices = lab.slices(&format!("{EXACT} {args}"), &format!("r{number}"));
+        let error = error(&slices.pages[0], rows, &scan, Roi::full(scan.size), Pad::Edge);
+        assert!(error <= 1e-5, "{args}: {error:.3e}");
     }
 }
 

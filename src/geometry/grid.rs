@@ -1,0 +1,386 @@
+//! The grid of gridding, whose cells spread frequencies reach: its lengths and its kernel for a region and a bound.
+
+use super::Roi;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::f64::consts::PI;
+
+/// Fewest cells of the grid for each pixel of a side: fewer need wider kernels than the smaller grid pays for.
+const LEAST_OVERSAMPLING: f64 = 1.375;
+
+/// Lengths of a side of the grid are between these.
+pub const GRID_LENGTHS: [usize; 2] = [64, 16384];
+
+/// Lengths of a side that a device can transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridSides {
+    PowersOfTwo,
+    /// These, and three times such.
+    Thirds,
+}
+
+impl GridSides {
+    /// Those for so many pixels, shortest first: twice the smallest power of two is enough for every bound.
+    fn lengths(self, pixels: usize) -> Vec<usize> {
+        let least = (pixels as f64 * LEAST_OVERSAMPLING).ceil() as usize;
+        let [shortest, longest] = GRID_LENGTHS;
+        let most = (2 * least.next_power_of_two().max(shortest)).min(longest);
+        let factors = if self == GridSides::Thirds { [shortest, shortest / 2 * 3].to_vec() } else { vec![shortest] };
+        let doubled = |factor| std::iter::successors(Some(factor), |length| Some(2 * length));
+        let within = |factor| doubled(factor).take_while(|length| *length <= most).filter(|length| *length >= least);
+        let mut lengths: Vec<usize> = factors.into_iter().flat_map(within).collect();
+        lengths.sort_unstable();
+        lengths
+    }
+}
+
+/// Cells of a side of the kernel.
+pub const KERNEL_WIDTHS: [u32; 2] = [2, 8];
+
+/// Coefficients of the polynomial for a cell of a kernel of this width, whose error is far below the kernel's.
+pub fn coefficients(width: u32) -> usize {
+    width as usize + 5
+}
+
+/// The bounds that may be asked for.
+pub const ACCURACIES: std::ops::RangeInclusive<f64> = 2e-6..=1e-1;
+
+/// Rounding of `f32` where the kernel's transform is largest, relative to a wave; elsewhere slices are divided by less, so that it
+/// is more.
+const ROUNDING: f64 = 5e-7;
+
+/// A Kaiser-Bessel kernel, 1 at its middle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KaiserBessel {
+    /// Cells that it covers.
+    pub width: u32,
+    shape: f64,
+}
+
+thread_local! {
+    /// Kernels that were searched for, by width and cells a pixel.
+    static BEST: RefCell<BTreeMap<(u32, u64), KaiserBessel>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The modified Bessel function of order 0.
+fn bessel_i0(x: f64) -> f64 {
+    let quarter = x * x / 4.0;
+    let mut term = 1.0;
+    let mut sum = 1.0;
+    for k in 1..200 {
+        term *= quarter / f64::from(k * k);
+        sum += term;
+        if term < 1e-17 * sum {
+            break;
+        }
+    }
+    sum
+}
+
+impl KaiserBessel {
+    /// The kernel whose bound is smallest for so many cells a pixel. A plan asks many times for the same.
+    fn best(width: u32, oversampling: f64) -> KaiserBessel {
+        let key = (width, oversampling.to_bits());
+        let found = BEST.with_borrow(|known| known.get(&key).copied());
+        found.unwrap_or_else(|| {
+            let best = KaiserBessel::search(width, oversampling);
+            BEST.with_borrow_mut(|known| known.insert(key, best));
+            best
+        })
+    }
+
+    fn search(width: u32, oversampling: f64) -> KaiserBessel {
+        let widest = PI * f64::from(width) * (1.0 - 0.5 / oversampling);
+        let of = |share: f64| KaiserBessel { width, shape: widest * share };
+        let candidates = (0..48).map(|i| of(0.80 + 0.005 * f64::from(i)));
+        let bound = |kernel: &KaiserBessel| kernel.bound(oversampling);
+        candidates.min_by(|a, b| bound(a).total_cmp(&bound(b))).unwrap_or(of(1.0))
+    }
+
+    /// Its value at a distance in cells.
+    pub fn value(&self, distance: f64) -> f64 {
+        let z = 2.0 * distance / f64::from(self.width);
+        if z.abs() > 1.0 {
+            return 0.0;
+        }
+        bessel_i0(self.shape * (1.0 - z * z).sqrt()) / bessel_i0(self.shape)
+    }
+
+    /// Its Fourier transform at a frequency in periods a cell.
+    pub fn transform(&self, frequency: f64) -> f64 {
+        self.scaled_transform(frequency) / bessel_i0(self.shape)
+    }
+
+    /// The same but for a factor.
+    fn scaled_transform(&self, frequency: f64) -> f64 {
+        let width = f64::from(self.width);
+        let square = self.shape * self.shape - (PI * width * frequency).powi(2);
+        let root = square.abs().sqrt();
+        let ratio = match square {
+            _ if root < 1e-9 => 1.0,
+            square if square > 0.0 => root.sinh() / root,
+            _ => root.sin() / root,
+        };
+        width * ratio
+    }
+
+    /// How far a wave may be from the exact one: root mean square over a side of the image, relative to the wave.
+    fn bound(&self, oversampling: f64) -> f64 {
+        const PLACES: u32 = 32;
+        let at = |place: u32| {
+            let x = 0.5 / oversampling * (f64::from(place) + 0.5) / f64::from(PLACES);
+            let both = |l: f64| self.scaled_transform(x + l).abs() + self.scaled_transform(x - l).abs();
+            let others: f64 = (1..8).map(|l| both(f64::from(l))).sum();
+            (others / self.scaled_transform(x)).powi(2)
+        };
+        ((0..PLACES).map(at).sum::<f64>() / f64::from(PLACES)).sqrt()
+    }
+
+    /// By how much rounding grows when slices are divided by the kernel's transform: root mean square over a side.
+    fn growth(&self, oversampling: f64) -> f64 {
+        const PLACES: u32 = 32;
+        let at = |place: u32| {
+            let x = 0.5 / oversampling * (f64::from(place) + 0.5) / f64::from(PLACES);
+            (self.scaled_transform(0.0) / self.scaled_transform(x)).powi(2)
+        };
+        ((0..PLACES).map(at).sum::<f64>() / f64::from(PLACES)).sqrt()
+    }
+
+    /// Coefficients, highest power first, of a polynomial for each cell that the kernel covers: its value for a sample
+    /// that is `f` cells, from -1/2 to 1/2, beyond the middle of these cells.
+    pub fn polynomials(&self) -> Vec<f32> {
+        let count = coefficients(self.width);
+        let middle = (f64::from(self.width) - 1.0) / 2.0;
+        let of_cell = |cell: u32| {
+            let value = |f: f64| self.value(f + middle - f64::from(cell));
+            chebyshev(count, value).into_iter().map(|c| c as f32)
+        };
+        (0..self.width).flat_map(of_cell).collect()
+    }
+}
+
+/// The polynomial with `count` coefficients, highest power first, that meets a function at the Chebyshev nodes of
+/// [-1/2, 1/2]: Newton's divided differences, multiplied out.
+fn chebyshev(count: usize, function: impl Fn(f64) -> f64) -> Vec<f64> {
+    let nodes: Vec<f64> = (0..count).map(|i| 0.5 * (PI * (i as f64 + 0.5) / count as f64).cos()).collect();
+    let mut differences: Vec<f64> = nodes.iter().map(|&node| function(node)).collect();
+    for order in 1..count {
+        for i in (order..count).rev() {
+            differences[i] = (differences[i] - differences[i - 1]) / (nodes[i] - nodes[i - order]);
+        }
+    }
+    // lowest power first while it grows
+    let mut polynomial = vec![0.0; count];
+    for (node, difference) in nodes.iter().zip(&differences).rev() {
+        for i in (1..count).rev() {
+            polynomial[i] = polynomial[i - 1] - node * polynomial[i];
+        }
+        polynomial[0] = difference - node * polynomial[0];
+    }
+    polynomial.reverse();
+    polynomial
+}
+
+/// The grid for a region, and its kernels along x and y.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrequencyGrid {
+    /// Cells along x and y.
+    pub lengths: [usize; 2],
+    pub kernels: [KaiserBessel; 2],
+}
+
+impl FrequencyGrid {
+    /// The grid of the fewest cells, with the narrowest kernel, whose bound is within `accuracy`. `None` for regions of more
+    /// pixels than grids have room for, and bounds that no kernel has.
+    pub fn new(roi: Roi, accuracy: f64, of: GridSides) -> Option<FrequencyGrid> {
+        let sides = [roi.width, roi.height];
+        let [narrowest, widest] = KERNEL_WIDTHS;
+        let oversampling = |length: usize, side: usize| length as f64 / side as f64;
+        // along one axis alone the bound must hold, too
+        let bound = |cells: f64| KaiserBessel::best(widest, cells).bound(cells);
+        let [along_x, along_y] = sides.map(|side| {
+            let lengths = of.lengths(side).into_iter();
+            lengths.filter(|&length| bound(oversampling(length, side)) <= accuracy).collect::<Vec<_>>()
+        });
+        let mut pairs: Vec<[usize; 2]> = along_x.iter().flat_map(|&x| along_y.iter().map(move |&y| [x, y])).collect();
+        pairs.sort_unstable_by_key(|[x, y]| (x * y, *x));
+        pairs.into_iter().find_map(|lengths| {
+            let cells = [0, 1].map(|axis| oversampling(lengths[axis], sides[axis]));
+            let of_width =
+                |width| FrequencyGrid { lengths, kernels: cells.map(|cells| KaiserBessel::best(width, cells)) };
+            (narrowest..=widest).map(of_width).find(|grid| grid.bound(roi) <= accuracy)
+        })
+    }
+
+    /// Pixels of a side of the largest square with a grid.
+    pub fn largest_square(accuracy: f64, of: GridSides) -> usize {
+        let most = (GRID_LENGTHS[1] as f64 / LEAST_OVERSAMPLING) as usize;
+        let mut range = 1..most + 1;
+        while range.end - range.start > 1 {
+            let middle = range.start.midpoint(range.end);
+            let side = |has_grid: bool| if has_grid { middle..range.end } else { range.start..middle };
+            range = side(FrequencyGrid::new(Roi::full(middle), accuracy, of).is_some());
+        }
+        range.start
+    }
+
+    /// Cells of a side of the kernels.
+    pub fn width(&self) -> u32 {
+        self.kernels[0].width
+    }
+
+    /// How far slices may be from the exact ones, by the kernel and by rounding: root mean square, relative to that of the
+    /// slice.
+    pub fn bound(&self, roi: Roi) -> f64 {
+        let of = |axis: usize, side: usize| {
+            let oversampling = self.lengths[axis] as f64 / side as f64;
+            (self.kernels[axis].bound(oversampling), self.kernels[axis].growth(oversampling))
+        };
+        let [(kernel_x, growth_x), (kernel_y, growth_y)] = [of(0, roi.width), of(1, roi.height)];
+        kernel_x.hypot(kernel_y) + ROUNDING * growth_x * growth_y
+    }
+
+    /// Rows of the grid that are computed in tiles of a side of `tile` cells: slices are real, so frequencies along y from 0
+    /// to the highest are enough.
+    pub fn rows(&self, tile: usize) -> usize {
+        (self.lengths[1] / 2 + 1).next_multiple_of(tile)
+    }
+
+    /// What pixels along x (`axis` 0) or y are multiplied by.
+    pub fn corrections(&self, axis: usize, pixels: usize) -> Vec<f32> {
+        let length = self.lengths[axis] as f64;
+        let middle = (pixels / 2) as f64;
+        (0..pixels).map(|i| (1.0 / self.kernels[axis].transform((i as f64 - middle) / length)) as f32).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full(size: usize) -> Roi {
+        Roi::full(size)
+    }
+
+    #[test]
+    fn bessel_functions_are_those_of_tables() {
+        // Abramowitz and Stegun, table 9.8
+        for (x, value) in [(0.0, 1.0), (1.0, 1.266_065_877_752_008), (5.0, 27.239_871_823_604_45)] {
+            assert!((bessel_i0(x) - value).abs() <= 1e-13 * value, "{x}");
+        }
+    }
+
+    #[test]
+    fn the_transform_is_that_of_the_kernel() {
+        let kernel = KaiserBessel::best(6, 2.0);
+        for frequency in [0.0, 0.1, 0.25, 0.7, 1.3] {
+            // the kernel jumps to 0 at its ends: the midpoint rule
+            let steps = 60_000;
+            let sum: f64 = (0..steps)
+                .map(|i| {
+                    let t = 6.0 * ((f64::from(i) + 0.5) / f64::from(steps) - 0.5);
+                    kernel.value(t) * (2.0 * PI * frequency * t).cos()
+                })
+                .sum();
+            let want = sum * 6.0 / f64::from(steps);
+            assert!((kernel.transform(frequency) - want).abs() < 1e-8, "{frequency}");
+        }
+    }
+
+    #[test]
+    fn polynomials_follow_the_kernel() {
+        for width in KERNEL_WIDTHS[0]..=KERNEL_WIDTHS[1] {
+            for oversampling in [1.375, 2.0, 2.75] {
+                let kernel = KaiserBessel::best(width, oversampling);
+                let polynomials = kernel.polynomials();
+                let count = coefficients(width);
+                assert_eq!(polynomials.len(), width as usize * count);
+                let mut worst = 0f64;
+                for (cell, polynomial) in polynomials.chunks(count).enumerate() {
+                    for i in 0..=40 {
+                        let f = f64::from(i) / 40.0 - 0.5;
+                        let value = polynomial.iter().fold(0.0, |sum, &c| sum * f + f64::from(c));
+                        let distance = f + (f64::from(width) - 1.0) / 2.0 - cell as f64;
+                        worst = worst.max((value - kernel.value(distance)).abs());
+                    }
+                }
+                let bound = kernel.bound(oversampling);
+                assert!(worst <= (0.1 * bound).max(3e-7), "{width} {oversampling}: {worst:.1e}, bound {bound:.1e}");
+            }
+        }
+    }
+
+    #[test]
+    fn grids_are_as_small_as_the_bound_allows() {
+        for (size, accuracy, lengths, width) in [
+            (2048, 1e-3, 4096, 5),
+            (2048, 1e-5, 4096, 7),
+            (1489, 1e-3, 2048, 6),
+            (1490, 1e-3, 4096, 4),
+            (1489, 2e-6, 4096, 7),
+            (1, 0.1, 64, 2),
+        ] {
+            let grid = FrequencyGrid::new(full(size), accuracy, GridSides::PowersOfTwo).unwrap();
+            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
+            assert!(grid.bound(full(size)) <= accuracy);
+        }
+        for (size, accuracy, lengths, width) in [
+            (2048, 1e-3, 3072, 5),
+            (2048, 1e-5, 3072, 8),
+            (2048, 2e-6, 4096, 8),
+            (1489, 1e-3, 2048, 6),
+            (1490, 1e-3, 3072, 5),
+            (1, 0.1, 64, 2),
+            (60, 1e-3, 96, 5),
+            // 2048 cells are not enough for the bound
+            (1489, 2e-6, 3072, 8),
+        ] {
+            let grid = FrequencyGrid::new(full(size), accuracy, GridSides::Thirds).unwrap();
+            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
+            assert!(grid.bound(full(size)) <= accuracy);
+        }
+        let uneven = FrequencyGrid::new(Roi { x: 0, y: 0, width: 700, height: 300 }, 1e-3, GridSides::Thirds).unwrap();
+        assert_eq!(uneven.lengths, [1024, 512]);
+        for sides in [GridSides::PowersOfTwo, GridSides::Thirds] {
+            assert!(FrequencyGrid::new(full(11_915), 1e-4, sides).is_some());
+            assert!(FrequencyGrid::new(full(11_916), 1e-1, sides).is_none());
+            // every bound that may be asked for has a kernel, up to the side with whose grid the largest begins
+            for size in (1..=55).map(|i| 108 * i + 17) {
+                assert!(FrequencyGrid::new(full(size), *ACCURACIES.start(), sides).is_some(), "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_side_is_as_short_as_the_bound_allows() {
+        let grid = |width: usize, height: usize, accuracy: f64, sides: GridSides| {
+            let region = Roi { x: 0, y: 0, width, height };
+            let grid = FrequencyGrid::new(region, accuracy, sides).unwrap();
+            assert!(grid.bound(region) <= accuracy, "{width} {height} {accuracy}");
+            grid.lengths
+        };
+        // 744 pixels need more than 1024 cells where 11900 need all that there may be
+        assert_eq!(grid(11_900, 744, 1e-5, GridSides::PowersOfTwo), [16384, 2048]);
+        assert_eq!(grid(744, 11_900, 1e-5, GridSides::PowersOfTwo), [2048, 16384]);
+        assert_eq!(grid(7000, 728, 1e-5, GridSides::PowersOfTwo), [16384, 1024]);
+        assert_eq!(grid(7000, 728, 5e-6, GridSides::PowersOfTwo), [16384, 2048]);
+        assert_eq!(grid(7000, 728, 5e-6, GridSides::Thirds), [12288, 1536]);
+        // bands of wide slices, down to a row
+        for height in (1..=7000).step_by(311) {
+            for sides in [GridSides::PowersOfTwo, GridSides::Thirds] {
+                assert!(grid(7000, height, 5e-6, sides)[0] >= 12288);
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_square_is_the_largest() {
+        // those of docs/geometry.md
+        for (accuracy, side) in [(2e-5, 11_915), (1e-5, 11_404), (5e-6, 10_590), (3e-6, 9839), (2e-6, 9122)] {
+            let has_grid = |side| FrequencyGrid::new(full(side), accuracy, GridSides::Thirds).is_some();
+            assert!(has_grid(side) && !has_grid(side + 1), "{accuracy}");
+        }
+        assert_eq!(FrequencyGrid::largest_square(1e-1, GridSides::Thirds), 11_915);
+        assert_eq!(FrequencyGrid::largest_square(5e-6, GridSides::PowersOfTwo), 10_590);
+    }
+}
