@@ -218,8 +218,8 @@ impl FrequencyGrid {
         let mut range = 1..most + 1;
         while range.end - range.start > 1 {
             let middle = range.start.midpoint(range.end);
-            let side = |has_grid: bool| if has_grid { middle..range.end } else { range.start..middle };
-            range = side(FrequencyGrid::new(Roi::full(middle), accuracy, of).is_some());
+            let has_grid = FrequencyGrid::new(Roi::full(middle), accuracy, of).is_some();
+            range = if has_grid { middle..range.end } else { range.start..middle };
         }
         range.start
     }
