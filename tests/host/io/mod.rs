@@ -6,6 +6,7 @@ mod make;
 mod reading;
 mod volumes;
 mod writing;
+mod zarr;
 
 use fbp::sink::{Dtype, Encoding, SliceWriter};
 use fbp::source::{SampleType, Stack};
