@@ -133,6 +133,8 @@ pub(super) struct SliceBuffers {
 pub(super) struct ChunkKernels {
     /// On sinograms, before the filter.
     sinogram_steps: Vec<Box<dyn DeviceSinogramStep>>,
+    /// Sinograms that these are done on together.
+    stripes_at_once: usize,
     /// Extends rows after these steps.
     extender: Option<RowExtender>,
     encoder: Option<SliceEncoder>,
@@ -226,6 +228,7 @@ impl Engine {
             resources: steps.first().map(|step| step.projector.resources()).unwrap_or_default(),
             kernels: ChunkKernels {
                 sinogram_steps: Vec::new(),
+                stripes_at_once: spec.slices as usize,
                 extender: None,
                 encoder: None,
                 counter: None,
@@ -254,7 +257,8 @@ impl Engine {
         let Engine { session, kernels, shape, sets, .. } = self;
         let (preparation, used) = (&source.preparation, &source.scan.used);
         if plan.steps.sinograms == StepBackend::Device {
-            kernels.sinogram_steps = preparation.sinograms_on_device(session, kernels.group, used.len())?;
+            kernels.sinogram_steps = preparation.sinograms_on_device(session, plan.stripes_at_once, used.len())?;
+            kernels.stripes_at_once = plan.stripes_at_once;
         }
         if plan.steps.rows == StepBackend::Device {
             let Some(correction) = source.correction() else {
@@ -450,7 +454,8 @@ impl ChunkKernels {
             let (first, count) = (start * part.len(), projections.len());
             let batch =
                 SinogramBatch { values: rows, first, slices: valid, projections: count, bins: part.len() / count };
-            steps += before_filter(session, &mut self.sinogram_steps, self.extender.as_mut(), &batch)?;
+            let on_sinograms = (&mut self.sinogram_steps[..], self.stripes_at_once);
+            steps += before_filter(session, on_sinograms, self.extender.as_mut(), &batch)?;
             let projections = projections.clone();
             let first = start * part.len();
             let batch = RowBatch { rows, first, valid, projections, phases: projector.phases() };
@@ -492,7 +497,7 @@ pub(super) fn encoded_sample(dtype: Dtype) -> EncodedSample {
 /// The steps on sinograms, and the extension of their rows; waits, and tells the seconds.
 fn before_filter(
     session: &Session,
-    steps: &mut [Box<dyn DeviceSinogramStep>],
+    (steps, at_once): (&mut [Box<dyn DeviceSinogramStep>], usize),
     extender: Option<&mut RowExtender>,
     sinograms: &SinogramBatch,
 ) -> Result<f64> {
@@ -500,7 +505,9 @@ fn before_filter(
         return Ok(0.0);
     }
     let began = Instant::now();
-    let mut all = |sinograms: &SinogramBatch| steps.iter_mut().try_for_each(|step| step.apply(session, sinograms));
+    let mut all = |sinograms: &SinogramBatch| {
+        sinograms.parts(at_once).try_for_each(|part| steps.iter_mut().try_for_each(|step| step.apply(session, &part)))
+    };
     match extender {
         Some(extender) => {
             all(&extender.seen(session, sinograms)?)?;

@@ -17,7 +17,7 @@ impl Plan {
         ];
         lines.extend(of_scan(job, scan));
         lines.extend(before.iter().cloned());
-        lines.push(("steps", self.of_steps(job, scan)));
+        lines.push(("steps run on", self.of_steps(job, scan)));
         lines.extend(self.of_chunks(job, scan));
         lines.extend(self.of_memory(scan));
         lines.push(("work", self.work(job, scan, facts)));
@@ -25,7 +25,7 @@ impl Plan {
         lines.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
     }
 
-    /// What does the steps that there are.
+    /// Where the steps run that there are.
     fn of_steps(&self, job: &Job, scan: &Scan) -> String {
         let StepBackends { rows, images, sinograms, slices } = self.steps;
         let steps = [
@@ -39,7 +39,14 @@ impl Plan {
             StepBackend::Host => "host",
         };
         let there = steps.iter().filter(|(.., there)| *there);
-        there.map(|(what, backend, _)| format!("{what} by the {}", of(*backend))).collect::<Vec<_>>().join(", ")
+        let text =
+            there.map(|(what, backend, _)| format!("{what} on the {}", of(*backend))).collect::<Vec<_>>().join(", ");
+        match sinograms {
+            StepBackend::Device if self.stripes_at_once < self.spec.slices as usize => {
+                format!("{text}; stripes of {} sinograms at a time", self.stripes_at_once)
+            }
+            _ => text,
+        }
     }
 
     fn of_chunks(&self, job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {

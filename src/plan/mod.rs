@@ -65,6 +65,8 @@ pub struct Plan {
     pub rows: RowFilter,
     /// What does the steps before the filter; the host where there are none.
     pub steps: StepBackends,
+    /// Sinograms of a pass whose stripes the device removes together.
+    pub stripes_at_once: usize,
     /// The device counts the values of slices, if they are to be counted.
     pub counts_values: bool,
     /// Slices that are on the device together; a multiple of the slices per pass.
@@ -157,6 +159,7 @@ impl Plan {
             profile_reason: choice.reason.clone(),
             rows,
             steps: sizes.steps(cut),
+            stripes_at_once: sizes.stripes_at_once(),
             counts_values: sizes.counts_values(cut),
             chunk: chunk as usize,
             sets: sets as usize,

@@ -19,6 +19,9 @@ const PIECE_TARGET: u64 = 128 << 20;
 /// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
 const CHUNK_TARGET: u64 = 512 << 20;
 
+/// Stripes of so many sinograms of a pass are removed together, if there is no room for those of all.
+const LEAST_STRIPES: u64 = 4;
+
 /// A run has at least so many chunks, if they are whole passes, so that reading, computing and writing overlap.
 const CHUNKS: u64 = 8;
 
@@ -45,6 +48,8 @@ pub(super) struct Sizes<'a> {
     pass: u64,
     /// The same where a pass is cut.
     cut_pass: u64,
+    /// Sinograms of a pass whose stripes are removed together.
+    stripes: u64,
     /// Memory of the host in bytes, without what steps hold there.
     host: u64,
     /// Sinograms and slices that the host's memory holds in each direction.
@@ -85,7 +90,9 @@ impl<'a> Sizes<'a> {
         (backends, kept): (StepBackends, Kept),
     ) -> Result<Sizes<'a>> {
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
-        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass: pass, host: 0, of_host: 0 };
+        let stripes = u64::from(chosen.spec.slices);
+        let cut_pass = pass;
+        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass, stripes, host: 0, of_host: 0 };
         let host = sizes.left_on_host()?;
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
@@ -102,6 +109,10 @@ impl<'a> Sizes<'a> {
             )));
         }
         sizes.cut_pass = pass.min(sizes.of_host);
+        // rather than fewer slices per pass
+        while sizes.stripes > LEAST_STRIPES && !sizes.fits(sizes.uncut()) {
+            sizes.stripes /= 2;
+        }
         Ok(sizes)
     }
 
@@ -265,7 +276,7 @@ impl<'a> Sizes<'a> {
         let Request { recipe, scan, .. } = *self.request;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
         let bins = self.detector_bins();
-        let (projections, slices) = (scan.geometry.projections(), u64::from(self.chosen.spec.slices));
+        let projections = scan.geometry.projections();
         let SampleShape { stored, height, fields, halo, .. } = scan.samples;
         let [block, samples] = match (rows, self.blocks(cut)) {
             (StepBackend::Host, _) => [0; 2],
@@ -277,14 +288,14 @@ impl<'a> Sizes<'a> {
                 [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
             }
         };
-        let of_sinograms = || slices * recipe.steps.sinogram_scratch(projections, bins) as u64;
+        let of_sinograms = || self.stripes * recipe.steps.sinogram_scratch(projections, bins) as u64;
         let extended = rows == StepBackend::Device && scan.field.is_some();
         [
             Bytes { what: "a block of rows", bytes: block },
             Bytes { what: "samples and fields", bytes: samples },
             Bytes {
                 what: "rows of the detector",
-                bytes: if extended { slices * (4 * projections * bins) as u64 } else { 0 },
+                bytes: if extended { u64::from(self.chosen.spec.slices) * (4 * projections * bins) as u64 } else { 0 },
             },
             Bytes { what: "stripes", bytes: if sinograms == StepBackend::Device { of_sinograms() } else { 0 } },
         ]
@@ -372,25 +383,35 @@ impl<'a> Sizes<'a> {
         }
     }
 
+    /// The fewest bytes on the device with a pass cut so.
+    fn least(&self, cut: Cut) -> Vec<Bytes> {
+        // what fills a block must not take turns with computing
+        let sets = if self.kept == Kept::ByDevice { 1 } else { 2 };
+        let uncut = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
+        self.buffers(cut, if cut == self.uncut() { uncut } else { self.cut_pass })
+    }
+
+    fn fits(&self, cut: Cut) -> bool {
+        let least = self.least(cut);
+        let has_room = sum(&least) <= self.budget(cut) && largest(&least) <= self.request.facts.max_allocation;
+        has_room && self.grid_bytes(cut).is_some()
+    }
+
+    /// Sinograms of a pass whose stripes the device removes together.
+    pub fn stripes_at_once(&self) -> usize {
+        self.stripes as usize
+    }
+
     /// How a pass is cut: as little as possible.
     pub fn cut(&self, may_cut: bool) -> Result<Cut> {
         let (uncut, facts) = (self.uncut(), self.request.facts);
-        // what fills a block must not take turns with computing
-        let sets = if self.kept == Kept::ByDevice { 1 } else { 2 };
-        let uncut_least = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
-        let least_of = |cut: Cut| self.buffers(cut, if cut == uncut { uncut_least } else { self.cut_pass });
-        let fits = |&cut: &Cut| {
-            let least = least_of(cut);
-            let has_room = sum(&least) <= self.budget(cut) && largest(&least) <= facts.max_allocation;
-            has_room && self.grid_bytes(cut).is_some()
-        };
         let geometry = &self.request.scan.geometry;
         let block = self.chosen.source.block[1];
         let cuts = || Cut::candidates(geometry, block).take(if may_cut { usize::MAX } else { 1 });
-        if let Some(cut) = cuts().find(fits) {
+        if let Some(cut) = cuts().find(|cut| self.fits(*cut)) {
             return Ok(cut);
         }
-        let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(uncut);
+        let least = cuts().min_by_key(|&cut| sum(&self.least(cut))).unwrap_or(uncut);
         Err(Error::Device(format!(
             "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
              (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
@@ -399,8 +420,8 @@ impl<'a> Sizes<'a> {
             self.chosen.spec.slices,
             least.rows,
             least.projections,
-            human(sum(&least_of(least))),
-            human(largest(&least_of(least))),
+            human(sum(&self.least(least))),
+            human(largest(&self.least(least))),
             human(self.budget(least)),
             human(facts.max_allocation),
         )))
@@ -432,12 +453,12 @@ impl<'a> Sizes<'a> {
         Some(match blocks {
             Some(blocks) if !blocks.fit(facts) => {
                 "rows of images for --tilt or --phase do not fit into the device's local memory, so the host does the \
-                 steps before the filter, which takes longer"
+                 steps before the filter"
                     .into()
             }
             _ if self.backends.rows == StepBackend::Host || cut != self.uncut() => format!(
                 "{} of device memory do not hold what the steps before the filter need beside a pass, so the host does \
-                 them, which takes longer",
+                 them",
                 human(self.device_budget())
             ),
             _ => return None,

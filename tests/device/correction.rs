@@ -457,3 +457,21 @@ fn blocks_of_rows_change_no_bit() {
     assert_eq!(counts("cpu.json"), counts("device.toml.json"));
     assert_ne!(counts("cpu.json"), counts("whole.json"));
 }
+
+/// Where memory is short, stripes of fewer sinograms are removed together, rather than fewer slices computed per pass, which
+/// changes no bit.
+#[test]
+fn stripes_of_fewer_sinograms_at_a_time() {
+    let lab = Lab::new();
+    lab.profile_with_steps("device.toml", "");
+    lab.ok("phantom --size 60 --projections 40 --slices 40 --output sin");
+    let run = "--sinograms sin --profile device.toml --stripes all,titarenko --slices-per-pass 16";
+    let whole = lab.slices(run, "whole");
+    for (number, (memory, at_once)) in [("900K", 4), ("1100K", 8)].iter().enumerate() {
+        let some = format!("{run} --device-memory {memory}");
+        let (plan, _) = lab.ok(&format!("reconstruct {some} --output o --dry-run"));
+        assert!(plan.contains(&format!("stripes of {at_once} sinograms at a time")), "{plan}");
+        assert!(plan.contains("16 slices per pass"), "{plan}");
+        assert!(lab.slices(&some, &format!("some-{number}")) == whole, "{memory}");
+    }
+}

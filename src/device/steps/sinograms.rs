@@ -17,7 +17,7 @@ pub struct SinogramBatch<'a> {
     pub bins: usize,
 }
 
-impl SinogramBatch<'_> {
+impl<'a> SinogramBatch<'a> {
     /// Values of a sinogram.
     pub fn sinogram_len(&self) -> usize {
         self.projections * self.bins
@@ -26,6 +26,16 @@ impl SinogramBatch<'_> {
     /// As many sinograms of this size at the start of another buffer.
     pub fn in_buffer<'b>(&self, values: &'b Buffer<f32>) -> SinogramBatch<'b> {
         SinogramBatch { values, first: 0, slices: self.slices, projections: self.projections, bins: self.bins }
+    }
+
+    /// The same in parts of at most so many sinograms.
+    pub fn parts(&self, most: usize) -> impl Iterator<Item = SinogramBatch<'a>> + use<'a> {
+        let all = *self;
+        (0..all.slices).step_by(most.max(1)).map(move |start| SinogramBatch {
+            first: all.first + start * all.sinogram_len(),
+            slices: most.max(1).min(all.slices - start),
+            ..all
+        })
     }
 
     /// Checks that the buffer holds all of them.
