@@ -109,8 +109,8 @@ impl<'a> Sizes<'a> {
             )));
         }
         sizes.cut_pass = pass.min(sizes.of_host);
-        // rather than fewer slices per pass
-        while sizes.stripes > LEAST_STRIPES && !sizes.fits(sizes.uncut()) {
+        // rather than fewer slices per pass, or copies and kernels that take turns
+        while sizes.stripes > LEAST_STRIPES && !sizes.fits(sizes.uncut(), 2) {
             sizes.stripes /= 2;
         }
         Ok(sizes)
@@ -383,16 +383,20 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// The fewest bytes on the device with a pass cut so.
-    fn least(&self, cut: Cut) -> Vec<Bytes> {
-        // what fills a block must not take turns with computing
-        let sets = if self.kept == Kept::ByDevice { 1 } else { 2 };
-        let uncut = (sets * self.pass).min(self.request.scan.run_slices.len() as u64);
+    /// Bytes on the device with a pass cut so, and so many passes if none is cut.
+    fn passes(&self, cut: Cut, passes: u64) -> Vec<Bytes> {
+        let uncut = (passes * self.pass).min(self.request.scan.run_slices.len() as u64);
         self.buffers(cut, if cut == self.uncut() { uncut } else { self.cut_pass })
     }
 
-    fn fits(&self, cut: Cut) -> bool {
-        let least = self.least(cut);
+    /// The fewest passes.
+    fn least_passes(&self) -> u64 {
+        // what fills a block must not take turns with computing
+        if self.kept == Kept::ByDevice { 1 } else { 2 }
+    }
+
+    fn fits(&self, cut: Cut, passes: u64) -> bool {
+        let least = self.passes(cut, passes);
         let has_room = sum(&least) <= self.budget(cut) && largest(&least) <= self.request.facts.max_allocation;
         has_room && self.grid_bytes(cut).is_some()
     }
@@ -408,10 +412,11 @@ impl<'a> Sizes<'a> {
         let geometry = &self.request.scan.geometry;
         let block = self.chosen.source.block[1];
         let cuts = || Cut::candidates(geometry, block).take(if may_cut { usize::MAX } else { 1 });
-        if let Some(cut) = cuts().find(|cut| self.fits(*cut)) {
+        if let Some(cut) = cuts().find(|cut| self.fits(*cut, self.least_passes())) {
             return Ok(cut);
         }
-        let least = cuts().min_by_key(|&cut| sum(&self.least(cut))).unwrap_or(uncut);
+        let least_of = |cut| self.passes(cut, self.least_passes());
+        let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(uncut);
         Err(Error::Device(format!(
             "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
              (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
@@ -420,8 +425,8 @@ impl<'a> Sizes<'a> {
             self.chosen.spec.slices,
             least.rows,
             least.projections,
-            human(sum(&self.least(least))),
-            human(largest(&self.least(least))),
+            human(sum(&least_of(least))),
+            human(largest(&least_of(least))),
             human(self.budget(least)),
             human(facts.max_allocation),
         )))
