@@ -312,31 +312,26 @@ mod tests {
 
     #[test]
     fn grids_are_as_small_as_the_bound_allows() {
-        for (size, accuracy, lengths, width) in [
-            (2048, 1e-3, 4096, 5),
-            (2048, 1e-5, 4096, 7),
-            (1489, 1e-3, 2048, 6),
-            (1490, 1e-3, 4096, 4),
-            (1489, 2e-6, 4096, 7),
-            (1, 0.1, 64, 2),
-        ] {
-            let grid = FrequencyGrid::new(full(size), accuracy, GridSides::PowersOfTwo).unwrap();
-            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
-            assert!(grid.bound(full(size)) <= accuracy);
-        }
-        for (size, accuracy, lengths, width) in [
-            (2048, 1e-3, 3072, 5),
-            (2048, 1e-5, 3072, 8),
-            (2048, 2e-6, 4096, 8),
-            (1489, 1e-3, 2048, 6),
-            (1490, 1e-3, 3072, 5),
-            (1, 0.1, 64, 2),
-            (60, 1e-3, 96, 5),
+        let (powers, thirds) = (GridSides::PowersOfTwo, GridSides::Thirds);
+        for (of, size, accuracy, lengths, width) in [
+            (powers, 2048, 1e-3, 4096, 5),
+            (powers, 2048, 1e-5, 4096, 7),
+            (powers, 1489, 1e-3, 2048, 6),
+            (powers, 1490, 1e-3, 4096, 4),
+            (powers, 1489, 2e-6, 4096, 7),
+            (powers, 1, 0.1, 64, 2),
+            (thirds, 2048, 1e-3, 3072, 5),
+            (thirds, 2048, 1e-5, 3072, 8),
+            (thirds, 2048, 2e-6, 4096, 8),
+            (thirds, 1489, 1e-3, 2048, 6),
+            (thirds, 1490, 1e-3, 3072, 5),
+            (thirds, 1, 0.1, 64, 2),
+            (thirds, 60, 1e-3, 96, 5),
             // 2048 cells are not enough for the bound
-            (1489, 2e-6, 3072, 8),
+            (thirds, 1489, 2e-6, 3072, 8),
         ] {
-            let grid = FrequencyGrid::new(full(size), accuracy, GridSides::Thirds).unwrap();
-            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{size} {accuracy}");
+            let grid = FrequencyGrid::new(full(size), accuracy, of).unwrap();
+            assert_eq!((grid.lengths, grid.width()), ([lengths; 2], width), "{of:?} {size} {accuracy}");
             assert!(grid.bound(full(size)) <= accuracy);
         }
         let uneven = FrequencyGrid::new(Roi { x: 0, y: 0, width: 700, height: 300 }, 1e-3, GridSides::Thirds).unwrap();

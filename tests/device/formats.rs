@@ -1,13 +1,13 @@
 //! Every format of `--output` keeps the promises of separate TIFF files: a name means complete values, a run that was stopped
 //! goes on, shards add up, and locks keep others away.
 
+use crate::support::all_bytes;
 use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
 use crate::support::skip::skipped;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -194,19 +194,6 @@ fn shards_add_up() {
             remove(&lab, &format!("{output}-run.toml"));
         }
     }
-}
-
-/// Names and bytes of all files below a directory.
-fn all_bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(all_bytes(&path)),
-            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
-        }
-    }
-    files
 }
 
 fn start(lab: &Lab, args: &str) -> std::process::Child {

@@ -1,10 +1,10 @@
 //! Outputs with all slices in one array, and Zarr as input.
 
 use super::{open, read};
+use crate::support::all_bytes;
 use fbp::sink::{
     AllowedContents, Compression, Dtype, Encoding, OmeZarr, Pixels, SliceStamp, SliceStorage, SliceWriter, Target,
 };
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use strum::VariantArray;
@@ -229,19 +229,6 @@ fn removed_outputs_are_no_success() {
         let error = job.finish().unwrap_err();
         assert!(error.to_string().contains("of another run"), "{error}");
     }
-}
-
-/// Names and bytes of all files below a directory.
-fn all_bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(all_bytes(&path)),
-            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
-        }
-    }
-    files
 }
 
 /// Every file is the same, down to the coarsest level, however slices are shared out and whether two come together.
