@@ -5,7 +5,9 @@ import argparse
 import json
 import logging
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -60,10 +62,10 @@ def check_big_tiff(fbp, reference):
         check(json.loads(fbp("compare", name, "plain", "--json"))["max_abs"] == 0, name)
 
 
-def check_hdf5(fbp, dtype, expected, parts):
-    name = f"{dtype}-{parts}.h5"
-    fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--hdf5-parts", str(parts), "-o", name)
-    place = Path(f"moved-{dtype}-{parts}")
+def check_hdf5(fbp, dtype, expected, parts, compression):
+    name = f"{dtype}-{parts}-{compression}.h5"
+    fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--hdf5-parts", str(parts), "--compression", compression, "-o", name)
+    place = Path(f"moved-{dtype}-{parts}-{compression}")
     place.mkdir()
     check(len(list(Path().glob(f"{name}.parts/*/*.h5"))) == (parts if parts > 1 else 0), f"{name}: parts")
     for path in Path().glob(f"{name}*"):
@@ -77,6 +79,8 @@ def check_hdf5(fbp, dtype, expected, parts):
         check(data.name == "/entry/reconstruction/results/data", data.name)
         check(data.dtype == DTYPES[dtype] and np.array_equal(data[()], expected), name)
         check(data.is_virtual == (parts > 1), f"{name}: virtual")
+        if parts == 1:
+            check_filters(data, compression, name)
         check(data.attrs["units"] == "1/um", "units")
         if dtype in ("u8", "u16"):
             values = data[()] * data.attrs["scaling_factor"] + data.attrs["offset"]
@@ -87,6 +91,21 @@ def check_hdf5(fbp, dtype, expected, parts):
     Path("again.toml").write_text(run)
     fbp("reconstruct", "--config", "again.toml", "--quiet", "--overwrite", "-o", "again.tif")
     check(np.array_equal(tifffile.imread("again.tif"), expected), f"{name}: the run in it")
+
+
+def check_filters(data, compression, name):
+    """What the library says of the chunks of a dataset; h5py has no plugins here."""
+    if compression == "none":
+        return check(data.chunks is None, f"{name}: chunks")
+    check((data.chunks, data.compression, data.shuffle) == ((1, SIDE, SIDE), "gzip", True), f"{name}: filters")
+    chunks = [data.id.get_chunk_info(number) for number in range(data.id.get_num_chunks())]
+    check([chunk.chunk_offset for chunk in chunks] == [(slice, 0, 0) for slice in range(SLICES)], f"{name}: index")
+    check(data.id.get_storage_size() == sum(chunk.size for chunk in chunks) < 0.9 * data.nbytes, f"{name}: sizes")
+    tools = [["h5dump", "-d", f"{data.name}[0,0,0;1,1,1;5,1,1]"], ["h5stat"], ["h5ls", "-rv"]]
+    for tool in tools:
+        if shutil.which(tool[0]):
+            done = subprocess.run([*tool, data.file.filename], capture_output=True, text=True)
+            check(done.returncode == 0, f"{name}: {tool[0]}: {done.stderr}")
 
 
 def check_zarr(fbp, dtype, expected):
@@ -143,6 +162,7 @@ def check_input(fbp, reference):
         with h5py.File(f"input-{kind[1:]}.h5", "w") as file:
             file.create_dataset("a/b", data=counts.astype(kind))
         same(f"input-{kind[1:]}.h5::/a/b", f"HDF5 {kind}")
+    check_images(same, counts)
     check_chunks(same, counts)
     check_virtual(same, counts)
     Path("edf").mkdir()
@@ -151,6 +171,30 @@ def check_input(fbp, reference):
     same("edf", "EDF")
     counts.astype(">u2").tofile("input.raw")
     same(f"input.raw,{SIDE}x{SIDE}x{SLICES},u16be", "raw")
+
+
+def check_images(same, counts):
+    """OME-Zarr images and Zarr arrays by other libraries: what they write is read, or refused with what to do."""
+    np.save("counts.npy", counts)
+    writer = Path(__file__).resolve().with_name("zarr_images.py")
+    writers = [(library, sys.executable) for library in ("ome-zarr", "zarr-3", "ngff-zarr", "tensorstore")]
+    writers += [(library, check.zarr_2) for library in ("ome-zarr", "zarr-2")]
+    for library, python in writers:
+        place = Path(f"by-{library}-{python == check.zarr_2}")
+        place.mkdir()
+        done = subprocess.run([python, writer, library, "../counts.npy"], cwd=place, capture_output=True, text=True)
+        check(done.returncode == 0, f"{writer.name} {library}: {done.stderr}")
+        for path, what, words in json.loads(done.stdout):
+            path, what = place / path, f"{library}: {what}"
+            values = path.with_suffix(".npy")
+            if values.exists():
+                tifffile.imwrite("values.tif", np.load(values))
+            if words:
+                refused = subprocess.run([check.program, "compare", path, "counts.tif"], capture_output=True, text=True)
+                told = all(word in refused.stderr for word in [*words, str(path)])
+                check(refused.returncode == 3 and told, f"{what}: {refused.returncode}, {refused.stderr}")
+            else:
+                same(path, what, "values.tif" if values.exists() else "counts.tif")
 
 
 def filters():
@@ -210,7 +254,9 @@ def main():
     logging.disable(logging.WARNING)
     parser = argparse.ArgumentParser()
     parser.add_argument("--fbp", required=True)
-    program = Path(parser.parse_args().fbp).resolve()
+    parser.add_argument("--zarr-2", required=True, help="Python with zarr-python before version 3")
+    given = parser.parse_args()
+    program, zarr_2 = Path(given.fbp).resolve(), os.path.abspath(given.zarr_2)
     with tempfile.TemporaryDirectory() as work:
         def fbp(*args, faults=""):
             env = {**os.environ, "FBP_TEST_FAULT": faults}
@@ -220,7 +266,7 @@ def main():
             return done.stdout
 
         os.chdir(work)
-        check.program = program
+        check.program, check.zarr_2 = program, zarr_2
         fbp(*PHANTOM)
         fbp(*RUN, "-o", "plain")
         reference = check.reference = tifffile.imread(sorted(Path("plain").glob("*.tif")))
@@ -230,7 +276,8 @@ def main():
             expected = tifffile.imread(sorted(Path(f"plain-{dtype}").glob("*.tif")))
             check_tiff(fbp, dtype, expected)
             for parts in (1, 3):
-                check_hdf5(fbp, dtype, expected, parts)
+                for compression in ("none", "deflate"):
+                    check_hdf5(fbp, dtype, expected, parts, compression)
             check_zarr(fbp, dtype, expected)
         check_input(fbp, reference)
     print(f"{check.passed} passed, 0 failed")

@@ -18,6 +18,13 @@ from interop import PHANTOM, RUN, SIDE, SLICES, check
 MICROMETRES = ("\u00b5m", "\u03bcm", "um", "micron")
 
 
+INTEGERS = ["--dtype", "u16", "--range=-1,2"]
+COMPRESSED = {
+    f"{dtype}-{compression}.tif": [*flags, "--compression", compression]
+    for dtype, flags in (("f32", []), ("u16", INTEGERS)) for compression in ("deflate", "lzw", "zstd")
+}
+
+
 def within_seconds(look):
     """What `look` finds while a viewer works."""
     from PyQt6.QtWidgets import QApplication
@@ -51,7 +58,7 @@ def check_silx():
     from silx.gui import qt
 
     application, windows = qt.QApplication([]), []
-    for name in ("one.h5", "parts.h5"):
+    for name in ("one.h5", "parts.h5", "deflate.h5"):
         window = Viewer()
         window.show()
         window.appendFile(name)
@@ -66,7 +73,11 @@ def check_silx():
 def check_napari():
     check_layer("v0.4.zarr", slices_of("plain"), "napari-ome-zarr", [0.65] * 3)
     check_layer("v0.5.zarr", slices_of("plain"), "napari-ome-zarr", [0.65] * 3)
-    check_layer("u16.tif", slices_of("u16.tif"), "napari", None)
+    for name in COMPRESSED:
+        with tifffile.TiffFile(name) as file:
+            check(all(page.compression != 1 for page in file.pages), f"{name}: not compressed")
+    for name in ("u16.tif", *COMPRESSED):
+        check_layer(name, slices_of(name), "napari", None)
 
 
 def check_layer(name, slices, plugin, scale):
@@ -90,7 +101,9 @@ def check_layer(name, slices, plugin, scale):
 def check_imagej():
     here = os.getcwd()
     check_stack("plain", slices_of("plain"), f'run("Image Sequence...", "open={here}/plain/slice_00000.tif sort");')
-    check_stack("u16.tif", slices_of("u16.tif"), f'open("{here}/u16.tif");')
+    # of compressed files, this version reads integers in LZW; it ignores the predictor of deflate
+    for name in ("u16.tif", "u16-lzw.tif"):
+        check_stack(name, slices_of(name), f'open("{here}/{name}");')
 
 
 def check_stack(path, slices, command):
@@ -138,7 +151,8 @@ def main():
             return done.stdout
 
         run(program, *PHANTOM)
-        for output in (["plain"], ["u16.tif", "--dtype", "u16", "--range=-1,2"], ["one.h5"], ["parts.h5", "--hdf5-parts", "3"],
+        for output in (["plain"], ["u16.tif", *INTEGERS], *([name, *flags] for name, flags in COMPRESSED.items()), ["one.h5"],
+                       ["parts.h5", "--hdf5-parts", "3"], ["deflate.h5", "--compression", "deflate"],
                        ["v0.4.zarr"], ["v0.5.zarr", "--ome-zarr", "0.5"]):
             run(program, *RUN, "-o", *output)
         # one viewer a process: their toolkits do not get along

@@ -106,7 +106,8 @@ pub struct ReconstructArgs {
     /// Sample type of the slices [default: f32]
     #[arg(long, value_name = "TYPE", value_parser = words::<Dtype>(), help_heading = "Output")]
     pub dtype: Option<Dtype>,
-    /// Lossless compression of the slices, with a predictor in TIFF [default: none]
+    /// Lossless compression of the slices, with a predictor in TIFF, of which ImageJ 1.53 reads only lzw of integers
+    /// correctly [default: none]
     #[arg(long, value_name = "METHOD", value_parser = words::<Compression>(), help_heading = "Output")]
     pub compression: Option<Compression>,
     /// Version of OME-Zarr for an output that ends in .zarr [default: 0.4]

@@ -19,7 +19,7 @@ pub enum Compression {
     /// as they are
     #[default]
     None,
-    /// zlib, which every reader knows
+    /// zlib, which most readers know; some do not know its predictor (docs/formats.md)
     Deflate,
     /// Lempel-Ziv-Welch, for old readers of TIFF
     Lzw,
@@ -28,7 +28,7 @@ pub enum Compression {
 }
 
 /// Levels at which slices, which are mostly noise in their last bits, are compressed nearly as well as at slower ones.
-const DEFLATE_LEVEL: u32 = 3;
+pub(super) const DEFLATE_LEVEL: u32 = 3;
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
 impl Compression {
@@ -57,6 +57,24 @@ impl Compression {
             }
             Compression::Zstd => zstd(bytes),
         }
+    }
+
+    /// Compresses samples of `size` bytes as HDF5 stores a chunk with the filters shuffle and deflate: first the first byte of
+    /// every sample, then the second.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn shuffled(samples: &[u8], size: usize) -> io::Result<Vec<u8>> {
+        /// Samples whose bytes are sorted at once.
+        const PIECE: usize = 1 << 16;
+        let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::new(DEFLATE_LEVEL));
+        let mut sorted = Vec::with_capacity(PIECE);
+        for place in 0..size {
+            for piece in samples.chunks(PIECE * size) {
+                sorted.clear();
+                sorted.extend(piece.iter().skip(place).step_by(size));
+                encoder.write_all(&sorted)?;
+            }
+        }
+        encoder.finish()
     }
 
     /// Compresses bytes as gzip, which Zarr stores instead of zlib.

@@ -60,6 +60,11 @@ pub trait OutputFormat: Debug + Send + Sync {
         Compression::VARIANTS
     }
 
+    /// Why there are no other ways, to follow the name of one; may be empty.
+    fn why_not_others(&self) -> &'static str {
+        ""
+    }
+
     /// What is there of slices of a run, which has these numbers: TIFF files, unless the format says otherwise.
     fn stored(&self, _run: &[usize]) -> Box<dyn StoredSlices + '_> {
         Box::new(StoredTiffs(|index| self.path_of(index)))
@@ -194,7 +199,8 @@ impl Target {
             return Ok(());
         }
         let known: Vec<_> = known.iter().map(Compression::to_string).collect();
-        Err(Error::usage(format!("--compression: {self} cannot have {compression}, expected {}", known.join(" or "))))
+        let why = self.0.why_not_others();
+        Err(Error::usage(format!("--compression: {self} cannot have {compression}{why}; give {}", known.join(" or "))))
     }
 
     /// Whether a flag that is about files of one format, given without dashes, is about these.

@@ -3,7 +3,7 @@
 use super::SampleType;
 use super::files::{FileResult, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::plain::PlainFrames;
-use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find, refuse_gzip};
+use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find, refuse_archive};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::fs::{self, File};
@@ -88,7 +88,7 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
     while at < length {
         let Some((header, data)) = header(file, at, length)? else {
             if frames.is_empty() {
-                refuse_gzip(file)?;
+                refuse_archive(file)?;
                 return Err(
                     "is not an EDF file: it does not begin with a header in braces; copy or write it again".into()
                 );

@@ -2,7 +2,7 @@
 //! filters, filters skipped, and places that were never written; damage is an error or leaves the values right.
 
 use super::{alone, file};
-use crate::support::cli::Lab;
+use crate::support::cli::{Lab, Pages};
 use encoders::{Pack, bitshuffled, blosc_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
 use fbp::source::hdf5::index::{self, ChunkIndex};
 use fbp::source::{Hdf5Input, Stack};
@@ -271,6 +271,36 @@ fn arrays_of_many_chunks() {
             assert!(start.elapsed().as_secs() < 5, "{number}: {:?}", start.elapsed());
             assert!(stack.held() > 0, "{number}: the library reads it");
             assert_eq!(read_all(&stack, rows, bins), as_f32(&values), "{number}, filters: {filtered}");
+        }
+    }
+}
+
+/// B-trees of version 2, for datasets that may grow along several dimensions: the library lists the chunks, or reads the values
+/// if there are too many.
+#[test]
+fn trees_of_version_2() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let grows = Extent::resizable;
+    for (frames, shape) in [(40, [grows(40), grows(9), Extent::fixed(4)]), (3000, [grows(3000), grows(9), grows(4)])] {
+        for filtered in [false, true] {
+            let values: Vec<u16> = (0..frames * 9 * 4).map(|i| (i % 65_521) as u16).collect();
+            let new = latest(&lab);
+            let builder = new.new_dataset::<u16>().shape(shape).chunk((1, 5, 4));
+            let builder = if filtered { builder.shuffle().deflate(1) } else { builder };
+            builder.create("/exchange/data").unwrap().write_raw(&values).unwrap();
+            drop((builder, new));
+            let bytes = fs::read(lab.path("x.h5")).unwrap();
+            assert!(bytes.windows(4).any(|four| four == b"BTHD"), "the index is no B-tree of version 2");
+            let stack = open(&lab, 1 << 30);
+            assert_eq!(read_all(&stack, 9, 4), as_f32(&values), "{frames}, filters: {filtered}");
+            // the program does as the library of this test, in other processes
+            let frames_of: Vec<Vec<f32>> = values.chunks(9 * 4).map(as_f32).collect();
+            let frames_in_tiff = format!("{frames}-{filtered}.tif");
+            lab.write_single(&frames_in_tiff, &Pages { width: 4, pages: frames_of });
+            lab.ok(&format!("compare x.h5::/exchange/data {frames_in_tiff} --tolerance 0"));
+            let (out, _) = lab.ok("info x.h5");
+            assert!(out.contains("chunks of 1x5x4"), "{out}");
         }
     }
 }

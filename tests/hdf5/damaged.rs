@@ -95,12 +95,14 @@ fn samples(lab: &Lab, counts: &Counts) -> Vec<Sample> {
     assert_eq!(data.layout(), Layout::Virtual);
     drop((data, builder, whole));
     lab.ok("reconstruct --hdf5 contiguous.h5 --output slices.h5");
+    lab.ok("reconstruct --hdf5 contiguous.h5 --output compressed.h5 --compression deflate");
     vec![
         sample(lab, "contiguous.h5", "contiguous.h5", "/exchange/data"),
         sample(lab, "scan.nx", "scan.nx", "/entry/instrument/detector/data"),
         sample(lab, "virtual.h5", "virtual.h5", "/exchange/data"),
         sample(lab, "part_0.h5", "virtual.h5", "/d"),
         sample(lab, "slices.h5", "slices.h5", "/entry/reconstruction/results/data"),
+        sample(lab, "compressed.h5", "compressed.h5", "/entry/reconstruction/results/data"),
         chunked(lab, counts, "gzip.h5", false, false, |data| data.shuffle().deflate(4)),
         chunked(lab, counts, "latest.h5", true, true, |data| data.shuffle().deflate(4)),
         chunked(lab, counts, "array.h5", true, false, |data| data.fletcher32()),

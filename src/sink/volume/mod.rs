@@ -5,10 +5,14 @@
 //! may write to it, and a run that was stopped goes on.
 
 #[cfg(feature = "hdf5")]
+mod chunk_tree;
+#[cfg(feature = "hdf5")]
 mod hdf5;
 mod marks;
 #[cfg(feature = "hdf5")]
 mod parts;
+#[cfg(feature = "hdf5")]
+mod space;
 mod zarr;
 
 #[cfg(feature = "hdf5")]
@@ -125,6 +129,11 @@ trait Container: Clone + Debug + Send + Sync + 'static {
 
     fn compressions(&self) -> &[Compression];
 
+    /// Why it has no others, after their names.
+    fn why_not_others(&self) -> &'static str {
+        ""
+    }
+
     /// What a volume of slices of this form says of itself.
     fn describe(&self, form: &SliceForm) -> VolumeDescription;
 
@@ -210,7 +219,7 @@ impl<C: Container> VolumeOutput<C> {
 
     /// What may not be done by two jobs at the same time.
     fn alone(&self) -> Result<Lock> {
-        Lock::wait(&self.file.directory().join(format!(".{}.fbp-volume", self.file.name())))
+        Lock::wait(&volume_lock(&self.file.0))
     }
 
     fn failed(&self, error: &io::Error) -> Error {
@@ -283,6 +292,12 @@ impl<C: Container> VolumeOutput<C> {
         let paths = [self.unfinished(), self.file.0.clone()];
         paths.into_iter().find(|path| path.exists()).map(|path| self.container.open(&path, false))
     }
+}
+
+/// The file that is locked for what may not be done by two jobs at the same time.
+fn volume_lock(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.fbp-volume"))
 }
 
 /// A volume before it has its name.
@@ -366,6 +381,10 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
 
     fn compressions(&self) -> &[Compression] {
         self.container.compressions()
+    }
+
+    fn why_not_others(&self) -> &'static str {
+        self.container.why_not_others()
     }
 
     fn unfinished_slices(&self) -> Result<usize> {

@@ -46,11 +46,14 @@ pub fn find(spec: &str, flag: &str, kind: &FileKind, notes: &mut Vec<String>) ->
 }
 
 /// Refuses a file that is compressed as a whole.
-pub fn refuse_gzip(file: &File) -> FileResult<()> {
+pub fn refuse_archive(file: &File) -> FileResult<()> {
     let mut start = [0; 2];
     match file.read_exact_at(&mut start, 0) {
         Ok(()) if start == [0x1f, 0x8b] => {
             Err("is compressed with gzip; decompress it first, for example with gunzip".into())
+        }
+        Ok(()) if start == *b"PK" => {
+            Err("is a ZIP archive; decompress it first, for example with unzip, and name what was in it".into())
         }
         _ => Ok(()),
     }

@@ -2,7 +2,7 @@
 //!
 //! The header of every page is read once, checked against the size of the file, and kept as a table of strips or tiles.
 
-use super::find::refuse_gzip;
+use super::find::refuse_archive;
 use super::page::Page;
 use super::{FileResult, MAX_PIXELS, MAX_SIDE, PIECE};
 use crate::source::SampleType;
@@ -46,7 +46,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
     let mut start = [0; 16];
     let have = length.min(16) as usize;
     file.read_exact_at(&mut start[..have], 0).map_err(|e| e.to_string())?;
-    refuse_gzip(file)?;
+    refuse_archive(file)?;
     let big_endian =
         match &start[..2] {
             b"II" => false,

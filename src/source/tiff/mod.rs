@@ -4,7 +4,7 @@ mod find;
 mod header;
 mod page;
 
-pub(super) use find::{EDF, TIFF, find, refuse_gzip};
+pub(super) use find::{EDF, TIFF, find, refuse_archive};
 
 use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::{Frames, as_f32};

@@ -335,7 +335,8 @@ fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], us
     let leading = shape.len().saturating_sub(3);
     if shape.len() < 3 || shape.len() > 5 || chunk.len() != shape.len() || shape[..leading].iter().any(|&n| n != 1) {
         return Err(format!(
-            "has the shape {text}; expected [frame][row][pixel], with one time and one channel before them at most"
+            "has the shape {text}; expected [frame][row][pixel], with one time and one channel before them at most; write \
+             the frames to an array of this shape"
         ));
     }
     let [frames, height, width] = [shape[leading], shape[leading + 1], shape[leading + 2]];

@@ -4,19 +4,27 @@ use super::FileResult;
 use crate::source::codec::{Compressor, DecodeError};
 use serde_json::Value;
 
+/// Before the names that version 3 has no codecs of its own for, and numcodecs writes as it does in version 2.
+const NUMCODECS: &str = "numcodecs.";
+
 /// The compressor of this name.
 fn named(name: &str) -> FileResult<Compressor> {
-    match name {
+    match name.strip_prefix(NUMCODECS).unwrap_or(name) {
         "gzip" => Ok(Compressor::Gzip),
         "zlib" => Ok(Compressor::Zlib),
         "zstd" => Ok(Compressor::Zstd),
         "lz4" => Ok(Compressor::Lz4),
         "blosc" => Ok(Compressor::Blosc),
-        other => Err(format!(
-            "has chunks in the codec {other}, expected none, gzip, zlib, zstd, lz4 or blosc; write the array again with one \
+        _ => Err(format!(
+            "has chunks in the codec {name}, expected none, gzip, zlib, zstd, lz4 or blosc; write the array again with one \
              of these"
         )),
     }
+}
+
+/// The name of a codec of version 3: one without configuration may be its name alone.
+pub(super) fn name_of(codec: &Value) -> &str {
+    codec.as_str().or(codec["name"].as_str()).unwrap_or("of no name")
 }
 
 /// How the bytes of a chunk are stored.
@@ -69,9 +77,8 @@ pub(super) fn of_version_3(meta: &Value) -> FileResult<ArrayCodec<'_>> {
 /// `bytes`, and then a compressor, a checksum, both or neither.
 fn of_chunk<'a>(codecs: &Value) -> FileResult<ArrayCodec<'a>> {
     let codecs = codecs.as_array().map(Vec::as_slice).unwrap_or_default();
-    let name = |codec: &Value| codec["name"].as_str().unwrap_or("of no name").to_owned();
-    let Some((bytes, others)) = codecs.split_first().filter(|(first, _)| first["name"] == "bytes") else {
-        let first = codecs.first().map_or("none".to_owned(), name);
+    let Some((bytes, others)) = codecs.split_first().filter(|(first, _)| name_of(first) == "bytes") else {
+        let first = codecs.first().map_or("none", name_of);
         return Err(format!(
             "has the codec {first} first, expected bytes; write the array again without transposing, and without shards in \
              shards"
@@ -79,14 +86,17 @@ fn of_chunk<'a>(codecs: &Value) -> FileResult<ArrayCodec<'a>> {
     };
     let big_endian = bytes["configuration"]["endian"] == "big";
     let (others, checksum) = match others.split_last() {
-        Some((last, others)) if last["name"] == "crc32c" => (others, true),
+        Some((last, others)) if name_of(last) == "crc32c" => (others, true),
         _ => (others, false),
     };
     let compressor = match others {
         [] => None,
-        [one] => Some(named(&name(one))?),
+        [one] => Some(named(name_of(one))?),
         [_, second, ..] => {
-            return Err(format!("has the codec {} after another, expected at most one compressor", name(second)));
+            return Err(format!(
+                "has the codec {} after another, expected at most one compressor; write the array again with one",
+                name_of(second)
+            ));
         }
     };
     Ok(ArrayCodec { big_endian, chunk: ChunkCodec { compressor, checksum }, sharding: None })

@@ -17,9 +17,10 @@ use crate::files::read_text;
 use rayon::prelude::*;
 use serde_json::Value;
 use shard::ShardIndex;
+use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Whether a path is that of a Zarr group or array.
@@ -59,13 +60,24 @@ fn array_of(path: &Path) -> FileResult<PathBuf> {
     let attributes = attributes(path)?;
     let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
     let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
-    let level =
-        level.ok_or("is a Zarr group without an OME-Zarr image; name one of its arrays, such as its folder 0")?;
-    let plain = Path::new(level).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let level = level.ok_or_else(|| no_image(path))?;
+    let plain = Path::new(level).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !plain {
-        return Err(format!("names the level {level:?}, which is outside it"));
+        return Err(format!("names the level {level:?}, which is outside it; name the directory of the array"));
     }
     Ok(path.join(level))
+}
+
+/// What is wrong with a group that is no image, but may have images or arrays in it.
+fn no_image(path: &Path) -> String {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    match entries.filter(|inside| is_zarr(inside)).min() {
+        Some(first) => format!(
+            "is a Zarr group without an OME-Zarr image; name one of the images or arrays in it, such as {}",
+            first.display()
+        ),
+        None => "is a Zarr group with neither an OME-Zarr image nor an array; name the directory of one".into(),
+    }
 }
 
 /// Frames of an array.
@@ -114,7 +126,8 @@ impl ZarrFrames {
         let notes = match missing {
             0 => Vec::new(),
             _ => vec![format!(
-                "{}: {missing} of {files} {what} were never written and are read as its fill value; was the scan stopped?",
+                "{}: {missing} of {files} {what} are not there and are read as its fill value; either all of their values \
+                 are the fill value, or the scan was stopped",
                 path.display()
             )],
         };

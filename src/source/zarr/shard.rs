@@ -1,6 +1,6 @@
 //! Files of a sharded array: several chunks, and an index of where they are (the codec `sharding_indexed` of Zarr 3).
 
-use super::codec::checked;
+use super::codec::{checked, name_of};
 use super::{FileResult, StoredChunk};
 use serde_json::Value;
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl Sharding {
         }
         let chunks = std::array::from_fn(|side| file[side] / chunk[side]);
         let codecs = configuration["index_codecs"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let names: Vec<_> = codecs.iter().map(|codec| codec["name"].as_str().unwrap_or("of no name")).collect();
+        let names: Vec<_> = codecs.iter().map(name_of).collect();
         let checksum = match names[..] {
             ["bytes"] => false,
             ["bytes", "crc32c"] => true,

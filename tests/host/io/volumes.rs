@@ -35,9 +35,13 @@ fn volumes(dir: &TempDir) -> Vec<(std::path::PathBuf, SliceStorage)> {
             }
         }
         if cfg!(feature = "hdf5") {
-            all.push((dir.path().join(format!("{dtype}.h5")), encoding.into()));
-            let storage = SliceStorage { hdf5_parts: Some(2), ..encoding.into() };
-            all.push((dir.path().join(format!("{dtype}-parts.h5")), storage));
+            for compression in [Compression::None, Compression::Deflate] {
+                for hdf5_parts in [None, Some(2)] {
+                    let storage = SliceStorage { compression, hdf5_parts, ..encoding.into() };
+                    let name = format!("{dtype}-{compression}-{}.h5", hdf5_parts.unwrap_or(1));
+                    all.push((dir.path().join(name), storage));
+                }
+            }
         }
     }
     all

@@ -61,7 +61,7 @@ fn notes_and_fingerprints_of_zarr() {
     let dir = TempDir::new().unwrap();
     let stack = open(&zarr(&dir, |_| ())).unwrap();
     let notes = stack.notes();
-    assert!(notes.len() == 1 && notes[0].contains("1 of 4 chunks were never written"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("1 of 4 chunks are not there"), "{notes:?}");
     let before = stack.fingerprint();
     let meta = dir.path().join("a.zarr/.zarray");
     let text = fs::read_to_string(&meta).unwrap();
@@ -74,7 +74,7 @@ fn notes_and_fingerprints_of_zarr() {
     fs::write(dir.path().join("a.zarr/1.0.1"), [0; 16]).unwrap();
     assert_eq!(open(&dir.path().join("a.zarr")).unwrap().notes(), [] as [String; 0]);
     let stack = open(&sharded(&dir, "end", |_, _| ())).unwrap();
-    assert!(stack.notes()[0].contains("1 of 2 shards were never written"), "{:?}", stack.notes());
+    assert!(stack.notes()[0].contains("1 of 2 shards are not there"), "{:?}", stack.notes());
 }
 
 /// Floats in hexadecimal digits of their bits, as Zarr 3 allows.
@@ -227,6 +227,13 @@ fn shards_of_zarr() {
             codecs.unwrap().push(json!({"name": "crc32c"}));
         });
         input_error(&checked, &["chunk", "c/0/0/0", "checksum"]);
+        // codecs may be named alone
+        let short = sharded(&dir, location, |meta, _| {
+            let sharding = &mut meta["codecs"][0]["configuration"];
+            sharding["codecs"] = json!(["bytes"]);
+            sharding["index_codecs"] = json!(["bytes", "crc32c"]);
+        });
+        assert_eq!(read(&open(&short).unwrap(), 0).unwrap(), [0.0, 1.0, 10.0, 2.0, 3.0, 12.0]);
     }
     type Change = fn(&mut Value, &mut Vec<u8>);
     let changes: [(Change, &[&str]); 9] = [
@@ -301,5 +308,8 @@ fn zarr_that_cannot_be_read() {
     fs::remove_file(path.join(".zarray")).unwrap();
     input_error(&path, &["which is outside it"]);
     fs::write(path.join(".zattrs"), "{}").unwrap();
-    input_error(&path, &["without an OME-Zarr image"]);
+    input_error(&path, &["neither an OME-Zarr image nor an array"]);
+    fs::create_dir(path.join("image")).unwrap();
+    fs::write(path.join("image/.zgroup"), "{}").unwrap();
+    input_error(&path, &["without an OME-Zarr image", "name one", "a.zarr/image"]);
 }

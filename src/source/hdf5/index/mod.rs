@@ -62,7 +62,7 @@ pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     if start.number(sizes, 1)? != 8 || start.number(sizes + 1, 1)? != 8 {
         return None;
     }
-    let layout = layout(&mut file, of.header)?;
+    let (_, layout) = layout(&mut file, of.header)?;
     // version and class 2: chunks
     let found = match (layout.number(0, 1)?, layout.number(1, 1)?) {
         (3, 2) if layout.number(2, 1)? == of.rank as u64 + 1 => btree::chunks(&mut file, of, layout.number(3, 8)?),
@@ -79,6 +79,14 @@ pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
         _ => None,
     };
     found.filter(|found| found.len() == of.count)
+}
+
+/// Where the header of a chunked dataset has the address of its B-tree of version 1.
+pub fn tree_address(file: &File, header: u64) -> Option<u64> {
+    let mut file = IndexFile { file, left: file.metadata().ok()?.len() };
+    let (at, layout) = layout(&mut file, header)?;
+    // after version, class and number of dimensions
+    ((layout.number(0, 1)?, layout.number(1, 1)?) == (3, 2)).then_some(at + 3)
 }
 
 /// A file that is read as an index, and how many more bytes of it may be read: no valid index has more than its file.
@@ -119,8 +127,8 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
-/// The message of a header that says how values are laid out.
-fn layout(file: &mut IndexFile, header: u64) -> Option<IndexBytes> {
+/// The message of a header that says how values are laid out, and where it is.
+fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
     let head = file.read(header, 16)?;
     // place and length of blocks of messages, and bytes before and after them
     let (mut blocks, latest, ordered) = if head.0.starts_with(b"OHDR") {
@@ -133,8 +141,8 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<IndexBytes> {
         (vec![(header.checked_add(16)?, head.number(8, 4)?)], false, false)
     };
     for _ in 0..BLOCKS {
-        let (at, length) = blocks.pop()?;
-        let block = file.read(at, Some(length).filter(|&length| length <= BLOCK)?)?;
+        let (start, length) = blocks.pop()?;
+        let block = file.read(start, Some(length).filter(|&length| length <= BLOCK)?)?;
         let mut at = 0;
         // kind, size, flags
         let before = if !latest {
@@ -155,7 +163,10 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<IndexBytes> {
                     let frame = if latest { 4 } else { 0 };
                     blocks.push((place.checked_add(frame)?, length.checked_sub(2 * frame)?));
                 }
-                LAYOUT => return Some(IndexBytes(block.0.get(body..body + size)?.to_vec())),
+                LAYOUT => {
+                    let message = block.0.get(body..body + size)?.to_vec();
+                    return Some((start + body as u64, IndexBytes(message)));
+                }
                 _ => {}
             }
             at = body + size;
