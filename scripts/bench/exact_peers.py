@@ -10,13 +10,14 @@ bins, 64 slices, 16 of 2048 and more; the ramp filter, no logarithm. Programs ta
   fbp linear   fbp reconstruct --interpolation linear
   algotom DFI  direct Fourier inversion (algotom.rec.reconstruction.dfi_reconstruction), slices on all processors
   silx         silx.opencl.backprojection, linear interpolation, on the device that fbp takes
+  tomoxide     its gridrec and fourierrec on all processors (tomoxide::recon::recon, backend Cpu)
 
 Sinograms are noise that falls off to zero at the ends of the detector, so that programs which pad in other ways have the
 same task. The error is that of the first slice at sampled pixels inside half the radius, against the sum in float64 that
 defines the exact slice (docs/geometry.md), relative to the root mean square of its values; each program's slice is first
 multiplied by the factor, turned, mirrored and moved by half a pixel in the way that fits best.
 
-The peers are installed from PyPI into target/peers.
+The peers are installed from PyPI into target/peers; tomoxide is a Rust crate, which target/peers-tomoxide builds.
 """
 
 import argparse
@@ -64,6 +65,57 @@ device = [d for p in pyopencl.get_platforms() for d in p.get_devices() if d.type
 fbp = Backprojection(sinograms.shape[1:], axis_position=(sinograms.shape[2] - 1) / 2, angles=angles,
                      ctx=pyopencl.Context([device]))
 tifffile.imwrite(target, np.stack([fbp(sinogram) for sinogram in sinograms]))
+"""
+TOMOXIDE_MANIFEST = """
+[package]
+name = "peer"
+version = "0.1.0"
+edition = "2021"
+
+[workspace]
+
+[dependencies]
+ndarray = "0.16"
+tiff = "0.11"
+tomoxide = "=0.10.3"
+"""
+TOMOXIDE = """
+use ndarray::{Array3, Axis};
+use std::{env, error::Error, f32::consts::PI, fs::File, io::BufReader, io::BufWriter};
+use tiff::decoder::{Decoder, DecodingResult, Limits};
+use tiff::encoder::{colortype::Gray32Float, TiffEncoder};
+use tomoxide::{Algorithm, Angles, BackendKind, Center, Engine, FilterName, Geometry, Layout, ReconParams, Tomo};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().collect();
+    let algorithm: Algorithm = arguments[1].parse()?;
+    let mut decoder = Decoder::new(BufReader::new(File::open(&arguments[2])?))?.with_limits(Limits::unlimited());
+    let (bins, projections) = decoder.dimensions()?;
+    let (bins, projections) = (bins as usize, projections as usize);
+    let mut values = Vec::new();
+    loop {
+        let DecodingResult::F32(page) = decoder.read_image()? else { return Err("not 32-bit floats".into()) };
+        values.extend(page);
+        if !decoder.more_images() {
+            break;
+        }
+        decoder.next_image()?;
+    }
+    let slices = values.len() / (projections * bins);
+    let angles = (0..projections).map(|p| p as f32 * PI / projections as f32).collect();
+    let mut geometry = Geometry::parallel(Angles(angles), bins, slices, 1.0);
+    geometry.center = Center::Scalar((bins as f32 - 1.0) / 2.0);
+    let parameters = ReconParams { filter_name: FilterName::Ramp, ..ReconParams::default() };
+    let sinograms = Tomo::new(Array3::from_shape_vec((slices, projections, bins), values)?, Layout::Sinogram);
+    let engine = Engine::new(BackendKind::Cpu)?;
+    let volume = tomoxide::recon::recon(&sinograms, &geometry, algorithm, &parameters, engine.backend())?;
+    let mut encoder = TiffEncoder::new(BufWriter::new(File::create(&arguments[3])?))?;
+    for slice in volume.array.axis_iter(Axis(0)) {
+        let values: Vec<f32> = slice.iter().copied().collect();
+        encoder.write_image::<Gray32Float>(bins as u32, bins as u32, &values)?;
+    }
+    Ok(())
+}
 """
 
 if PEERS.entered:  # else this script starts anew
@@ -116,6 +168,17 @@ class Exact:
         return float(min(errors))
 
 
+def tomoxide():
+    """The program that reconstructs with tomoxide."""
+    folder = ROOT / "target/peers-tomoxide"
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    for path, text in [(folder / "Cargo.toml", TOMOXIDE_MANIFEST), (folder / "src/main.rs", TOMOXIDE)]:
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--target-dir", folder / "target"], cwd=folder, check=True)
+    return folder / "target/release/peer"
+
+
 def measure(args, size, directory):
     slices = 16 if size >= 2048 else 64
     source, algotom = directory / "sinograms.tif", directory / "algotom_dfi.py"
@@ -131,6 +194,8 @@ def measure(args, size, directory):
         "fbp linear": lambda out: [*fbp, out, "--interpolation", "linear"],
         "algotom DFI": lambda out: [sys.executable, algotom, source, out],
         "silx": lambda out: [sys.executable, "-c", SILX, source, out],
+        "tomoxide gridrec": lambda out: [args.tomoxide, "gridrec", source, out],
+        "tomoxide fourierrec": lambda out: [args.tomoxide, "fourierrec", source, out],
     }
     algotom.write_text(ALGOTOM)  # processes of a pool read it again
     seconds, errors = {name: [] for name in commands}, {}
@@ -159,6 +224,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON, too")
     args = arguments(parser, PEERS)
+    args.tomoxide = tomoxide()
     results = []
     for size in args.sizes:
         with tempfile.TemporaryDirectory(prefix="fbp-exact.") as directory:

@@ -3,7 +3,7 @@
 use crate::cli::ModelArgs;
 use crate::error::{Error, Result};
 use crate::kernel::Problem;
-use crate::model::{ModelRow, of_paper, of_profile, table, table_15};
+use crate::model::{ModelRow, of_paper, of_profile, stage_table, table, table_15};
 use crate::profile::ProfileStore;
 
 /// The number of projections in the paper's protocol (2.3), all with the same axis.
@@ -17,7 +17,12 @@ pub fn model(args: &ModelArgs) -> Result<String> {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         return Ok(format!("{value:#}\n"));
     }
-    Ok(format!("{}{}", head.unwrap_or_default(), table(&rows)))
+    let mut text = head.unwrap_or_default() + &table(&rows);
+    let stages = stage_table(&rows);
+    if !stages.is_empty() {
+        text += &format!("\nstages of exact interpolation, for each slice of 2048 x 2048 pixels\n{stages}");
+    }
+    Ok(text)
 }
 
 /// The paper's kernel on every device with rates, and its operations.

@@ -5,11 +5,12 @@ use super::files::{
     BUTTERFLIES, COMMON, ClFile, FILTER_SPECTRA, FILTER_SPECTRA_VECTOR, GRID_LINES, LINES_VECTOR, MEMORY_HINTS,
     PAD_ROWS, PADDING, PHASE, TRANSFORM_LINE, TRANSFORM_ROW, cl_file,
 };
+use super::grid_stages::GridTask;
 use super::parameter::parameters;
 use super::source::assemble;
 use super::{
     Common, Constants, Defines, Hardware, ImageGroups, Interpolation, KernelSource, KernelSpec, LaunchShape, Load,
-    Mode, Padding, ROW_GROUP, Reads, RowFilter, RowFilterMethod, Sampler, Storage, Texel,
+    Mode, Padding, ROW_GROUP, Reads, RowFilter, RowFilterMethod, Sampler, StepSizes, StepTarget, Storage, Texel,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -162,38 +163,17 @@ impl Family for Gridding {
         Reads::Exact
     }
 
-    /// For slices of N x N pixels from N projections of N bins: a row has N frequencies, of which tiles take some twice. The
-    /// transforms are those of half the rows of the grid and of N / 2 columns, 2.6 operations a value and factor 2; N is a power
-    /// of two.
+    /// For slices of N x N pixels from N projections of N bins, with two cells a pixel, or 1.5 with `tiles`: the stages after
+    /// the filter as one.
     fn load(&self, spec: &KernelSpec) -> Load {
-        let side = spec.size as f64;
-        let (width, tile, slices) = (f64::from(spec.bound.width), f64::from(self.tile), f64::from(spec.slices));
-        let samples = side * side * ((tile + width) / tile).powi(2);
-        let cells = tile * tile;
-        // for a sample of one slice
-        let weights = 2.0 * width * (width + 5.0) / slices;
-        let spreading = match self.items {
-            GridItems::Cells => {
-                let (rows, items) = (f64::from(self.rows), cells / f64::from(self.rows));
-                // values are the same for all items of a warp
-                let bytes = 4.0 * items * (1.0 + rows) / slices + 8.0 * items / f64::from(spec.lanes);
-                let local =
-                    Load { local: items * ((1.0 + rows) / slices + 1.0), local_bytes: bytes, ..Load::default() };
-                Load { fp: weights + cells * (2.0 + 1.0 / slices), ..Load::default() } + local
-            }
-            GridItems::Tiles => {
-                let taps = width * width;
-                Load { fp: weights + 2.0 * (taps + width), ..Load::local(2.0 * taps, 8.0) }
-            }
+        let size = spec.size;
+        let cells = match self.items {
+            GridItems::Cells => 2 * size,
+            GridItems::Tiles => size / 2 * 3,
         };
-        let of_pixel = match self.items {
-            GridItems::Cells => 2.0,
-            GridItems::Tiles => 1.5,
-        };
-        let values = 0.5 * (of_pixel + of_pixel * of_pixel) * side * side;
-        let factors = (of_pixel * side).log2();
-        let transforms = Load { fp: 2.6 * factors, ..Load::local(0.5 * factors, 8.0) };
-        (spreading * samples + transforms * values) * (1.0 / (side * side * side))
+        let task = GridTask { bins: size, projections: size, region: [size; 2], lengths: [cells.max(2); 2] };
+        let [_, spreading, rows, columns] = self.stages(spec, &task);
+        (spreading.load + rows.load + columns.load) * (1.0 / (size as f64).powi(3))
     }
 
     fn local_memory(&self, spec: &KernelSpec) -> u64 {
@@ -231,7 +211,8 @@ impl GridLines {
             return Some(GridLines::Cached { lengths });
         }
         let [width, height] = lengths;
-        let groups = ImageGroups::new(facts, width, height)?;
+        let target = StepTarget { facts, sizes: &StepSizes::default() };
+        let groups = ImageGroups::new(target, width, height)?;
         let halved = |most: usize| std::iter::successors(Some(most), |n| Some(n / 2)).take_while(|n| *n > 0);
         let items = |columns: &usize| columns * ImageGroups::items(height) <= facts.max_work_group;
         let columns = halved(gridding.columns as usize).find(items).unwrap_or(1);
@@ -281,17 +262,31 @@ impl GridLines {
     }
 }
 
-/// Programs for lines of grids on a device, each last step of the transform once.
+/// Lines that only larger work-groups and local memory hold: their length, with the bytes and work-items of devices that
+/// have them.
+const LONG_LINES: [(usize, u64, usize); 3] = [(4096, 32 << 10, 256), (8192, 48 << 10, 1024), (16384, 227 << 10, 1024)];
+
+/// Programs for lines of grids on a device, each last step of the transform once; and with one slice, as they do not depend
+/// on slices, for long lines on devices that hold these in local memory.
 ///
 /// # Errors
 /// None: every form is legal.
 pub fn line_programs(spec: &KernelSpec, facts: &DeviceFacts) -> Result<Vec<KernelSource>> {
     let super::Parameters::Gridding(gridding) = &spec.parameters else { return Ok(Vec::new()) };
+    let mut grids: Vec<_> =
+        [[64, 64], [512, 1024], [2048, 4096], [8192, 8192]].map(|grid| (grid, facts.clone())).into();
+    match gridding.items {
+        GridItems::Tiles => grids.extend([[96, 192], [384, 768]].map(|grid| (grid, facts.clone()))),
+        GridItems::Cells if spec.slices == 1 => {
+            grids.extend(LONG_LINES.map(|(length, local_memory, max_work_group)| {
+                ([length; 2], DeviceFacts { local_memory, max_work_group, ..facts.clone() })
+            }));
+        }
+        GridItems::Cells => {}
+    }
     let mut programs = Vec::new();
-    let powers = [[64, 64], [512, 1024], [2048, 4096], [8192, 8192]];
-    let thirds: &[[usize; 2]] = if gridding.items == GridItems::Tiles { &[[96, 192], [384, 768]] } else { &[] };
-    for lengths in powers.into_iter().chain(thirds.iter().copied()) {
-        let Some(lines) = GridLines::new(facts, gridding, lengths) else { continue };
+    for (lengths, facts) in grids {
+        let Some(lines) = GridLines::new(&facts, gridding, lengths) else { continue };
         programs.extend([lines.generate(spec, 0)?, lines.generate(spec, 1)?]);
     }
     Ok(programs)

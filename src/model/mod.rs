@@ -10,6 +10,10 @@ use crate::kernel::{Alu, Interpolation, KernelSpec, Load, Mode, Offer, Problem, 
 use crate::profile::{Profile, Special, Throughput};
 use serde::Serialize;
 
+mod stages;
+
+pub use stages::{StageRow, stage_table};
+
 /// 10^9 updates per second that each unit allows; `None` if the kernel does not use it or the device does not have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Units {
@@ -137,6 +141,9 @@ pub struct ModelRow {
     pub load: Load,
     /// The profile's best measurement of this kernel family with the same interpolation, mode and slices.
     pub measured: Option<f64>,
+    /// What a slice passes through with interpolation `exact`, beginning with the filter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageRow>,
 }
 
 /// The kernel of an offer for the device of the rates: with images if the kernel uses them.
@@ -148,6 +155,7 @@ fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Proble
 }
 
 fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> ModelRow {
+    let spec = &stages::sized(spec);
     let load = spec.load();
     let units = Units::of(&load, rates, 1.0);
     let limit = units.limit();
@@ -166,6 +174,7 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
         occupancy: occupancy(spec, rates, None),
         load,
         measured: same.map(|m| m.gu_per_s).max_by(f64::total_cmp),
+        stages: stages::of_kernel(spec, rates),
     }
 }
 

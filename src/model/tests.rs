@@ -1,5 +1,9 @@
 use super::*;
-use crate::kernel::{Algorithm, Common, Parameters, Positions, Rounding, Sampler, Standard};
+use crate::device::grid_sides;
+use crate::geometry::{FrequencyGrid, Geometry, Roi, Tiling};
+use crate::kernel::{
+    Algorithm, Common, GridItems, GridTask, Gridding, Parameters, Positions, Rounding, Sampler, Standard,
+};
 use crate::profile::ProfileStore;
 
 const PROBLEM: Problem = Problem::new(2048, true);
@@ -157,4 +161,60 @@ fn occupancy_is_what_fits() {
     assert_eq!(of(256, 0, Some(72)), Some((24, "registers")));
     assert_eq!(of(32, 0, None), Some((32, "groups")));
     assert_eq!(of(256, 100000, None), None);
+}
+
+/// The model spreads as many samples into as many cells as a scan has.
+#[test]
+fn samples_and_cells_of_gridding_are_those_of_a_scan() {
+    let size = 512;
+    let geometry = Geometry {
+        bins: size,
+        size,
+        roi: Roi::full(size),
+        angles: (0..size).map(|p| 180.0 * p as f64 / size as f64).collect(),
+        axis: vec![255.5; size],
+        weights: vec![1.0; size],
+    };
+    let profile = ProfileStore::built_in().unwrap().named("default").unwrap();
+    for (items, tile, samples) in [(GridItems::Cells, 8, 16), (GridItems::Tiles, 32, 240)] {
+        let grid = FrequencyGrid::new(geometry.roi, 1e-3, grid_sides(items)).unwrap();
+        let gridding = Gridding { items, tile, ..Gridding::default() };
+        let spreading = geometry.spreading(&grid, Tiling { side: tile as usize, samples, parts: 0 }).unwrap();
+        let counted: u32 = spreading.segments.iter().map(|segment| segment.projection_and_count & 255).sum();
+        let cells = spreading.tiles.len() * (tile * tile) as usize;
+
+        let parameters = gridding.clone().into();
+        let offer = Offer { interpolation: Interpolation::Exact, mode: Mode::Fast, slices: 8, parameters };
+        let problem = Problem { size, span: size, ..Problem::new(size, true) };
+        let spec = KernelSpec::new(&offer, &profile, offer.texels()[0], problem, None);
+        let spec = spec.bounded(crate::kernel::Bound { width: grid.width(), ..spec.bound });
+        let task = GridTask { bins: size, projections: size, region: [size; 2], lengths: grid.lengths };
+        let stages = gridding.stages(&spec, &task);
+        let bytes = |name| stages.iter().find(|stage| stage.name == name).unwrap().device_bytes;
+        // spectra once, and the cells
+        let filled = bytes("spreading") / 8.0 - (size * (size + 1)) as f64;
+        let reached = (f64::from(tile) - 1.0 + f64::from(grid.width())) / f64::from(tile);
+        let wanted = (size * (size + 1)) as f64 * reached * reached;
+        // tiles at the rim are filled as a whole, and samples near frequency 0 are spread on both sides of it
+        assert!((0.95..1.3).contains(&(cells as f64 / filled)), "{items}: {cells} cells, {filled}");
+        assert!((0.98..1.1).contains(&(f64::from(counted) / wanted)), "{items}: {counted} samples, {wanted}");
+    }
+}
+
+/// What docs/performance.md says of the cells and bytes of a slice of 2048 x 2048 pixels, and that no stage was measured to be
+/// faster than its limit.
+#[test]
+fn stages_of_gridding_are_slower_than_their_limits() {
+    let profile = ProfileStore::built_in().unwrap().named("nvidia-hopper").unwrap();
+    let rows = of_profile(&profile, PROBLEM);
+    let is_fast = |row: &&ModelRow| row.mode == Mode::Fast && row.spec.starts_with("gridding-exact-float-x8");
+    let row = rows.iter().find(is_fast).unwrap();
+    let measured = [("filter", 0.022), ("spreading", 0.138), ("rows", 0.026), ("columns", 0.054)];
+    assert_eq!(row.stages.len(), measured.len());
+    for (stage, (name, ms)) in row.stages.iter().zip(measured) {
+        assert_eq!((stage.stage, stage.cells, stage.width), (name, [4096; 2], 5));
+        assert!(stage.ms > 0.1 * ms && stage.ms < ms, "{name}: {} of {ms} ms", stage.ms);
+    }
+    assert!((row.stages[2].device_bytes - 86e6).abs() < 0.5e6);
+    assert!(rows.iter().filter(|row| !row.spec.starts_with("gridding")).all(|row| row.stages.is_empty()));
 }

@@ -48,6 +48,9 @@ pub struct Throughput {
     pub local: f64,
     /// Bytes of constant memory.
     pub constant: f64,
+    /// Bytes of device memory, read and written; 0 where not known.
+    #[serde(default)]
+    pub device_memory: f64,
     /// Texels: of 32 bits; of 64 interpolated, and nearest; of 128 nearest. All 0 without texture units.
     #[serde(default)]
     pub texels: [f64; 4],
@@ -87,9 +90,10 @@ impl Throughput {
         if (self.special == Special::None) != (self.sfu == 0.0) || !(self.sfu.is_finite() && self.sfu >= 0.0) {
             return Err(format!("[throughput] sfu = {} does not go with special = \"{}\"", self.sfu, self.special));
         }
-        let rest = self.texels.iter().copied().chain([self.matrix, self.half_conversions.unwrap_or(1.0)]);
+        let rest =
+            self.texels.iter().copied().chain([self.device_memory, self.matrix, self.half_conversions.unwrap_or(1.0)]);
         if rest.clone().any(|rate| !(rate.is_finite() && rate >= 0.0)) || self.half_conversions == Some(0.0) {
-            return Err("[throughput] texels, matrix and half-conversions must not be negative".into());
+            return Err("[throughput] device-memory, texels, matrix and half-conversions must not be negative".into());
         }
         if let Some(r) = self.residency
             && [r.warp, r.warps, r.groups, r.registers, r.local_memory, r.register_granule, r.warp_granule].contains(&0)

@@ -3,10 +3,12 @@
 use crate::kernels::setup::{device, is_selected, plain, reconstruct, reconstruct_with, spec};
 use crate::support::cli::{Lab, Pages, SMALL, farthest};
 use crate::support::reference::{Pad, Scan, exact_pixels, noise, padded, relative_rms};
+use crate::support::skip::real_scans;
 use fbp::geometry::{AngleWeights, ExtendedField, Roi, weights};
 use fbp::kernel::{Bound, GridItems, Gridding, Interpolation, Mode, Offer, Padding, RowFilter, RowFilterMethod};
 use fbp::phantom::{Kind, Phantom};
 use fbp::profile::ProfileStore;
+use fbp::source::Stack;
 use fbp::spectrum::Filter;
 use std::f64::consts::PI;
 
@@ -154,6 +156,62 @@ fn every_bound_holds_for_a_phantom() {
         phantom.project_row(angle.to_radians(), 79.5, row);
     }
     check("phantom", &scan, &sinogram, Roi::full(160));
+}
+
+/// Mean of the first rows of a folder's frames.
+fn mean_row(folder: &std::path::Path) -> Vec<f64> {
+    let stack = Stack::open(folder.to_str().unwrap(), "--flats").unwrap();
+    let mut row = vec![0.0; stack.width()];
+    let mut sum = vec![0.0; stack.width()];
+    for page in 0..stack.len() {
+        stack.read_rows(page, 0..1, &mut row).unwrap();
+        sum.iter_mut().zip(&row).for_each(|(sum, value)| *sum += f64::from(*value) / stack.len() as f64);
+    }
+    sum
+}
+
+/// A measured scan, from its counts to slices.
+#[test]
+fn every_bound_holds_for_the_tooth() {
+    let Some(data) = real_scans() else { return };
+    let at = |name: &str| data.join("tooth").join(name);
+    let frames = Stack::open(at("proj").to_str().unwrap(), "--projections").unwrap();
+    let (bins, projections) = (frames.width(), frames.len());
+    let (flat, dark) = (mean_row(&at("flat")), mean_row(&at("dark")));
+    let mut row = vec![0.0; bins];
+    let mut sinogram = Vec::with_capacity(bins * projections);
+    for page in 0..projections {
+        frames.read_rows(page, 0..1, &mut row).unwrap();
+        let attenuation = |b: usize| -((f64::from(row[b]) - dark[b]) / (flat[b] - dark[b])).ln();
+        sinogram.extend((0..bins).map(|b| attenuation(b) as f32));
+    }
+    let lines = std::fs::read_to_string(at("angles_deg.txt")).unwrap();
+    let angles: Vec<f64> = lines.split_whitespace().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(angles.len(), projections);
+    let scan = Scan { angles, axis: vec![295.5; projections], ..Scan::even(bins, projections, bins) };
+    let step = 1361;
+    let places: Vec<[usize; 2]> = (0..bins * bins).step_by(step).map(|i| [i % bins, i / bins]).collect();
+    let want = exact_pixels(&sinogram, &scan, Pad::Edge, &|_| 1.0, &places);
+
+    let lab = Lab::new();
+    let [frames, flats, darks] = ["proj", "flat", "dark"].map(|name| at(name).to_str().unwrap().to_owned());
+    let args = format!(
+        "--projections {frames} --flats {flats} --darks {darks} --angles {} --angle-weights uniform --center 295.5 \
+         --rows 0..1 --interpolation exact",
+        at("angles_deg.txt").display()
+    );
+    for profile in ["cpu", "default"] {
+        for accuracy in BOUNDS {
+            let slices = lab.slices(
+                &format!("{args} --profile {profile} --accuracy {accuracy:e}"),
+                &format!("{profile}-{accuracy:e}"),
+            );
+            let got: Vec<f32> = slices.pages[0].iter().copied().step_by(step).collect();
+            let error = relative_rms(&got, &want, &vec![0.0; want.len()]);
+            println!("tooth {profile} {accuracy:.0e}: {error:.2e}");
+            assert!(error <= accuracy, "{profile}: {error:.3e} > {accuracy:.0e}");
+        }
+    }
 }
 
 /// Filters, paddings, and each way to make spectra.

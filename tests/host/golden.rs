@@ -5,8 +5,9 @@
 
 use fbp::facts::DeviceFacts;
 use fbp::kernel::{
-    Algorithm, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter, RowFilterMethod,
-    StepBackends, Texel, files, generate_filter, generate_probe, line_programs, step_programs,
+    Algorithm, Declared, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter,
+    RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, files, generate_filter, generate_probe, line_programs,
+    step_programs,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,12 @@ fn generated() -> BTreeMap<String, String> {
     for (name, local_memory, max_work_group) in [("small", 16 << 10, 64), ("large", 48 << 10, 1024)] {
         let extensions = vec!["cl_khr_fp64".to_owned()];
         let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
-        let heads: Vec<String> = step_programs(&facts, StepBackends::default()).unwrap().iter().map(head).collect();
+        let heads: Vec<String> =
+            step_programs(StepTarget { facts: &facts, sizes: &StepSizes::default() }, StepBackends::default())
+                .unwrap()
+                .iter()
+                .map(head)
+                .collect();
         texts.insert(format!("steps-{name}.txt"), heads.join("\n"));
     }
     texts
@@ -146,7 +152,10 @@ fn parameter_section() -> String {
             text += &format!("\n{}", parameter_table(&own(algorithm)));
         }
     }
-    text
+    let sizes = StepSizes::parameters();
+    text += "\n**`[step-sizes]`**: sizes of the work-groups of the steps around the filter, and with them their local memory. \
+             A device's own limits are kept, too. Slices are the same bit for bit with all values.\n\n";
+    text + &parameter_table(&sizes.iter().collect::<Vec<_>>())
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! The stages of exact interpolation: what each costs for a slice, and the time that a device's units need for it.
+
+use super::{ModelRow, Units, cell};
+use crate::bench::markdown;
+use crate::device::grid_sides;
+use crate::geometry::{FrequencyGrid, Roi};
+use crate::kernel::{Bound, GridStage, GridTask, Gridding, KernelSpec, Parameters};
+use crate::profile::Throughput;
+use serde::Serialize;
+
+/// A stage of a kernel, for one slice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageRow {
+    pub stage: &'static str,
+    /// Cells of the grid along x and y, and of a side of the kernel.
+    pub cells: [usize; 2],
+    pub width: u32,
+    /// Floating-point instructions.
+    pub operations: f64,
+    /// Bytes of local memory, and of buffers through the first cache.
+    pub local_bytes: f64,
+    pub device_bytes: f64,
+    /// Least milliseconds for a slice, and the unit that needs them.
+    pub ms: f64,
+    pub limit: &'static str,
+}
+
+/// The unit that needs most time for a stage, and its milliseconds.
+fn limit(stage: &GridStage, rates: &Throughput) -> (&'static str, f64) {
+    // 10^9 slices per second
+    let of_units = Units::of(&stage.load, rates, 1.0).limit().map(|(unit, rate)| (unit, 1e-6 / rate));
+    let of_memory =
+        (rates.device_memory > 0.0).then(|| ("device memory", 1e-6 * stage.device_bytes / rates.device_memory));
+    let longest = of_units.into_iter().chain(of_memory).max_by(|a, b| a.1.total_cmp(&b.1));
+    longest.unwrap_or(("-", 0.0))
+}
+
+/// The grid of a kernel for slices of its size, and the kernel with its width; none for other families.
+fn on_grid(spec: &KernelSpec) -> Option<(&Gridding, FrequencyGrid, KernelSpec)> {
+    let Parameters::Gridding(gridding) = &spec.parameters else { return None };
+    let grid = FrequencyGrid::new(Roi::full(spec.size), spec.bound.accuracy, grid_sides(gridding.items))?;
+    Some((gridding, grid, spec.bounded(Bound { width: grid.width(), ..spec.bound })))
+}
+
+/// A kernel as it is for slices of its size.
+pub(super) fn sized(spec: &KernelSpec) -> KernelSpec {
+    on_grid(spec).map_or_else(|| spec.clone(), |(_, _, spec)| spec)
+}
+
+/// The stages of a kernel for as many projections and bins as a side of its slices has pixels; none for other families.
+pub(super) fn of_kernel(spec: &KernelSpec, rates: &Throughput) -> Vec<StageRow> {
+    let Some((gridding, grid, spec)) = on_grid(spec) else { return Vec::new() };
+    let (size, width) = (spec.size, grid.width());
+    let task = GridTask { bins: size, projections: size, region: [size; 2], lengths: grid.lengths };
+    let row = |stage: GridStage| {
+        let (limit, ms) = limit(&stage, rates);
+        StageRow {
+            stage: stage.name,
+            cells: grid.lengths,
+            width,
+            operations: stage.load.fp,
+            local_bytes: stage.load.local_bytes,
+            device_bytes: stage.device_bytes,
+            ms,
+            limit,
+        }
+    };
+    gridding.stages(&spec, &task).map(row).into()
+}
+
+/// The stages of all rows that have them as a Markdown table, with their sums; empty if none has.
+pub fn stage_table(rows: &[ModelRow]) -> String {
+    let head = ["profile", "kernel", "mode", "grid", "width", "stage", "Mop", "local MB", "device MB", "ms", "limit"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for r in rows {
+        let line = |stage: &StageRow| {
+            let [x, y] = stage.cells;
+            let millions = |value: f64| cell(Some(1e-6 * value));
+            let numbers = [stage.operations, stage.local_bytes, stage.device_bytes].map(millions);
+            let mut line = vec![r.profile.clone(), r.spec.clone(), r.mode.to_string()];
+            line.extend([format!("{x} x {y}"), stage.width.to_string(), stage.stage.to_owned()]);
+            line.extend(numbers);
+            line.extend([format!("{:.4}", stage.ms), stage.limit.to_owned()]);
+            line
+        };
+        lines.extend(r.stages.iter().map(line));
+        let all = r.stages.iter().cloned().reduce(|sum, stage| StageRow {
+            stage: "all",
+            operations: sum.operations + stage.operations,
+            local_bytes: sum.local_bytes + stage.local_bytes,
+            device_bytes: sum.device_bytes + stage.device_bytes,
+            ms: sum.ms + stage.ms,
+            limit: "sum",
+            ..stage
+        });
+        lines.extend(all.as_ref().map(line));
+    }
+    if lines.len() == 1 {
+        return String::new();
+    }
+    markdown(&lines, &[4, 6, 7, 8, 9])
+}
