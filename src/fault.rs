@@ -15,6 +15,14 @@ pub(crate) fn planted() -> bool {
     cfg!(feature = "test-hooks") && std::env::var_os("FBP_TEST_PLANT").is_some()
 }
 
+/// More options for the compiler of a device, for one whose optimiser is wrong: `FBP_TEST_OPTIONS`.
+pub(crate) fn compiler_options() -> String {
+    if !cfg!(feature = "test-hooks") {
+        return String::new();
+    }
+    std::env::var("FBP_TEST_OPTIONS").map(|options| format!(" {options}")).unwrap_or_default()
+}
+
 /// The requested faults, if any.
 fn asked() -> Option<String> {
     if !cfg!(feature = "test-hooks") {

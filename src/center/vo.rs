@@ -13,6 +13,7 @@
 use super::curve::{CostCurve, Curve, Minimum};
 use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
@@ -103,26 +104,31 @@ impl Metric {
             for (padded, row) in rows.chunks_mut(length).zip(sinogram.chunks(bins)) {
                 padded.iter_mut().zip(row).for_each(|(to, value)| to.re = *value);
             }
-            along_row.process(&mut rows);
-            for u in 1..=highest {
+            rows.par_chunks_mut(length).for_each(|row| along_row.process(row));
+            let column = |u: usize| {
                 let mut column = vec![Complex::new(0f32, 0.0); turn];
                 column.iter_mut().zip(rows.iter().skip(u).step_by(length)).for_each(|(to, value)| *to = *value);
                 along_angle.process(&mut column);
                 let sign = |m: usize| if m % 2 == 0 { 1.0 } else { -1.0 };
                 let both = (beyond(u)..used).map(|m| [column[m], column[turn - m].conj() * sign(m)]);
-                columns.push(Column { part: number * BANDS + u / 2 % BANDS, u, values: both.collect() });
-            }
+                Column { part: number * BANDS + u / 2 % BANDS, u, values: both.collect() }
+            };
+            columns.extend((1..=highest).into_par_iter().map(column).collect::<Vec<_>>());
         }
         Metric { length: length as f64, columns, parts: sinograms.rows.len().min(ROWS) * BANDS }
     }
 
     /// Absolute values outside of the wedge and their number, for an axis in bins.
     fn shares(&self, center: f64) -> Vec<[f64; 2]> {
-        let mut shares = vec![[0f64; 2]; self.parts];
-        for Column { part, u, values } in &self.columns {
+        let sum_of = |Column { u, values, .. }: &Column| -> f64 {
             let (sin, cos) = (-2.0 * std::f64::consts::TAU * *u as f64 * center / self.length).sin_cos();
             let rotation = Complex::new(cos as f32, sin as f32);
-            let sum: f64 = values.iter().map(|[a, b]| f64::from((a + rotation * b).norm_sqr().sqrt())).sum();
+            values.iter().map(|[a, b]| f64::from((a + rotation * b).norm_sqr().sqrt())).sum()
+        };
+        let sums: Vec<f64> = self.columns.par_iter().map(sum_of).collect();
+        // in the order of the columns, however many threads there are
+        let mut shares = vec![[0f64; 2]; self.parts];
+        for (Column { part, values, .. }, sum) in self.columns.iter().zip(sums) {
             let share = &mut shares[*part];
             *share = [share[0] + sum, share[1] + values.len() as f64];
         }

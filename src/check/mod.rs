@@ -1,9 +1,11 @@
 //! Tests with known answers: a kernel back-projects noise, and some pixels are compared with the reference in `f64`.
 
+mod step_timing;
 mod steps;
 mod timing;
 
-pub use steps::{DeviceSteps, StepCheck, StepError};
+pub use step_timing::{StepOperation, StepTiming};
+pub use steps::{DeviceSteps, StepCheck, StepError, TestShape};
 pub use timing::{Bench, KernelTiming, TimingOptions};
 
 use crate::bench::{Protocol, Reference};

@@ -11,7 +11,7 @@ use crate::facts::DeviceFacts;
 use crate::geometry::{ExtendedField, Roi, even_angles};
 use crate::hash::fnv1a;
 use crate::histogram::{CountedSlice, Histogram};
-use crate::kernel::{EncodedSample, StepBackend, StepBackends, files};
+use crate::kernel::{EncodedSample, StepBackend, StepBackends, StepSizes, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
 use crate::steps::{Air, Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};
@@ -23,6 +23,21 @@ const BINS: usize = 141;
 const PROJECTIONS: usize = 83;
 /// Rows of a detector.
 const ROWS: usize = 9;
+
+/// Sizes of a run that decide which programs the steps need: those that are tried have them, too.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TestShape {
+    /// Values of a column.
+    pub projections: usize,
+    /// Bins, and blocks of rows, of steps on images; `None` for a small detector in blocks that suit it.
+    pub images: Option<(usize, RowBlocks)>,
+}
+
+impl Default for TestShape {
+    fn default() -> Self {
+        TestShape { projections: PROJECTIONS, images: None }
+    }
+}
 
 /// The steps that a device is to do.
 pub struct DeviceSteps<'a> {
@@ -36,14 +51,17 @@ pub struct DeviceSteps<'a> {
     pub sample: EncodedSample,
     /// The device counts the values of slices.
     pub counts_values: bool,
+    pub shape: TestShape,
 }
 
 impl DeviceSteps<'_> {
-    /// Identifies the steps and the text of all kernels; `None` if the device does no step.
-    pub fn key(&self) -> Option<String> {
+    /// Identifies the steps, the sizes of their work-groups and the text of all kernels; `None` if the device does no step.
+    pub fn key(&self, sizes: &StepSizes) -> Option<String> {
         let names: Vec<String> = self.checks().iter().map(StepCheck::name).collect();
         let texts = files().iter().map(|((_, text), _)| *text).collect::<Vec<_>>().concat();
-        (!names.is_empty()).then(|| format!("steps-{:016x}", fnv1a(&[names.join(" ").as_bytes(), texts.as_bytes()])))
+        let (names, sizes) = (names.join(" "), format!("{sizes:?} {:?}", self.shape));
+        let key = || fnv1a(&[names.as_bytes(), sizes.as_bytes(), texts.as_bytes()]);
+        (!names.is_empty()).then(|| format!("steps-{:016x}", key()))
     }
 
     /// What is tried before the run.
@@ -66,7 +84,7 @@ impl DeviceSteps<'_> {
     /// # Errors
     /// The device's.
     pub fn check(&self, session: &Session) -> Result<Vec<StepError>> {
-        self.checks().iter().map(|check| check.run(session)).collect()
+        self.checks().iter().map(|check| check.run(session, self.shape)).collect()
     }
 }
 
@@ -191,15 +209,20 @@ impl StepCheck {
     ///
     /// # Errors
     /// The device's; a wrong result is none.
-    pub fn run(&self, session: &Session) -> Result<StepError> {
+    pub fn run(&self, session: &Session, shape: TestShape) -> Result<StepError> {
+        let alone = |blocks: RowBlocks| match self {
+            StepCheck::Tilt(_) => RowBlocks { filter_halo: 0, images: None, ..blocks },
+            _ => RowBlocks { rotation_halo: 0, ..blocks },
+        };
+        let of_images = shape.images.map(|(bins, blocks)| (bins, alone(blocks)));
         let error = match self {
             StepCheck::Binning(by) => binning(session, *by),
             StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form), None),
             StepCheck::Air(air) => rows(session, None, Some(*air)),
             StepCheck::Extension => extension(session),
-            StepCheck::Tilt(tilt) => images(session, Steps { tilt: Some(*tilt), ..Steps::default() }),
-            StepCheck::Phase(phase) => images(session, Steps { phase: Some(*phase), ..Steps::default() }),
-            StepCheck::Stripes(method) => stripes(session, method),
+            StepCheck::Tilt(tilt) => images(session, Steps { tilt: Some(*tilt), ..Steps::default() }, of_images),
+            StepCheck::Phase(phase) => images(session, Steps { phase: Some(*phase), ..Steps::default() }, of_images),
+            StepCheck::Stripes(method) => stripes(session, method, shape.projections),
             StepCheck::Samples(sample) => samples(session, *sample),
             StepCheck::Histogram => histogram(session),
         }?;
@@ -208,7 +231,7 @@ impl StepCheck {
 }
 
 /// A value from 0 to 1 for a number: noise that is the same everywhere.
-fn noise(number: usize) -> f64 {
+pub(super) fn noise(number: usize) -> f64 {
     (number as f64 * 0.754_877_666_246_7).fract()
 }
 
@@ -223,22 +246,22 @@ fn largest(errors: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// A sample with stripes and noise, by the method on the host and on the device.
-fn stripes(session: &Session, method: &Stripes) -> Result<f64> {
+fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f64> {
     let value = |i: usize| {
-        let (p, bin) = ((i / BINS) as f64 / PROJECTIONS as f64, (i % BINS) as f64 / BINS as f64);
+        let (p, bin) = ((i / BINS) as f64 / projections as f64, (i % BINS) as f64 / BINS as f64);
         let stripe = if i % BINS % 17 == 3 { 0.2 } else { 0.0 };
         ((3.0 * (1.0 - (2.0 * bin - 1.0).powi(2)) * (1.3 + (6.0 * p).sin())) + stripe + 0.05 * noise(i)) as f32
     };
-    let sinogram: Vec<f32> = (0..PROJECTIONS * BINS).map(value).collect();
+    let sinogram: Vec<f32> = (0..projections * BINS).map(value).collect();
     let mut values: Buffer<f32> = session.buffer(sinogram.len(), CL_MEM_READ_WRITE, "a sinogram")?;
     session.write(&mut values, &sinogram, "a sinogram")?;
-    let batch = SinogramBatch { values: &values, first: 0, slices: 1, projections: PROJECTIONS, bins: BINS };
-    let shape = SinogramShape { slices: 1, projections: PROJECTIONS, bins: BINS };
+    let batch = SinogramBatch { values: &values, first: 0, slices: 1, projections, bins: BINS };
+    let shape = SinogramShape { slices: 1, projections, bins: BINS };
     method.on_device(session, shape)?.apply(session, &batch)?;
     session.finish()?;
     let (mut got, mut want) = (vec![0f32; sinogram.len()], sinogram);
     session.read(&values, &mut got, "a sinogram")?;
-    method.remove(&mut want, PROJECTIONS, BINS);
+    method.remove(&mut want, projections, BINS);
     Ok(farthest(&got, &want.into_iter().map(f64::from).collect::<Vec<_>>()))
 }
 
@@ -373,27 +396,30 @@ fn extension(session: &Session) -> Result<f64> {
 /// Rows of the detector for steps on images.
 const IMAGE_ROWS: usize = 45;
 
-/// Transmissions of two projections, by a step on images on the host and on the device.
-fn images(session: &Session, steps: Steps) -> Result<f64> {
-    let (projections, size) = (2, [BINS, IMAGE_ROWS]);
-    let pixels = BINS * IMAGE_ROWS;
+/// Transmissions of two projections, by a step on images on the host and on the device; in blocks with what is around them, if
+/// they are given.
+fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -> Result<f64> {
+    let (bins, rows) = blocks.map_or((BINS, IMAGE_ROWS), |(bins, blocks)| (bins, blocks.rows + 2 * blocks.halo()));
+    let projections = 2;
+    let pixels = bins * rows;
     let value = |i: usize| {
-        let (y, x) = ((i % pixels / BINS) as f64 / IMAGE_ROWS as f64, (i % BINS) as f64 / BINS as f64);
+        let (y, x) = ((i % pixels / bins) as f64 / rows as f64, (i % bins) as f64 / bins as f64);
         let sample = if (x - 0.45).abs() + 0.7 * (y - 0.5).abs() < 0.3 { 0.6 } else { 0.0 };
         (0.95 - sample + 0.05 * noise(i)) as f32
     };
     let transmissions: Vec<f32> = (0..projections * pixels).map(value).collect();
-    let on_host = steps.on_images(BINS, IMAGE_ROWS);
+    let on_host = steps.on_images(bins, rows);
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
-    let mut correction = RowCorrection::nothing(BINS, IMAGE_ROWS, (0..projections).map(state).collect());
+    let mut correction = RowCorrection::nothing(bins, rows, (0..projections).map(state).collect());
     let possible = on_host.on_device(&mut correction);
-    let Some(blocks) = RowBlocks::new(&correction.images, size, projections).filter(|_| possible) else {
+    let small = || RowBlocks::new(&correction.images, [bins, rows], projections);
+    let Some(blocks) = blocks.map(|(_, blocks)| blocks).or_else(small).filter(|_| possible) else {
         return Err(Error::Internal("images become too large".into()));
     };
     let shape = BlockShape {
         blocks,
-        bins: BINS,
-        height: IMAGE_ROWS,
+        bins,
+        height: rows,
         projections,
         batch: projections,
         pairs: 1,
@@ -401,25 +427,25 @@ fn images(session: &Session, steps: Steps) -> Result<f64> {
         on_host: false,
     };
     let mut corrector =
-        BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, BINS), shape)?;
+        BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, bins), shape)?;
     let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
-    for block in 0..IMAGE_ROWS.div_ceil(blocks.rows) {
-        let rows = blocks.of(block, IMAGE_ROWS);
-        let read = widened(&rows, blocks.halo(), IMAGE_ROWS);
+    for block in 0..rows.div_ceil(blocks.rows) {
+        let wanted = blocks.of(block, rows);
+        let read = widened(&wanted, blocks.halo(), rows);
         let frames = transmissions.chunks(pixels);
-        let samples: Vec<f32> = frames.flat_map(|frame| &frame[read.start * BINS..read.end * BINS]).copied().collect();
-        corrector.correct(session, (block, &rows), 0..projections, bytemuck::cast_slice(&samples))?;
-        let (first, length) = (rows.start, projections * BINS);
-        corrector.copy(session, &rows.collect::<Vec<_>>(), &mut sinograms, (first * length, length))?;
+        let samples: Vec<f32> = frames.flat_map(|frame| &frame[read.start * bins..read.end * bins]).copied().collect();
+        corrector.correct(session, (block, &wanted), 0..projections, bytemuck::cast_slice(&samples))?;
+        let (first, length) = (wanted.start, projections * bins);
+        corrector.copy(session, &wanted.collect::<Vec<_>>(), &mut sinograms, (first * length, length))?;
     }
     session.finish_uploads()?;
     let (mut got, mut want) = (vec![0f32; projections * pixels], vec![0f64; projections * pixels]);
     session.read(&sinograms, &mut got, "sinograms")?;
     for (p, frame) in transmissions.chunks(pixels).enumerate() {
         let mut frame = frame.to_vec();
-        on_host.apply(&mut Band::new(&mut frame, IMAGE_ROWS, 0..IMAGE_ROWS, 0..IMAGE_ROWS), &mut Counts::default());
+        on_host.apply(&mut Band::new(&mut frame, rows, 0..rows, 0..rows), &mut Counts::default());
         for (i, value) in frame.into_iter().enumerate() {
-            want[(i / BINS * projections + p) * BINS + i % BINS] = value.into();
+            want[(i / bins * projections + p) * bins + i % bins] = value.into();
         }
     }
     Ok(farthest(&got, &want))

@@ -17,14 +17,17 @@ pub struct TuneArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub kernels: KernelSelectionArgs,
+    /// Tune the sizes of the work-groups of the steps around the filter instead of kernels, in seconds
+    #[arg(long, conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass", "size", "quick", "budget", "resume"])]
+    pub steps: bool,
     /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less if device
     /// memory is too small]
     #[arg(long, value_name = "N")]
     pub size: Option<usize>,
-    /// Detector bins [default: size]
+    /// Detector bins [default: size; with --steps 2048, or 512 on CPUs]
     #[arg(long, value_name = "N")]
     pub bins: Option<usize>,
-    /// Projections [default: size]
+    /// Projections [default: size; with --steps 2048, or 512 on CPUs]
     #[arg(long, value_name = "N")]
     pub projections: Option<usize>,
     /// Timed passes of each kernel; the median is used [default: 5, with --quick 3]

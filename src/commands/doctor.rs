@@ -3,7 +3,7 @@
 use super::bench::{candidates, choices, measure};
 use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::{StepCheck, examine_rows};
+use crate::check::{StepCheck, TestShape, examine_rows};
 use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
@@ -38,7 +38,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     reporter.note(&head);
     // verdicts are of the programs that runs will use
     let programs = ProgramStore::in_cache();
-    let mut session = Session::open(found)?.with_programs(programs.clone());
+    let sizes = choices.first().map(|choice| choice.profile.step_sizes.clone()).unwrap_or_default();
+    let mut session = Session::open(found)?.with_programs(programs.clone()).with_step_sizes(sizes);
     let formats = formats(&session);
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
@@ -124,7 +125,7 @@ fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Resu
             findings.push(Finding::plain(name, Verdict::Skipped(String::new()), Some(reason), true));
             continue;
         }
-        let finding = match check.run(session) {
+        let finding = match check.run(session, TestShape::default()) {
             Ok(found) => {
                 let right = found.right();
                 let (verdict, reason) = match right {

@@ -7,7 +7,7 @@ use crate::facts::DeviceFacts;
 use crate::files::write_atomically;
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
-    SUB_GROUP_SHUFFLES, Texel, generate_filter, generate_probe, line_programs, step_programs,
+    SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs, step_programs,
 };
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
@@ -115,7 +115,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
         }
     }
     programs.insert("probe-image".into(), generate_probe());
-    for source in step_programs(&typical, profile.steps)? {
+    for source in step_programs(StepTarget { facts: &typical, sizes: &profile.step_sizes }, profile.steps)? {
         let forms = programs.keys().filter(|name| name.starts_with(&source.name)).count();
         let suffix = if forms > 0 { format!("-form-{}", forms + 1) } else { String::new() };
         programs.insert(source.name.clone() + &suffix, source);

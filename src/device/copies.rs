@@ -19,10 +19,12 @@ const ASKED: Duration = Duration::from_micros(200);
 const SHORT: usize = 1 << 20;
 
 impl Session {
-    /// Copies `data` to the start of a buffer and waits.
+    /// Copies `data` to the start of a buffer and waits until it is there, also for the other queues: a blocking call need not
+    /// wait for more than that `data` may change (OpenCL 1.2, 5.2.2), and Intel's does not.
     pub fn write<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<Event> {
         // SAFETY: blocking, and the driver checks the size against the buffer's.
         unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
+            .and_then(|written| written.wait().map(|()| written))
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
@@ -119,12 +121,12 @@ impl Session {
         }
     }
 
-    /// Copies values into a buffer from value `first` on and waits; the queue for uploads is its own.
+    /// Copies values into a buffer from value `first` on and waits as [`Session::write`]; the queue for uploads is its own.
     pub fn upload<T: Copy>(&self, buffer: &mut Buffer<T>, first: usize, data: &[T], what: &str) -> Result<()> {
         let first = first * std::mem::size_of::<T>();
         // SAFETY: blocking, and the driver checks offset and size against the buffer's.
         unsafe { self.uploads.enqueue_write_buffer(buffer, CL_BLOCKING, first, data, &[]) }
-            .map(drop)
+            .and_then(|written| written.wait())
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 

@@ -47,10 +47,7 @@ impl GridForm {
     /// # Errors
     /// [`Error::Usage`] for a region that is too large, or a bound that is too small.
     pub fn new(facts: &DeviceFacts, gridding: &Gridding, roi: Roi, accuracy: f64) -> Result<Option<GridForm>> {
-        let sides = match gridding.items {
-            GridItems::Cells => GridSides::PowersOfTwo,
-            GridItems::Tiles => GridSides::Thirds,
-        };
+        let sides = grid_sides(gridding.items);
         let grid = FrequencyGrid::new(roi, accuracy, sides);
         let grid = grid.ok_or_else(|| GridForm::refusal(roi, accuracy, sides))?;
         let lines = GridLines::new(facts, gridding, grid.lengths);
@@ -98,6 +95,14 @@ impl GridForm {
         let segments = geometry.projections() as f64 * (1.3 * reached * width.max(height) + 8.0);
         let (segments, tiles) = (segments / 2.0 + 8.0 * width, width * (height / 2.0 + 1.0));
         (segments * size_of::<Segment>() as f64 + tiles * size_of::<Tile>() as f64) as u64
+    }
+}
+
+/// Lengths of a side that lines can have.
+pub fn grid_sides(items: GridItems) -> GridSides {
+    match items {
+        GridItems::Cells => GridSides::PowersOfTwo,
+        GridItems::Tiles => GridSides::Thirds,
     }
 }
 

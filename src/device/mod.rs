@@ -13,7 +13,7 @@ mod select;
 mod session;
 mod steps;
 
-pub use gridding::{GridForm, GridMemory, grid_values};
+pub use gridding::{GridForm, GridMemory, grid_sides, grid_values};
 pub use host_memory::HostMemory;
 pub use launch::BackProjector;
 pub use programs::{BuiltProgram, ProgramStore};
@@ -22,10 +22,10 @@ pub(crate) use session::sinogram_bytes;
 pub use session::{Resources, Session, SinogramStore};
 pub use steps::{
     AddedProfiles, AirCorrection, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder, ColumnProducts,
-    ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilterForm, ImageSteps,
-    LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
-    RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch,
-    SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilter, ImageFilterForm, ImagePart,
+    ImageRows, ImageSteps, LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState,
+    RotationForm, RowBlocks, RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner,
+    SampleOrder, SinogramBatch, SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@ use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, cl_error, fault, images};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
-use crate::kernel::{KernelSource, Texel};
+use crate::kernel::{KernelSource, StepSizes, StepTarget, Texel};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
@@ -25,6 +25,8 @@ const KEPT_PROGRAMS: usize = 16;
 /// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {
     pub facts: DeviceFacts,
+    /// Of the work-groups of steps.
+    pub step_sizes: StepSizes,
     /// The last programs that were built, with text and options.
     programs: Mutex<Vec<([String; 2], Arc<BuiltProgram>)>>,
     /// Where programs are kept for later sessions.
@@ -61,6 +63,7 @@ impl Session {
         let queue = || queue_of(&context, name);
         Ok(Session {
             facts: found.facts.clone(),
+            step_sizes: StepSizes::default(),
             programs: Mutex::default(),
             store: None,
             compiled: AtomicUsize::new(0),
@@ -78,6 +81,16 @@ impl Session {
         Session { store, ..self }
     }
 
+    /// The same with a profile's sizes of the work-groups of steps.
+    pub fn with_step_sizes(self, step_sizes: StepSizes) -> Self {
+        Session { step_sizes, ..self }
+    }
+
+    /// What the work-groups of steps are made for.
+    pub fn step_target(&self) -> StepTarget<'_> {
+        StepTarget { facts: &self.facts, sizes: &self.step_sizes }
+    }
+
     /// An in-order queue of its own.
     pub(super) fn new_queue(&self) -> Result<CommandQueue> {
         queue_of(&self.context, self.device_name())
@@ -85,7 +98,7 @@ impl Session {
 
     /// Opens the device again.
     pub fn reopen(&self) -> Result<Self> {
-        Ok(Session::open(&self.device)?.with_programs(self.store.clone()))
+        Ok(Session::open(&self.device)?.with_programs(self.store.clone()).with_step_sizes(self.step_sizes.clone()))
     }
 
     /// How many programs were compiled from source.
@@ -120,7 +133,7 @@ impl Session {
     fn find_or_compile(&self, source: &KernelSource) -> Result<BuiltProgram> {
         // with this option the log contains registers, see `resources`
         let verbose = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
-        let options = format!("{}{verbose}", source.options);
+        let options = format!("{}{verbose}{}", source.options, fault::compiler_options());
         let Some(store) = &self.store else { return self.compile(source, &options) };
         let request = ProgramRequest {
             context: &self.context,

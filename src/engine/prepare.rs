@@ -2,7 +2,7 @@
 
 use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::{DeviceSteps, KernelTest, StepError};
+use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
 use crate::device::{FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
 use crate::geometry::Geometry;
@@ -108,7 +108,11 @@ pub fn open_device(
         Plan::new(&request(job, scan, choice, found, memory, Avoid { known: &known, refused }))
     };
     let mut plan = plan_without(&choice, &found, &refused)?;
-    let mut session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
+    let sizes = choice.profile.step_sizes.clone();
+    let open = |found: &FoundDevice| -> Result<Session> {
+        Ok(Session::open(found)?.with_programs(ProgramStore::in_cache()).with_step_sizes(sizes.clone()))
+    };
+    let mut session = open(&found)?;
     let self_test = loop {
         if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
@@ -127,13 +131,13 @@ pub fn open_device(
                     Some(why) => {
                         reporter.note(&format!("note: {why}; the host does the steps before and after the kernels"));
                         choice.profile.steps = StepBackends::HOST;
-                        session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
+                        session = open(&found)?;
                     }
                 },
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
                     // after an error a driver may hand out nothing else
-                    session = Session::open(&found)?.with_programs(ProgramStore::in_cache());
+                    session = open(&found)?;
                 }
             }
         }
@@ -216,8 +220,12 @@ fn check_steps(
         extended: scan.field.is_some(),
         sample: encoded_sample(job.recipe.values.dtype),
         counts_values: plan.counts_values,
+        shape: TestShape {
+            projections: scan.geometry.projections(),
+            images: plan.blocks.map(|shape| (shape.bins, shape.blocks)),
+        },
     };
-    let Some(key) = steps.key() else { return Ok(None) };
+    let Some(key) = steps.key(&session.step_sizes) else { return Ok(None) };
     if cache.as_ref().is_some_and(|cache| cache.correct_error(&key, 1.0).is_some()) {
         return Ok(None);
     }

@@ -21,6 +21,7 @@ mod texel;
 mod words;
 
 mod alu;
+mod grid_stages;
 mod gridding;
 mod hybrid;
 mod standard;
@@ -34,16 +35,16 @@ pub use family::{Family, Reads};
 pub use files::{ClFile, files};
 pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter};
 pub use load::Load;
-pub use parameter::{LegalValues, Parameter};
+pub use parameter::{Declared, LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{Bound, KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
 pub use steps::{
     AirKind, CORRECTION_GROUP, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup,
     IMAGE_LENGTHS, ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
-    counting_group, generate_column_sums, generate_columns, generate_correction, generate_encoding, generate_extension,
-    generate_fits, generate_histogram, generate_image_columns, generate_image_rows, generate_low_frequencies,
-    generate_minus_log, generate_outliers, generate_polynomials, generate_rotation, generate_transposed_medians,
-    generate_wavelet, power_of_two_group, row_group, step_programs,
+    StepSizes, StepTarget, counting_group, generate_column_sums, generate_columns, generate_correction,
+    generate_encoding, generate_extension, generate_fits, generate_histogram, generate_image_columns,
+    generate_image_rows, generate_low_frequencies, generate_minus_log, generate_outliers, generate_polynomials,
+    generate_rotation, generate_transposed_medians, generate_wavelet, power_of_two_group, step_programs,
 };
 pub use steps::{BinningKernel, generate_binning};
 pub use target::{Build, CVersion, Hardware, KernelTarget, Residency};
@@ -53,6 +54,7 @@ pub use words::{Constants, Exchange, Interpolation, Mode, Positions, SLICE_MODES
 use words::Word;
 
 pub use alu::{Cache, Mapping, OVERSAMPLE, Offsets, Rounding};
+pub use grid_stages::{GridStage, GridTask};
 pub use gridding::{GridItems, GridLines, line_programs};
 pub use hybrid::Balance;
 

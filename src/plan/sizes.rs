@@ -50,6 +50,8 @@ pub(super) struct Sizes<'a> {
     cut_pass: u64,
     /// Sinograms of a pass whose stripes are removed together.
     stripes: u64,
+    /// Samples on their way to the device have this part of the memory that they may have.
+    share: u64,
     /// Memory of the host in bytes, without what steps hold there.
     host: u64,
     /// Sinograms and slices that the host's memory holds in each direction.
@@ -92,7 +94,8 @@ impl<'a> Sizes<'a> {
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let stripes = u64::from(chosen.spec.slices);
         let cut_pass = pass;
-        let mut sizes = Sizes { request, chosen, rows, backends, kept, pass, cut_pass, stripes, host: 0, of_host: 0 };
+        let mut sizes =
+            Sizes { request, chosen, rows, backends, kept, pass, cut_pass, stripes, share: 1, host: 0, of_host: 0 };
         let host = sizes.left_on_host()?;
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
@@ -109,11 +112,25 @@ impl<'a> Sizes<'a> {
             )));
         }
         sizes.cut_pass = pass.min(sizes.of_host);
-        // rather than fewer slices per pass, or copies and kernels that take turns
-        while sizes.stripes > LEAST_STRIPES && !sizes.fits(sizes.uncut(), 2) {
-            sizes.stripes /= 2;
-        }
+        sizes.make_room();
         Ok(sizes)
+    }
+
+    /// Smaller pieces of samples, and fewer sinograms whose stripes are removed together, rather than fewer slices per
+    /// pass, or copies and kernels that take turns.
+    fn make_room(&mut self) {
+        let short = |sizes: &Self| !sizes.fits(sizes.uncut(), 2);
+        if short(self) {
+            // chunks of one pass are copied in halves anyway
+            self.share = 2;
+        }
+        while self.stripes > LEAST_STRIPES && short(self) {
+            self.stripes /= 2;
+        }
+        // copies and kernels take turns all the same
+        if short(self) {
+            self.share = 1;
+        }
     }
 
     /// Memory of the host that is left by the steps that it does, which all devices share.
@@ -206,7 +223,9 @@ impl<'a> Sizes<'a> {
         let all = self.request.scan.slices.len() as u64;
         // samples are on the device beside all else
         let target = PIECE_TARGET.min(self.device_budget() / 16);
-        self.copied_bytes(cut).map(|bytes| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
+        let [read, written] = self.copied_bytes(cut);
+        [(read, target / self.share), (written, target)]
+            .map(|(bytes, target)| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
     }
 
     /// Pieces whose samples are on the device together.
@@ -216,7 +235,7 @@ impl<'a> Sizes<'a> {
 
     /// Pieces of so many bytes of samples that are on the device together.
     fn at_once(&self, bytes: u64) -> usize {
-        (self.device_budget() / 8 / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
+        (self.device_budget() / 8 / self.share / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
     }
 
     /// Memory of the host for so many slices at a time.

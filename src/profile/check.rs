@@ -2,7 +2,7 @@
 
 use super::{Auto, Profile, SCHEMA};
 use crate::facts::architecture;
-use crate::kernel::{Interpolation, Mode, Offer, Parameters, SLICE_MODES};
+use crate::kernel::{Declared, Interpolation, Mode, Offer, Parameters, SLICE_MODES, StepSizes};
 
 impl Profile {
     /// Checks everything that can be checked without a device.
@@ -24,6 +24,7 @@ impl Profile {
             throughput.check()?;
         }
         self.check_architecture()?;
+        self.check_step_sizes()?;
         self.check_kernels()?;
         let offers = self.offers();
         Interpolation::ALL.iter().try_for_each(|&interpolation| {
@@ -57,6 +58,12 @@ impl Profile {
             );
         }
         Ok(())
+    }
+
+    fn check_step_sizes(&self) -> Result<(), String> {
+        let table = toml::Table::try_from(&self.step_sizes).map_err(|e| format!("[step-sizes]: {e}"))?;
+        let checked = StepSizes::parameters().iter().try_for_each(|parameter| parameter.check(&table));
+        checked.map_err(|e| format!("[step-sizes]: {e}"))
     }
 
     /// Checks the automatic choices for one interpolation and mode against the kernels of the profile.

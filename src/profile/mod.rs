@@ -19,7 +19,9 @@ pub use throughput::{Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::kernel::{Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer, StepBackends};
+use crate::kernel::{
+    Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer, StepBackends, StepSizes,
+};
 use serde::{Deserialize, Serialize};
 
 /// The schema that this version reads.
@@ -55,6 +57,9 @@ pub struct Profile {
     /// What does the steps around the filter.
     #[serde(default)]
     pub steps: StepBackends,
+    /// Sizes of their work-groups.
+    #[serde(default)]
+    pub step_sizes: StepSizes,
     /// What `--algorithm auto` and `--slices-per-pass auto` mean.
     pub auto: Vec<Auto>,
     /// Kernels and their parameters.
@@ -134,6 +139,9 @@ pub struct Tuned {
     pub date: String,
     /// Keys of the generated sources that `[[auto]]` selects, see [`auto_keys`].
     pub keys: Vec<String>,
+    /// What the sizes of steps were measured to be, if they are tuned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<String>,
 }
 
 impl Tuned {

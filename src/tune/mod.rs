@@ -4,10 +4,12 @@
 pub mod log;
 pub mod search;
 pub mod space;
+pub mod steps;
 
 pub use log::{Log, LogEntry, MeasurementConditions};
 pub use search::{Candidate, Predict, Prediction, Search};
 pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
+pub use steps::{SizeOutcome, SizeTrial, compose_sizes, others, size_parameters, size_table, value_of, with_size};
 
 use crate::bench::{markdown, scientific, three_digits};
 use crate::error::Result;
@@ -116,6 +118,10 @@ pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], 
             }
         }
     }
+    let earlier = earlier.filter(|earlier| earlier.name == profile.name);
+    if let Some(earlier) = earlier {
+        profile.step_sizes = earlier.step_sizes.clone();
+    }
     let [bins, projections, size] = run.problem;
     let facts = run.facts;
     profile.title = format!("{}, tuned", base.title.trim_end_matches(", tuned"));
@@ -131,6 +137,7 @@ pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], 
         version: run.version.to_owned(),
         date: run.date.to_owned(),
         keys: auto_keys(&profile, facts)?,
+        steps: earlier.and_then(|earlier| earlier.tuned.as_ref()?.steps.clone()),
     });
     Ok(profile)
 }

@@ -62,6 +62,26 @@ fn json_has_what_scripts_rely_on() {
     );
 }
 
+/// Exact interpolation, as devices and processors compute it.
+#[test]
+fn exact_interpolation_is_timed_by_its_bound() {
+    let lab = Lab::new();
+    for profile in ["default", "cpu"] {
+        let args =
+            "bench --size 64 --projections 48 --bins 60 --passes 1 -q --interpolation exact --slices-per-pass 1,4";
+        let (out, _) = lab.ok(&format!("{args} --profile {profile} --json"));
+        let rows: Vec<Value> = serde_json::from_str(&out).unwrap();
+        assert_eq!(rows.len(), 4, "{out}");
+        for row in &rows {
+            assert_eq!((&row["algorithm"], &row["verdict"]), (&"gridding".into(), &"right".into()), "{row}");
+            let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
+            let bound = if row["mode"] == "fast" { 1e-3 } else { 1e-5 };
+            assert!(number("error") > 0.0 && number("error") <= bound, "{row}");
+            assert!(number("filter_seconds_per_slice") > 0.0 && number("gu_per_s") > 0.0, "{row}");
+        }
+    }
+}
+
 #[test]
 fn a_table_for_people() {
     let lab = Lab::new();

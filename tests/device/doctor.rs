@@ -3,6 +3,8 @@
 //! `FBP_TEST_FAULT` makes kernels wrong whose names have one of its words.
 
 use crate::support::cli::{Lab, Pages, SMALL, assert_no_panic, farthest, text};
+use fbp::check::{StepCheck, TestShape};
+use fbp::device::{RowBlocks, Session, enumerate};
 use serde_json::Value;
 use std::fs;
 use std::process::Output;
@@ -38,6 +40,30 @@ fn verdicts(lab: &Lab) -> std::path::PathBuf {
     files.remove(0)
 }
 
+/// The steps of a run are tried with its number of projections and its sizes of images, which decide what programs they need.
+#[test]
+fn steps_are_right_with_the_sizes_of_a_run() {
+    let session = Session::open(&enumerate().unwrap()[0]).unwrap();
+    let tried = |check: &StepCheck, shape| {
+        let found = check.run(&session, shape).unwrap();
+        assert!(found.right(), "{shape:?}: {found:?}");
+    };
+    for check in StepCheck::all() {
+        match check {
+            StepCheck::Stripes(_) => {
+                for projections in [1, 2, 361, 2048, 8200] {
+                    tried(&check, TestShape { projections, ..TestShape::default() });
+                }
+            }
+            StepCheck::Tilt(_) | StepCheck::Phase(_) => {
+                let around = RowBlocks { rows: 40, rotation_halo: 7, filter_halo: 30, images: Some([1024, 128]) };
+                tried(&check, TestShape { images: Some((600, around)), ..TestShape::default() });
+            }
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn this_device_passes_and_a_run_trusts_that() {
     let lab = Lab::small();
@@ -58,6 +84,9 @@ fn this_device_passes_and_a_run_trusts_that() {
         assert!(error <= variant["margin"].as_f64().unwrap(), "{variant}");
         assert!(variant.get("reason").is_some());
     }
+    let exact = variants.iter().filter(|variant| variant["name"].as_str().unwrap().starts_with("gridding-exact"));
+    let exact: Vec<&str> = exact.map(|variant| variant["verdict"].as_str().unwrap()).collect();
+    assert!(exact.len() >= 2 && exact.contains(&"right"), "{out}");
     assert_eq!(found["formats"].as_array().unwrap().len(), 6);
     assert!(found["lengths"].as_array().unwrap().iter().all(|length| length["verdict"] == "right"), "{out}");
     let steps = found["steps"].as_array().unwrap();

@@ -28,6 +28,7 @@ mod real_data;
 mod reliability;
 mod report;
 mod scans;
+mod signals;
 mod stripes;
 mod tune;
 mod values;

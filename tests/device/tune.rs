@@ -4,6 +4,7 @@
 use crate::support::cli::{Lab, SMALL, assert_no_panic, text};
 use assert_cmd::Command as Assert;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -115,6 +116,24 @@ fn what_is_found_is_used_on_this_device_and_driver() {
     lab.ok(&format!("{run} --overwrite -q --profile {name}"));
 }
 
+#[test]
+fn exact_interpolation_is_tuned_within_its_bound() {
+    let lab = Lab::new();
+    let few = "tune --quick --size 64 --projections 48 --passes 1 --budget 10m --slices-per-pass 4 --interpolation exact \
+               --mode fast";
+    let (out, _) = lab.ok(&format!("{few} --json"));
+    let points = rows(&out);
+    assert!(points.len() > 2, "{out}");
+    for point in &points {
+        assert!(point["error"].as_f64().is_some_and(|error| error > 0.0 && error <= 1e-3), "{point}");
+        assert!(point["kernel"].as_str().unwrap().starts_with("gridding-exact"), "{point}");
+    }
+    // the profile that it leaves is used
+    lab.write("sin", "s", &SMALL.sinograms());
+    let (plan, _) = lab.ok("reconstruct --sinograms sin --interpolation exact --mode fast --output out --dry-run");
+    assert!(plan.contains("tuned on this device") && plan.contains("gridding-exact"), "{plan}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_goes_on_where_it_stopped() {
@@ -173,6 +192,49 @@ fn a_fast_wrong_kernel_never_wins() {
     assert!(rows.iter().filter(|r| r["verdict"] == "right").all(|r| r["gu_per_s"].as_f64().unwrap() > 0.0));
     let profile = fs::read_to_string(only_file(&lab.path("cache/tuned"))).unwrap();
     assert!(!profile.contains("planted"), "{profile}");
+}
+
+#[test]
+fn every_size_of_steps_gives_the_same_results_and_the_fastest_are_kept() {
+    let lab = Lab::new();
+    // columns that are sorted in several parts with the smaller sizes
+    let args = "tune --steps --bins 70 --projections 1500 --passes 1";
+    let (out, err) = done(&lab.command(&format!("{args} --json")).output().unwrap(), args);
+    let trials = rows(&out);
+    let sizes: BTreeSet<(&str, u64)> =
+        trials.iter().map(|trial| (trial["size"].as_str().unwrap(), trial["value"].as_u64().unwrap())).collect();
+    let of = |name: &str| sizes.iter().filter(|(size, _)| *size == name).map(|(_, value)| *value).collect::<Vec<_>>();
+    assert_eq!(of("sort-values"), [512, 1024, 2048, 4096, 8192]);
+    assert_eq!(of("outlier-rows"), [4, 8, 16, 32, 64]);
+    assert_eq!(sizes.iter().map(|(size, _)| size).collect::<BTreeSet<_>>().len(), 7, "{out}");
+    for trial in &trials {
+        assert!(trial["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{trial}");
+        assert!(trial.get("reason").is_none(), "{trial}");
+    }
+    assert!(err.contains("sort-values 512, sorting columns: ") && err.contains("-tuned is in "), "{err}");
+    assert!(lab.ok("devices").0.contains("-tuned (tuned on this device 2"));
+    let file = only_file(&lab.path("cache/tuned"));
+    let profile = fs::read_to_string(&file).unwrap();
+    for word in ["[step-sizes]", "steps = \"fbp ", "1500 projections of 70 bins", "source = \"sizes of steps"] {
+        assert!(profile.contains(word), "{word}\n{profile}");
+    }
+
+    // kernels that are tuned later leave them as they are, and the other way round
+    let chosen = profile.split("[step-sizes]").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
+    lab.ok(FEW);
+    let both = fs::read_to_string(&file).unwrap();
+    assert!(both.contains(&chosen) && both.contains("steps = \"fbp ") && both.contains("[[measured]]"), "{both}");
+    let (out, _) = lab.ok(&format!("{args} -q"));
+    assert!(out.lines().last().unwrap().starts_with("| image-items "), "{out}");
+    let again = fs::read_to_string(&file).unwrap();
+    assert!(again.contains("source = \"tuned by fbp") && again.contains("[[measured]]"), "{again}");
+
+    // a value that is none
+    lab.text("odd.toml", &again.replace("sort-values = ", "sort-values = 1"));
+    let output = lab.run("profiles check odd.toml");
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(message.contains("[step-sizes]: sort-values ") && message.contains(" must be 512, 1024, "), "{message}");
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! `fbp tune`: searches the parameters of the kernels on a device, and writes a profile with the result.
 
 mod problem;
+mod steps;
 mod tuner;
 
 use super::bench::{offer_filter, protocol, resident};
 use crate::bench::{Protocol, Reference};
 use crate::cli::TuneArgs;
-use crate::device::{self, DeviceSelector};
+use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
-use crate::facts::DeviceFacts;
+use crate::facts::{DeviceFacts, DeviceKind};
 use crate::files::{cache_directory, write_atomically};
 use crate::kernel::KernelSpec;
 use crate::model;
@@ -16,13 +17,15 @@ use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
 use crate::tune::{
-    Log, MeasurementConditions, Outcome, Prediction, Reach, TimedKernel, TuningRun, compose, file_stem, table,
+    Log, MeasurementConditions, Outcome, Prediction, Reach, TimedKernel, TuningRun, compose, compose_sizes, file_stem,
+    size_table, table,
 };
-use problem::{SIZE, fitting, most_slices, targets};
+use problem::{SIZE, SIZE_OF_PROCESSORS, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
+use steps::SizeTuner;
 use tuner::Tuner;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -47,6 +50,9 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     let facts = &found.facts;
 
     let choice = store.untuned_for_device(args.profile.as_deref(), facts)?;
+    if args.steps {
+        return tune_steps(args, (&store, &choice, &tuned), found, &reporter, cancelled).map(|text| (text, Ok(())));
+    }
     let targets = targets(&choice.profile, &wanted);
     let protocol = fitting(args, requested, &choice.profile, &targets, facts)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -103,6 +109,44 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         text = format!("{value:#}\n");
     }
     Ok((text, verdict(finished, targets.len(), failed.first(), facts)))
+}
+
+/// Tunes the sizes of the work-groups of steps; the text for stdout.
+fn tune_steps(
+    args: &TuneArgs,
+    (store, choice, tuned): (&ProfileStore, &Choice, &Path),
+    found: &FoundDevice,
+    reporter: &Reporter,
+    cancelled: &AtomicBool,
+) -> Result<String> {
+    let facts = &found.facts;
+    let usual = if facts.kind == DeviceKind::Cpu { SIZE_OF_PROCESSORS } else { SIZE };
+    let [bins, projections] = [args.bins, args.projections].map(|size| size.unwrap_or(usual));
+    let passes = args.passes.unwrap_or(5);
+    // checks the numbers
+    protocol(SIZE, Some(bins), Some(projections), passes)?;
+    let heading = format!(
+        "{} [{}], driver {}; profile {} ({})\nsteps on {projections} projections of {bins} bins, median of {passes} passes",
+        facts.name, facts.kind, facts.driver, choice.profile.name, choice.reason,
+    );
+    reporter.note(&heading);
+    let mut tuner =
+        SizeTuner { found, bins, projections, passes, reporter, cancelled, session: None, trials: Vec::new() };
+    let (sizes, outcomes) = tuner.search(&choice.profile.step_sizes)?;
+    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let run = TuningRun { facts, version: VERSION, date: &date[..10], problem: [bins, projections, 0], log: "" };
+    let path = args.output.clone().unwrap_or_else(|| tuned.join(format!("{}.toml", file_stem(facts))));
+    let earlier = store.for_device(None, facts)?.profile;
+    let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
+    let profile = compose_sizes(&choice.profile, earlier, (&sizes, &outcomes), &run)?;
+    write(&profile, &path)?;
+    reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
+    match args.json {
+        true => serde_json::to_string_pretty(&tuner.trials)
+            .map(|text| text + "\n")
+            .map_err(|e| Error::Internal(format!("JSON: {e}"))),
+        false => Ok(format!("{heading}\n\n{}", size_table(&outcomes))),
+    }
 }
 
 /// The directories of the log and of tuned profiles; the one of `--output` must exist.

@@ -12,7 +12,7 @@ use crate::tune::{shipped, starts};
 
 /// Sides of slices, see `--size`.
 pub const SIZE: usize = 2048;
-const SIZE_OF_PROCESSORS: usize = 512;
+pub const SIZE_OF_PROCESSORS: usize = 512;
 
 /// The kernels that tuned ones are compared with, one for each interpolation and mode.
 pub fn targets(profile: &Profile, wanted: &OfferFilter) -> Vec<Offer> {

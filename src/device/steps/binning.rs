@@ -3,7 +3,7 @@
 use super::Session;
 use super::correction::{SampleOrder, sample_form};
 use crate::error::Result;
-use crate::kernel::{BinningKernel, generate_binning, row_group};
+use crate::kernel::{BinningKernel, generate_binning};
 use crate::source::StoredRows;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -23,14 +23,16 @@ impl SampleBinner {
     /// # Errors
     /// The device's, and [`Error::Internal`] for samples that the kernel cannot read.
     pub fn new(session: &Session, stored: StoredRows, order: SampleOrder, rows: usize) -> Result<Self> {
-        let source =
-            generate_binning(&session.facts, BinningKernel { samples: sample_form(stored.samples)?, by: stored.by })?;
+        let source = generate_binning(
+            session.step_target(),
+            BinningKernel { samples: sample_form(stored.samples)?, by: stored.by },
+        )?;
         let program = session.build(&source)?;
         Ok(SampleBinner {
             kernel: session.kernel(&program, source.entry)?,
             stored,
             order,
-            group: row_group(&session.facts),
+            group: session.step_target().row_group(),
             means: session.buffer(4 * rows * stored.bins(), CL_MEM_READ_WRITE, "binned samples")?,
         })
     }

@@ -51,7 +51,7 @@ impl ColumnOrder {
     /// The device's, of building programs and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
         let SinogramShape { slices, projections, bins } = shape;
-        let plan = ColumnSort::new(&session.facts, projections);
+        let plan = ColumnSort::new(session.step_target(), projections);
         let program = session.build(&generate_columns(plan)?)?;
         let bytes = slices * projections * bins * plan.index_bytes;
         let spare = if projections > plan.points { bytes } else { 0 };

@@ -3,7 +3,7 @@
 use super::{Session, SinogramBatch, cl_error, fault};
 use crate::error::{Error, Result};
 use crate::geometry::ExtendedField;
-use crate::kernel::{generate_extension, row_group};
+use crate::kernel::generate_extension;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -29,7 +29,7 @@ impl RowExtender {
     /// # Errors
     /// The device's.
     pub fn new(session: &Session, field: &ExtendedField, slices: usize, projections: usize) -> Result<Self> {
-        let group = row_group(&session.facts);
+        let group = session.step_target().row_group();
         let source = generate_extension(group)?;
         let program = session.build(&source)?;
         let wrong = 1.0 + fault::shift(&source.name) as f32;

@@ -38,7 +38,7 @@ impl SmoothedFits {
         if block_of.len() != shape.projections || size % 2 == 0 || weights.len() % 2 == 0 {
             return Err(Error::Internal(format!("blocks, medians of {size} or {} weights do not fit", weights.len())));
         }
-        let groups = FitGroups::new(&session.facts, shape.bins, size);
+        let groups = FitGroups::new(session.step_target(), shape.bins, size);
         let program = session.build(&generate_fits(groups, degrees, size)?)?;
         let indices: Vec<i32> = block_of.iter().map(|block| *block as i32).collect();
         let padded = [weights, &vec![0.0; groups.span - 1]].concat();

@@ -4,9 +4,7 @@ use super::Session;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::default_axis;
-use crate::kernel::{
-    IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation, row_group,
-};
+use crate::kernel::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
 use crate::spectrum::turns;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
@@ -97,7 +95,7 @@ impl RowBlocks {
 
     /// Whether a device can filter images of this size.
     pub fn fit(&self, facts: &DeviceFacts) -> bool {
-        self.images.is_none_or(|[width, height]| ImageGroups::new(facts, width, height).is_some())
+        self.images.is_none_or(|[width, height]| ImageGroups::fit(facts, width, height))
     }
 
     /// Rows of the detector of a block.
@@ -118,7 +116,7 @@ impl RowBlocks {
 
 /// Rows on the device, `[row][projection][bin]`.
 #[derive(Clone, Copy)]
-pub(super) struct ImageRows<'a> {
+pub struct ImageRows<'a> {
     pub values: &'a Buffer<f32>,
     pub first: usize,
     /// Values from one row to the next.
@@ -127,7 +125,7 @@ pub(super) struct ImageRows<'a> {
 
 /// Rows of the detector that an operation reads, and those that it computes, of some projections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ImagePart {
+pub struct ImagePart {
     pub read: Range<usize>,
     pub wanted: Range<usize>,
     pub projections: usize,
@@ -159,7 +157,7 @@ pub(super) struct RowRotator {
 impl RowRotator {
     /// For a detector of `[bins, height]`.
     pub fn new(session: &Session, degrees: f64, [bins, height]: [usize; 2]) -> Result<Self> {
-        let source = generate_rotation(&session.facts)?;
+        let source = generate_rotation(session.step_target())?;
         let program = session.build(&source)?;
         let (sin, cos) = degrees.to_radians().sin_cos();
         let middle = [bins, height].map(default_axis);
@@ -183,7 +181,7 @@ impl RowRotator {
             height,
             of_bins: session.constant_buffer(&(0..bins).map(of_bin).collect::<Vec<_>>(), "places of bins")?,
             of_rows: session.constant_buffer(&(0..height).map(of_row).collect::<Vec<_>>(), "places of rows")?,
-            group: row_group(&session.facts),
+            group: session.step_target().row_group(),
         })
     }
 
@@ -213,7 +211,7 @@ impl RowRotator {
 }
 
 /// Filters images of rows.
-pub(super) struct ImageFilter {
+pub struct ImageFilter {
     transform_rows: Kernel,
     restore_rows: Kernel,
     columns: Kernel,
@@ -230,6 +228,9 @@ pub(super) struct ImageFilter {
 
 impl ImageFilter {
     /// For images of `[width, height]` of `bins`, so many `pairs` of projections at a time.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for images that the device cannot filter, and the device's.
     pub fn new(
         session: &Session,
         form: &ImageFilterForm,
@@ -237,7 +238,7 @@ impl ImageFilter {
         bins: usize,
         pairs: usize,
     ) -> Result<Self> {
-        let Some(groups) = ImageGroups::new(&session.facts, width, height).filter(|_| bins <= width) else {
+        let Some(groups) = ImageGroups::new(session.step_target(), width, height).filter(|_| bins <= width) else {
             return Err(Error::Internal(format!("images of {width} x {height} for {bins} bins")));
         };
         let rows = session.build(&generate_image_rows(groups)?)?;
@@ -267,6 +268,9 @@ impl ImageFilter {
 
     /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
     /// kernels, of which it returns the last.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn run(
         &self,
         session: &Session,

@@ -29,7 +29,7 @@ pub use encoding::{EncodedSlices, SliceEncoder};
 pub use extension::RowExtender;
 pub use fits::SmoothedFits;
 pub use histogram::{SliceCounter, SliceCounts};
-pub use images::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
+pub use images::{ImageFilter, ImageFilterForm, ImagePart, ImageRows, ImageSteps, RotationForm, RowBlocks};
 pub use low_frequencies::LowFrequencies;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts, SinogramShape};

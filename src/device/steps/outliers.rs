@@ -71,7 +71,7 @@ impl OutlierRemover {
         if !(1..=MOST_PIXELS).contains(&bins) || !(1..=MOST_PIXELS).contains(&height) {
             return Err(Error::Internal(format!("a detector of {bins} x {height} pixels")));
         }
-        let tile = OutlierTile::new(&session.facts, form.size, piece.rows);
+        let tile = OutlierTile::new(session.step_target(), form.size, piece.rows);
         let source = generate_outliers(OutlierKernel {
             samples: sample_form(rows.stored)?,
             size: form.size,

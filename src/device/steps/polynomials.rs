@@ -2,7 +2,7 @@
 
 use super::{Session, SinogramBatch};
 use crate::error::{Error, Result};
-use crate::kernel::{generate_polynomials, row_group};
+use crate::kernel::generate_polynomials;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY};
 
@@ -56,7 +56,7 @@ impl ColumnProducts {
         if starts.last() != Some(&shape.projections) || !ascending || factors.len() != degrees * shape.projections {
             return Err(Error::Internal("these blocks or factors are not those of the projections".into()));
         }
-        let source = generate_polynomials(degrees, &session.facts)?;
+        let source = generate_polynomials(degrees, session.step_target())?;
         let program = session.build(&source)?;
         let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
         let count = shape.slices * blocks * degrees * shape.bins;
@@ -138,12 +138,12 @@ impl AddedProfiles {
                 shape.projections
             )));
         }
-        let program = session.build(&generate_polynomials(1, &session.facts)?)?;
+        let program = session.build(&generate_polynomials(1, session.step_target())?)?;
         let blocks = block_of.iter().max().map_or(0, |last| last + 1);
         let block_of: Vec<i32> = block_of.iter().map(|block| *block as i32).collect();
         Ok(AddedProfiles {
             kernel: session.kernel(&program, "add_profiles")?,
-            group: row_group(&session.facts),
+            group: session.step_target().row_group(),
             shape,
             blocks,
             block_of: session.constant_buffer(&block_of, "blocks of projections")?,

@@ -2,7 +2,7 @@
 
 use super::{Session, SinogramBatch};
 use crate::error::{Error, Result};
-use crate::kernel::{generate_transposed_medians, row_group};
+use crate::kernel::generate_transposed_medians;
 use opencl3::kernel::Kernel;
 
 /// Windows that fit between the first and the last column of a segment: the first window costs more than the others.
@@ -26,9 +26,13 @@ impl RunningMedians {
         if size % 2 == 0 {
             return Err(Error::Internal(format!("a running median of {size} values, an even number")));
         }
-        let source = generate_transposed_medians(size, &session.facts)?;
+        let source = generate_transposed_medians(size, session.step_target())?;
         let program = session.build(&source)?;
-        Ok(RunningMedians { kernel: session.kernel(&program, source.entry)?, group: row_group(&session.facts), size })
+        Ok(RunningMedians {
+            kernel: session.kernel(&program, source.entry)?,
+            group: session.step_target().row_group(),
+            size,
+        })
     }
 
     /// Medians of the values of `columns` around each along bins, mirrored at the ends, to `out`, another buffer. Both

@@ -33,7 +33,7 @@ impl WaveletTransform {
         if taps != high.len() || taps == 0 || taps % 2 == 1 {
             return Err(Error::Internal(format!("filters of {taps} and {} taps are no pair", high.len())));
         }
-        let source = generate_wavelet(taps, &session.facts)?;
+        let source = generate_wavelet(taps, session.step_target())?;
         let program = session.build(&source)?;
         Ok(WaveletTransform {
             down_columns: session.kernel(&program, "down_columns")?,

@@ -2,9 +2,8 @@
 
 use super::super::files::{BIN_SAMPLES, COMMON, SAMPLES};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource, SampleForm, SampleKind, row_group};
+use super::{Defines, KernelSource, SampleForm, SampleKind, StepTarget};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 
 /// What the kernel bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +14,13 @@ pub struct BinningKernel {
 }
 
 /// Source of the kernel that bins samples.
-pub fn generate_binning(facts: &DeviceFacts, kernel: BinningKernel) -> Result<KernelSource> {
+pub fn generate_binning(target: StepTarget, kernel: BinningKernel) -> Result<KernelSource> {
     let BinningKernel { samples, by } = kernel;
     let mut defines = Defines::default();
     samples.define(&mut defines)?;
     defines.number("BINNING", by as u32)?;
-    defines.switch("DOUBLE", samples.kind == SampleKind::Float && facts.has("cl_khr_fp64"))?;
-    defines.number("GROUP", row_group(facts) as u32)?;
+    defines.switch("DOUBLE", samples.kind == SampleKind::Float && target.facts.has("cl_khr_fp64"))?;
+    defines.number("GROUP", target.row_group() as u32)?;
     let options = vec!["-cl-std=CL1.1".to_owned()];
     let files = [COMMON, SAMPLES, BIN_SAMPLES];
     Ok(assemble(format!("bin-samples-{by}"), &defines, &files, options, "bin_samples", LaunchShape::NONE))

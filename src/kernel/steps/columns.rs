@@ -3,16 +3,11 @@
 use super::super::files::{COLUMNS, COMMON, FLOAT_ORDER, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
 use super::groups::power_of_two;
-use super::{Defines, KernelSource, power_of_two_group, row_group};
+use super::{Defines, KernelSource, StepTarget, power_of_two_group};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 
 /// Values that an item sorts.
 const POINTS_OF_AN_ITEM: usize = 8;
-/// Smallest number of work-items in a work-group, for short columns.
-const LEAST_ITEMS: usize = 128;
-/// Largest number of values of a column that are sorted in local memory.
-const MOST_POINTS: usize = 8192;
 
 /// How columns of some length are sorted on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +26,21 @@ pub struct ColumnSort {
 
 impl ColumnSort {
     /// For columns of `length` values on this device.
-    pub fn new(facts: &DeviceFacts, length: usize) -> Self {
-        let whole = length.next_power_of_two().clamp(POINTS_OF_AN_ITEM, MOST_POINTS);
+    pub fn new(target: StepTarget, length: usize) -> Self {
+        let StepTarget { facts, sizes } = target;
+        let whole = length.next_power_of_two().clamp(POINTS_OF_AN_ITEM, sizes.sort_values as usize);
         let mut points = POINTS_OF_AN_ITEM * power_of_two_group(facts, whole / POINTS_OF_AN_ITEM);
         while points > POINTS_OF_AN_ITEM && Self::bytes(points) > facts.local_memory as usize {
             points /= 2;
         }
-        let least_points = POINTS_OF_AN_ITEM * power_of_two_group(facts, LEAST_ITEMS);
+        let least_points = POINTS_OF_AN_ITEM * power_of_two_group(facts, sizes.sort_items as usize);
         let columns = power_of_two((least_points / points).min(facts.local_memory as usize / Self::bytes(points)));
         let side = power_of_two_group(facts, 32);
         ColumnSort {
             points,
             columns,
             tile: [side, power_of_two_group(facts, 8 * side) / side],
-            group: row_group(facts),
+            group: target.row_group(),
             index_bytes: Self::index_bytes(length),
         }
     }

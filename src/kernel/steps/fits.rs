@@ -3,9 +3,8 @@
 use super::super::files::{COMMON, FITS, FLOAT_ORDER, MEDIAN, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
 use super::median::define_median;
-use super::{Defines, KernelSource, row_group};
+use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 
 /// Largest number of bins of an item that finds medians.
 const MOST_RUN: usize = 15;
@@ -28,11 +27,12 @@ pub struct FitGroups {
 
 impl FitGroups {
     /// For rows of `bins` and a running median of `size`. Numbers of bins are odd.
-    pub fn new(facts: &DeviceFacts, bins: usize, size: usize) -> Self {
-        let group = row_group(facts);
+    pub fn new(target: StepTarget, bins: usize, size: usize) -> Self {
         let odd = |count: usize| count.saturating_sub(1) / 2 * 2 + 1;
         // the fit with its halo, and what is left of it
-        let room = (facts.local_memory as usize / 4).saturating_sub(RESERVED / 4 + size) / 2;
+        let room = (target.facts.local_memory as usize / 4).saturating_sub(RESERVED / 4 + size) / 2;
+        let halves = std::iter::successors(Some(target.row_group()), |group| Some(group / 2).filter(|half| *half > 0));
+        let group = halves.take_while(|group| *group > 1).find(|group| *group <= room).unwrap_or(1);
         let most = odd((room / group).min(MOST_RUN));
         // segments of about the same length
         let segments = bins.div_ceil(group * most).max(1);
@@ -65,8 +65,9 @@ pub fn generate_fits(groups: FitGroups, degrees: usize, size: usize) -> Result<K
 
 #[cfg(test)]
 mod tests {
+    use super::super::groups::of;
     use super::*;
-    use crate::facts::example;
+    use crate::facts::{DeviceFacts, example};
 
     #[test]
     fn segments_fit_the_local_memory() {
@@ -74,14 +75,14 @@ mod tests {
             let facts = DeviceFacts { local_memory, max_work_group, ..example() };
             for bins in [1, 40, 960, 961, 2048, 100_000] {
                 for size in [3, 21, 63, 2001] {
-                    let groups = FitGroups::new(&facts, bins, size);
+                    let groups = FitGroups::new(of(&facts), bins, size);
                     let bytes = 4 * (2 * groups.group * groups.run + size - 1);
                     assert!(bytes as u64 <= local_memory, "{groups:?}: {bytes} bytes for medians of {size}");
                     assert!(groups.group <= max_work_group && groups.run % 2 == 1, "{groups:?}");
                 }
             }
         }
-        let groups = FitGroups::new(&example(), 2048, 11);
+        let groups = FitGroups::new(of(&example()), 2048, 11);
         assert_eq!(groups, FitGroups { group: 64, run: 11, span: 5 });
     }
 }

@@ -3,7 +3,7 @@
 use super::super::files::{BUTTERFLIES, COMMON, FILTER_IMAGES, ROTATE_ROWS, TRANSFORM_ROW};
 use super::super::source::{LaunchShape, assemble};
 use super::groups::power_of_two;
-use super::{Defines, KernelSource, row_group};
+use super::{Defines, KernelSource, StepSizes, StepTarget};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -13,9 +13,6 @@ pub const IMAGE_LENGTHS: [usize; 2] = [64, 16384];
 const POINTS: usize = 16;
 /// Fewest work-items of a work-group, for short lines.
 const LEAST_ITEMS: usize = 64;
-/// Most work-items of a group that transforms columns, and most columns of it.
-const MOST_ITEMS: usize = 512;
-const MOST_COLUMNS: usize = 16;
 
 /// How the lines of an image of `width` x `height` are divided among work-items on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +27,13 @@ pub struct ImageGroups {
 }
 
 impl ImageGroups {
+    /// Whether a device has the local memory and the work-items for lines of this length.
+    pub fn fit(facts: &DeviceFacts, width: usize, height: usize) -> bool {
+        ImageGroups::new(StepTarget { facts, sizes: &StepSizes::default() }, width, height).is_some()
+    }
+
     /// `None` for a device without the local memory or the work-items for lines of this length.
-    pub fn new(facts: &DeviceFacts, width: usize, height: usize) -> Option<Self> {
+    pub fn new(StepTarget { facts, sizes }: StepTarget, width: usize, height: usize) -> Option<Self> {
         let [least, most] = IMAGE_LENGTHS;
         let (local, group) = (facts.local_memory as usize, facts.max_work_group);
         let items = |length: usize| length / POINTS;
@@ -48,9 +50,10 @@ impl ImageGroups {
         }
         let row_parts = if 2 * bytes(width) <= local { 1 } else { 2 };
         let rows = LEAST_ITEMS.div_ceil(items(width)).min(local / (2 * bytes(width))).max(1);
-        let side_by_side =
-            |&columns: &usize| columns * items(height) <= group.min(MOST_ITEMS) && columns * bytes(height) <= local;
-        let columns = std::iter::successors(Some(MOST_COLUMNS), |columns| Some(columns / 2));
+        let side_by_side = |&columns: &usize| {
+            columns * items(height) <= group.min(sizes.image_items as usize) && columns * bytes(height) <= local
+        };
+        let columns = std::iter::successors(Some(sizes.image_columns as usize), |columns| Some(columns / 2));
         let columns = columns.take_while(|columns| *columns > 0).find(side_by_side).unwrap_or(1);
         let rows = rows.min((group / items(width)).max(1));
         let rows = power_of_two(rows);
@@ -92,9 +95,9 @@ fn generate(name: String, length: usize, lines: usize, parts: u32, columns: bool
 }
 
 /// Source of the kernel that rotates rows.
-pub fn generate_rotation(facts: &DeviceFacts) -> Result<KernelSource> {
+pub fn generate_rotation(target: StepTarget) -> Result<KernelSource> {
     let mut defines = Defines::default();
-    defines.number("GROUP", row_group(facts) as u32)?;
+    defines.number("GROUP", target.row_group() as u32)?;
     let files = [COMMON, ROTATE_ROWS];
     let options = vec!["-cl-std=CL1.1".to_owned()];
     Ok(assemble("rotate-rows".to_owned(), &defines, &files, options, "rotate_rows", LaunchShape::NONE))
@@ -102,6 +105,7 @@ pub fn generate_rotation(facts: &DeviceFacts) -> Result<KernelSource> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::groups::of;
     use super::*;
     use crate::facts::example;
 
@@ -111,7 +115,7 @@ mod tests {
             let facts = DeviceFacts { local_memory, max_work_group, ..example() };
             for width in [64, 256, 2048, 4096, 8192] {
                 for height in [64, 128, 512, 1024, 4096] {
-                    let Some(groups) = ImageGroups::new(&facts, width, height) else {
+                    let Some(groups) = ImageGroups::new(of(&facts), width, height) else {
                         assert!(width.max(height) * 17 / 4 > local_memory as usize, "{width} x {height}");
                         continue;
                     };
@@ -123,7 +127,7 @@ mod tests {
                 }
             }
         }
-        assert!(ImageGroups::new(&example(), 100, 64).is_none());
-        assert!(ImageGroups::new(&example(), 64, 32).is_none());
+        assert!(ImageGroups::new(of(&example()), 100, 64).is_none());
+        assert!(ImageGroups::new(of(&example()), 64, 32).is_none());
     }
 }

@@ -26,7 +26,7 @@ pub use correction::{
 pub use encoding::{EncodedSample, generate_encoding};
 pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
-pub use groups::{power_of_two_group, row_group};
+pub use groups::{StepSizes, StepTarget, power_of_two_group};
 pub use histogram::{counting_group, generate_histogram};
 pub use images::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
@@ -35,9 +35,8 @@ pub use polynomials::generate_polynomials;
 pub use transposed_medians::generate_transposed_medians;
 pub use wavelet::generate_wavelet;
 
-use super::{Defines, KernelSource, ROW_GROUP};
+use super::{Defines, KernelSource};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 use serde::{Deserialize, Serialize};
 
 /// What does a step.
@@ -80,7 +79,8 @@ impl StepBackends {
 ///
 /// # Errors
 /// None: every form is legal.
-pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<KernelSource>> {
+pub fn step_programs(target: StepTarget, backends: StepBackends) -> Result<Vec<KernelSource>> {
+    let facts = target.facts;
     let samples = |bytes, kind, swapped| SampleForm { bytes, kind, swapped };
     let counts = samples(2, SampleKind::Unsigned, true);
     let correction = |samples, flats, air, minus_log| {
@@ -92,8 +92,8 @@ pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<
             group: power_of_two_group(facts, CORRECTION_GROUP) as u32,
         })
     };
-    let bins = |samples, by| generate_binning(facts, BinningKernel { samples, by });
-    let group = row_group(facts);
+    let bins = |samples, by| generate_binning(target, BinningKernel { samples, by });
+    let group = target.row_group();
     let mut programs = vec![
         correction(counts, 2, AirKind::Sides, LogKind::Taken)?,
         correction(samples(1, SampleKind::Signed, false), 0, AirKind::Without, LogKind::Taken)?,
@@ -103,7 +103,7 @@ pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<
         bins(samples(4, SampleKind::Signed, false), 3)?,
         bins(samples(2, SampleKind::Float, false), 4)?,
         generate_minus_log(power_of_two_group(facts, CORRECTION_GROUP))?,
-        generate_rotation(facts)?,
+        generate_rotation(target)?,
         generate_encoding(EncodedSample::Float, group)?,
         generate_encoding(EncodedSample::Half, group)?,
         generate_extension(group)?,
@@ -115,30 +115,30 @@ pub fn step_programs(facts: &DeviceFacts, backends: StepBackends) -> Result<Vec<
         programs.push(generate_histogram(facts, 4096, 64)?);
     }
     for (size, both) in [(3, false), (5, true), (15, true)] {
-        let tile = OutlierTile::new(facts, size, 16);
+        let tile = OutlierTile::new(target, size, 16);
         programs.push(generate_outliers(OutlierKernel { samples: counts, size, both, saturation: true, tile })?);
     }
     for (width, height) in [(512, 64), (4096, 256), (4096, 1024)] {
         let on_device = backends.images == StepBackend::Device;
-        let Some(groups) = ImageGroups::new(facts, width, height).filter(|_| on_device) else { continue };
+        let Some(groups) = ImageGroups::new(target, width, height).filter(|_| on_device) else { continue };
         programs.push(generate_image_rows(groups)?);
         programs.push(generate_image_columns(groups)?);
     }
     for length in [300, 2048, 70_000] {
-        programs.push(generate_columns(ColumnSort::new(facts, length))?);
+        programs.push(generate_columns(ColumnSort::new(target, length))?);
     }
     for size in [5, 21, 1001] {
-        programs.push(generate_transposed_medians(size, facts)?);
+        programs.push(generate_transposed_medians(size, target)?);
     }
     for frequencies in [13, 90] {
         programs.push(generate_low_frequencies(FrequencyGroup::new(facts, frequencies))?);
     }
     for (degrees, size) in [(1, 31), (3, 11), (11, 2001)] {
-        programs.push(generate_polynomials(degrees, facts)?);
-        programs.push(generate_fits(FitGroups::new(facts, 2048, size), degrees, size)?);
+        programs.push(generate_polynomials(degrees, target)?);
+        programs.push(generate_fits(FitGroups::new(target, 2048, size), degrees, size)?);
     }
     for taps in [2, 10] {
-        programs.push(generate_wavelet(taps, facts)?);
+        programs.push(generate_wavelet(taps, target)?);
     }
     Ok(programs)
 }

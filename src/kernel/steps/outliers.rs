@@ -2,14 +2,9 @@
 
 use super::super::files::{COMMON, FLOAT_ORDER, REMOVE_OUTLIERS, SAMPLES};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource, SampleForm};
+use super::{Defines, KernelSource, SampleForm, StepTarget};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 
-/// Largest work-group.
-const GROUP: usize = 128;
-/// Most rows of a work-group: the rows above and below them are read twice.
-const MOST_ROWS: usize = 32;
 /// Half of the local memory is for another work-group, as far as this is left.
 const LEAST_MEMORY: usize = 16 << 10;
 /// Bytes of local memory that some devices need for a kernel's arguments.
@@ -38,7 +33,7 @@ pub struct OutlierTile {
 
 impl OutlierTile {
     /// For neighbourhoods of `size` x `size` pixels and up to `piece` rows at once.
-    pub fn new(facts: &DeviceFacts, size: usize, piece: usize) -> Self {
+    pub fn new(StepTarget { facts, sizes }: StepTarget, size: usize, piece: usize) -> Self {
         let memory = facts.local_memory as usize;
         let room = (memory / 2).max(memory.min(LEAST_MEMORY)).saturating_sub(RESERVED) / 4;
         // pixels with what is around them, and two counts a row
@@ -46,11 +41,11 @@ impl OutlierTile {
             let width = group + size - 1;
             room.saturating_sub(width * (size - 1)) / (width + 2)
         };
-        let mut group = GROUP.min(facts.max_work_group.max(1));
+        let mut group = (sizes.outlier_items as usize).min(facts.max_work_group.max(1));
         while group > 1 && rows_of(group) == 0 {
             group /= 2;
         }
-        let most = rows_of(group).clamp(1, MOST_ROWS);
+        let most = rows_of(group).clamp(1, sizes.outlier_rows as usize);
         // parts of about the same height
         OutlierTile { group, rows: piece.max(1).div_ceil(piece.max(1).div_ceil(most)) }
     }
@@ -79,8 +74,9 @@ pub fn generate_outliers(kernel: OutlierKernel) -> Result<KernelSource> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::groups::of;
     use super::*;
-    use crate::facts::example;
+    use crate::facts::{DeviceFacts, example};
 
     #[test]
     fn tiles_fit_the_local_memory() {
@@ -88,14 +84,15 @@ mod tests {
             let facts = DeviceFacts { local_memory, max_work_group, ..example() };
             for size in (3..=15).step_by(2) {
                 for piece in [0, 1, 7, 33, 2048] {
-                    let tile = OutlierTile::new(&facts, size, piece);
+                    let tile = OutlierTile::new(of(&facts), size, piece);
                     let bytes = 4 * ((tile.group + size - 1) * (tile.rows + size - 1) + 2 * tile.rows);
                     assert!(bytes as u64 <= local_memory, "{tile:?}: {bytes} bytes for {size}");
                     assert!(tile.group <= max_work_group && tile.rows <= piece.max(1), "{tile:?}");
                 }
             }
         }
-        let tile = |size, piece| OutlierTile::new(&DeviceFacts { local_memory: 48 << 10, ..example() }, size, piece);
+        let tile =
+            |size, piece| OutlierTile::new(of(&DeviceFacts { local_memory: 48 << 10, ..example() }), size, piece);
         assert_eq!(tile(3, 64), OutlierTile { group: 128, rows: 32 });
         assert_eq!(tile(3, 33), OutlierTile { group: 128, rows: 17 });
         assert_eq!(tile(15, 2048), OutlierTile { group: 128, rows: 27 });

@@ -3,14 +3,13 @@
 use super::super::files::{COMMON, FLOAT_ORDER, MEDIAN, SINOGRAMS, TRANSPOSED_MEDIANS};
 use super::super::source::{LaunchShape, assemble};
 use super::median::define_median;
-use super::{Defines, KernelSource, row_group};
+use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 
-/// Source of the kernel for running medians of `size` values, an odd number; the work-group is [`row_group`].
-pub fn generate_transposed_medians(size: usize, facts: &DeviceFacts) -> Result<KernelSource> {
+/// Source of the kernel for running medians of `size` values, an odd number; the work-group is [`StepTarget::row_group`].
+pub fn generate_transposed_medians(size: usize, target: StepTarget) -> Result<KernelSource> {
     let mut defines = Defines::default();
-    defines.number("GROUP", row_group(facts) as u32)?;
+    defines.number("GROUP", target.row_group() as u32)?;
     define_median(&mut defines, size, true)?;
     let (name, options) = (format!("transposed-medians-{size}"), vec!["-cl-std=CL1.1".to_owned()]);
     let files = [COMMON, SINOGRAMS, FLOAT_ORDER, MEDIAN, TRANSPOSED_MEDIANS];

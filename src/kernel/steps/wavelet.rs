@@ -2,13 +2,12 @@
 
 use super::super::files::{COMMON, SINOGRAMS, WAVELET};
 use super::super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource, row_group};
+use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
-use crate::facts::DeviceFacts;
 
 /// Source for filters with `taps` taps on a device.
-pub fn generate_wavelet(taps: usize, facts: &DeviceFacts) -> Result<KernelSource> {
-    let group = row_group(facts) as u32;
+pub fn generate_wavelet(taps: usize, target: StepTarget) -> Result<KernelSource> {
+    let group = target.row_group() as u32;
     let mut defines = Defines::default();
     defines.number("TAPS", taps as u32)?;
     defines.number("GROUP", group)?;

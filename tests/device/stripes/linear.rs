@@ -29,7 +29,12 @@ fn fits() {
     compare(&session, "fitting:order=10,sigma=0.1,blocks=1000", &[[61, 151]], 0.0);
     compare(&session, "fitting:order=10,sigma=2.5,blocks=4", &[[61, 151]], 0.0);
     compare(&session, "fitting:order=1,sigma=31", &[[20, 700]], 0.0);
-    // windows that are searched, larger than the row, too
+}
+
+/// Windows that are searched, larger than the row, too.
+#[test]
+fn fits_with_long_windows() {
+    let session = small(u64::MAX, usize::MAX);
     compare(&session, "fitting:order=1,sigma=40,blocks=2", &[[9, 300], [40, 1500]], 0.0);
     compare(&session, "fitting:order=3,sigma=1000", &[[6, 41], [5, 3000]], 0.0);
 }

@@ -110,8 +110,12 @@ fn sorting() {
     for text in ["sorting", "sorting:size=3", "sorting:size=63", "sorting:size=65"] {
         compare(&session, text, &[&SIZES[..2], &TINY].concat(), 0.0);
     }
-    compare(&session, "sorting:size=1001", &[[7, 50], [20, 1300]], 0.0);
     compare(&session, "sorting:size=11", &[[2048, 33], [4097, 5]], 0.0);
+}
+
+#[test]
+fn sorting_with_long_windows() {
+    compare(&small(u64::MAX, usize::MAX), "sorting:size=1001", &[[7, 50], [20, 1300]], 0.0);
 }
 
 /// Work-groups of few items.
