@@ -46,9 +46,13 @@ VARIANTS = {
     "u16-histogram": f"{U16} --histogram {{directory}}/histogram.json",
     "2G": "--device-memory 2G",
     "2G-all": "--device-memory 2G --stripes all",
+    "outliers-all": "--remove-outliers 3,500 --stripes all",
+    "2G-outliers-all": "--device-memory 2G --remove-outliers 3,500 --stripes all",
     "2G-tilt": "--device-memory 2G --tilt 0.3",
     "2G-paganin": f"--device-memory 2G {PAGANIN}",
     "2G-every-step": f"--device-memory 2G --remove-outliers 3,500 --tilt 0.3 {PAGANIN} --stripes all {U16}",
+    "2G-every-step-f32": f"--device-memory 2G --remove-outliers 3,500 --tilt 0.3 {PAGANIN} --stripes all",
+    "every-step-f32": f"--remove-outliers 3,500 --tilt 0.3 {PAGANIN} --stripes all",
     "every-step": f"--remove-outliers 3,500 --tilt 0.3 {PAGANIN} --stripes all {U16}",
 }
 
