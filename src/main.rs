@@ -18,6 +18,10 @@ fn main() -> ExitCode {
         return ended(commands::examine_hdf5().and_then(|verdict| results(&verdict)));
     }
     let cli = Cli::parse();
+    // a write beyond the limit of file sizes then fails with an error, which names the file
+    if let Err(error) = block(&SigSet::from(Signal::SIGXFSZ)) {
+        return ended(Err(error));
+    }
     #[cfg(feature = "hdf5")]
     if let Ok(program) = std::env::current_exe() {
         hdf5::examine_with(program);
@@ -97,13 +101,16 @@ fn clipped(message: &str) -> String {
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
+/// Blocks signals in this thread and in those that it starts from here on. They are blocked rather than ignored or handled,
+/// because compilers in drivers replace the handlers of a process with their own.
+fn block(signals: &SigSet) -> Result<()> {
+    signals.thread_block().map_err(|e| Error::Internal(format!("signals cannot be blocked: {e}")))
+}
+
 /// A flag that is set by the first signal; the second signal ends the program at once, leaving only temporary files.
-///
-/// Signals are blocked and waited for, because drivers replace signal handlers with their own.
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
-    // threads started from here on inherit the mask
-    signals.thread_block().map_err(|e| Error::Internal(format!("signals cannot be caught: {e}")))?;
+    block(&signals)?;
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
     std::thread::spawn(move || {

@@ -224,7 +224,7 @@ impl Lab {
     /// [`Lab::fails`] of a run that is over.
     pub fn check_failure(&self, output: &Output, args: &str, code: i32, words: &[&str]) -> String {
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "fbp {args}\n{err}");
+        assert_eq!(output.status.code(), Some(code), "{}, fbp {args}\n{err}", output.status);
         assert_no_panic(&err, args);
         let heads = err.lines().filter(|l| l.starts_with("fbp: ") || l.starts_with("error: ")).count();
         assert_eq!(heads, 1, "not one message: fbp {args}\n{err}");

@@ -209,7 +209,7 @@ fn outputs_that_cannot_be_written() {
 fn disks_that_fill_up() {
     let lab = Lab::small();
     // 4 MiB, enough for what drivers keep in files
-    let script = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" reconstruct -q --sinograms sin $1 -o $2";
+    let script = "ulimit -f 8192; exec \"$0\" reconstruct -q --sinograms sin $1 -o $2";
     for (size, output) in [("1100", "out"), ("1100", "out/r-%03i.tif"), ("1100", "out.tif"), ("700", "out.tif")] {
         lab.ok(&format!("reconstruct -q --sinograms sin --size {size} --overwrite -o warm"));
         let mut command = assert_cmd::Command::new("sh");
