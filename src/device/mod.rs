@@ -21,11 +21,12 @@ pub use select::{DeviceList, DeviceSelector};
 pub(crate) use session::sinogram_bytes;
 pub use session::{Resources, Session, SinogramStore};
 pub use steps::{
-    AddedProfiles, AirCorrection, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder, ColumnProducts,
-    ColumnSums, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap, ImageFilter, ImageFilterForm, ImagePart,
-    ImageRows, ImageSteps, LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState,
-    RotationForm, RowBlocks, RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner,
-    SampleOrder, SinogramBatch, SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    AddedProfiles, AirCorrection, BatchCorrector, BatchPart, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder,
+    ColumnProducts, ColumnSums, CopiedProjections, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap,
+    ImageFilter, ImageFilterForm, ImagePart, ImageRows, ImageSteps, LowFrequencies, OutlierForm, OutlierRemover,
+    OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks, RowCorrection, RowCorrector, RowCounts,
+    RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch, SinogramShape, SliceCounter, SliceCounts,
+    SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

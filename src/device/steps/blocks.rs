@@ -1,14 +1,12 @@
 //! Blocks of rows, corrected on a device by steps on images, and kept until their slices have been computed.
 
-use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, RowCounts, SampleOrder};
-use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
+use super::batches::{BatchCorrector, BatchPart};
+use super::correction::{PieceSize, RowCorrection, RowCorrector, RowCounts};
+use super::images::{ImageRows, RowBlocks};
 use super::kept_block::{BATCHES, KeptBlock};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
-use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
 use crate::source::StoredRows;
-use opencl3::event::Event;
-use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::ops::Range;
 
@@ -32,11 +30,11 @@ pub struct BlockShape {
 
 impl BlockShape {
     /// Most rows that are corrected for a block.
-    fn corrected(&self) -> usize {
+    pub(super) fn corrected(&self) -> usize {
         (self.blocks.rows + 2 * self.blocks.halo()).min(self.height)
     }
 
-    fn size(&self) -> PieceSize {
+    pub(super) fn size(&self) -> PieceSize {
         PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows, at_once: self.at_once }
     }
 
@@ -69,9 +67,7 @@ impl BlockShape {
 /// Corrects blocks of rows of projections.
 pub struct BlockCorrector {
     shape: BlockShape,
-    corrector: RowCorrector,
-    /// What is done after it, if rows depend on those around them.
-    images: Option<BatchImages>,
+    batches: BatchCorrector,
     rows: BlockRows,
 }
 
@@ -81,119 +77,20 @@ enum BlockRows {
     Host(KeptBlock),
 }
 
-/// Steps on the images of a batch.
-struct BatchImages {
-    rotator: Option<RowRotator>,
-    filter: Option<ImageFilter>,
-    minus_log: Option<Kernel>,
-    group: usize,
-    bins: usize,
-    /// Transmissions of a batch, `[row][projection][bin]`, and the same rotated.
-    transmissions: Buffer<f32>,
-    rotated: Option<Buffer<f32>>,
-}
-
-/// Rows of a batch: those that were read, of them the ones that are left after the rotation, and the block's.
-struct BatchRows {
-    read: Range<usize>,
-    upright: Range<usize>,
-    wanted: Range<usize>,
-    counted: Range<usize>,
-    projections: usize,
-}
-
-impl BatchImages {
-    fn new(session: &Session, correction: &RowCorrection, shape: &BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
-        let rotation = correction.images.rotation;
-        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, [bins, height])).transpose()?;
-        let filter = match (&correction.images.filter, blocks.images) {
-            (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
-            (None, None) => None,
-            _ => return Err(Error::Internal("blocks of other steps".into())),
-        };
-        let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
-        let minus_log = || {
-            let source = generate_minus_log(group)?;
-            let program = session.build(&source)?;
-            session.kernel(&program, source.entry)
-        };
-        let images = |what| session.buffer(shape.corrected() * batch * bins, CL_MEM_READ_WRITE, what);
-        Ok(BatchImages {
-            minus_log: correction.minus_log.then(minus_log).transpose()?,
-            group,
-            bins,
-            transmissions: images("transmissions")?,
-            rotated: (rotator.is_some() && filter.is_some()).then(|| images("rotated rows")).transpose()?,
-            rotator,
-            filter,
-        })
-    }
-
-    /// Makes rows of the block of the transmissions; -log of what cannot be taken is counted in `counts`. Does not wait for the
-    /// kernels, of which it returns the last.
-    fn run(
-        &self,
-        session: &Session,
-        rows: &BatchRows,
-        into_block: &ImageRows,
-        counts: &Buffer<[u32; 4]>,
-    ) -> Result<Option<Event>> {
-        let BatchRows { read, upright, wanted, counted, projections } = rows;
-        let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
-            read: read.clone(),
-            wanted: wanted.clone(),
-            projections: *projections,
-        };
-        let mut last = None;
-        let rotated = match (&self.rotator, &self.rotated) {
-            (Some(rotator), Some(rotated)) => {
-                let to = ImageRows { values: rotated, first: 0, stride: projections * self.bins };
-                rotator.run(session, &self.transmissions, &part(read, upright), &to)?;
-                rotated
-            }
-            (Some(rotator), None) => {
-                last = Some(rotator.run(session, &self.transmissions, &part(read, wanted), into_block)?);
-                &self.transmissions
-            }
-            (None, _) => &self.transmissions,
-        };
-        if let Some(filter) = &self.filter {
-            last = filter.run(session, rotated, &part(upright, wanted), into_block)?;
-        }
-        let Some(kernel) = &self.minus_log else { return Ok(last) };
-        let launch = session
-            .launch(kernel, "minus_log")
-            .handle(into_block.values)?
-            .handle(counts)?
-            .value(into_block.first as u64)?
-            .value(into_block.stride as u64)?
-            .value(self.bins as i32)?
-            .value([counted.start - wanted.start, counted.end - wanted.start].map(|row| row as i32))?;
-        let global = [self.group, *projections, wanted.len()];
-        // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(Some)
-    }
-}
-
 impl BlockCorrector {
     /// Builds the kernels and allocates memory.
     ///
     /// # Errors
     /// The device's.
     pub fn new(session: &Session, correction: &RowCorrection, stored: StoredRows, shape: BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, projections, batch, .. } = shape;
-        let images = correction.images.any();
-        if batch == 0 || batch % 2 == 1 || projections != correction.projections.len() {
-            return Err(Error::Internal(format!("batches of {batch} of {projections} projections")));
-        }
+        let BlockShape { blocks, bins, projections, .. } = shape;
+        let batches = BatchCorrector::new(session, correction, stored, shape)?;
         // the host keeps blocks only for steps on images: others do not need them
-        if !images && (shape.on_host || blocks.halo() > 0) {
+        if !batches.has_images() && shape.on_host {
             return Err(Error::Internal("blocks of other steps".into()));
         }
         Ok(BlockCorrector {
-            corrector: RowCorrector::new(session, correction, stored, SampleOrder::Projections, shape.size())?,
-            images: images.then(|| BatchImages::new(session, correction, &shape)).transpose()?,
+            batches,
             rows: match shape.on_host {
                 true => BlockRows::Host(KeptBlock::new(session, &shape)?),
                 false => {
@@ -207,7 +104,7 @@ impl BlockCorrector {
 
     /// Most bytes of the samples of a batch.
     pub fn most_bytes(&self) -> usize {
-        self.corrector.most_bytes()
+        self.batches.most_bytes()
     }
 
     /// Rows of the detector of a block.
@@ -217,13 +114,7 @@ impl BlockCorrector {
 
     /// Bytes of the samples of a batch of projections of a block.
     pub fn sample_bytes(&self, block: usize, projections: usize) -> usize {
-        let rows: Vec<usize> = self.around(block, self.shape.blocks.halo()).collect();
-        self.corrector.bytes_of(&rows, projections)
-    }
-
-    fn around(&self, block: usize, halo: usize) -> Range<usize> {
-        let rows = self.rows(block);
-        rows.start.saturating_sub(halo)..(rows.end + halo).min(self.shape.height)
+        self.batches.sample_bytes(&self.rows(block), projections)
     }
 
     /// Corrects a batch of projections of a block, from samples `[projection][row][bin]` of all rows that are needed, and
@@ -239,44 +130,21 @@ impl BlockCorrector {
         projections: Range<usize>,
         samples: &[u8],
     ) -> Result<()> {
-        let BlockShape { blocks, bins, projections: all, batch, .. } = self.shape;
-        let (wanted, count) = (self.rows(block), projections.len());
-        let pairs = projections.start % 2 == 0 && (1..=batch).contains(&count) && projections.end <= all;
-        if wanted.is_empty() || !pairs || counted.start < wanted.start || counted.end > wanted.end {
-            return Err(Error::Internal(format!("projections {projections:?} of block {block}")));
-        }
-        let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
+        let BlockShape { bins, projections: all, .. } = self.shape;
+        let part = BatchPart { wanted: self.rows(block), counted: counted.clone(), projections };
         if let BlockRows::Host(kept) = &mut self.rows {
             kept.next_batch(session)?;
         }
         let into_block = match &self.rows {
-            BlockRows::Device(values) => ImageRows { values, first: projections.start * bins, stride: all * bins },
-            BlockRows::Host(kept) => ImageRows { values: kept.batch(), first: 0, stride: count * bins },
+            BlockRows::Device(values) => ImageRows { values, first: part.projections.start * bins, stride: all * bins },
+            BlockRows::Host(kept) => {
+                ImageRows { values: kept.batch(), first: 0, stride: part.projections.len() * bins }
+            }
         };
-        let corrected = match &self.images {
-            Some(images) => ImageRows { values: &images.transmissions, first: 0, stride: count * bins },
-            None => into_block,
-        };
-        let rows: Vec<usize> = read.clone().collect();
-        self.corrector.correct(
-            session,
-            samples,
-            &CorrectedRows {
-                rows: &rows,
-                counted: counted.start - read.start..counted.end - read.start,
-                place: 0,
-                projections: projections.clone(),
-                out: corrected.values,
-                first: corrected.first,
-                stride: corrected.stride,
-            },
-        )?;
-        let Some(images) = &self.images else { return Ok(()) };
-        let rows = BatchRows { read, upright, wanted, counted: counted.clone(), projections: count };
-        let last = images.run(session, &rows, &into_block, self.corrector.counts())?;
+        let last = self.batches.correct(session, &part, samples, &into_block)?;
         match (&mut self.rows, last) {
             (BlockRows::Device(_), _) => Ok(()),
-            (BlockRows::Host(kept), Some(last)) => kept.take(session, &projections, bins, &last),
+            (BlockRows::Host(kept), Some(last)) => kept.take(session, &part.projections, bins, &last),
             (BlockRows::Host(_), None) => Err(Error::Internal(format!("no step for block {block}"))),
         }
     }
@@ -286,7 +154,7 @@ impl BlockCorrector {
     /// # Errors
     /// The device's.
     pub fn take_counts(&mut self, session: &Session, count: usize) -> Result<RowCounts> {
-        self.corrector.take_counts(session, count)
+        self.batches.take_counts(session, count)
     }
 
     /// Copies rows of the detector, of the block that was corrected, to `sinograms`, one after the other from value `first` on

@@ -88,6 +88,18 @@ impl RowBlocks {
         (width <= longest).then(|| blocks(rows, Some([width, image])))
     }
 
+    /// Blocks of so many rows of `bins`, whatever the scan is: for data that are not reconstructed. `None` where images
+    /// would become too large.
+    pub fn of_rows(steps: &ImageSteps, bins: usize, rows: usize) -> Option<Self> {
+        let rotation_halo = steps.rotation.map_or(0, |rotation| rotation.halo);
+        let filter_halo = steps.filter.map_or(0, |filter| filter.halo);
+        let [least, longest] = IMAGE_LENGTHS;
+        let images = [bins, rows].map(|length| (length + 2 * filter_halo).next_power_of_two().max(least));
+        let images = steps.filter.map(|_| images);
+        let possible = images.is_none_or(|images| images.iter().all(|&length| length <= longest));
+        possible.then_some(RowBlocks { rows, rotation_halo, filter_halo, images })
+    }
+
     /// All rows in one block, although no step needs the rows around others.
     pub fn all(height: usize) -> Self {
         RowBlocks { rows: height, rotation_halo: 0, filter_halo: 0, images: None }

@@ -1,5 +1,6 @@
 //! Operations for the steps around the filter, one module per group: kernels with their memory, started after checks.
 
+mod batches;
 mod binning;
 mod blocks;
 mod column_sums;
@@ -18,6 +19,7 @@ mod sinograms;
 mod transposed_medians;
 mod wavelet;
 
+pub use batches::{BatchCorrector, BatchPart, CopiedProjections};
 pub use binning::SampleBinner;
 pub use blocks::{BlockCorrector, BlockShape};
 pub use column_sums::{ColumnSums, Gap};
