@@ -3,7 +3,7 @@
 
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, Method, Sinograms};
 use crate::device::enumerate;
-use crate::engine::{Engine, Finish, Prepared, Setup, Source, host_budget, open_device};
+use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::plan::{Memory, Scan, binned};
@@ -123,7 +123,7 @@ impl Sampled {
 /// Opens the input of a job and reads the rows of a search, with their stripes.
 pub fn sample(job: &Job) -> Result<Sampled> {
     let reporter = Reporter::of(&job.execution.messages)?;
-    sample_of(&Source::open(job, &reporter, &AtomicBool::new(false))?)
+    sample_of(&Source::open(job, &reporter, &AtomicBool::new(false))?, job, &reporter)
 }
 
 /// A slice about a trial axis.
@@ -175,30 +175,29 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
 }
 
 /// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
-pub fn find(source: &Source, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
+pub fn find(source: &Source, job: &Job, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
     // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
-    let search = sample_of(source)?.search(method, None)?;
+    let search = sample_of(source, job, reporter)?.search(method, None)?;
     search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
     center::accept(&search.found).map(Axis::from)
 }
 
 /// Reads the rows of a search, with their stripes, from an input that is open.
-pub fn sample_of(source: &Source) -> Result<Sampled> {
+pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Sampled> {
     let (scan, slices) = (&source.scan, &source.scan.run_slices);
     // rows of the detector, also where a known axis extends them for the run
     let (bins, axis) = (source.stack.width(), &scan.geometry.axis);
     let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
-    let mut sinograms = Vec::with_capacity(count);
-    for &row in &rows {
-        let mut sinogram = source.read_seen(&[row])?;
-        if !scan.geometry.same_axis() {
-            let middle = axis.iter().sum::<f64>() / axis.len() as f64;
+    let values = corrected_rows(source, job, &rows, reporter)?;
+    let mut sinograms: Vec<Vec<f32>> = values.chunks(values.len() / count).map(<[f32]>::to_vec).collect();
+    if !scan.geometry.same_axis() {
+        let middle = axis.iter().sum::<f64>() / axis.len() as f64;
+        for sinogram in &mut sinograms {
             for (values, axis) in sinogram.chunks_mut(bins).zip(axis) {
                 shift(values, axis - middle);
             }
         }
-        sinograms.push(sinogram);
     }
     source.forget_block();
     Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })

@@ -35,9 +35,9 @@ pub struct CenterArgs {
     /// [default: 256; in a page, as much as fits, at most 512]
     #[arg(long, value_name = "PIXELS", requires = "sweep", value_parser = clap::value_parser!(u16).range(16..=4096))]
     pub tile: Option<u16>,
-    /// Device that reconstructs the slices of --sweep: index (0), platform:device (0:1), part of a name, gpu or cpu
-    /// [default: best GPU, else CPU]
-    #[arg(long, value_name = "SEL", requires = "sweep")]
+    /// Device for the slices of --sweep, and for --tilt and --phase: index (0), platform:device (0:1), part of a name, gpu
+    /// or cpu [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL")]
     pub device: Option<Text>,
     /// Directory for the slices of --sweep (center_1023.50.tif ...) and montage.png, or FILE.html for a page to choose
     /// from

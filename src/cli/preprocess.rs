@@ -12,6 +12,13 @@ pub struct PreprocessArgs {
     pub pixel_size: Option<Text>,
     #[command(flatten)]
     pub steps: StepArgs,
+    /// Device that does the steps: index (0), platform:device (0:1), part of a name, gpu or cpu; on CPUs the host does them
+    /// [default: best GPU, else CPU]
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<Text>,
+    /// Host memory to use, such as 8G [default: half of the free memory]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Text>,
     /// Directory (projection_00000.tif or sinogram_00000.tif ...), pattern such as out/p-%05i.tif, or one file of all
     /// pages: out.tif, out.h5 or out.zarr; f32
     #[arg(long, short, value_name = "PATH")]

@@ -1,42 +1,89 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::refuse_filled;
-use crate::cli::{PreprocessArgs, ScanArgs};
+use crate::cli::{PreprocessArgs, ScanArgs, Text};
+use crate::device::DeviceList;
+use crate::engine::{PageDevice, PageSteps};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
-use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, steps};
+use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, parse_size, steps};
+use crate::report::Reporter;
 use crate::sink::{AllowedContents, Dtype, Encoding, Pixels, SOFTWARE, SliceWriter, Target};
-use crate::source::{self, FieldMode, Stack};
+use crate::source::{self, FieldMode, Stack, Stacks};
 use crate::steps::{Band, Counts, Preparation, Scope};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::time::Instant;
 
-/// Reads, corrects and writes page by page, as many at once as there are threads; a line with sizes and times.
+/// Reads, corrects and writes all pages, several at once; a line with sizes and times.
 pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
-    check_conflicts(&[given(&args.input)?])?;
-    let input = Input::new(&args.input)?;
-    let slice = SliceGrid::of_pixels(args.pixel_size.as_ref().map(|text| text.0.as_str()), input.binning)?;
-    let steps = steps(&args.input, &args.steps, &slice)?;
-    let target = Target::parse(&args.output)?;
+    let job = job(args)?;
+    let reporter = Reporter::of(&job.execution.messages)?;
+    let input = &job.recipe.input;
     let sinograms = input.is_sinograms();
-    if !sinograms && !steps.stripes.is_empty() {
-        return Err(Error::usage(
-            "--stripes: works on sinograms, but with --projections or --hdf5 this command writes projections",
-        ));
-    }
-    let median = input.field_mode == FieldMode::Median;
-    let execution = Execution { files: Files::new(&args.input, &ScanArgs::default()), ..Execution::default() };
-    let job = Job { recipe: Recipe { input, slice, ..Recipe::default() }, execution };
+    let target = Target::parse(&args.output)?;
     let request = job.open_request(false);
     let stacks = source::open(request, |path, flag| Stack::open_within(path, flag, request.memory))?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
+    let median = input.field_mode == FieldMode::Median;
     let scope = Scope { sinograms, median, used: &used, full_projections: true };
-    let preparation = Preparation::open(&steps, &stacks, scope)?;
+    let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
+    let writer = create_writer(args, target, &job, &stacks)?;
+    let write = |numbers: Range<usize>, values: &[f32]| {
+        let pages: Vec<_> = numbers.zip(values.chunks(rows * bins).map(Pixels::Values)).collect();
+        writer.write_all(&pages)
+    };
+    let page_steps = PageSteps { stack, preparation: &preparation, used: &used, sinograms };
+    let start = Instant::now();
+    let (counts, milliseconds, place) = match PageDevice::open(page_steps, &job, &reporter)? {
+        Some(device) => {
+            let name = device.name().to_owned();
+            let counts = device.correct(write)?;
+            (counts, 1e3 * start.elapsed().as_secs_f64(), format!("with {name}"))
+        }
+        None => {
+            let (counts, seconds) = correct_on_host(page_steps, job.execution.host_memory(), write)?;
+            (counts, 1e3 * seconds, "on one thread".to_owned())
+        }
+    };
+    writer.finish()?;
+    Ok(format!(
+        "{pages} {} of {bins}x{rows}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
+        if sinograms { "sinograms" } else { "projections" },
+        milliseconds / pages as f64,
+        counts.clamped.total(),
+        counts.outliers
+    ))
+}
+
+/// The input, its steps, and a device for them.
+fn job(args: &PreprocessArgs) -> Result<Job> {
+    check_conflicts(&[given(&args.input)?])?;
+    let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
+    let input = Input::new(&args.input)?;
+    let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
+    let steps = steps(&args.input, &args.steps, &slice)?;
+    if !input.is_sinograms() && !steps.stripes.is_empty() {
+        return Err(Error::usage(
+            "--stripes: works on sinograms, but with --projections or --hdf5 this command writes projections",
+        ));
+    }
+    let execution = Execution {
+        files: Files::new(&args.input, &ScanArgs::default()),
+        devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
+        memory: text(&args.memory).map(|text| parse_size(&text, "--memory")).transpose()?,
+        ..Execution::default()
+    };
+    Ok(Job { recipe: Recipe { input, slice, steps, ..Recipe::default() }, execution })
+}
+
+/// The output, if it may be written.
+fn create_writer(args: &PreprocessArgs, target: Target, job: &Job, stacks: &Stacks) -> Result<SliceWriter> {
     // pages are not slices
-    let prefix = if sinograms { "sinogram_" } else { "projection_" };
+    let prefix = if job.recipe.input.is_sinograms() { "sinogram_" } else { "projection_" };
     let target = match target.fills_directory() {
         true => {
             refuse_filled(target.directory(), args.overwrite)?;
@@ -44,7 +91,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         }
         false => target,
     };
-    let indices: Vec<usize> = (0..pages).collect();
+    let stack = &stacks.data;
+    let indices: Vec<usize> = (0..stack.len()).collect();
     target.check_inputs(job.execution.files.all().chain(stacks.files()), &indices)?;
     if !args.overwrite && target.unfinished_slices()? > 0 {
         return Err(Error::output(
@@ -54,45 +102,51 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     }
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let present = AllowedContents::new(args.overwrite, None);
-    let writer = SliceWriter::create(target, bins, rows, encoding, &indices, present, SOFTWARE)?;
+    SliceWriter::create(target, stack.width(), stack.height(), encoding, &indices, present, SOFTWARE)
+}
 
-    let mut seconds = 0.0;
-    let mut counts = Counts::default();
-    let mut chunk = vec![0f32; rayon::current_num_threads().min(pages) * rows * bins];
-    for first in indices.iter().copied().step_by(chunk.len() / (rows * bins)) {
-        let count = (chunk.len() / (rows * bins)).min(pages - first);
-        let values = &mut chunk[..count * rows * bins];
-        let correct = |(place, values): (usize, &mut [f32])| -> Result<(f64, Counts)> {
-            let page = first + place;
-            stack.read_rows(page, 0..rows, values)?;
-            let start = Instant::now();
-            let mut replaced = Counts::default();
-            if sinograms {
-                for (projection, row) in values.chunks_mut(bins).enumerate() {
-                    let band = Band::new(row, rows, page..page + 1, page..page + 1).of(projection, rows);
-                    preparation.projection(band, &mut replaced);
-                }
-                preparation.sinogram(values, &mut replaced);
-            } else {
-                preparation.projection(Band::new(values, rows, 0..rows, 0..rows).of(page, pages), &mut replaced);
-            }
-            Ok((start.elapsed().as_secs_f64(), replaced))
-        };
-        let corrected = values.par_chunks_mut(rows * bins).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
-        for (time, replaced) in corrected {
+/// Corrects pages with all threads, as many at once as half of the memory holds, and passes them on; what was replaced, and the
+/// seconds of all threads together.
+fn correct_on_host(
+    pages: PageSteps,
+    memory: u64,
+    write: impl Fn(Range<usize>, &[f32]) -> Result<()>,
+) -> Result<(Counts, f64)> {
+    let stack = pages.stack;
+    let (count, page_len) = (stack.len(), stack.height() * stack.width());
+    let held = (memory / 2) as usize / (4 * page_len);
+    let at_once = rayon::current_num_threads().min(held).clamp(1, count);
+    let mut chunk = vec![0f32; at_once * page_len];
+    let (mut counts, mut seconds) = (Counts::default(), 0.0);
+    for first in (0..count).step_by(at_once) {
+        let numbers = first..(first + at_once).min(count);
+        let values = &mut chunk[..numbers.len() * page_len];
+        let correct = |(place, values)| correct_page(pages, first + place, values);
+        let corrected = values.par_chunks_mut(page_len).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
+        for (replaced, time) in corrected {
             seconds += time;
             counts += replaced;
         }
-        let pages = values.chunks(rows * bins).map(Pixels::Values).enumerate();
-        let done: Vec<_> = pages.map(|(place, page)| (first + place, page)).collect();
-        writer.write_all(&done)?;
+        write(numbers, values)?;
     }
-    writer.finish()?;
-    let what = if sinograms { "sinograms" } else { "projections" };
-    Ok(format!(
-        "{pages} {what} of {bins}x{rows}, {:.1} ms each on one thread; {} values and {} outliers replaced\n",
-        1e3 * seconds / pages as f64,
-        counts.clamped.total(),
-        counts.outliers
-    ))
+    Ok((counts, seconds))
+}
+
+/// Reads and corrects a page; what was replaced, and the seconds without reading.
+fn correct_page(pages: PageSteps, page: usize, values: &mut [f32]) -> Result<(Counts, f64)> {
+    let PageSteps { stack, preparation, sinograms, .. } = pages;
+    let (rows, bins) = (stack.height(), stack.width());
+    stack.read_rows(page, 0..rows, values)?;
+    let start = Instant::now();
+    let mut replaced = Counts::default();
+    if sinograms {
+        for (projection, row) in values.chunks_mut(bins).enumerate() {
+            let band = Band::new(row, rows, page..page + 1, page..page + 1).of(projection, rows);
+            preparation.projection(band, &mut replaced);
+        }
+        preparation.sinogram(values, &mut replaced);
+    } else {
+        preparation.projection(Band::new(values, rows, 0..rows, 0..rows).of(page, stack.len()), &mut replaced);
+    }
+    Ok((replaced, start.elapsed().as_secs_f64()))
 }

@@ -4,6 +4,7 @@ use super::FoundDevice;
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Which device to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,19 @@ pub enum DeviceSelector {
     Kind(DeviceKind),
     /// Part of the device's or platform's name, in any case.
     Name(String),
+}
+
+impl fmt::Display for DeviceSelector {
+    /// As it is written on the command line.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            DeviceSelector::Best => f.write_str("the default"),
+            DeviceSelector::Index(index) => write!(f, "{index}"),
+            DeviceSelector::PlatformDevice(platform, device) => write!(f, "{platform}:{device}"),
+            DeviceSelector::Kind(kind) => write!(f, "{kind}"),
+            DeviceSelector::Name(part) => write!(f, "`{part}`"),
+        }
+    }
 }
 
 impl DeviceSelector {
@@ -81,7 +95,7 @@ impl DeviceSelector {
                 .enumerate()
                 .map(|(i, f)| format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind))
                 .collect();
-            Error::Device(format!("--device: no device matches {self:?}; choose one of\n{}", list.join("\n")))
+            Error::Device(format!("--device: no device matches {self}; choose one of\n{}", list.join("\n")))
         })
     }
 }

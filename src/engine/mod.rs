@@ -2,8 +2,10 @@
 //! chunks, with a thread for every stage.
 
 mod chunks;
+mod corrected_rows;
 mod devices;
 mod finish;
+mod pages;
 mod prepare;
 mod rows;
 mod source;
@@ -12,8 +14,10 @@ mod transfer;
 mod work;
 
 pub use chunks::{DeviceSeconds, Engine, Setup};
+pub use corrected_rows::corrected_rows;
 pub use devices::{ReadyDevice, chosen, host_budget, ready_devices};
 pub use finish::Finish;
+pub use pages::{PageDevice, PageSteps};
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};
 pub use source::Source;
 pub use stages::{Done, ObservedSlice, Run, WRITERS, run_stages};

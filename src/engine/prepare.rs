@@ -3,16 +3,17 @@
 use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
-use crate::device::{FoundDevice, ProgramStore, Session};
+use crate::device::{self, DeviceList, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
 use crate::geometry::Geometry;
 use crate::job::Job;
-use crate::kernel::{KernelSource, StepBackends};
+use crate::kernel::{EncodedSample, KernelSource, StepBackend, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
 use crate::profile::{Choice, ProfileStore};
 use crate::report::Reporter;
+use crate::source::StoredRows;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -225,6 +226,16 @@ fn check_steps(
             images: plan.blocks.map(|shape| (shape.bins, shape.blocks)),
         },
     };
+    wrong_step(session, &steps, cache, reporter)
+}
+
+/// What the device computes incorrectly of these steps, unless they are known to be right.
+fn wrong_step(
+    session: &Session,
+    steps: &DeviceSteps,
+    cache: Option<&mut Verdicts>,
+    reporter: &Reporter,
+) -> Result<Option<String>> {
     let Some(key) = steps.key(&session.step_sizes) else { return Ok(None) };
     if cache.as_ref().is_some_and(|cache| cache.correct_error(&key, 1.0).is_some()) {
         return Ok(None);
@@ -247,6 +258,68 @@ fn check_steps(
     }
     reporter.detail(&format!("steps on the device: {verdict}"));
     Ok(wrong)
+}
+
+/// Opens the first of a job's devices for steps on data that are not reconstructed: binning, rows, and those of the recipe.
+/// `None` if the host does them: the profile says so, there is no device and none was asked for, or it computes a step
+/// incorrectly. `stripes`: whether those of the recipe are removed.
+///
+/// # Errors
+/// Those of choosing and opening the device; [`Error::Memory`] of the tests of its steps.
+pub(super) fn open_for_steps(
+    job: &Job,
+    (stored, shape): (StoredRows, TestShape),
+    stripes: bool,
+    reporter: &Reporter,
+) -> Result<Option<Session>> {
+    let list = &job.execution.devices;
+    let devices = match device::enumerate() {
+        Err(error) if *list == DeviceList::default() => {
+            reporter.detail(&format!("the host does all steps: {error}"));
+            return Ok(None);
+        }
+        devices => list.select(&devices?)?,
+    };
+    let Some(found) = devices.first() else { return Ok(None) };
+    let choice = profile_for(job, found, reporter)?;
+    let (of_profile, images) = (choice.profile.steps, shape.images);
+    let stripes = stripes && !job.recipe.steps.stripes.is_empty();
+    let needed = [(true, of_profile.rows), (images.is_some(), of_profile.images), (stripes, of_profile.sinograms)];
+    if needed.contains(&(true, StepBackend::Host)) {
+        return Ok(None);
+    }
+    if images.is_some_and(|(_, blocks)| !blocks.fit(&found.facts)) {
+        reporter.note(&format!(
+            "note: rows of images for --tilt or --phase do not fit into the local memory of {}, so the host does all steps",
+            found.label()
+        ));
+        return Ok(None);
+    }
+    let sizes = choice.profile.step_sizes.clone();
+    let session = Session::open(found)?.with_programs(ProgramStore::in_cache()).with_step_sizes(sizes);
+    let on_device = |needed| if needed { StepBackend::Device } else { StepBackend::Host };
+    let steps = DeviceSteps {
+        steps: &job.recipe.steps,
+        backends: StepBackends {
+            rows: StepBackend::Device,
+            images: on_device(images.is_some()),
+            sinograms: on_device(stripes),
+            slices: StepBackend::Host,
+        },
+        binning: stored.by,
+        extended: false,
+        sample: EncodedSample::Float,
+        counts_values: false,
+        shape,
+    };
+    if !job.execution.skip_self_test {
+        let mut cache = Verdicts::load(&found.facts);
+        if let Some(why) = wrong_step(&session, &steps, cache.as_mut(), reporter)? {
+            reporter.note(&format!("note: {why}; the host does all steps"));
+            return Ok(None);
+        }
+    }
+    Ok(Some(session))
 }
 
 /// An error in one line.

@@ -338,3 +338,128 @@ fn the_phase_filter_does_not_depend_on_chunks() {
     let plain = lab.slices("--projections p --minus-log --pixel-size 1um", "plain");
     assert!(rms(&filtered, &full) < 1e-3 * rms(&plain, &full));
 }
+
+/// A lab whose devices do all steps, with counts of a sample behind flats and darks: `pr`, `fl`, `da`.
+fn with_device_steps(projections: usize) -> Lab {
+    let lab = Lab::new();
+    lab.directory("no-configuration/fbp/profiles");
+    lab.profile_with_steps("no-configuration/fbp/profiles/steps.toml", "");
+    lab.ok(&format!(
+        "phantom --size 40 --projections {projections} --slices 9 --as projections --photons 900 --scale 0.05 --flats fl \
+         --darks da --output pr"
+    ));
+    lab
+}
+
+const COUNTS: &str = "--projections pr --flats fl --darks da";
+const PHASE: &str = "--phase paganin --energy-kev 20 --distance 5mm --delta-beta 100 --pixel-size 1um";
+
+/// A device corrects projections as the host does, whatever batches it takes, and counts the same.
+#[test]
+fn projections_on_a_device() {
+    let lab = with_device_steps(31);
+    let steps = [
+        ("", 2e-6),
+        ("--binning 2 --no-minus-log", 2e-6),
+        ("--remove-outliers 3,150,both --normalize-air 3,3", 2e-6),
+        ("--remove-outliers 3,150 --tilt 1", 2e-5),
+        (PHASE, 4e-5),
+        (&format!("--tilt 0.6 --unsharp 1.5,2 {PHASE}"), 2e-4),
+    ];
+    for (number, (steps, margin)) in steps.into_iter().enumerate() {
+        let run = |more: &str, output: &str| {
+            let output = format!("{output}-{number}");
+            let (told, notes) = lab.ok(&format!("preprocess {COUNTS} {steps} {more} --output {output}"));
+            assert!(!notes.contains("the host"), "{notes}");
+            let (start, replaced) = told.split_once(';').unwrap();
+            (start.to_owned(), replaced.to_owned(), lab.read(output.as_str()))
+        };
+        let (told, replaced, device) = run("", "device");
+        assert!(told.starts_with("31 projections of ") && told.contains("ms each with "), "{told}");
+        // memory for two projections at a time
+        let (_, replaced_little, little) = run("--memory 40K", "little");
+        assert_eq!((&replaced_little, &little), (&replaced, &device), "{steps}");
+        std::fs::rename(lab.path("no-configuration"), lab.path("away")).unwrap();
+        let (told, replaced_by_host, host) = run("", "host");
+        std::fs::rename(lab.path("away"), lab.path("no-configuration")).unwrap();
+        assert!(told.ends_with(" on one thread"), "{told}");
+        assert_eq!(replaced_by_host, replaced, "{steps}");
+        let most = host.pages.iter().flatten().fold(0f32, |most, value| most.max(value.abs()));
+        let error = rms(&device, &host) / f64::from(most);
+        println!("`{steps}`: {error:.1e}");
+        assert!(error < margin, "{steps}: {error:.1e}");
+    }
+}
+
+/// The same of sinograms and their stripes.
+#[test]
+fn sinograms_on_a_device() {
+    let lab = with_device_steps(3);
+    lab.ok("phantom --size 50 --projections 44 --slices 7 --noise 0.02 --output sin");
+    for (number, steps) in ["--stripes sorting:size=5,titarenko", "--minus-log --normalize-air 4,4"].iter().enumerate()
+    {
+        let run = |more: &str, output: &str| {
+            let output = format!("{output}-{number}");
+            let (told, _) = lab.ok(&format!("preprocess --sinograms sin {steps} {more} --output {output}"));
+            assert!(told.starts_with("7 sinograms of 50x44, "), "{told}");
+            (told.split_once(';').unwrap().1.to_owned(), told.contains("with "), lab.read(output.as_str()))
+        };
+        let (replaced, on_device, device) = run("", "device");
+        assert!(on_device);
+        assert_eq!(run("--memory 120K", "little"), (replaced.clone(), true, device.clone()), "{steps}");
+        std::fs::rename(lab.path("no-configuration"), lab.path("away")).unwrap();
+        let (replaced_by_host, on_device, host) = run("", "host");
+        std::fs::rename(lab.path("away"), lab.path("no-configuration")).unwrap();
+        assert!(!on_device && replaced_by_host == replaced, "{steps}");
+        let most = host.pages.iter().flatten().fold(0f32, |most, value| most.max(value.abs()));
+        assert!(rms(&device, &host) < 2e-6 * f64::from(most), "{steps}");
+    }
+}
+
+/// Where a step is wrong on a device, or its memory holds no page, the host does all, and says so.
+#[test]
+fn the_host_does_what_a_device_cannot() {
+    let lab = with_device_steps(6);
+    let run = |fault: &str, output: &str| {
+        let command = format!("preprocess {COUNTS} --tilt 1 --output {output}");
+        let done = lab.command(&command).env("FBP_TEST_FAULT", fault).output().unwrap();
+        assert!(done.status.success(), "{fault}");
+        let told = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(String::from_utf8(done.stdout).unwrap().contains("on one thread"), !fault.is_empty(), "{told}");
+        told
+    };
+    assert_eq!(run("", "device"), "");
+    let told = run("rotate", "wrong");
+    assert!(told.contains("tilt 1: wrong on this device") && told.contains("the host does all steps"), "{told}");
+    let told = run("allocation=2000", "small");
+    assert!(told.contains("the host does all steps"), "{told}");
+    assert_eq!(lab.read("small"), lab.read("wrong"));
+    lab.fails(&format!("preprocess {COUNTS} --device 7:3 --output no"), 4, &["no device matches 7:3"]);
+}
+
+/// The rows of a search are corrected by a device where that is worth it, and lead to the same axis.
+#[test]
+fn the_axis_of_rows_that_a_device_corrects() {
+    let lab = Lab::new();
+    lab.directory("no-configuration/fbp/profiles");
+    lab.profile_with_steps("no-configuration/fbp/profiles/steps.toml", "");
+    let scan = Scan { width: 96, projections: 121, slices: 20, overall: 180.0 };
+    let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    lab.write("p", "p", &scan.sinograms().transposed().map(|line| (-2.0 * line / most).exp()));
+    let input = format!("--projections p --minus-log {PHASE} --tilt 0.3");
+    let axis = |more: &str| {
+        let (out, told) = lab.ok(&format!("center {input} --method vo --json {more}"));
+        let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+        (report["center"]["value"].as_f64().unwrap(), told)
+    };
+    let (device, told) = axis("-v");
+    assert!(told.contains(" corrects the rows of the search"), "{told}");
+    std::fs::rename(lab.path("no-configuration"), lab.path("away")).unwrap();
+    let (host, told) = axis("-v");
+    std::fs::rename(lab.path("away"), lab.path("no-configuration")).unwrap();
+    assert!(!told.contains("corrects the rows"), "{told}");
+    assert!((device - host).abs() < 1e-3 && device != host, "{device} and {host}");
+    let (_, told) = lab.ok(&format!("reconstruct {input} --center auto:vo --output r -v"));
+    assert!(told.contains(" corrects the rows of the search"), "{told}");
+    assert!(told.contains(&format!("centre {device:.2} bins")), "{told}");
+}

@@ -86,7 +86,7 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
         return Ok((job, source, axis));
     };
     reporter.stage("searching for the rotation axis");
-    let axis = axis::find(&source, method, reporter)?;
+    let axis = axis::find(&source, &job, method, reporter)?;
     reporter.note(&format!("note: {axis}"));
     let job = job.about(axis.value);
     let source = source.with_axis_of(&job)?;

@@ -11,6 +11,7 @@ use crate::geometry::Roi;
 use crate::html::{PackedImage, RUN, Reduction, write_page};
 use crate::job::Job;
 use crate::kernel::StepBackends;
+use crate::report::Reporter;
 use crate::sink::Target;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf, absolute};
@@ -40,7 +41,7 @@ impl RunPage<'_> {
         // without a slash at its end
         let output: PathBuf = output.components().collect();
         let (sinogram, search, missing) = match source {
-            Ok(source) => (sinogram(source, middle(&gathered.slices))?, search(source)?, None),
+            Ok(source) => (sinogram(source, middle(&gathered.slices))?, search(source, job)?, None),
             Err(why) => (Value::Null, Value::Null, Some(why)),
         };
         let data = json!({
@@ -123,7 +124,7 @@ fn sinogram(source: &Source, slice: usize) -> Result<Value> {
 }
 
 /// What every method says of the axis.
-fn search(source: &Source) -> Result<Value> {
-    let sampled = sample_of(source)?;
+fn search(source: &Source, job: &Job) -> Result<Value> {
+    let sampled = sample_of(source, job, &Reporter::silent())?;
     Ok(survey_json(&sampled, None))
 }

@@ -1,6 +1,6 @@
 //! Steps on rows of projections as images: rotation, and a filter in two dimensions.
 
-use super::Session;
+use super::{Session, fault};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::default_axis;
@@ -172,7 +172,7 @@ impl RowRotator {
         let source = generate_rotation(session.step_target())?;
         let program = session.build(&source)?;
         let (sin, cos) = degrees.to_radians().sin_cos();
-        let middle = [bins, height].map(default_axis);
+        let middle = [bins, height].map(|length| default_axis(length) + fault::shift(&source.name));
         let parts = |x: f64, z: f64| {
             let whole = [x.floor(), z.floor()];
             // a rest that rounds up to 1 is as good as one
