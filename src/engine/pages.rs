@@ -55,7 +55,7 @@ enum PageKernels {
 }
 
 /// A batch of pages on its way from the device.
-enum Delivery {
+enum CorrectedBatch {
     Projections(CopiedProjections),
     Sinograms(HostMemory),
 }
@@ -190,7 +190,7 @@ impl<'a> PageDevice<'a> {
         };
         scope(|scope| {
             let reader = scope.spawn(read);
-            let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(&write)).collect();
+            let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write)).collect();
             let counts = self.run((samples, samples_back), (to_writers, free_values), &failed);
             let read = joined(reader, "reader");
             for writer in writers {
@@ -209,11 +209,11 @@ impl<'a> PageDevice<'a> {
         failed: &AtomicBool,
     ) -> Result<Counts> {
         let mut counts = Counts::default();
-        let mut before: Option<(Range<usize>, Delivery)> = None;
-        let deliver = |session: &Session, (numbers, delivery): (Range<usize>, Delivery)| -> Result<bool> {
+        let mut before: Option<(Range<usize>, CorrectedBatch)> = None;
+        let deliver = |session: &Session, (numbers, delivery): (Range<usize>, CorrectedBatch)| -> Result<bool> {
             let memory = match delivery {
-                Delivery::Projections(copied) => copied.wait(session)?,
-                Delivery::Sinograms(memory) => memory,
+                CorrectedBatch::Projections(copied) => copied.wait(session)?,
+                CorrectedBatch::Sinograms(memory) => memory,
             };
             Ok(to_writers.send((numbers, memory)).is_ok())
         };
@@ -245,7 +245,7 @@ impl<'a> PageDevice<'a> {
         samples: &[u8],
         mut values: HostMemory,
         counts: &mut Counts,
-    ) -> Result<Delivery> {
+    ) -> Result<CorrectedBatch> {
         let PageDevice { session, pages, kernels, corrected, .. } = self;
         let PageSteps { stack, preparation, used, .. } = *pages;
         let (count, bins, height) = (numbers.len(), stack.width(), stack.height());
@@ -255,7 +255,7 @@ impl<'a> PageDevice<'a> {
                 let part = BatchPart { wanted: 0..height, counted: 0..height, projections: numbers };
                 let into = ImageRows { values: corrected, first: 0, stride: count * bins };
                 corrector.correct(session, &part, samples, &into)?;
-                Ok(Delivery::Projections(corrector.copy_projections(session, corrected, count, values)?))
+                Ok(CorrectedBatch::Projections(corrector.copy_projections(session, corrected, count, values)?))
             }
             PageKernels::Sinograms(corrector, steps) => {
                 let which: Vec<usize> = numbers.collect();
@@ -266,7 +266,7 @@ impl<'a> PageDevice<'a> {
                 steps.iter_mut().try_for_each(|step| step.apply(session, &batch))?;
                 session.finish()?;
                 session.download(corrected, 0, &mut values[..count * pages.values()], "sinograms")?;
-                Ok(Delivery::Sinograms(values))
+                Ok(CorrectedBatch::Sinograms(values))
             }
         }
     }
