@@ -2,8 +2,7 @@
  *
  * Two projections are the real and the imaginary part of one complex image: the response of the filter is real and the same
  * for opposite frequencies, so it keeps them apart. Rows are transformed, then columns, filtered and transformed back
- * without a trip through global memory, then rows back. The image is that of some rows of the projection, with those around
- * them that the filter reaches; beyond the projection its outermost pixels are repeated.
+ * without a trip through global memory, then rows back. image_places.cl says which pixel is where.
  *
  * Defines, beside those of transform_row.cl: LENGTH is that of a row or a column
  *   LINES     rows of a work-group, or columns, which are its first dimension
@@ -24,8 +23,7 @@
 
 #if COLUMNS
 /* Work-group: LINES, LENGTH / 16. Global size: frequencies along bins, LENGTH / 16, pairs. `of_bins` and `of_rows` are, for
- * every frequency along bins and along rows, {the squared frequency times the squared length of the filter, a Gaussian}; the
- * response is (1 + sharpening (1 - the Gaussians' product)) / (1 + the sum of the squares), times `scale`. Only the first
+ * every frequency along bins and along rows, what `response` takes, whose result is multiplied by `scale`. Only the first
  * `wanted` rows are stored. */
 __kernel __attribute__((reqd_work_group_size(LINES, ROW_ITEMS, 1)))
 void filter_image_columns(__global float2 *restrict spectra, __global const float2 *restrict of_bins,
@@ -43,11 +41,8 @@ void filter_image_columns(__global float2 *restrict spectra, __global const floa
     transform_row(v, room, turns, item, -1.0f);
     const float2 along_bins = of_bins[x];
     UNROLL_ALL
-    for (int n = 0; n < POINTS; n++) {
-        const float2 along_rows = of_rows[item + n * ROW_ITEMS];
-        const float sharpened = 1.0f + sharpening * (1.0f - along_bins.y * along_rows.y);
-        v[n] *= scale * sharpened / (1.0f + (along_bins.x + along_rows.x));
-    }
+    for (int n = 0; n < POINTS; n++)
+        v[n] *= scale * response(along_bins, of_rows[item + n * ROW_ITEMS], sharpening);
     transform_row(v, room, turns, item, 1.0f);
     UNROLL_ALL
     for (int n = 0; n < POINTS; n++) {
@@ -57,20 +52,6 @@ void filter_image_columns(__global float2 *restrict spectra, __global const floa
     }
 }
 #else
-/* The row of the projection, from 0 for the first that was read to `last`, at row y of an image of `height` rows, whose
- * first is row `first` of these: the `wanted` ones, then half of those around them after, and half before. */
-HELPER int row_of_image(int y, int height, int first, int wanted, int last)
-{
-    const bool before = y >= wanted + (height - wanted) / 2;
-    return clamp(first + y - (before ? height : 0), 0, last);
-}
-
-/* The bin at place x of a row of LENGTH. */
-HELPER int bin_of_image(int x, int bins)
-{
-    return x < bins ? x : x < bins + (LENGTH - bins) / 2 ? bins - 1 : 0;
-}
-
 /* Work-group: LENGTH / 16, LINES. Global size: LENGTH / 16, rows of the image, pairs. There are `projections`. */
 __kernel __attribute__((reqd_work_group_size(ROW_ITEMS, LINES, 1)))
 void transform_image_rows(__global const float *restrict rows, __global float2 *restrict spectra,
@@ -87,7 +68,7 @@ void transform_image_rows(__global const float *restrict rows, __global float2 *
     float2 v[POINTS];
     UNROLL_ALL
     for (int n = 0; n < POINTS; n++) {
-        const int bin = bin_of_image(item + n * ROW_ITEMS, bins);
+        const int bin = bin_of_image(item + n * ROW_ITEMS, bins, LENGTH);
         v[n].x = row[bin];
         v[n].y = both ? row[bins + bin] : 0.0f;
     }

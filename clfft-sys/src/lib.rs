@@ -97,6 +97,8 @@ pub type Handle = *mut c_void;
 pub const SUCCESS: Status = 0;
 /// `CLFFT_1D`.
 pub const ONE_DIMENSION: u32 = 1;
+/// `CLFFT_2D`.
+pub const TWO_DIMENSIONS: u32 = 2;
 /// `CLFFT_SINGLE`.
 pub const SINGLE: u32 = 1;
 /// `CLFFT_COMPLEX_INTERLEAVED`.

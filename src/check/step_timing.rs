@@ -119,7 +119,7 @@ fn images(session: &Session, bins: usize, passes: usize) -> Result<StepTiming> {
     let values = noise_on(session, rows * SLICES * bins)?;
     let out = session.scratch(rows * SLICES * bins, "filtered rows")?;
     let form = ImageFilterForm { length: 3.0, sigma: 0.0, sharpening: 0.0, halo: rows / 2 };
-    let filter = ImageFilter::new(session, &form, [width, IMAGE_HEIGHT], bins, SLICES / 2)?;
+    let mut filter = ImageFilter::new(session, &form, [width, IMAGE_HEIGHT], bins, SLICES / 2)?;
     let part = ImagePart { read: 0..rows, wanted: 0..rows, projections: SLICES };
     let to = ImageRows { values: &out, first: 0, stride: SLICES * bins };
     measure(session, (&out, rows * SLICES * bins), passes, || filter.run(session, &values, &part, &to).map(drop))

@@ -2,7 +2,7 @@
 
 use super::gridding::GridMemory;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
-use super::{FoundDevice, cl_error, fault, images};
+use super::{FoundDevice, ImageTransforms, cl_error, fault, images};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
 use crate::kernel::{KernelSource, StepSizes, StepTarget, Texel};
@@ -27,6 +27,8 @@ pub struct Session {
     pub facts: DeviceFacts,
     /// Of the work-groups of steps.
     pub step_sizes: StepSizes,
+    /// For images whose lines do not fit into local memory.
+    pub(super) image_transforms: Option<ImageTransforms>,
     /// The last programs that were built, with text and options.
     programs: Mutex<Vec<([String; 2], Arc<BuiltProgram>)>>,
     /// Where programs are kept for later sessions.
@@ -35,7 +37,7 @@ pub struct Session {
     compiled: AtomicUsize,
     /// Queue for kernels and commands that wait for them.
     pub(crate) queue: CommandQueue,
-    pub(super) uploads: CommandQueue,
+    pub(crate) uploads: CommandQueue,
     /// Queue for copies to the device that do not wait for the kernels among the uploads.
     pub(super) copies: CommandQueue,
     pub(super) downloads: CommandQueue,
@@ -64,6 +66,7 @@ impl Session {
         Ok(Session {
             facts: found.facts.clone(),
             step_sizes: StepSizes::default(),
+            image_transforms: None,
             programs: Mutex::default(),
             store: None,
             compiled: AtomicUsize::new(0),
@@ -86,6 +89,11 @@ impl Session {
         Session { step_sizes, ..self }
     }
 
+    /// The same with a library for images whose lines do not fit into local memory.
+    pub fn with_image_transforms(self, transforms: ImageTransforms) -> Self {
+        Session { image_transforms: Some(transforms), ..self }
+    }
+
     /// What the work-groups of steps are made for.
     pub fn step_target(&self) -> StepTarget<'_> {
         StepTarget { facts: &self.facts, sizes: &self.step_sizes }
@@ -98,7 +106,8 @@ impl Session {
 
     /// Opens the device again.
     pub fn reopen(&self) -> Result<Self> {
-        Ok(Session::open(&self.device)?.with_programs(self.store.clone()).with_step_sizes(self.step_sizes.clone()))
+        let session = Session::open(&self.device)?.with_programs(self.store.clone());
+        Ok(Session { image_transforms: self.image_transforms, step_sizes: self.step_sizes.clone(), ..session })
     }
 
     /// How many programs were compiled from source.

@@ -5,6 +5,7 @@ use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
 use crate::device::{self, DeviceList, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
+use crate::fft::image_transform;
 use crate::geometry::Geometry;
 use crate::job::Job;
 use crate::kernel::{EncodedSample, KernelSource, StepBackend, StepBackends};
@@ -89,6 +90,12 @@ fn request<'a>(
     }
 }
 
+/// Opens a device for its profile.
+fn open(found: &FoundDevice, choice: &Choice) -> Result<Session> {
+    let session = Session::open(found)?.with_programs(ProgramStore::in_cache());
+    Ok(session.with_step_sizes(choice.profile.step_sizes.clone()).with_image_transforms(image_transform))
+}
+
 /// Opens a device and plans: without image formats that do not work and kernels that are wrong.
 ///
 /// # Errors
@@ -109,11 +116,7 @@ pub fn open_device(
         Plan::new(&request(job, scan, choice, found, memory, Avoid { known: &known, refused }))
     };
     let mut plan = plan_without(&choice, &found, &refused)?;
-    let sizes = choice.profile.step_sizes.clone();
-    let open = |found: &FoundDevice| -> Result<Session> {
-        Ok(Session::open(found)?.with_programs(ProgramStore::in_cache()).with_step_sizes(sizes.clone()))
-    };
-    let mut session = open(&found)?;
+    let mut session = open(&found, &choice)?;
     let self_test = loop {
         if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
@@ -132,13 +135,13 @@ pub fn open_device(
                     Some(why) => {
                         reporter.note(&format!("note: {why}; the host does the steps before and after the kernels"));
                         choice.profile.steps = StepBackends::HOST;
-                        session = open(&found)?;
+                        session = open(&found, &choice)?;
                     }
                 },
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
                     // after an error a driver may hand out nothing else
-                    session = open(&found)?;
+                    session = open(&found, &choice)?;
                 }
             }
         }
@@ -288,15 +291,7 @@ pub(super) fn open_for_steps(
     if needed.contains(&(true, StepBackend::Host)) {
         return Ok(None);
     }
-    if images.is_some_and(|(_, blocks)| !blocks.fit(&found.facts)) {
-        reporter.note(&format!(
-            "note: rows of images for --tilt or --phase do not fit into the local memory of {}, so the host does all steps",
-            found.label()
-        ));
-        return Ok(None);
-    }
-    let sizes = choice.profile.step_sizes.clone();
-    let session = Session::open(found)?.with_programs(ProgramStore::in_cache()).with_step_sizes(sizes);
+    let session = open(found, &choice)?;
     let on_device = |needed| if needed { StepBackend::Device } else { StepBackend::Host };
     let steps = DeviceSteps {
         steps: &job.recipe.steps,

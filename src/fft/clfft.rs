@@ -1,12 +1,13 @@
-//! Row transforms by clFFT.
+//! Transforms of rows and images by clFFT.
 //!
 //! clFFT has one global state that is not safe for several threads, so a process-wide lock guards every call; the
 //! library is set up for the first plan and torn down with the last.
 
 use super::RowTransform;
-use crate::device::{INSTALL_HINT, Session};
+use crate::device::{INSTALL_HINT, ImageTransform, Session};
 use crate::error::{Error, Result};
 use clfft_sys as sys;
+use opencl3::command_queue::CommandQueue;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use std::ptr;
@@ -56,57 +57,64 @@ pub fn supports(length: usize) -> bool {
     rest == 1
 }
 
-/// A baked plan for `batch` rows of `length` complex values.
-pub struct ClFftRows {
-    plan: sys::PlanHandle,
+/// A baked plan for transforms in a queue.
+struct Plan {
+    handle: sys::PlanHandle,
     scratch: Option<Buffer<u8>>,
 }
 
-impl ClFftRows {
-    /// Bakes a plan. This compiles kernels and can take seconds the first time on a device.
+impl Plan {
+    /// Bakes a plan for `batch` arrays with these sides, the one along which values are next to each other first. This
+    /// compiles kernels and can take seconds the first time on a device.
     ///
     /// # Errors
-    /// A device error when clFFT is missing, cannot do the length, or its kernels do not build.
-    pub fn new(session: &Session, length: usize, batch: usize) -> Result<Self> {
-        if !supports(length) {
+    /// A device error when clFFT is missing, cannot do a length, or its kernels do not build.
+    fn new(session: &Session, sides: &[usize], batch: usize, queue: &CommandQueue) -> Result<Self> {
+        if let Some(length) = sides.iter().find(|side| !supports(**side)) {
             return Err(Error::Device(format!(
                 "clFFT cannot transform rows of {length}, which has prime factors other than 2, 3, 5, 7, 11, 13; \
                  choose another --profile"
             )));
         }
-        let (mut rows, scratch_bytes) = {
+        let (mut plan, scratch_bytes) = {
             let mut guard = lock();
             let library = match guard.as_mut() {
                 Some(library) => library,
                 None => guard.insert(open()?),
             };
-            let plan = library.create(session, length)?;
-            // from here on dropping `rows` destroys the plan, once the lock is released
-            let rows = ClFftRows { plan, scratch: None };
-            let baked = library.bake(session, plan, batch);
+            let handle = library.create(session, sides)?;
+            // from here on dropping `plan` destroys it, once the lock is released
+            let plan = Plan { handle, scratch: None };
+            let baked = library.bake(handle, batch, queue);
             drop(guard);
-            (rows, baked.map_err(|what| failure(session, &format!("{what} for {batch} rows of {length}")))?)
+            (plan, baked.map_err(|what| failure(session, &format!("{what} for {batch} arrays of {sides:?}")))?)
         };
         if scratch_bytes > 0 {
-            rows.scratch = Some(session.buffer(scratch_bytes, CL_MEM_READ_WRITE, "the transform's scratch space")?);
+            plan.scratch = Some(session.buffer(scratch_bytes, CL_MEM_READ_WRITE, "the transform's scratch space")?);
         }
-        Ok(rows)
+        Ok(plan)
     }
 
-    fn enqueue(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>, direction: i32) -> Result<Event> {
+    fn enqueue(
+        &mut self,
+        session: &Session,
+        queue: &CommandQueue,
+        values: &mut Buffer<[f32; 2]>,
+        direction: i32,
+    ) -> Result<Event> {
         let guard = lock();
         let Some(Library { clfft, .. }) = guard.as_ref() else {
             return Err(failure(session, "is not loaded"));
         };
-        let mut queue = session.queue.get();
-        let mut memory = rows.get_mut();
+        let mut queue = queue.get();
+        let mut memory = values.get_mut();
         let mut event = ptr::null_mut();
         let scratch = self.scratch.as_ref().map_or(ptr::null_mut(), ClMem::get);
         // SAFETY: the plan was baked for this queue; the caller's buffer has the plan's size (checked at the one
         // place that makes both); events and memory are live handles.
         let status = unsafe {
             (clfft.enqueue_transform)(
-                self.plan,
+                self.handle,
                 direction,
                 1,
                 &mut queue,
@@ -125,6 +133,31 @@ impl ClFftRows {
     }
 }
 
+/// Transforms of `batch` rows of `length` complex values.
+pub struct ClFftRows(Plan);
+
+impl ClFftRows {
+    /// Bakes the plan, as all plans of clFFT.
+    ///
+    /// # Errors
+    /// A device error when clFFT is missing, cannot do the length, or its kernels do not build.
+    pub fn new(session: &Session, length: usize, batch: usize) -> Result<Self> {
+        Plan::new(session, &[length], batch, &session.queue).map(ClFftRows)
+    }
+}
+
+/// Transforms of images, among the uploads.
+struct ClFftImages(Plan);
+
+/// A transform of `count` images of `[width, height]` by clFFT.
+///
+/// # Errors
+/// A device error when clFFT is missing, cannot do the lengths, or its kernels do not build.
+pub fn image_transform(session: &Session, size: [usize; 2], count: usize) -> Result<Box<dyn ImageTransform>> {
+    let plan = Plan::new(session, &size, count, &session.uploads)?;
+    Ok(Box::new(ClFftImages(plan)))
+}
+
 fn failure(session: &Session, what: &str) -> Error {
     Error::Device(format!(
         "{}: clFFT {what}; check the device with fbp doctor, or choose another --device",
@@ -133,12 +166,17 @@ fn failure(session: &Session, what: &str) -> Error {
 }
 
 impl Library {
-    /// A new plan for rows of `length`, counted.
-    fn create(&mut self, session: &Session, length: usize) -> Result<sys::PlanHandle> {
+    /// A new plan for arrays with one or two sides, counted.
+    fn create(&mut self, session: &Session, sides: &[usize]) -> Result<sys::PlanHandle> {
+        let dimensions = match sides.len() {
+            1 => sys::ONE_DIMENSION,
+            2 => sys::TWO_DIMENSIONS,
+            count => return Err(Error::Internal(format!("a transform in {count} dimensions"))),
+        };
         let mut plan = 0;
-        // SAFETY: the context is live; one length for one dimension.
+        // SAFETY: the context is live; a length for each dimension.
         let status =
-            unsafe { (self.clfft.create_default_plan)(&mut plan, session.context.get(), sys::ONE_DIMENSION, &length) };
+            unsafe { (self.clfft.create_default_plan)(&mut plan, session.context.get(), dimensions, sides.as_ptr()) };
         match status {
             sys::SUCCESS => {
                 self.plans += 1;
@@ -149,13 +187,13 @@ impl Library {
     }
 
     /// Sets up a plan and compiles its kernels; returns the bytes of scratch space that it needs, or the step that failed.
-    fn bake(&self, session: &Session, plan: sys::PlanHandle, batch: usize) -> std::result::Result<usize, String> {
+    fn bake(&self, plan: sys::PlanHandle, batch: usize, queue: &CommandQueue) -> std::result::Result<usize, String> {
         let check = |step: &str, status: sys::Status| match status {
             sys::SUCCESS => Ok(()),
             status => Err(format!("{step}: {}", sys::status_name(status))),
         };
         let c = &self.clfft;
-        let mut queue = session.queue.get();
+        let mut queue = queue.get();
         let mut scratch_bytes = 0;
         // SAFETY: the plan is live, the queue belongs to its context, pointers live through the calls.
         unsafe {
@@ -174,21 +212,31 @@ impl Library {
 
 impl RowTransform for ClFftRows {
     fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event> {
-        self.enqueue(session, rows, sys::FORWARD)
+        self.0.enqueue(session, &session.queue, rows, sys::FORWARD)
     }
 
     fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event> {
-        self.enqueue(session, rows, sys::BACKWARD)
+        self.0.enqueue(session, &session.queue, rows, sys::BACKWARD)
     }
 }
 
-impl Drop for ClFftRows {
+impl ImageTransform for ClFftImages {
+    fn forward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event> {
+        self.0.enqueue(session, &session.uploads, images, sys::FORWARD)
+    }
+
+    fn backward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event> {
+        self.0.enqueue(session, &session.uploads, images, sys::BACKWARD)
+    }
+}
+
+impl Drop for Plan {
     fn drop(&mut self) {
         let mut guard = lock();
         let Some(library) = guard.as_mut() else { return };
         // SAFETY: the plan is live and not used again; teardown comes after the last plan is gone.
         unsafe {
-            (library.clfft.destroy_plan)(&mut self.plan);
+            (library.clfft.destroy_plan)(&mut self.handle);
             library.plans -= 1;
             if library.plans == 0 {
                 (library.clfft.teardown)();

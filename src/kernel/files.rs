@@ -39,7 +39,9 @@ pub(super) const BIN_SAMPLES: ClFile = cl_file!("bin_samples.cl");
 pub(super) const LOGARITHM: ClFile = cl_file!("logarithm.cl");
 pub(super) const CORRECT_ROWS: ClFile = cl_file!("correct_rows.cl");
 pub(super) const ROTATE_ROWS: ClFile = cl_file!("rotate_rows.cl");
+pub(super) const IMAGE_PLACES: ClFile = cl_file!("image_places.cl");
 pub(super) const FILTER_IMAGES: ClFile = cl_file!("filter_images.cl");
+pub(super) const WHOLE_IMAGES: ClFile = cl_file!("whole_images.cl");
 pub(super) const MINUS_LOG: ClFile = cl_file!("minus_log.cl");
 pub(super) const REMOVE_OUTLIERS: ClFile = cl_file!("remove_outliers.cl");
 pub(super) const EXTEND_ROWS: ClFile = cl_file!("extend_rows.cl");
@@ -85,7 +87,9 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (LOGARITHM, &[]),
     (CORRECT_ROWS, &[SAMPLES, LOGARITHM]),
     (ROTATE_ROWS, &[COMMON]),
-    (FILTER_IMAGES, &[COMMON, BUTTERFLIES, TRANSFORM_ROW]),
+    (IMAGE_PLACES, &[COMMON]),
+    (FILTER_IMAGES, &[COMMON, BUTTERFLIES, TRANSFORM_ROW, IMAGE_PLACES]),
+    (WHOLE_IMAGES, &[COMMON, IMAGE_PLACES]),
     (MINUS_LOG, &[LOGARITHM]),
     (REMOVE_OUTLIERS, &[COMMON, FLOAT_ORDER, SAMPLES]),
     (EXTEND_ROWS, &[]),

@@ -44,7 +44,8 @@ pub use steps::{
     StepSizes, StepTarget, counting_group, generate_column_sums, generate_columns, generate_correction,
     generate_encoding, generate_extension, generate_fits, generate_histogram, generate_image_columns,
     generate_image_rows, generate_low_frequencies, generate_minus_log, generate_outliers, generate_polynomials,
-    generate_rotation, generate_transposed_medians, generate_wavelet, power_of_two_group, step_programs,
+    generate_rotation, generate_transposed_medians, generate_wavelet, generate_whole_images, power_of_two_group,
+    step_programs, whole_image_group,
 };
 pub use steps::{BinningKernel, generate_binning};
 pub use target::{Build, CVersion, Hardware, KernelTarget, Residency};

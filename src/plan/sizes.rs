@@ -162,7 +162,7 @@ impl<'a> Sizes<'a> {
         let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
         let rest_on_device = !stripes || sinograms == StepBackend::Device;
         let blocks = scan.samples.blocks;
-        let of_images = blocks.is_none_or(|blocks| images == StepBackend::Device && blocks.fit(facts));
+        let of_images = blocks.is_none() || images == StepBackend::Device;
         let rows = on_device(rows, whole && rest_on_device && scan.samples.correctable && of_images);
         let images = if blocks.is_some() { rows } else { StepBackend::Host };
         // the host extends the rows that it corrects, and stripes go before
@@ -283,7 +283,7 @@ impl<'a> Sizes<'a> {
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
         // pairs of projections are one image
         let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
-        let pairs = (of_device as usize / blocks.pair_bytes().max(1)).clamp(1, batch / 2);
+        let pairs = (of_device as usize / blocks.pair_bytes(self.request.facts).max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
         // at least one is copied while the other is corrected
         let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
@@ -299,7 +299,7 @@ impl<'a> Sizes<'a> {
         let SampleShape { stored, height, fields, halo, .. } = scan.samples;
         let [block, samples] = match (rows, self.blocks(cut)) {
             (StepBackend::Host, _) => [0; 2],
-            (_, Some(shape)) => shape.bytes(stored, halo - shape.blocks.halo(), fields),
+            (_, Some(shape)) => shape.bytes(self.request.facts, stored, halo - shape.blocks.halo(), fields),
             (_, None) => {
                 let piece = self.most_pieces(cut)[0] as usize;
                 let at_once = self.samples_at_once(cut);
@@ -466,7 +466,7 @@ impl<'a> Sizes<'a> {
 
     /// Why the host does steps that the profile leaves to the device, if so.
     fn why_on_host(&self, cut: Cut) -> Option<String> {
-        let Request { scan, choice, facts, .. } = *self.request;
+        let Request { scan, choice, .. } = *self.request;
         let of_profile = choice.profile.steps;
         let blocks = scan.samples.blocks;
         let may = scan.samples.correctable && (blocks.is_none() || of_profile.images == StepBackend::Device);
@@ -474,18 +474,12 @@ impl<'a> Sizes<'a> {
         if !wanted || self.steps(cut).rows == StepBackend::Device {
             return None;
         }
-        Some(match blocks {
-            Some(blocks) if !blocks.fit(facts) => {
-                "rows of images for --tilt or --phase do not fit into the device's local memory, so the host does the \
-                 steps before the filter"
-                    .into()
-            }
-            _ if self.backends.rows == StepBackend::Host || cut != self.uncut() => format!(
+        (self.backends.rows == StepBackend::Host || cut != self.uncut()).then(|| {
+            format!(
                 "{} of device memory do not hold what the steps before the filter need beside a pass, so the host does \
                  them",
                 human(self.device_budget())
-            ),
-            _ => return None,
+            )
         })
     }
 

@@ -4,6 +4,7 @@ use fbp::device::{
     BlockCorrector, BlockShape, ImageFilterForm, ImageSteps, ProjectionState, RotationForm, RowBlocks, RowCorrection,
     RowCounts, Session, enumerate,
 };
+use fbp::fft::image_transform;
 use fbp::source::{StoredRows, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
@@ -191,9 +192,47 @@ fn session() -> Session {
     Session::open(&enumerate().unwrap()[0]).unwrap()
 }
 
+/// A device whose local memory holds no line of an image: clFFT transforms them.
+fn small_session() -> Session {
+    let mut session = session().with_image_transforms(image_transform);
+    session.facts.local_memory = 256;
+    session
+}
+
 #[test]
 fn blocks_are_what_definitions_say() {
-    let session = session();
+    compare(&session(), &[(HEIGHT, 6), (16, 2), (7, 4)]);
+}
+
+/// Also of the last batch, which has fewer pairs than are transformed at once.
+#[test]
+fn images_that_a_library_transforms() {
+    compare(&small_session(), &[(HEIGHT, 6), (7, 4)]);
+    let steps = ImageSteps { rotation: None, filter: Some(form(1.4, 1.0, 1.0, 40)) };
+    let bits = |session: &Session, batch| -> Vec<u32> {
+        on_device(session, steps, true, 16, batch).0.into_iter().map(f32::to_bits).collect()
+    };
+    let small = small_session();
+    let all = bits(&small, 6);
+    assert!(all == bits(&small, 2) && all != bits(&session(), 6));
+}
+
+/// Without a library there is an error, and no image is left as it was.
+#[test]
+fn long_lines_need_a_library() {
+    let mut session = session();
+    session.facts.local_memory = 256;
+    let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
+    let steps = ImageSteps { rotation: None, filter: Some(form(1.0, 0.0, 0.0, 10)) };
+    let correction = RowCorrection { images: steps, ..RowCorrection::nothing(BINS, HEIGHT, vec![state; 2]) };
+    let (projections, batch) = (2, 2);
+    let blocks = blocks(&steps, 8);
+    let shape =
+        BlockShape { blocks, bins: BINS, height: HEIGHT, projections, batch, pairs: 1, at_once: 1, on_host: false };
+    assert!(BlockCorrector::new(&session, &correction, F32_ROWS, shape).is_err());
+}
+
+fn compare(session: &Session, sizes: &[(usize, usize)]) {
     let filter = Some(form(1.4, 0.0, 0.0, 40));
     for (steps, minus_log) in [
         (ImageSteps::default(), true),
@@ -205,9 +244,9 @@ fn blocks_are_what_definitions_say() {
     ] {
         let (want, dark) = wanted(steps, minus_log);
         let largest = 1.0 + steps.filter.map_or(0.0, |filter| filter.sharpening);
-        for (rows, batch) in [(HEIGHT, 6), (16, 2), (7, 4)] {
+        for &(rows, batch) in sizes {
             let what = format!("{steps:?}, -log {minus_log}, blocks of {rows}");
-            let (got, counts) = on_device(&session, steps, minus_log, rows, batch);
+            let (got, counts) = on_device(session, steps, minus_log, rows, batch);
             for (i, (got, want)) in got.iter().zip(&want).enumerate() {
                 // of transmissions, and what -log makes of that
                 let margin = 2e-5 * largest * if minus_log { want.exp().max(1.0) } else { 1.0 };

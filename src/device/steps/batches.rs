@@ -2,7 +2,8 @@
 
 use super::blocks::BlockShape;
 use super::correction::{CorrectedRows, RowCorrection, RowCorrector, RowCounts, SampleOrder};
-use super::images::{ImageFilter, ImagePart, ImageRows, RowRotator};
+use super::image_filter::ImageFilter;
+use super::images::{ImagePart, ImageRows, RowRotator};
 use super::{HostMemory, Session, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
@@ -83,7 +84,7 @@ impl BatchImages {
     /// Makes rows of the block of the transmissions; -log of what cannot be taken is counted in `counts`. Does not wait for the
     /// kernels, of which it returns the last.
     fn run(
-        &self,
+        &mut self,
         session: &Session,
         rows: &BatchRows,
         into_block: &ImageRows,
@@ -108,7 +109,7 @@ impl BatchImages {
             }
             (None, _) => &self.transmissions,
         };
-        if let Some(filter) = &self.filter {
+        if let Some(filter) = &mut self.filter {
             last = filter.run(session, rotated, &part(upright, wanted), into_block)?;
         }
         let Some(kernel) = &self.minus_log else { return Ok(last) };
@@ -207,7 +208,7 @@ impl BatchCorrector {
                 stride: corrected.stride,
             },
         )?;
-        let Some(images) = &self.images else { return Ok(None) };
+        let Some(images) = &mut self.images else { return Ok(None) };
         let (wanted, counted) = (wanted.clone(), counted.clone());
         let rows = BatchRows { read, upright, wanted, counted, projections: count };
         images.run(session, &rows, into, self.corrector.counts())

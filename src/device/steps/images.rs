@@ -1,15 +1,13 @@
-//! Steps on rows of projections as images: rotation, and a filter in two dimensions.
+//! Steps on rows of projections as images: what they are, blocks of rows for them, and the rotation.
 
 use super::{Session, fault};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::default_axis;
-use crate::kernel::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
-use crate::spectrum::turns;
+use crate::kernel::{IMAGE_LENGTHS, ImageGroups, generate_rotation};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
-use std::f64::consts::TAU;
+use opencl3::memory::Buffer;
 use std::ops::Range;
 
 /// What is done to projections as images: plain data.
@@ -105,7 +103,7 @@ impl RowBlocks {
         RowBlocks { rows: height, rotation_halo: 0, filter_halo: 0, images: None }
     }
 
-    /// Whether a device can filter images of this size.
+    /// Whether lines of images fit into a device's local memory, so that its own kernels transform them; else clFFT does.
     pub fn fit(&self, facts: &DeviceFacts) -> bool {
         self.images.is_none_or(|[width, height]| ImageGroups::fit(facts, width, height))
     }
@@ -120,9 +118,10 @@ impl RowBlocks {
         self.rotation_halo + self.filter_halo
     }
 
-    /// Bytes of the spectra of a pair of projections.
-    pub fn pair_bytes(&self) -> usize {
-        self.images.map_or(0, |[width, height]| 8 * width * height)
+    /// Bytes of the spectra of a pair of projections, and of as much for a library that transforms them.
+    pub fn pair_bytes(&self, facts: &DeviceFacts) -> usize {
+        let bytes = self.images.map_or(0, |[width, height]| 8 * width * height);
+        if self.fit(facts) { bytes } else { 2 * bytes }
     }
 }
 
@@ -145,7 +144,7 @@ pub struct ImagePart {
 
 impl ImagePart {
     /// Checks that buffers hold the rows, and that those that are read surround the wanted ones.
-    fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &ImageRows) -> Result<()> {
+    pub(super) fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &ImageRows) -> Result<()> {
         let ImagePart { read, wanted, projections } = self;
         if wanted.is_empty() || *projections == 0 || read.start > wanted.start || read.end < wanted.end {
             return Err(Error::Internal(format!("rows {wanted:?} of {projections} projections from rows {read:?}")));
@@ -219,130 +218,6 @@ impl RowRotator {
         let global = [self.bins.next_multiple_of(self.group), *projections, wanted.len()];
         // SAFETY: rows were checked against the buffers and the tables; places are clamped to the rows that were read.
         unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }
-    }
-}
-
-/// Filters images of rows.
-pub struct ImageFilter {
-    transform_rows: Kernel,
-    restore_rows: Kernel,
-    columns: Kernel,
-    groups: ImageGroups,
-    bins: usize,
-    pairs: usize,
-    sharpening: f32,
-    along_bins: Buffer<[f32; 2]>,
-    along_rows: Buffer<[f32; 2]>,
-    turns_of_rows: Buffer<[f32; 2]>,
-    turns_of_columns: Buffer<[f32; 2]>,
-    spectra: Buffer<[f32; 2]>,
-}
-
-impl ImageFilter {
-    /// For images of `[width, height]` of `bins`, so many `pairs` of projections at a time.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] for images that the device cannot filter, and the device's.
-    pub fn new(
-        session: &Session,
-        form: &ImageFilterForm,
-        [width, height]: [usize; 2],
-        bins: usize,
-        pairs: usize,
-    ) -> Result<Self> {
-        let Some(groups) = ImageGroups::new(session.step_target(), width, height).filter(|_| bins <= width) else {
-            return Err(Error::Internal(format!("images of {width} x {height} for {bins} bins")));
-        };
-        let rows = session.build(&generate_image_rows(groups)?)?;
-        let columns = session.build(&generate_image_columns(groups)?)?;
-        let frequencies = |count: usize| -> Vec<[f32; 2]> {
-            let of = |i: usize| {
-                let k2 = (TAU * i.min(count - i) as f64 / count as f64).powi(2);
-                [form.length.powi(2) * k2, (-form.sigma.powi(2) * k2 / 2.0).exp()].map(|value| value as f32)
-            };
-            (0..count).map(of).collect()
-        };
-        Ok(ImageFilter {
-            transform_rows: session.kernel(&rows, "transform_image_rows")?,
-            restore_rows: session.kernel(&rows, "restore_image_rows")?,
-            columns: session.kernel(&columns, "filter_image_columns")?,
-            groups,
-            bins,
-            pairs,
-            sharpening: form.sharpening as f32,
-            along_bins: session.constant_buffer(&frequencies(width), "frequencies along bins")?,
-            along_rows: session.constant_buffer(&frequencies(height), "frequencies along rows")?,
-            turns_of_rows: session.constant_buffer(&turns(width), "the transform's factors")?,
-            turns_of_columns: session.constant_buffer(&turns(height), "the transform's factors")?,
-            spectra: session.buffer(pairs * width * height, CL_MEM_READ_WRITE, "spectra of projections")?,
-        })
-    }
-
-    /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
-    /// kernels, of which it returns the last.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
-    pub fn run(
-        &self,
-        session: &Session,
-        from: &Buffer<f32>,
-        part: &ImagePart,
-        to: &ImageRows,
-    ) -> Result<Option<Event>> {
-        part.check(session, self.bins, from, to)?;
-        let ImagePart { read, wanted, projections } = part;
-        let ImageGroups { width, height, rows, columns, .. } = self.groups;
-        if wanted.len() > height {
-            return Err(Error::Internal(format!("{} rows in images of {height}", wanted.len())));
-        }
-        let (first, last) = (wanted.start - read.start, read.len() - 1);
-        let scale = 1.0 / (width * height) as f32;
-        let [of_rows, of_columns] = [width, height].map(ImageGroups::items);
-        let mut filtered = None;
-        for start in (0..projections.div_ceil(2)).step_by(self.pairs) {
-            let pairs = self.pairs.min(projections.div_ceil(2) - start);
-            let forward = session
-                .launch(&self.transform_rows, "transform_image_rows")
-                .handle(from)?
-                .handle(&self.spectra)?
-                .handle(&self.turns_of_rows)?
-                .value(self.bins as i32)?
-                .value(*projections as i32)?
-                .value(start as i32)?
-                .value(first as i32)?
-                .value(wanted.len() as i32)?
-                .value(last as i32)?;
-            let filter = session
-                .launch(&self.columns, "filter_image_columns")
-                .handle(&self.spectra)?
-                .handle(&self.along_bins)?
-                .handle(&self.along_rows)?
-                .handle(&self.turns_of_columns)?
-                .value(wanted.len() as i32)?
-                .value(self.sharpening)?
-                .value(scale)?;
-            let back = session
-                .launch(&self.restore_rows, "restore_image_rows")
-                .handle(&self.spectra)?
-                .handle(to.values)?
-                .handle(&self.turns_of_rows)?
-                .value(to.first as u64)?
-                .value(to.stride as u64)?
-                .value(self.bins as i32)?
-                .value(*projections as i32)?
-                .value(start as i32)?
-                .value(wanted.len() as i32)?
-                .value(height as i32)?;
-            let of_back = [of_rows, wanted.len().next_multiple_of(rows), pairs];
-            // SAFETY: rows were checked against the buffers, and the spectra hold so many pairs of images of this size.
-            unsafe {
-                forward.among_uploads().run(&[of_rows, height, pairs], Some(&[of_rows, rows, 1]))?;
-                filter.among_uploads().run(&[width, of_columns, pairs], Some(&[columns, of_columns, 1]))?;
-                filtered = Some(back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))?);
-            }
-        }
-        Ok(filtered)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sources of the kernels that work on rows of projections as images: rotation, and filters in two dimensions.
 
-use super::super::files::{BUTTERFLIES, COMMON, FILTER_IMAGES, ROTATE_ROWS, TRANSFORM_ROW};
+use super::super::files::{BUTTERFLIES, COMMON, FILTER_IMAGES, IMAGE_PLACES, ROTATE_ROWS, TRANSFORM_ROW, WHOLE_IMAGES};
 use super::super::source::{LaunchShape, assemble};
 use super::groups::power_of_two;
 use super::{Defines, KernelSource, StepSizes, StepTarget};
@@ -90,8 +90,22 @@ fn generate(name: String, length: usize, lines: usize, parts: u32, columns: bool
     defines.switch("COLUMNS", columns)?;
     defines.number("ROOM_STRIDE", if columns { lines as u32 } else { 1 })?;
     let entry = if columns { "filter_image_columns" } else { "transform_image_rows" };
-    let files = [COMMON, BUTTERFLIES, TRANSFORM_ROW, FILTER_IMAGES];
+    let files = [COMMON, BUTTERFLIES, TRANSFORM_ROW, IMAGE_PLACES, FILTER_IMAGES];
     Ok(assemble(name, &defines, &files, vec!["-cl-std=CL1.1".to_owned()], entry, LaunchShape::NONE))
+}
+
+/// Work-group of the kernels for images that a library transforms, whose width is a power of two.
+pub fn whole_image_group(target: StepTarget) -> usize {
+    power_of_two(target.row_group().min(IMAGE_LENGTHS[0]))
+}
+
+/// Source of the kernels for images that a library transforms: making, filtering and storing them.
+pub fn generate_whole_images(target: StepTarget) -> Result<KernelSource> {
+    let mut defines = Defines::default();
+    defines.number("GROUP", whole_image_group(target) as u32)?;
+    let files = [COMMON, IMAGE_PLACES, WHOLE_IMAGES];
+    let options = vec!["-cl-std=CL1.1".to_owned()];
+    Ok(assemble("whole-images".to_owned(), &defines, &files, options, "make_images", LaunchShape::NONE))
 }
 
 /// Source of the kernel that rotates rows.

@@ -28,7 +28,10 @@ pub use extension::generate_extension;
 pub use fits::{FitGroups, generate_fits};
 pub use groups::{StepSizes, StepTarget, power_of_two_group};
 pub use histogram::{counting_group, generate_histogram};
-pub use images::{IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation};
+pub use images::{
+    IMAGE_LENGTHS, ImageGroups, generate_image_columns, generate_image_rows, generate_rotation, generate_whole_images,
+    whole_image_group,
+};
 pub use low_frequencies::{FrequencyGroup, generate_low_frequencies};
 pub use outliers::{OutlierKernel, OutlierTile, generate_outliers};
 pub use polynomials::generate_polynomials;
@@ -123,6 +126,9 @@ pub fn step_programs(target: StepTarget, backends: StepBackends) -> Result<Vec<K
         let Some(groups) = ImageGroups::new(target, width, height).filter(|_| on_device) else { continue };
         programs.push(generate_image_rows(groups)?);
         programs.push(generate_image_columns(groups)?);
+    }
+    if backends.images == StepBackend::Device {
+        programs.push(generate_whole_images(target)?);
     }
     for length in [300, 2048, 70_000] {
         programs.push(generate_columns(ColumnSort::new(target, length))?);

@@ -1,0 +1,284 @@
+//! The filter of projections as images, in two dimensions: by the device's own kernels, or between transforms by a library.
+
+use super::Session;
+use super::images::{ImageFilterForm, ImagePart, ImageRows};
+use crate::error::{Error, Result};
+use crate::kernel::{
+    ImageGroups, generate_image_columns, generate_image_rows, generate_whole_images, whole_image_group,
+};
+use crate::spectrum::turns;
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::f64::consts::TAU;
+
+/// A plan for in-place, unscaled complex transforms of images, all of those of a buffer, in the queue for uploads.
+pub trait ImageTransform: Send {
+    /// To frequencies.
+    ///
+    /// # Errors
+    /// The device's.
+    fn forward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
+
+    /// Back to values; a round trip multiplies by the number of pixels.
+    ///
+    /// # Errors
+    /// The device's.
+    fn backward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
+}
+
+/// Makes a transform of so many images of `[width, height]`.
+pub type ImageTransforms = fn(&Session, [usize; 2], usize) -> Result<Box<dyn ImageTransform>>;
+
+/// Filters images of rows.
+pub struct ImageFilter {
+    kernels: ImageKernels,
+    /// Width and height of an image.
+    size: [usize; 2],
+    bins: usize,
+    pairs: usize,
+    sharpening: f32,
+    along_bins: Buffer<[f32; 2]>,
+    along_rows: Buffer<[f32; 2]>,
+    spectra: Buffer<[f32; 2]>,
+}
+
+enum ImageKernels {
+    /// Lines fit into local memory.
+    Own(OwnKernels),
+    Library(LibraryKernels),
+}
+
+struct OwnKernels {
+    transform_rows: Kernel,
+    restore_rows: Kernel,
+    columns: Kernel,
+    groups: ImageGroups,
+    turns_of_rows: Buffer<[f32; 2]>,
+    turns_of_columns: Buffer<[f32; 2]>,
+}
+
+struct LibraryKernels {
+    make: Kernel,
+    filter: Kernel,
+    store: Kernel,
+    transform: Box<dyn ImageTransform>,
+    group: usize,
+}
+
+/// What is filtered at once.
+struct PairsOfRows<'a> {
+    from: &'a Buffer<f32>,
+    to: &'a ImageRows<'a>,
+    projections: usize,
+    /// The first pair, and how many there are.
+    start: usize,
+    pairs: usize,
+    /// Of the rows that were read, the first that is wanted, how many are, and the last that was read.
+    first: usize,
+    wanted: usize,
+    last: usize,
+}
+
+impl ImageFilter {
+    /// For images of `[width, height]` of `bins`, so many `pairs` of projections at a time.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for images that are narrower than rows, and the device's; that of a library that is needed and
+    /// missing.
+    pub fn new(session: &Session, form: &ImageFilterForm, size: [usize; 2], bins: usize, pairs: usize) -> Result<Self> {
+        let [width, height] = size;
+        if bins > width {
+            return Err(Error::Internal(format!("images of {width} x {height} for {bins} bins")));
+        }
+        let frequencies = |count: usize| -> Vec<[f32; 2]> {
+            let of = |i: usize| {
+                let k2 = (TAU * i.min(count - i) as f64 / count as f64).powi(2);
+                [form.length.powi(2) * k2, (-form.sigma.powi(2) * k2 / 2.0).exp()].map(|value| value as f32)
+            };
+            (0..count).map(of).collect()
+        };
+        Ok(ImageFilter {
+            kernels: match ImageGroups::new(session.step_target(), width, height) {
+                Some(groups) => ImageKernels::Own(OwnKernels::new(session, groups)?),
+                None => ImageKernels::Library(LibraryKernels::new(session, size, pairs)?),
+            },
+            size,
+            bins,
+            pairs,
+            sharpening: form.sharpening as f32,
+            along_bins: session.constant_buffer(&frequencies(width), "frequencies along bins")?,
+            along_rows: session.constant_buffer(&frequencies(height), "frequencies along rows")?,
+            spectra: session.buffer(pairs * width * height, CL_MEM_READ_WRITE, "spectra of projections")?,
+        })
+    }
+
+    /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
+    /// kernels, of which it returns the last.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        from: &Buffer<f32>,
+        part: &ImagePart,
+        to: &ImageRows,
+    ) -> Result<Option<Event>> {
+        part.check(session, self.bins, from, to)?;
+        let ImagePart { read, wanted, projections } = part;
+        let [_, height] = self.size;
+        if wanted.len() > height {
+            return Err(Error::Internal(format!("{} rows in images of {height}", wanted.len())));
+        }
+        let all = projections.div_ceil(2);
+        let mut filtered = None;
+        for start in (0..all).step_by(self.pairs) {
+            let rows = PairsOfRows {
+                from,
+                to,
+                projections: *projections,
+                start,
+                pairs: self.pairs.min(all - start),
+                first: wanted.start - read.start,
+                wanted: wanted.len(),
+                last: read.len() - 1,
+            };
+            // rows were checked against the buffers, and the spectra hold so many pairs of images of this size
+            filtered = Some(match self.kernels {
+                ImageKernels::Own(_) => self.run_own(session, &rows)?,
+                ImageKernels::Library(_) => self.run_library(session, &rows)?,
+            });
+        }
+        Ok(filtered)
+    }
+
+    fn scale(&self) -> f32 {
+        let [width, height] = self.size;
+        1.0 / (width * height) as f32
+    }
+
+    fn run_own(&self, session: &Session, of: &PairsOfRows) -> Result<Event> {
+        let ImageKernels::Own(own) = &self.kernels else {
+            return Err(Error::Internal("a library transforms these images".into()));
+        };
+        let ImageGroups { width, height, rows, columns, .. } = own.groups;
+        let [of_rows, of_columns] = [width, height].map(ImageGroups::items);
+        let forward = session
+            .launch(&own.transform_rows, "transform_image_rows")
+            .handle(of.from)?
+            .handle(&self.spectra)?
+            .handle(&own.turns_of_rows)?
+            .value(self.bins as i32)?
+            .value(of.projections as i32)?
+            .value(of.start as i32)?
+            .value(of.first as i32)?
+            .value(of.wanted as i32)?
+            .value(of.last as i32)?;
+        let filter = session
+            .launch(&own.columns, "filter_image_columns")
+            .handle(&self.spectra)?
+            .handle(&self.along_bins)?
+            .handle(&self.along_rows)?
+            .handle(&own.turns_of_columns)?
+            .value(of.wanted as i32)?
+            .value(self.sharpening)?
+            .value(self.scale())?;
+        let back = session
+            .launch(&own.restore_rows, "restore_image_rows")
+            .handle(&self.spectra)?
+            .handle(of.to.values)?
+            .handle(&own.turns_of_rows)?
+            .value(of.to.first as u64)?
+            .value(of.to.stride as u64)?
+            .value(self.bins as i32)?
+            .value(of.projections as i32)?
+            .value(of.start as i32)?
+            .value(of.wanted as i32)?
+            .value(height as i32)?;
+        let of_back = [of_rows, of.wanted.next_multiple_of(rows), of.pairs];
+        // SAFETY: `run` checked the rows and the number of pairs.
+        unsafe {
+            forward.among_uploads().run(&[of_rows, height, of.pairs], Some(&[of_rows, rows, 1]))?;
+            filter.among_uploads().run(&[width, of_columns, of.pairs], Some(&[columns, of_columns, 1]))?;
+            back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))
+        }
+    }
+
+    fn run_library(&mut self, session: &Session, of: &PairsOfRows) -> Result<Event> {
+        let (scale, [width, height], bins) = (self.scale(), self.size, self.bins);
+        let ImageFilter { kernels, spectra, along_bins, along_rows, sharpening, .. } = self;
+        let ImageKernels::Library(LibraryKernels { make, filter, store, transform, group }) = kernels else {
+            return Err(Error::Internal("no library transforms these images".into()));
+        };
+        let (group, images) = ([*group, 1, 1], [width, height, of.pairs]);
+        let make = session
+            .launch(make, "make_images")
+            .handle(of.from)?
+            .handle(spectra)?
+            .value(bins as i32)?
+            .value(of.projections as i32)?
+            .value(of.start as i32)?
+            .value(of.first as i32)?
+            .value(of.wanted as i32)?
+            .value(of.last as i32)?;
+        // SAFETY: `run` checked the rows and the number of pairs; widths are multiples of the group, both powers of two.
+        unsafe { make.among_uploads().run(&images, Some(&group)) }?;
+        transform.forward(session, spectra)?;
+        let filter = session
+            .launch(filter, "filter_spectra_of_images")
+            .handle(spectra)?
+            .handle(along_bins)?
+            .handle(along_rows)?
+            .value(*sharpening)?
+            .value(scale)?;
+        // SAFETY: as above.
+        unsafe { filter.among_uploads().run(&images, Some(&group)) }?;
+        transform.backward(session, spectra)?;
+        let store = session
+            .launch(store, "store_images")
+            .handle(spectra)?
+            .handle(of.to.values)?
+            .value(of.to.first as u64)?
+            .value(of.to.stride as u64)?
+            .value(bins as i32)?
+            .value(of.projections as i32)?
+            .value(of.start as i32)?
+            .value(width as i32)?
+            .value(height as i32)?;
+        // SAFETY: as above.
+        unsafe { store.among_uploads().run(&[bins.next_multiple_of(group[0]), of.wanted, of.pairs], Some(&group)) }
+    }
+}
+
+impl OwnKernels {
+    fn new(session: &Session, groups: ImageGroups) -> Result<Self> {
+        let rows = session.build(&generate_image_rows(groups)?)?;
+        let columns = session.build(&generate_image_columns(groups)?)?;
+        Ok(OwnKernels {
+            transform_rows: session.kernel(&rows, "transform_image_rows")?,
+            restore_rows: session.kernel(&rows, "restore_image_rows")?,
+            columns: session.kernel(&columns, "filter_image_columns")?,
+            groups,
+            turns_of_rows: session.constant_buffer(&turns(groups.width), "the transform's factors")?,
+            turns_of_columns: session.constant_buffer(&turns(groups.height), "the transform's factors")?,
+        })
+    }
+}
+
+impl LibraryKernels {
+    fn new(session: &Session, size: [usize; 2], pairs: usize) -> Result<Self> {
+        let Some(transforms) = session.image_transforms else {
+            let [width, height] = size;
+            return Err(Error::Internal(format!("no library for images of {width} x {height}")));
+        };
+        let program = session.build(&generate_whole_images(session.step_target())?)?;
+        Ok(LibraryKernels {
+            make: session.kernel(&program, "make_images")?,
+            filter: session.kernel(&program, "filter_spectra_of_images")?,
+            store: session.kernel(&program, "store_images")?,
+            transform: transforms(session, size, pairs)?,
+            group: whole_image_group(session.step_target()),
+        })
+    }
+}
