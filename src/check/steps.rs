@@ -11,7 +11,7 @@ use crate::facts::DeviceFacts;
 use crate::geometry::{ExtendedField, Roi, even_angles};
 use crate::hash::fnv1a;
 use crate::histogram::{CountedSlice, Histogram};
-use crate::kernel::{EncodedSample, StepBackend, StepBackends, StepSizes, files};
+use crate::kernel::{EncodedSample, ImageFilterBackend, StepBackend, StepBackends, StepSizes, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
 use crate::steps::{Air, Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};
@@ -55,11 +55,12 @@ pub struct DeviceSteps<'a> {
 }
 
 impl DeviceSteps<'_> {
-    /// Identifies the steps, the sizes of their work-groups and the text of all kernels; `None` if the device does no step.
-    pub fn key(&self, sizes: &StepSizes) -> Option<String> {
+    /// Identifies the steps, what transforms images, the sizes of work-groups and the text of all kernels; `None` if the
+    /// device does no step.
+    pub fn key(&self, sizes: &StepSizes, images: ImageFilterBackend) -> Option<String> {
         let names: Vec<String> = self.checks().iter().map(StepCheck::name).collect();
         let texts = files().iter().map(|((_, text), _)| *text).collect::<Vec<_>>().concat();
-        let (names, sizes) = (names.join(" "), format!("{sizes:?} {:?}", self.shape));
+        let (names, sizes) = (names.join(" "), format!("{sizes:?} {images:?} {:?}", self.shape));
         let key = || fnv1a(&[names.as_bytes(), sizes.as_bytes(), texts.as_bytes()]);
         (!names.is_empty()).then(|| format!("steps-{:016x}", key()))
     }

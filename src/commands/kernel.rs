@@ -115,7 +115,8 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
         }
     }
     programs.insert("probe-image".into(), generate_probe());
-    for source in step_programs(StepTarget { facts: &typical, sizes: &profile.step_sizes }, profile.steps)? {
+    let target = StepTarget { facts: &typical, sizes: &profile.step_sizes };
+    for source in step_programs(target, profile.steps, profile.fft.images)? {
         let forms = programs.keys().filter(|name| name.starts_with(&source.name)).count();
         let suffix = if forms > 0 { format!("-form-{}", forms + 1) } else { String::new() };
         programs.insert(source.name.clone() + &suffix, source);

@@ -5,7 +5,7 @@ use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, ImageTransforms, cl_error, fault, images};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
-use crate::kernel::{KernelSource, StepSizes, StepTarget, Texel};
+use crate::kernel::{ImageFilterBackend, KernelSource, StepSizes, StepTarget, Texel};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
@@ -27,7 +27,8 @@ pub struct Session {
     pub facts: DeviceFacts,
     /// Of the work-groups of steps.
     pub step_sizes: StepSizes,
-    /// For images whose lines do not fit into local memory.
+    /// What transforms images, and the library for those that its kernels do not.
+    pub image_backend: ImageFilterBackend,
     pub(super) image_transforms: Option<ImageTransforms>,
     /// The last programs that were built, with text and options.
     programs: Mutex<Vec<([String; 2], Arc<BuiltProgram>)>>,
@@ -66,6 +67,7 @@ impl Session {
         Ok(Session {
             facts: found.facts.clone(),
             step_sizes: StepSizes::default(),
+            image_backend: ImageFilterBackend::default(),
             image_transforms: None,
             programs: Mutex::default(),
             store: None,
@@ -89,9 +91,9 @@ impl Session {
         Session { step_sizes, ..self }
     }
 
-    /// The same with a library for images whose lines do not fit into local memory.
-    pub fn with_image_transforms(self, transforms: ImageTransforms) -> Self {
-        Session { image_transforms: Some(transforms), ..self }
+    /// The same with a library for images that the device's own kernels do not transform.
+    pub fn with_image_transforms(self, image_backend: ImageFilterBackend, transforms: ImageTransforms) -> Self {
+        Session { image_backend, image_transforms: Some(transforms), ..self }
     }
 
     /// What the work-groups of steps are made for.
@@ -107,7 +109,8 @@ impl Session {
     /// Opens the device again.
     pub fn reopen(&self) -> Result<Self> {
         let session = Session::open(&self.device)?.with_programs(self.store.clone());
-        Ok(Session { image_transforms: self.image_transforms, step_sizes: self.step_sizes.clone(), ..session })
+        let Session { image_backend, image_transforms, .. } = *self;
+        Ok(Session { image_backend, image_transforms, step_sizes: self.step_sizes.clone(), ..session })
     }
 
     /// How many programs were compiled from source.

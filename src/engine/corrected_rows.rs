@@ -48,7 +48,7 @@ fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) ->
         height: source.stack.height(),
         projections,
         batch,
-        pairs: (BATCH / blocks.pair_bytes(&session.facts).max(1)).clamp(1, batch / 2),
+        pairs: (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2),
         at_once: 2,
         on_host: false,
     };

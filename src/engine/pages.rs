@@ -124,7 +124,8 @@ impl<'a> PageDevice<'a> {
                 }
                 false => {
                     batch = batch.next_multiple_of(2);
-                    let pairs = (BATCH / blocks.pair_bytes(&session.facts).max(1)).clamp(1, batch / 2);
+                    let pairs =
+                        (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2);
                     let projections = used.len();
                     let shape =
                         BlockShape { blocks, bins, height, projections, batch, pairs, at_once: 2, on_host: false };

@@ -12,7 +12,7 @@ use crate::kernel::{EncodedSample, KernelSource, StepBackend, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
-use crate::profile::{Choice, ProfileStore};
+use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::Reporter;
 use crate::source::StoredRows;
 use serde::Serialize;
@@ -93,7 +93,8 @@ fn request<'a>(
 /// Opens a device for its profile.
 fn open(found: &FoundDevice, choice: &Choice) -> Result<Session> {
     let session = Session::open(found)?.with_programs(ProgramStore::in_cache());
-    Ok(session.with_step_sizes(choice.profile.step_sizes.clone()).with_image_transforms(image_transform))
+    let Profile { step_sizes, fft, .. } = &choice.profile;
+    Ok(session.with_step_sizes(step_sizes.clone()).with_image_transforms(fft.images, image_transform))
 }
 
 /// Opens a device and plans: without image formats that do not work and kernels that are wrong.
@@ -239,7 +240,7 @@ fn wrong_step(
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Option<String>> {
-    let Some(key) = steps.key(&session.step_sizes) else { return Ok(None) };
+    let Some(key) = steps.key(&session.step_sizes, session.image_backend) else { return Ok(None) };
     if cache.as_ref().is_some_and(|cache| cache.correct_error(&key, 1.0).is_some()) {
         return Ok(None);
     }

@@ -24,11 +24,23 @@ pub enum RowFilterBackend {
     Host,
 }
 
-/// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
+/// What transforms projections as images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImageFilterBackend {
+    /// Kernels that keep lines in registers and local memory; as `transform` for lines that do not fit.
+    #[default]
+    Fused,
+    /// clFFT, with kernels around it.
+    Transform,
+}
+
+/// What filters rows and images; the padded length does not depend on the profile, see `spectrum::padded_length`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
     pub rows: RowFilterBackend,
+    pub images: ImageFilterBackend,
 }
 
 /// How a row is extended beyond the detector before the filter, as `--padding` takes it. The kernels get its index in

@@ -33,7 +33,9 @@ pub use common::Common;
 pub use defines::Defines;
 pub use family::{Family, Reads};
 pub use files::{ClFile, files};
-pub use filter::{Fft, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter};
+pub use filter::{
+    Fft, ImageFilterBackend, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter,
+};
 pub use load::Load;
 pub use parameter::{Declared, LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};

@@ -264,6 +264,11 @@ impl<'a> Sizes<'a> {
         ((blocks.rows + 2 * halo).min(height) * stored.row_bytes()) as u64
     }
 
+    /// Bytes for a pair of images that is filtered.
+    fn pair_bytes(&self, blocks: RowBlocks) -> usize {
+        blocks.pair_bytes(self.request.facts, self.request.choice.profile.fft.images)
+    }
+
     /// Bins of the detector.
     fn detector_bins(&self) -> usize {
         let scan = self.request.scan;
@@ -283,7 +288,7 @@ impl<'a> Sizes<'a> {
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
         // pairs of projections are one image
         let batch = (batch.min(projections.next_multiple_of(2)) / 2 * 2).max(2);
-        let pairs = (of_device as usize / blocks.pair_bytes(self.request.facts).max(1)).clamp(1, batch / 2);
+        let pairs = (of_device as usize / self.pair_bytes(blocks).max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
         // at least one is copied while the other is corrected
         let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
@@ -299,7 +304,7 @@ impl<'a> Sizes<'a> {
         let SampleShape { stored, height, fields, halo, .. } = scan.samples;
         let [block, samples] = match (rows, self.blocks(cut)) {
             (StepBackend::Host, _) => [0; 2],
-            (_, Some(shape)) => shape.bytes(self.request.facts, stored, halo - shape.blocks.halo(), fields),
+            (_, Some(shape)) => shape.bytes(stored, halo - shape.blocks.halo(), fields, self.pair_bytes(shape.blocks)),
             (_, None) => {
                 let piece = self.most_pieces(cut)[0] as usize;
                 let at_once = self.samples_at_once(cut);

@@ -5,6 +5,7 @@ use fbp::device::{
     RowCounts, Session, enumerate,
 };
 use fbp::fft::image_transform;
+use fbp::kernel::ImageFilterBackend;
 use fbp::source::{StoredRows, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
@@ -194,7 +195,7 @@ fn session() -> Session {
 
 /// A device whose local memory holds no line of an image: clFFT transforms them.
 fn small_session() -> Session {
-    let mut session = session().with_image_transforms(image_transform);
+    let mut session = session().with_image_transforms(ImageFilterBackend::Fused, image_transform);
     session.facts.local_memory = 256;
     session
 }
@@ -215,6 +216,8 @@ fn images_that_a_library_transforms() {
     let small = small_session();
     let all = bits(&small, 6);
     assert!(all == bits(&small, 2) && all != bits(&session(), 6));
+    // as a profile says, whatever fits
+    assert!(all == bits(&session().with_image_transforms(ImageFilterBackend::Transform, image_transform), 6));
 }
 
 /// Without a library there is an error, and no image is left as it was.

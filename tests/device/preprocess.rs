@@ -463,3 +463,25 @@ fn the_axis_of_rows_that_a_device_corrects() {
     assert!(told.contains(" corrects the rows of the search"), "{told}");
     assert!(told.contains(&format!("centre {device:.2} bins")), "{told}");
 }
+
+/// A profile may leave the transforms of images to clFFT.
+#[test]
+fn images_through_the_library_of_a_profile() {
+    let lab = Lab::new();
+    lab.profile_with_steps("own.toml", "");
+    let text = lab.read_text("own.toml").replace("[fft]\n", "[fft]\nimages = \"transform\"\n");
+    lab.text("library.toml", &text);
+    lab.ok("phantom --size 40 --projections 21 --slices 30 --as projections --photons 900 --scale 0.05 --flats fl \
+            --darks da --output pr");
+    let run = |profile: &str, more: &str| {
+        let output = format!("{profile}{}", more.len());
+        let args = format!("{COUNTS} {PHASE} --tilt 0.5 --profile {profile}.toml {more}");
+        let (_, told) = lab.ok(&format!("reconstruct {args} --output {output} -v"));
+        assert!(told.contains("steps on the device: right") || !more.is_empty(), "{told}");
+        lab.read(output.as_str())
+    };
+    let (own, library) = (run("own", ""), run("library", ""));
+    let most = own.pages.iter().flatten().fold(0f32, |most, value| most.max(value.abs()));
+    assert!(own != library && rms(&own, &library) < 1e-5 * f64::from(most));
+    assert_eq!(run("library", "--device-memory 5M"), library);
+}

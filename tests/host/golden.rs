@@ -5,9 +5,9 @@
 
 use fbp::facts::DeviceFacts;
 use fbp::kernel::{
-    Algorithm, Declared, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem, RowFilter,
-    RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, files, generate_filter, generate_probe, line_programs,
-    step_programs,
+    Algorithm, Declared, ImageFilterBackend, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem,
+    RowFilter, RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, files, generate_filter, generate_probe,
+    line_programs, step_programs,
 };
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,12 +70,15 @@ fn generated() -> BTreeMap<String, String> {
     for (name, local_memory, max_work_group) in [("small", 16 << 10, 64), ("large", 48 << 10, 1024)] {
         let extensions = vec!["cl_khr_fp64".to_owned()];
         let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
-        let heads: Vec<String> =
-            step_programs(StepTarget { facts: &facts, sizes: &StepSizes::default() }, StepBackends::default())
-                .unwrap()
-                .iter()
-                .map(head)
-                .collect();
+        let heads: Vec<String> = step_programs(
+            StepTarget { facts: &facts, sizes: &StepSizes::default() },
+            StepBackends::default(),
+            ImageFilterBackend::Fused,
+        )
+        .unwrap()
+        .iter()
+        .map(head)
+        .collect();
         texts.insert(format!("steps-{name}.txt"), heads.join("\n"));
     }
     texts

@@ -6,7 +6,6 @@ use super::images::{ImageRows, RowBlocks};
 use super::kept_block::{BATCHES, KeptBlock};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
-use crate::facts::DeviceFacts;
 use crate::source::StoredRows;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::ops::Range;
@@ -44,13 +43,13 @@ impl BlockShape {
         if self.on_host { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
     }
 
-    /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images: of the block, or a
-    /// batch of it, and of the rest.
-    pub fn bytes(&self, facts: &DeviceFacts, stored: StoredRows, halo: usize, fields: usize) -> [u64; 2] {
+    /// Bytes on the device, with `halo` rows more around what is corrected, so many field images, and the bytes for a pair of
+    /// images: of the block, or a batch of it, and of the rest.
+    pub fn bytes(&self, stored: StoredRows, halo: usize, fields: usize, pair_bytes: usize) -> [u64; 2] {
         let BlockShape { blocks, bins, height, batch, pairs, .. } = *self;
         let block = 4 * (blocks.rows * self.there() * bins) as u64;
         let images = 4 * (self.corrected() * batch * bins) as u64 * self.images();
-        let spectra = (pairs * blocks.pair_bytes(facts)) as u64;
+        let spectra = (pairs * pair_bytes) as u64;
         [block, RowCorrector::bytes(stored, [bins, height], self.size(), halo, fields) + images + spectra]
     }
 

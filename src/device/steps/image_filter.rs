@@ -4,7 +4,8 @@ use super::Session;
 use super::images::{ImageFilterForm, ImagePart, ImageRows};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    ImageGroups, generate_image_columns, generate_image_rows, generate_whole_images, whole_image_group,
+    ImageFilterBackend, ImageGroups, generate_image_columns, generate_image_rows, generate_whole_images,
+    whole_image_group,
 };
 use crate::spectrum::turns;
 use opencl3::event::Event;
@@ -99,7 +100,7 @@ impl ImageFilter {
             (0..count).map(of).collect()
         };
         Ok(ImageFilter {
-            kernels: match ImageGroups::new(session.step_target(), width, height) {
+            kernels: match own_groups(session, size) {
                 Some(groups) => ImageKernels::Own(OwnKernels::new(session, groups)?),
                 None => ImageKernels::Library(LibraryKernels::new(session, size, pairs)?),
             },
@@ -249,6 +250,12 @@ impl ImageFilter {
         // SAFETY: as above.
         unsafe { store.among_uploads().run(&[bins.next_multiple_of(group[0]), of.wanted, of.pairs], Some(&group)) }
     }
+}
+
+/// How the device's own kernels transform images, if they do.
+fn own_groups(session: &Session, [width, height]: [usize; 2]) -> Option<ImageGroups> {
+    let fused = session.image_backend == ImageFilterBackend::Fused;
+    fused.then(|| ImageGroups::new(session.step_target(), width, height)).flatten()
 }
 
 impl OwnKernels {

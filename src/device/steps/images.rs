@@ -4,7 +4,7 @@ use super::{Session, fault};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::default_axis;
-use crate::kernel::{IMAGE_LENGTHS, ImageGroups, generate_rotation};
+use crate::kernel::{IMAGE_LENGTHS, ImageFilterBackend, ImageGroups, generate_rotation};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
@@ -103,11 +103,6 @@ impl RowBlocks {
         RowBlocks { rows: height, rotation_halo: 0, filter_halo: 0, images: None }
     }
 
-    /// Whether lines of images fit into a device's local memory, so that its own kernels transform them; else clFFT does.
-    pub fn fit(&self, facts: &DeviceFacts) -> bool {
-        self.images.is_none_or(|[width, height]| ImageGroups::fit(facts, width, height))
-    }
-
     /// Rows of the detector of a block.
     pub fn of(&self, block: usize, height: usize) -> Range<usize> {
         block * self.rows..((block + 1) * self.rows).min(height)
@@ -118,10 +113,11 @@ impl RowBlocks {
         self.rotation_halo + self.filter_halo
     }
 
-    /// Bytes of the spectra of a pair of projections, and of as much for a library that transforms them.
-    pub fn pair_bytes(&self, facts: &DeviceFacts) -> usize {
-        let bytes = self.images.map_or(0, |[width, height]| 8 * width * height);
-        if self.fit(facts) { bytes } else { 2 * bytes }
+    /// Bytes of the spectra of a pair of projections, and of as much for a library where one transforms them.
+    pub fn pair_bytes(&self, facts: &DeviceFacts, backend: ImageFilterBackend) -> usize {
+        let Some([width, height]) = self.images else { return 0 };
+        let own = backend == ImageFilterBackend::Fused && ImageGroups::fit(facts, width, height);
+        8 * width * height * if own { 1 } else { 2 }
     }
 }
 

@@ -38,7 +38,7 @@ pub use polynomials::generate_polynomials;
 pub use transposed_medians::generate_transposed_medians;
 pub use wavelet::generate_wavelet;
 
-use super::{Defines, KernelSource};
+use super::{Defines, ImageFilterBackend, KernelSource};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -78,11 +78,15 @@ impl StepBackends {
 }
 
 /// Programs of all steps for a device, each in the forms that differ most: sinograms of 2048 bins, and of 300. Those for
-/// images are left out where the host does these.
+/// images are left out where the host does these, or a library transforms them.
 ///
 /// # Errors
 /// None: every form is legal.
-pub fn step_programs(target: StepTarget, backends: StepBackends) -> Result<Vec<KernelSource>> {
+pub fn step_programs(
+    target: StepTarget,
+    backends: StepBackends,
+    images: ImageFilterBackend,
+) -> Result<Vec<KernelSource>> {
     let facts = target.facts;
     let samples = |bytes, kind, swapped| SampleForm { bytes, kind, swapped };
     let counts = samples(2, SampleKind::Unsigned, true);
@@ -122,8 +126,8 @@ pub fn step_programs(target: StepTarget, backends: StepBackends) -> Result<Vec<K
         programs.push(generate_outliers(OutlierKernel { samples: counts, size, both, saturation: true, tile })?);
     }
     for (width, height) in [(512, 64), (4096, 256), (4096, 1024)] {
-        let on_device = backends.images == StepBackend::Device;
-        let Some(groups) = ImageGroups::new(target, width, height).filter(|_| on_device) else { continue };
+        let own = backends.images == StepBackend::Device && images == ImageFilterBackend::Fused;
+        let Some(groups) = ImageGroups::new(target, width, height).filter(|_| own) else { continue };
         programs.push(generate_image_rows(groups)?);
         programs.push(generate_image_columns(groups)?);
     }
