@@ -122,8 +122,9 @@ pub(super) struct DeviceSet {
 
 /// Buffers for the slices of a chunk.
 pub(super) struct SliceBuffers {
+    /// Values, or the samples that are written at their beginning, when the device has encoded them.
     pub values: Buffer<f32>,
-    /// The samples that are written, if the device encodes slices.
+    /// What encoding needs and tells, if the device encodes slices.
     pub encoded: Option<EncodedSlices>,
     /// The counts of values, if the device counts them.
     pub counts: Option<SliceCounts>,

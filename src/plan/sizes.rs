@@ -197,12 +197,6 @@ impl<'a> Sizes<'a> {
         if self.counts_values(cut) { SliceCounter::bytes(self.request.scan.geometry.roi.height) as u64 } else { 0 }
     }
 
-    /// Bytes of an encoded slice, if the device encodes slices.
-    fn of_encoded(&self, cut: Cut) -> u64 {
-        let has_samples = self.request.recipe.values.dtype != Dtype::F32;
-        if has_samples && self.steps(cut).slices == StepBackend::Device { self.copied_bytes(cut)[1] } else { 0 }
-    }
-
     /// Bytes of a slice that are copied to the device, and from it.
     fn copied_bytes(&self, cut: Cut) -> [u64; 2] {
         let Request { scan, recipe, .. } = *self.request;
@@ -350,7 +344,6 @@ impl<'a> Sizes<'a> {
         let kernels = [
             Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
             Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
-            Bytes { what: "encoded slices", bytes: slices_there * self.of_encoded(cut) },
             Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
             Bytes { what: "padded rows", bytes: u64::from(spec.slices) * (pairs * pair_bytes + scratch) },
             Bytes { what: "compound sinogram", bytes: sinogram },
@@ -494,7 +487,7 @@ impl<'a> Sizes<'a> {
         let slices = u64::from(self.chosen.spec.slices);
         let run = self.request.scan.slices.len() as u64;
         let larger = self.in_part(uncut).max(self.out_band(uncut)).max(self.of_counts(cut)).max(1);
-        let of_slice = self.of_slice() + self.of_encoded(cut) + self.of_counts(cut);
+        let of_slice = self.of_slice() + self.of_counts(cut);
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
         let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
         let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, 0)));

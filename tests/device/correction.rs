@@ -353,6 +353,9 @@ fn encoded_slices_are_those_of_the_host() {
         format!("--dtype u16 {outside}"),
         format!("--dtype u8 {outside} --mask 0.8 --roi 3,5,50,41"),
         "--dtype u16 --percentile 1,99 --slices-per-pass 2".to_owned(),
+        // slices of an odd number of bytes, several in a chunk and in a piece
+        format!("--dtype u8 {outside} --slices-per-pass 8"),
+        "--dtype f16 --slices-per-pass 8 --roi 3,5,49,41".to_owned(),
         "--dtype f16 --mask 1 --pixel-size 0.7um".to_owned(),
         "--mask 0.8 --roi 3,5,50,41 --slices-per-pass 2".to_owned(),
         "--pixel-size 0.7um --sections s.png".to_owned(),

@@ -206,12 +206,12 @@ impl SlicesToHost<'_> {
     }
 
     fn copy(&self, slices: &SliceBuffers, part: Range<usize>, values: &mut HostMemory) -> Result<()> {
-        match (&slices.encoded, self.encoded) {
-            (Some(encoded), Some(bytes)) => {
+        match self.encoded {
+            Some(bytes) => {
                 let into = &mut values.as_bytes_mut()[..part.len() * bytes];
-                self.session.download(&encoded.samples, part.start * bytes, into, "encoded slices")
+                self.session.download_bytes(&slices.values, part.start * bytes, into, "encoded slices")
             }
-            _ => {
+            None => {
                 let length = self.shape.out_slice;
                 let into = &mut values[..part.len() * length];
                 self.session.download(&slices.values, part.start * length, into, "slices")
