@@ -2,7 +2,7 @@
 
 use super::correction::{CorrectedRows, PieceSize, RowCorrection, RowCorrector, RowCounts, SampleOrder};
 use super::images::{ImageFilter, ImagePart, ImageRows, RowBlocks, RowRotator};
-use super::kept_block::{BATCHES, KeptBlock};
+use super::kept_block::{BATCHES, KeptBlocks};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
@@ -26,8 +26,9 @@ pub struct BlockShape {
     pub pairs: usize,
     /// Batches whose samples are on the device together.
     pub at_once: usize,
-    /// Whether the block that was corrected last is kept by the host, because the device's memory does not hold it.
-    pub on_host: bool,
+    /// Blocks that the host keeps, because the device's memory does not hold one: that whose slices are computed, and perhaps the
+    /// next one.
+    pub on_host: usize,
 }
 
 impl BlockShape {
@@ -40,9 +41,9 @@ impl BlockShape {
         PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows, at_once: self.at_once }
     }
 
-    /// Bytes of the host's memory for a block that it keeps.
+    /// Bytes of the host's memory for blocks that it keeps.
     pub fn kept_bytes(&self) -> u64 {
-        if self.on_host { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
+        4 * (self.on_host * self.blocks.rows * self.projections * self.bins) as u64
     }
 
     /// Bytes on the device, with `halo` rows more around what is corrected, and so many field images: of the block, or a
@@ -57,7 +58,7 @@ impl BlockShape {
 
     /// Projections of a block that are on the device.
     fn there(&self) -> usize {
-        if self.on_host { BATCHES * self.batch } else { self.projections }
+        if self.on_host > 0 { BATCHES * self.batch } else { self.projections }
     }
 
     /// Images of every projection of a batch besides those of the block: before each step on images.
@@ -75,10 +76,10 @@ pub struct BlockCorrector {
     rows: BlockRows,
 }
 
-/// The block that was corrected last, `[row][projection][bin]`.
+/// The block that was corrected last, `[row][projection][bin]`, or the last blocks.
 enum BlockRows {
     Device(Buffer<f32>),
-    Host(KeptBlock),
+    Host(KeptBlocks),
 }
 
 /// Steps on the images of a batch.
@@ -188,15 +189,15 @@ impl BlockCorrector {
             return Err(Error::Internal(format!("batches of {batch} of {projections} projections")));
         }
         // the host keeps blocks only for steps on images: others do not need them
-        if !images && (shape.on_host || blocks.halo() > 0) {
+        if !images && (shape.on_host > 0 || blocks.halo() > 0) {
             return Err(Error::Internal("blocks of other steps".into()));
         }
         Ok(BlockCorrector {
             corrector: RowCorrector::new(session, correction, stored, SampleOrder::Projections, shape.size())?,
             images: images.then(|| BatchImages::new(session, correction, &shape)).transpose()?,
             rows: match shape.on_host {
-                true => BlockRows::Host(KeptBlock::new(session, &shape)?),
-                false => {
+                1.. => BlockRows::Host(KeptBlocks::new(session, &shape)?),
+                0 => {
                     let values = blocks.rows * projections * bins;
                     BlockRows::Device(session.buffer(values, CL_MEM_READ_WRITE, "a block of rows")?)
                 }
@@ -247,6 +248,7 @@ impl BlockCorrector {
         }
         let (read, upright) = (self.around(block, blocks.halo()), self.around(block, blocks.filter_halo));
         if let BlockRows::Host(kept) = &mut self.rows {
+            kept.begin(session, block, false)?;
             kept.next_batch(session)?;
         }
         let into_block = match &self.rows {
@@ -276,8 +278,19 @@ impl BlockCorrector {
         let last = images.run(session, &rows, &into_block, self.corrector.counts())?;
         match (&mut self.rows, last) {
             (BlockRows::Device(_), _) => Ok(()),
-            (BlockRows::Host(kept), Some(last)) => kept.take(session, &projections, bins, &last),
+            (BlockRows::Host(kept), Some(last)) => kept.take(session, block, &projections, &last),
             (BlockRows::Host(_), None) => Err(Error::Internal(format!("no step for block {block}"))),
+        }
+    }
+
+    /// Makes room for a block beside the one before it, of which slices are still to be computed, if the host keeps blocks.
+    ///
+    /// # Errors
+    /// The host's, that there is no memory.
+    pub fn read_ahead(&mut self, session: &Session, block: usize) -> Result<()> {
+        match &mut self.rows {
+            BlockRows::Host(kept) => kept.begin(session, block, true),
+            BlockRows::Device(_) => Ok(()),
         }
     }
 
@@ -289,7 +302,7 @@ impl BlockCorrector {
         self.corrector.take_counts(session, count)
     }
 
-    /// Copies rows of the detector, of the block that was corrected, to `sinograms`, one after the other from value `first` on
+    /// Copies rows of the detector, of one block that was corrected, to `sinograms`, one after the other from value `first` on
     /// with `stride` values from one to the next. Waits only for what the host keeps.
     ///
     /// # Errors
@@ -307,7 +320,7 @@ impl BlockCorrector {
         let of_block = self.shape.blocks.rows;
         let mut places = rows.iter().enumerate().map(|(at, row)| (row % of_block, first + at * stride));
         let block = match &mut self.rows {
-            BlockRows::Host(kept) => return kept.copy(session, places, sinograms),
+            BlockRows::Host(kept) => return kept.copy(session, rows[last] / of_block, places, sinograms),
             BlockRows::Device(block) => block,
         };
         places.try_for_each(|(row, place)| {
@@ -317,5 +330,16 @@ impl BlockCorrector {
                 .map(drop)
                 .map_err(|e| cl_error("copying sinograms", session.device_name(), e))
         })
+    }
+
+    /// Waits for copies of sinograms that were not waited for.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn finish(&self, session: &Session) -> Result<()> {
+        match &self.rows {
+            BlockRows::Host(_) => Ok(()),
+            BlockRows::Device(_) => session.finish_uploads(),
+        }
     }
 }
