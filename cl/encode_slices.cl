@@ -9,7 +9,7 @@
  *
  * Layouts
  *   slices   [slice][y][x] float
- *   samples  [slice][y][x]
+ *   samples  [slice][y][x]; may be in the memory of other rows than those that are encoded
  *   inside   [y] {first pixel that the mask leaves, first after these}
  *   clamped  [slice] values outside the range, or finite ones that became infinite
  */
@@ -54,7 +54,7 @@ typedef uchar sample_t;
 #endif
 #endif
 
-/* Global size: GROUP, rows, slices; work-group GROUP. `low` maps to 0 and `high` to the largest number. */
+/* Global size: GROUP, rows, slices, or GROUP, some rows, 1 from a row on; work-group GROUP. `low` maps to 0 and `high` to the largest number. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void encode_slices(__global const float *restrict slices, __global sample_t *restrict samples,
                    __global const int2 *restrict inside, __global uint *restrict clamped, float factor, int width,

@@ -417,16 +417,8 @@ fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -
     let Some(blocks) = blocks.map(|(_, blocks)| blocks).or_else(small).filter(|_| possible) else {
         return Err(Error::Internal("images become too large".into()));
     };
-    let shape = BlockShape {
-        blocks,
-        bins,
-        height: rows,
-        projections,
-        batch: projections,
-        pairs: 1,
-        at_once: 1,
-        on_host: false,
-    };
+    let shape =
+        BlockShape { blocks, bins, height: rows, projections, batch: projections, pairs: 1, at_once: 1, on_host: 0 };
     let mut corrector =
         BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, bins), shape)?;
     let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
@@ -469,25 +461,23 @@ fn cleaned(frame: &[u16], row: usize, bin: usize, outliers: Option<OutlierForm>)
     if excess > f64::from(threshold) || both && -excess > f64::from(threshold) { median } else { count }
 }
 
-/// Values in and beyond a range, as the samples that are written; how far the farthest sample is off.
+/// Slices with an odd number of values in and beyond a range, as the samples that are written; how far the farthest is off.
 fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
-    let (width, height, range) = (37, 5, (-0.2f32, 0.7f32));
-    let values: Vec<f32> = (0..width * height).map(|i| (1.4 * noise(i) - 0.4) as f32).collect();
+    let (width, height, count, range) = (37, 5, 5, (-0.2f32, 0.7f32));
+    let values: Vec<f32> = (0..count * width * height).map(|i| (1.4 * noise(i) - 0.4) as f32).collect();
     let inside = vec![[1, width as i32 - 2]; height];
     let mut encoder = SliceEncoder::new(session, sample, width, &inside, 2.0)?;
     encoder.set_range(range);
-    let mut slices: Buffer<f32> = session.buffer(values.len(), CL_MEM_READ_WRITE, "a slice")?;
-    session.write(&mut slices, &values, "a slice")?;
+    let mut slices: Buffer<f32> = session.buffer(values.len(), CL_MEM_READ_WRITE, "slices")?;
+    session.write(&mut slices, &values, "slices")?;
     let mut got = vec![0f32; values.len()];
     if encoder.in_place() {
-        encoder.run_in_place(session, &mut slices, 1)?;
-        session.read(&slices, &mut got, "samples")?;
+        encoder.run_in_place(session, &mut slices, count)?;
     } else {
-        let mut encoded = encoder.buffers(session, 1)?;
-        encoder.run(session, &slices, &mut encoded, 1)?;
-        let samples = &mut bytemuck::cast_slice_mut(&mut got)[..encoder.slice_bytes()];
-        session.read(&encoded.samples, samples, "samples")?;
+        let mut encoded = encoder.buffers(session, count)?;
+        encoder.run(session, &mut slices, &mut encoded, count)?;
     }
+    session.read(&slices, &mut got, "samples")?;
     let got: &[u8] = bytemuck::cast_slice(&got);
     let top = if sample == EncodedSample::Unsigned8 { 255.0 } else { 65535.0 };
     let want = |i: usize| {

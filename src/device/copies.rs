@@ -3,7 +3,7 @@
 use super::host_memory::{HostMemory, HostValues, pages};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
-use opencl3::command_queue::CommandQueue;
+use opencl3::command_queue::{CommandQueue, enqueue_read_buffer};
 use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, ClMem};
@@ -150,11 +150,22 @@ impl Session {
 
     /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
     pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
-        let first = first * std::mem::size_of::<T>();
+        self.download_into(buffer, first * size_of::<T>(), data, what)
+    }
+
+    /// The same with bytes of a buffer, from byte `first` on.
+    pub fn download_bytes(&self, buffer: &Buffer<f32>, first: usize, data: &mut [u8], what: &str) -> Result<()> {
+        self.download_into(buffer, first, data, what)
+    }
+
+    fn download_into<B, T: Copy>(&self, buffer: &Buffer<B>, first: usize, data: &mut [T], what: &str) -> Result<()> {
         let failed = |e| cl_error(&format!("downloading {what}"), self.device_name(), e);
-        // SAFETY: waited for, and the driver checks offset and size against the buffer's.
-        let copied =
-            unsafe { self.downloads.enqueue_read_buffer(buffer, CL_NON_BLOCKING, first, data, &[]) }.map_err(failed)?;
+        let (bytes, to) = (size_of_val(data), data.as_mut_ptr().cast());
+        // SAFETY: waited for, and the driver checks offset and size against the buffer's; all that is copied is plain data.
+        let copied = unsafe {
+            enqueue_read_buffer(self.downloads.get(), buffer.get(), CL_NON_BLOCKING, first, bytes, to, 0, ptr::null())
+        };
+        let copied = copied.map(Event::new).map_err(|e| failed(ClError(e)))?;
         self.sleep_until(&self.downloads, &copied).map_err(failed)
     }
 

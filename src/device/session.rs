@@ -239,7 +239,7 @@ impl Session {
 
     /// Starts a launch of a kernel.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
-        Launch { session: self, queue: &self.queue, kernel, name, index: 0 }
+        Launch { session: self, queue: &self.queue, kernel, name, index: 0, first: [0; 3] }
     }
 
     /// Whether the image format of a kernel returns correct values on this device; buffers always do.
@@ -297,12 +297,19 @@ pub struct Launch<'a> {
     kernel: &'a Kernel,
     name: &'a str,
     index: u32,
+    /// Number of the first work-item in every dimension.
+    first: [usize; 3],
 }
 
 impl Launch<'_> {
     /// In the queue for uploads, after those before it.
     pub fn among_uploads(self) -> Self {
         Launch { queue: &self.session.uploads, ..self }
+    }
+
+    /// With numbers of work-items that begin there.
+    pub fn starting_at(self, first: [usize; 3]) -> Self {
+        Launch { first, ..self }
     }
 
     /// A plain value: `i32`, `u64`, `f32`, `[i32; 4]` for `int4` ...
@@ -336,7 +343,7 @@ impl Launch<'_> {
             self.queue.enqueue_nd_range_kernel(
                 self.kernel.get(),
                 global.len() as u32,
-                ptr::null(),
+                if self.first == [0; 3] { ptr::null() } else { self.first.as_ptr() },
                 global.as_ptr(),
                 local.map_or(ptr::null(), <[usize]>::as_ptr),
                 &[],

@@ -1,11 +1,12 @@
 //! Encoding of slices on a device as the samples that are written.
 
-use super::{Session, fault};
+use super::{Session, cl_error, fault};
 use crate::error::{Error, Result};
 use crate::kernel::{EncodedSample, generate_encoding, power_of_two_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::ops::Range;
 
 /// Largest work-group of the kernel.
 const GROUP: usize = 128;
@@ -23,9 +24,10 @@ pub struct SliceEncoder {
     range: (f32, f32),
 }
 
-/// Samples of slices, and how many of each slice were clamped.
+/// What encoding needs besides the slices, and how many values of each were clamped.
 pub struct EncodedSlices {
-    pub samples: Buffer<u8>,
+    /// Samples of the first row, before they replace its values.
+    first: Buffer<f32>,
     clamped: Buffer<u32>,
     slices: usize,
 }
@@ -77,18 +79,22 @@ impl SliceEncoder {
         self.width * self.height * self.sample.bytes()
     }
 
-    /// Whether slices are encoded where they are, without memory for samples.
+    /// Whether samples are values, each where it was, without more memory.
     pub fn in_place(&self) -> bool {
         self.sample == EncodedSample::Float
     }
 
-    /// Memory for this many encoded slices.
+    /// Memory to encode this many slices at once.
     ///
     /// # Errors
     /// The device's.
     pub fn buffers(&self, session: &Session, slices: usize) -> Result<EncodedSlices> {
         Ok(EncodedSlices {
-            samples: session.buffer(slices * self.slice_bytes(), CL_MEM_READ_WRITE, "encoded slices")?,
+            first: session.buffer(
+                (self.width * self.sample.bytes()).div_ceil(4),
+                CL_MEM_READ_WRITE,
+                "an encoded row",
+            )?,
             clamped: session.buffer(slices, CL_MEM_READ_WRITE, "counts of clamped values")?,
             slices,
         })
@@ -113,36 +119,70 @@ impl SliceEncoder {
         unsafe { launch.run(&[self.group, self.height, count], Some(&[self.group, 1, 1])) }
     }
 
-    /// Encodes the first `count` slices as samples.
+    /// Encodes the first `count` slices as samples, `[slice][y][x]` at the beginning of the memory of their values.
+    ///
+    /// Samples have at most half as many bytes as values. So those of the rows from `k` to `m` do not reach beyond the values of
+    /// the rows before `k`, if `m` rows of samples have no more bytes than `k` of values: these are encoded at once, after those
+    /// before them, and only the first row by way of other memory. Whole slices follow likewise.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
     pub fn run(
         &self,
         session: &Session,
-        slices: &Buffer<f32>,
+        slices: &mut Buffer<f32>,
         encoded: &mut EncodedSlices,
         count: usize,
     ) -> Result<Event> {
-        if count > encoded.slices || self.in_place() {
+        if count == 0 || count > encoded.slices || self.in_place() {
             let (sample, most) = (self.sample, encoded.slices);
             return Err(Error::Internal(format!("{count} slices of {sample:?} are not for buffers of {most}")));
         }
         session.expect_length(slices, count * self.width * self.height, "slices")?;
-        session.expect_length(&encoded.samples, count * self.slice_bytes(), "encoded slices")?;
         session.write(&mut encoded.clamped, &vec![0; encoded.slices], "counts of clamped values")?;
+        let EncodedSlices { first, clamped, .. } = encoded;
+        self.encode(session, (slices, first), clamped, [0..1, 0..1])?;
+        for rows in self.growing(self.height) {
+            self.encode(session, (slices, slices), clamped, [rows, 0..1])?;
+        }
+        for some in self.growing(count) {
+            self.encode(session, (slices, slices), clamped, [0..self.height, some])?;
+        }
+        // SAFETY: both have these bytes, and the values that are overwritten were encoded before in the same queue.
+        unsafe { session.queue.enqueue_copy_buffer(first, slices, 0, 0, self.width * self.sample.bytes(), &[]) }
+            .map_err(|e| cl_error("copying an encoded row", session.device_name(), e))
+    }
+
+    /// What comes after the first of `count` things, in parts whose samples fit into the values of what is before them.
+    fn growing(&self, count: usize) -> impl Iterator<Item = Range<usize>> {
+        let times = 4 / self.sample.bytes();
+        std::iter::successors(Some(1), move |start| Some(start * times))
+            .take_while(move |start| *start < count)
+            .map(move |start| start..(start * times).min(count))
+    }
+
+    /// Encodes rows of the first slice, or all rows of some slices, into the places in `samples` that their numbers say.
+    fn encode(
+        &self,
+        session: &Session,
+        (slices, samples): (&Buffer<f32>, &Buffer<f32>),
+        clamped: &Buffer<u32>,
+        [rows, some]: [Range<usize>; 2],
+    ) -> Result<Event> {
         let launch = session
             .launch(&self.kernel, "encode_slices")
             .handle(slices)?
-            .handle(&encoded.samples)?
+            .handle(samples)?
             .handle(&self.inside)?
-            .handle(&encoded.clamped)?
+            .handle(clamped)?
             .value(self.factor)?
             .value(self.width as i32)?
             .value(self.range.0)?
-            .value(self.range.1)?;
-        // SAFETY: slices and samples were checked, the mask has a value for each row, and counts one for each slice.
-        unsafe { launch.run(&[self.group, self.height, count], Some(&[self.group, 1, 1])) }
+            .value(self.range.1)?
+            .starting_at([0, rows.start, some.start]);
+        // SAFETY: slices and samples were checked, or have one row; what is written is not read, the mask has a value for each
+        // row, and counts one for each slice.
+        unsafe { launch.run(&[self.group, rows.len(), some.len()], Some(&[self.group, 1, 1])) }
     }
 }
 

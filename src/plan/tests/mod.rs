@@ -1,3 +1,5 @@
+mod short_memory;
+
 use super::sizes::sum;
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
@@ -97,7 +99,6 @@ fn devices_count_what_they_are_able_to() {
     // values are finished where they are
     let plan = counting(&job(|a| a.mask = Some(0.9)), &single, true);
     assert_eq!(plan.steps.slices, StepBackend::Device);
-    assert!(plan.device_bytes.iter().all(|b| b.what != "encoded slices" || b.bytes == 0));
     // what does not fit beside the kernels is done by the host, and changes nothing else
     let job = |memory: u64| job_with(Some(Dtype::U16), Some(&memory.to_string()));
     let least = (8..100).map(|i| i << 16).find(|&memory| counting(&job(memory), &double, false).counts_values).unwrap();
@@ -271,30 +272,6 @@ fn slices_per_pass_are_as_many_as_memory_holds() {
 }
 
 #[test]
-fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
-    let facts = DeviceFacts { max_work_group: 1024, local_memory: 64 << 10, ..example() };
-    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
-    let planned = |device_memory: &str| {
-        let job = job(|a| {
-            a.mode = Some(Mode::Fast);
-            a.device_memory = Some(device_memory.into());
-        });
-        let stack = StackShape { slices: 1000, projections: 1000, bins: 1000, ..stack() };
-        let mut scan = Scan::new(&job, &stack).unwrap();
-        let tilt = ImageSteps { rotation: Some(RotationForm { degrees: 0.3, halo: 4 }), filter: None };
-        let blocks = RowBlocks::new(&tilt, [1000; 2], 1000);
-        scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
-        let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
-        assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
-        (plan.blocks.unwrap().on_host, plan.spec.slices, plan.sets)
-    };
-    assert_eq!(planned("8GiB"), (false, 64, 2));
-    assert_eq!(planned("1GiB"), (true, 32, 2));
-    // copies and kernels do not take turns
-    assert_eq!(planned("700MiB"), (true, 16, 2));
-}
-
-#[test]
 fn frames_are_read_as_a_whole_where_all_rows_fit() {
     let facts = DeviceFacts { max_work_group: 1024, local_memory: 64 << 10, max_allocation: 5 << 30, ..example() };
     let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
@@ -321,7 +298,7 @@ fn frames_are_read_as_a_whole_where_all_rows_fit() {
         })
         .unwrap();
         assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
-        assert!(plan.blocks.is_none_or(|shape| shape.blocks == RowBlocks::all(1000) && !shape.on_host));
+        assert!(plan.blocks.is_none_or(|shape| shape.blocks == RowBlocks::all(1000) && shape.on_host == 0));
         (plan.blocks.is_some(), plan.spec.slices, plan.sets)
     };
     assert_eq!(planned("8GiB", None, true, 1), (true, 64, 2));
@@ -533,68 +510,4 @@ fn long_runs_are_told_of_exact_interpolation() {
     assert!(!plan(100, Interpolation::Linear).1.contains("exact"));
     let (seconds, notes) = plan(1000, Interpolation::Exact);
     assert!((seconds - 53.7).abs() < 0.2 && !notes.contains("exact"), "{seconds} {notes}");
-}
-
-/// The plan of a whole run on an H200: 2048 projections of 2048 x 2048 samples of 16 bits to as many slices.
-fn of_h200(device_memory: &str, outliers: bool, images: ImageSteps, change: fn(&mut ReconstructArgs)) -> Plan {
-    let facts = DeviceFacts {
-        name: "NVIDIA H200".into(),
-        extensions: vec!["cl_khr_fp64".into()],
-        compute_units: 132,
-        max_work_group: 1024,
-        local_memory: 48 << 10,
-        global_memory: 140 << 30,
-        max_allocation: 35 << 30,
-        ..example()
-    };
-    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
-    let job = job(|a| {
-        a.mode = Some(Mode::Fast);
-        a.device_memory = Some(device_memory.into());
-        change(a);
-    });
-    let stack = StackShape { slices: 2048, projections: 2048, bins: 2048, ..stack() };
-    let mut scan = Scan::new(&job, &stack).unwrap();
-    let blocks = images.any().then(|| RowBlocks::new(&images, [2048; 2], 2048).unwrap());
-    let halo = usize::from(outliers) + blocks.map_or(0, |blocks| blocks.halo());
-    let sample = crate::source::SampleType::U16;
-    let stored = StoredRows::unbinned(StoredSamples { sample, ..StoredSamples::F32 }, 2048);
-    scan.samples =
-        SampleShape { stored, height: 2048, fields: 2, halo, blocks, correctable: true, whole_frames: false };
-    let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
-    assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
-    plan
-}
-
-fn all_stripes(a: &mut ReconstructArgs) {
-    a.steps.stripes = vec!["all".into()];
-}
-
-fn all_stripes_u16(a: &mut ReconstructArgs) {
-    all_stripes(a);
-    a.dtype = Some(Dtype::U16);
-    a.range = Some("0,1".into());
-}
-
-/// --tilt 0.3, --phase paganin with L = 6.3 pixels.
-fn tilt_and_phase(tilt: bool, phase: bool) -> ImageSteps {
-    let filter = ImageFilterForm { length: 6.3, sigma: 0.0, sharpening: 0.0, halo: 78 };
-    ImageSteps { rotation: tilt.then_some(RotationForm { degrees: 0.3, halo: 8 }), filter: phase.then_some(filter) }
-}
-
-/// What is made smaller so that two passes fit, and copies and kernels do not take turns: pieces of samples, whose chunks are
-/// copied in halves anyway, before the number of sinograms whose stripes are removed together.
-#[test]
-fn short_memory_holds_two_passes_with_every_step() {
-    let (none, every) = (tilt_and_phase(false, false), tilt_and_phase(true, true));
-    let of = |plan: Plan| {
-        let samples = plan.device_bytes.iter().find(|bytes| bytes.what == "samples and fields").unwrap();
-        (plan.spec.slices, plan.sets, plan.pieces.read, plan.stripes_at_once, samples.bytes >> 20)
-    };
-    assert_eq!(of(of_h200("2G", false, none, |_| {})), (16, 2, 8, 16, 288));
-    assert_eq!(of(of_h200("2G", false, none, all_stripes)), (16, 2, 8, 8, 160));
-    assert_eq!(of(of_h200("2G", true, none, all_stripes)), (16, 2, 8, 4, 320));
-    // two passes do not fit beside encoded slices, so pieces stay as they are
-    assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (16, 1, 8, 4, 576));
-    assert_eq!(of(of_h200("2G", true, every, all_stripes)), (16, 2, 16, 4, 289));
 }

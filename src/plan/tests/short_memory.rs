@@ -1,0 +1,121 @@
+//! Plans for devices with little memory.
+
+use super::*;
+
+#[test]
+fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
+    let facts = DeviceFacts { max_work_group: 1024, local_memory: 64 << 10, ..example() };
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
+    let planned = |device_memory: &str, host: u64, rows: &str, devices: usize| {
+        let job = job(|a| {
+            a.mode = Some(Mode::Fast);
+            a.device_memory = Some(device_memory.into());
+            a.rows = Some(rows.into());
+        });
+        let stack = StackShape { slices: 1000, projections: 1000, bins: 1000, ..stack() };
+        let mut scan = Scan::new(&job, &stack).unwrap();
+        let tilt = ImageSteps { rotation: Some(RotationForm { degrees: 0.3, halo: 4 }), filter: None };
+        let blocks = RowBlocks::new(&tilt, [1000; 2], 1000);
+        scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
+        let known = known();
+        let plan = Plan::new(&Request {
+            recipe: &job.recipe,
+            self_test: false,
+            keeps_values: false,
+            histogram: false,
+            scan: &scan,
+            choice: &choice,
+            facts: &facts,
+            memory: Memory { host, device: job.execution.device_memory, devices },
+            avoid: nothing(&known),
+        })
+        .unwrap();
+        assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap() && plan.host_bytes <= host);
+        let (shape, text) = (plan.blocks.unwrap(), plan.describe(&job, &scan, &facts, &[]));
+        assert_eq!(text.contains("1 block of rows"), shape.on_host == 1, "{text}");
+        assert_eq!(text.contains("2 blocks of rows"), shape.on_host == 2, "{text}");
+        (shape.on_host, plan.spec.slices, plan.sets, shape.kept_bytes())
+    };
+    let of = |device_memory: &str| {
+        let (on_host, slices, sets, _) = planned(device_memory, 64 << 30, "..", 1);
+        (on_host, slices, sets)
+    };
+    assert_eq!(of("8GiB"), (0, 64, 2));
+    assert_eq!(of("1GiB"), (2, 32, 2));
+    // copies and kernels do not take turns
+    assert_eq!(of("700MiB"), (2, 16, 2));
+    // one block where there is no other, others are not certain to come, or the host has no room
+    let (_, slices, sets, two) = planned("1GiB", 64 << 30, "..", 1);
+    let one = (1, slices, sets, two / 2);
+    assert_eq!(planned("1GiB", 64 << 30, "0..20", 1).0, 1);
+    assert_eq!(planned("1GiB", 64 << 30, "..", 2), one);
+    assert_eq!(planned("1GiB", 2 * two - 1, "..", 1), one);
+    assert_eq!(planned("1GiB", 2 * two, "..", 1), (2, slices, sets, two));
+}
+
+/// The plan of a whole run on an H200: 2048 projections of 2048 x 2048 samples of 16 bits to as many slices.
+fn of_h200(device_memory: &str, outliers: bool, images: ImageSteps, change: fn(&mut ReconstructArgs)) -> Plan {
+    let facts = DeviceFacts {
+        name: "NVIDIA H200".into(),
+        extensions: vec!["cl_khr_fp64".into()],
+        compute_units: 132,
+        max_work_group: 1024,
+        local_memory: 48 << 10,
+        global_memory: 140 << 30,
+        max_allocation: 35 << 30,
+        ..example()
+    };
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &facts).unwrap();
+    let job = job(|a| {
+        a.mode = Some(Mode::Fast);
+        a.device_memory = Some(device_memory.into());
+        change(a);
+    });
+    let stack = StackShape { slices: 2048, projections: 2048, bins: 2048, ..stack() };
+    let mut scan = Scan::new(&job, &stack).unwrap();
+    let blocks = images.any().then(|| RowBlocks::new(&images, [2048; 2], 2048).unwrap());
+    let halo = usize::from(outliers) + blocks.map_or(0, |blocks| blocks.halo());
+    let sample = crate::source::SampleType::U16;
+    let stored = StoredRows::unbinned(StoredSamples { sample, ..StoredSamples::F32 }, 2048);
+    scan.samples =
+        SampleShape { stored, height: 2048, fields: 2, halo, blocks, correctable: true, whole_frames: false };
+    let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
+    assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
+    plan
+}
+
+fn all_stripes(a: &mut ReconstructArgs) {
+    a.steps.stripes = vec!["all".into()];
+}
+
+fn all_stripes_u16(a: &mut ReconstructArgs) {
+    all_stripes(a);
+    a.dtype = Some(Dtype::U16);
+    a.range = Some("0,1".into());
+}
+
+/// --tilt 0.3, --phase paganin with L = 6.3 pixels.
+fn tilt_and_phase(tilt: bool, phase: bool) -> ImageSteps {
+    let filter = ImageFilterForm { length: 6.3, sigma: 0.0, sharpening: 0.0, halo: 78 };
+    ImageSteps { rotation: tilt.then_some(RotationForm { degrees: 0.3, halo: 8 }), filter: phase.then_some(filter) }
+}
+
+/// What is made smaller so that two passes fit, and copies and kernels do not take turns: pieces of samples, whose chunks are
+/// copied in halves anyway, before the number of sinograms whose stripes are removed together.
+#[test]
+fn short_memory_holds_two_passes_with_every_step() {
+    let (none, every) = (tilt_and_phase(false, false), tilt_and_phase(true, true));
+    let of = |plan: Plan| {
+        let samples = plan.device_bytes.iter().find(|bytes| bytes.what == "samples and fields").unwrap();
+        (plan.spec.slices, plan.sets, plan.pieces.read, plan.stripes_at_once, samples.bytes >> 20)
+    };
+    assert_eq!(of(of_h200("2G", false, none, |_| {})), (16, 2, 8, 16, 288));
+    assert_eq!(of(of_h200("2G", false, none, all_stripes)), (16, 2, 8, 8, 160));
+    assert_eq!(of(of_h200("2G", true, none, all_stripes)), (16, 2, 8, 4, 320));
+    assert_eq!(of(of_h200("2G", true, every, all_stripes)), (16, 2, 16, 4, 289));
+    // slices are encoded in the memory of their values
+    assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (16, 2, 8, 4, 320));
+    let plan = of_h200("2G", true, every, all_stripes_u16);
+    assert_eq!(plan.steps.slices, StepBackend::Device);
+    assert_eq!(of(plan), (16, 2, 16, 4, 289));
+}
