@@ -189,18 +189,16 @@ pub fn sample_of(source: &Source) -> Result<Sampled> {
     let (bins, axis) = (source.stack.width(), &scan.geometry.axis);
     let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
-    let mut sinograms = Vec::with_capacity(count);
-    for &row in &rows {
-        let mut sinogram = source.read_seen(&[row])?;
-        if !scan.geometry.same_axis() {
-            let middle = axis.iter().sum::<f64>() / axis.len() as f64;
+    let mut sinograms = source.read_seen(&rows)?;
+    source.forget_block();
+    if !scan.geometry.same_axis() {
+        let middle = axis.iter().sum::<f64>() / axis.len() as f64;
+        for sinogram in &mut sinograms {
             for (values, axis) in sinogram.chunks_mut(bins).zip(axis) {
                 shift(values, axis - middle);
             }
         }
-        sinograms.push(sinogram);
     }
-    source.forget_block();
     Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
 }
 
