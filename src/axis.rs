@@ -189,8 +189,8 @@ pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Samp
     let (bins, axis) = (source.stack.width(), &scan.geometry.axis);
     let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
-    let values = corrected_rows(source, job, &rows, reporter)?;
-    let mut sinograms: Vec<Vec<f32>> = values.chunks(values.len() / count).map(<[f32]>::to_vec).collect();
+    let mut sinograms = corrected_rows(source, job, &rows, reporter)?;
+    source.forget_block();
     if !scan.geometry.same_axis() {
         let middle = axis.iter().sum::<f64>() / axis.len() as f64;
         for sinogram in &mut sinograms {
@@ -199,7 +199,6 @@ pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Samp
             }
         }
     }
-    source.forget_block();
     Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
 }
 

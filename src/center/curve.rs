@@ -35,13 +35,30 @@ impl fmt::Display for AxisVerdict {
     }
 }
 
+/// Evenly spaced trial positions in bins.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialPositions {
+    pub first: f64,
+    pub step: f64,
+    pub count: usize,
+}
+
+impl TrialPositions {
+    /// `step` apart from `first` to at most `last`.
+    pub fn new(first: f64, last: f64, step: f64) -> TrialPositions {
+        TrialPositions { first, step, count: ((last - first) / step + 1e-6).floor() as usize + 1 }
+    }
+
+    /// The position with this index.
+    pub fn at(&self, i: usize) -> f64 {
+        self.first + i as f64 * self.step
+    }
+}
+
 /// Costs at evenly spaced positions, separately for parts of the data: rows, projections, bins, frequencies.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// First position in bins.
-    first: f64,
-    /// Distance of positions in bins.
-    step: f64,
+    positions: TrialPositions,
     /// `[position][part]`: difference, and the total that it is a share of. None is negative.
     shares: Vec<Vec<[f64; 2]>>,
 }
@@ -95,11 +112,10 @@ pub const CLEAR: f64 = 0.15;
 const DRAWS: usize = 64;
 
 impl Curve {
-    /// `step` apart from `first` to at most `last` (bins), by a function of the position.
-    pub fn sample(first: f64, last: f64, step: f64, shares: impl Fn(f64) -> Vec<[f64; 2]> + Sync) -> Curve {
-        let count = ((last - first) / step + 1e-6).floor() as usize + 1;
-        let shares = (0..count).into_par_iter().map(|i| shares(first + i as f64 * step)).collect();
-        Curve { first, step, shares }
+    /// The shares of parts, `[position][part]`, by a function of all positions: it may do together what positions have in
+    /// common.
+    pub fn sample(positions: TrialPositions, shares: impl FnOnce(&TrialPositions) -> Vec<Vec<[f64; 2]>>) -> Curve {
+        Curve { positions, shares: shares(&positions) }
     }
 
     /// Costs with each part counted the given number of times.
@@ -118,20 +134,19 @@ impl Curve {
 
     /// Positions in bins, each with its cost.
     pub fn points(&self) -> Vec<[f64; 2]> {
-        let at = |i: usize| self.first + i as f64 * self.step;
-        self.costs(None).into_iter().enumerate().map(|(i, cost)| [at(i), cost]).collect()
+        self.costs(None).into_iter().enumerate().map(|(i, cost)| [self.positions.at(i), cost]).collect()
     }
 
     /// Where the parabola through the lowest cost and its neighbours has its vertex, in bins.
     fn vertex_of(&self, costs: &[f64]) -> f64 {
         let lowest = lowest(costs);
-        let at = self.first + lowest as f64 * self.step;
+        let at = self.positions.at(lowest);
         if lowest == 0 || lowest + 1 >= costs.len() {
             return at;
         }
         let [before, here, after] = [costs[lowest - 1], costs[lowest], costs[lowest + 1]];
         let bend = before - 2.0 * here + after;
-        if bend > 0.0 { at + self.step * (before - after) / (2.0 * bend) } else { at }
+        if bend > 0.0 { at + self.positions.step * (before - after) / (2.0 * bend) } else { at }
     }
 
     /// The position of the minimum in bins.
@@ -175,7 +190,7 @@ impl Curve {
         let roughness = median(costs.windows(3).map(|w| (w[0] - 2.0 * w[1] + w[2]).abs()));
         let rival = (1..costs.len().saturating_sub(1)).any(|i| {
             let local = costs[i] <= costs[i - 1] && costs[i] <= costs[i + 1];
-            local && i.abs_diff(lowest) as f64 * self.step >= APART && typical - costs[i] > RIVAL * depth
+            local && i.abs_diff(lowest) as f64 * self.positions.step >= APART && typical - costs[i] > RIVAL * depth
         });
         let verdict = if confidence < SHALLOWEST || depth < DEPTH * roughness {
             AxisVerdict::Flat
@@ -217,9 +232,14 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
 
+    fn sample(shares: impl Fn(f64) -> Vec<[f64; 2]>) -> Minimum {
+        let positions = TrialPositions::new(10.0, 30.0, 0.5);
+        Curve::sample(positions, |positions| (0..positions.count).map(|i| shares(positions.at(i))).collect()).minimum()
+    }
+
     /// Parts of the data that all have the same cost.
-    fn curve(cost: impl Fn(f64) -> f64 + Sync) -> Minimum {
-        Curve::sample(10.0, 30.0, 0.5, |x| vec![[cost(x), 1.0]; 8]).minimum()
+    fn curve(cost: impl Fn(f64) -> f64) -> Minimum {
+        sample(|x| vec![[cost(x), 1.0]; 8])
     }
 
     fn valley(at: f64) -> impl Fn(f64) -> f64 + Sync {
@@ -247,14 +267,14 @@ mod tests {
     fn parts_that_differ_make_uncertain() {
         let of = |spread: f64| {
             let part = |x: f64, i: i32| [valley(17.3 + spread * f64::from(2 * (i % 2) - 1))(x), 1.0];
-            Curve::sample(10.0, 30.0, 0.5, |x| (0..16).map(|i| part(x, i)).collect()).minimum()
+            sample(|x| (0..16).map(|i| part(x, i)).collect())
         };
         assert!(of(0.0).uncertainty < 1e-9 && of(0.0).with_error(0.1).verdict == AxisVerdict::Ok);
         // the mean of 16 places that are 0.4 bins off, either way, is off by a tenth
         let found = of(0.4);
         assert!((0.05..0.15).contains(&found.uncertainty), "{found:?}");
         assert_eq!(found.with_error(0.2).verdict, AxisVerdict::Uncertain);
-        let one = Curve::sample(10.0, 30.0, 0.5, |x| vec![[valley(17.3)(x), 1.0]]).minimum();
+        let one = sample(|x| vec![[valley(17.3)(x), 1.0]]);
         assert!(one.uncertainty.is_infinite() && one.with_error(0.0).verdict == AxisVerdict::Uncertain);
     }
 

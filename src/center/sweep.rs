@@ -5,10 +5,12 @@
 //! below and above zero. Their other measure, the absolute values, needs slices with a constant sum, which a sample at
 //! the edge of the field of view does not give.
 
-use super::curve::{AxisVerdict, CostCurve, Curve, Minimum};
+use super::curve::{AxisVerdict, CostCurve, Curve, Minimum, TrialPositions};
 use super::{AGREEMENT, Sinograms};
 use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
+use crate::numbers::floor;
 use crate::spectrum::{Filter, padded_length, spectrum};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
@@ -24,14 +26,15 @@ const RADII: [f64; 2] = [0.85, 1.0];
 const TILES: usize = 6;
 /// Largest number of projections that are used.
 const PROJECTIONS: usize = 480;
+/// Points that a thread evaluates for all axes at a time.
+const TOGETHER: usize = 512;
 
 /// A filtered sinogram that can be reconstructed for any axis.
 struct Trials {
     bins: usize,
     /// Cosine and sine of the angles.
-    rotations: Vec<[f32; 2]>,
-    /// Of the projections, in radians.
-    weights: Vec<f32>,
+    rotations: Vec<[f64; 2]>,
+    /// Times the weights of the projections in radians.
     rows: Vec<f32>,
 }
 
@@ -40,34 +43,60 @@ impl Trials {
     fn new(sinogram: &[f32], bins: usize, angles: &[f64]) -> Trials {
         let stride = angles.len().div_ceil(PROJECTIONS).max(1);
         let used: Vec<f64> = angles.iter().copied().step_by(stride).collect();
-        let values: Vec<f32> = sinogram.chunks(bins).step_by(stride).flatten().copied().collect();
-        Trials {
-            bins,
-            rotations: used
-                .iter()
-                .map(|angle| cos_sin_degrees(*angle))
-                .map(|(cos, sin)| [cos as f32, sin as f32])
-                .collect(),
-            weights: weights(&used, AngleWeights::Spacing, 180.0).into_iter().map(|w| w as f32).collect(),
-            rows: filtered(values, bins),
+        let mut rows = filtered(sinogram.chunks(bins).step_by(stride).flatten().copied().collect(), bins);
+        for (row, weight) in rows.chunks_mut(bins).zip(weights(&used, AngleWeights::Spacing, 180.0)) {
+            row.iter_mut().for_each(|value| *value *= weight as f32);
         }
+        Trials { bins, rotations: used.iter().map(|angle| cos_sin_degrees(*angle).into()).collect(), rows }
     }
 
-    /// Attenuation per pixel at points given in pixels to the right of and below the axis, which is at bin `center`.
-    fn values(&self, center: f64, points: &[[f32; 2]]) -> Vec<f32> {
-        let last = (self.bins - 1) as f32;
-        let at = |&[x, y]: &[f32; 2]| {
-            let mut sum = 0f32;
-            for ((row, [cos, sin]), weight) in self.rows.chunks(self.bins).zip(&self.rotations).zip(&self.weights) {
-                let h = center as f32 + x * cos - y * sin;
-                if (0.0..last).contains(&h) {
-                    let (i, w) = (h as usize, h.fract());
-                    sum += weight * (row[i] + w * (row[i + 1] - row[i]));
+    /// Attenuation per pixel, `[point][position]`, at points given in pixels to the right of and below the axis, which is
+    /// at each of the positions, a whole number of them to a bin.
+    ///
+    /// What a projection adds to a point for successive axes lies side by side in its row, once this has a value for every
+    /// position instead of every bin.
+    fn values(&self, axes: &TrialPositions, points: &[[f64; 2]]) -> Vec<f32> {
+        let finer = (1.0 / axes.step).round() as usize;
+        let last = (self.bins - 1) * finer;
+        let mut values = vec![0f32; points.len() * axes.count];
+        let parts = values.par_chunks_mut(TOGETHER * axes.count).zip(points.par_chunks(TOGETHER));
+        parts.for_each_init(Vec::new, |fine, (values, points)| {
+            for (row, [cos, sin]) in self.rows.chunks(self.bins).zip(&self.rotations) {
+                refine(row, finer, fine);
+                for (sums, [x, y]) in values.chunks_mut(axes.count).zip(points) {
+                    // of the first axis; beyond the ends of the row there is nothing
+                    let at = (axes.first + x * cos - y * sin) * finer as f64;
+                    let first = floor(at) as isize;
+                    let share = (at - first as f64) as f32;
+                    let start = (-first).max(0) as usize;
+                    let end = (last as isize - first).clamp(0, axes.count as isize) as usize;
+                    if start < end {
+                        let from = (first + start as isize) as usize;
+                        add_between(&mut sums[start..end], &fine[from..=from + end - start], share);
+                    }
                 }
             }
-            sum
-        };
-        points.par_iter().with_min_len(64).map(at).collect()
+        });
+        values
+    }
+}
+
+/// `finer` values for each bin of a row but the last, linearly interpolated, and the last one.
+fn refine(row: &[f32], finer: usize, fine: &mut Vec<f32>) {
+    fine.clear();
+    for pair in row.windows(2) {
+        let slope = (pair[1] - pair[0]) / finer as f32;
+        fine.extend((0..finer).map(|i| pair[0] + i as f32 * slope));
+    }
+    fine.extend(row.last());
+}
+
+/// Adds the values at `share` of the way from each value to the next one. Also compiled for newer processors with wider
+/// vectors, with the same results.
+#[multiversion(targets("x86_64+avx2"))]
+fn add_between(sums: &mut [f32], values: &[f32], share: f32) {
+    for ((sum, value), next) in sums.iter_mut().zip(values).zip(&values[1..]) {
+        *sum += value + share * (next - value);
     }
 }
 
@@ -120,23 +149,24 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
         let used = sinograms.half_turn();
         let trials = Trials::new(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used]);
         let points = grid(radius);
-        let tile = |&[x, y]: &[f32; 2]| {
-            let along =
-                |v: f32| ((f64::from(v) / radius + 1.0) / 2.0 * TILES as f64).clamp(0.0, TILES as f64 - 1.0) as usize;
+        let tile = |&[x, y]: &[f64; 2]| {
+            let along = |v: f64| ((v / radius + 1.0) / 2.0 * TILES as f64).clamp(0.0, TILES as f64 - 1.0) as usize;
             along(y) * TILES + along(x)
         };
         let tiles: Vec<usize> = points.iter().map(tile).collect();
-        move |center: f64| {
-            let mut shares = vec![[0f64; 2]; TILES * TILES];
-            for (value, tile) in trials.values(center, &points).iter().zip(&tiles) {
-                shares[*tile][0] += f64::from((-value).max(0.0));
-                shares[*tile][1] += 1.0;
+        move |axes: &TrialPositions| {
+            let mut shares = vec![vec![[0f64; 2]; TILES * TILES]; axes.count];
+            for (values, tile) in trials.values(axes, &points).chunks(axes.count).zip(&tiles) {
+                for (shares, value) in shares.iter_mut().zip(values) {
+                    shares[*tile][0] += f64::from((-value).max(0.0));
+                    shares[*tile][1] += 1.0;
+                }
             }
             shares
         }
     };
     let coarse = sharpness(&sinograms.binned(factor), radius / scale);
-    let curve = Curve::sample((low - shift) / scale, (high - shift) / scale, 0.5, &coarse);
+    let curve = Curve::sample(TrialPositions::new((low - shift) / scale, (high - shift) / scale, 0.5), coarse);
     let mut costs = CostCurve::of_binned(&curve, scale, shift);
     let mut minimum = curve.minimum();
     minimum.at = minimum.at * scale + shift;
@@ -145,7 +175,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
     }
     let fine = sharpness(sinograms, radius);
     for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.1)] {
-        let near = Curve::sample(minimum.at - reach, minimum.at + reach, step, &fine);
+        let near = Curve::sample(TrialPositions::new(minimum.at - reach, minimum.at + reach, step), &fine);
         // parts may put it outside of the narrow range
         if step > 0.1 {
             minimum.uncertainty = near.uncertainty();
@@ -168,13 +198,9 @@ pub fn negative_share(slice: &[f32], size: usize) -> f64 {
 }
 
 /// Points inside a circle about the axis, at most [`GRID`] along its diameter.
-fn grid(radius: f64) -> Vec<[f32; 2]> {
+fn grid(radius: f64) -> Vec<[f64; 2]> {
     let spacing = (2.0 * radius / GRID as f64).ceil().max(1.0);
     let half = (radius / spacing) as i32;
     let line = || (-half..=half).map(|i| f64::from(i) * spacing);
-    line()
-        .flat_map(|y| line().map(move |x| [x, y]))
-        .filter(|[x, y]| x.hypot(*y) < radius - 1.0)
-        .map(|point| point.map(|v| v as f32))
-        .collect()
+    line().flat_map(|y| line().map(move |x| [x, y])).filter(|[x, y]| x.hypot(*y) < radius - 1.0).collect()
 }

@@ -13,13 +13,13 @@ use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 /// Bytes of the samples of a batch, and of the images that are filtered at once.
 const BATCH: usize = 64 << 20;
 
-/// Sinograms of some rows as the detector saw them, `[row][projection][bin]`: corrected, with their stripes. A device does steps
+/// Sinograms of some rows as the detector saw them, each `[projection][bin]`: corrected, with their stripes. A device does steps
 /// on images, if the profile leaves them to it; other steps on a few rows take the host less time than a device takes to
 /// start.
 ///
 /// # Errors
 /// Those of reading, and the device's.
-pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Vec<f32>> {
+pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Vec<Vec<f32>>> {
     match on_device(source, job, rows, reporter) {
         Ok(Some(values)) => Ok(values),
         Ok(None) => source.read_seen(rows),
@@ -32,7 +32,7 @@ pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Rep
 }
 
 /// `None` where the host does the steps.
-fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Option<Vec<f32>>> {
+fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Option<Vec<Vec<f32>>>> {
     let Some(correction) = source.correction().filter(|correction| correction.images.any()) else { return Ok(None) };
     let (bins, stored) = (source.stack.width(), source.stack.stored());
     let projections = source.scan.used.len();
@@ -57,12 +57,13 @@ fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) ->
     let mut memory = session.host_memory(corrector.most_bytes().div_ceil(4))?;
     let of_row = projections * bins;
     let sinogram: Buffer<f32> = session.buffer(of_row, CL_MEM_READ_WRITE, "a sinogram")?;
-    let mut values = vec![0f32; rows.len() * of_row];
-    for (&row, values) in rows.iter().zip(values.chunks_mut(of_row)) {
+    let corrected = |&row: &usize| -> Result<Vec<f32>> {
+        let mut values = vec![0f32; of_row];
         correct_row(source, (&session, &mut corrector), row, (shape, &mut memory), &sinogram)?;
-        session.read_uploaded(&sinogram, values, "a sinogram")?;
-    }
-    Ok(Some(values))
+        session.read_uploaded(&sinogram, &mut values, "a sinogram")?;
+        Ok(values)
+    };
+    rows.iter().map(corrected).collect::<Result<_>>().map(Some)
 }
 
 /// Corrects a row of all projections. Does not wait for the last kernels.

@@ -163,14 +163,14 @@ impl Source {
     /// an engine with these steps: what it does with corrected rows is left to it.
     pub fn read(&self, which: &[usize], steps: StepBackends) -> Result<Vec<f32>> {
         let mut out = vec![0f32; which.len() * self.sinogram_len()];
-        self.read_lines(which, &mut out, false)?;
+        self.read_lines(which, self.seen(&mut out).collect(), false)?;
         self.finish_sinograms(&mut out, steps);
         Ok(out)
     }
 
     /// The same into `out`, which has the size of exactly these; what was replaced in them is returned.
     pub fn read_into(&self, which: &[usize], steps: StepBackends, out: &mut [f32]) -> Result<Counts> {
-        let counts = self.read_lines(which, out, true)?;
+        let counts = self.read_lines(which, self.seen(out).collect(), true)?;
         Ok(counts + self.finish_sinograms(out, steps))
     }
 
@@ -196,16 +196,15 @@ impl Source {
         *self.filtered.lock().unwrap_or_else(PoisonError::into_inner) = FilteredBlock::default();
     }
 
-    /// Sinograms as the detector saw them, `[slice][projection][bin of the detector]`: corrected, with their stripes.
-    pub fn read_seen(&self, which: &[usize]) -> Result<Vec<f32>> {
-        let mut out = vec![0f32; which.len() * self.sinogram_len()];
-        self.read_lines(which, &mut out, false)?;
-        let seen = self.detector_len();
-        Ok(out.chunks(self.sinogram_len()).flat_map(|sinogram| &sinogram[..seen]).copied().collect())
+    /// Sinograms as the detector saw them, each `[projection][bin of the detector]`: corrected, with their stripes.
+    pub fn read_seen(&self, which: &[usize]) -> Result<Vec<Vec<f32>>> {
+        let mut sinograms: Vec<_> = which.iter().map(|_| vec![0f32; self.detector_len()]).collect();
+        self.read_lines(which, sinograms.iter_mut().map(Vec::as_mut_slice).collect(), false)?;
+        Ok(sinograms)
     }
 
-    /// What the detector saw, at the beginning of each sinogram of `out`. Only what is read for the run is `counted`.
-    fn read_lines(&self, which: &[usize], out: &mut [f32], counted: bool) -> Result<Counts> {
+    /// What the detector saw of each of the slices. Only what is read for the run is `counted`.
+    fn read_lines(&self, which: &[usize], out: Vec<&mut [f32]>, counted: bool) -> Result<Counts> {
         match self.sinograms {
             true => self.read_sinograms(which, out),
             false => self.read_projections(which, out, counted),
@@ -277,9 +276,9 @@ impl Source {
         if self.sinograms { SampleOrder::Sinograms } else { SampleOrder::Projections }
     }
 
-    fn read_sinograms(&self, which: &[usize], out: &mut [f32]) -> Result<Counts> {
+    fn read_sinograms(&self, which: &[usize], out: Vec<&mut [f32]>) -> Result<Counts> {
         let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.height());
-        let sinograms = self.seen(out).zip(which).map(|(sinogram, &slice)| -> Result<Counts> {
+        let sinograms = out.into_par_iter().zip(which).map(|(sinogram, &slice)| -> Result<Counts> {
             if used.len() == total {
                 self.stack.read_rows(slice, 0..total, sinogram)?;
             } else {
@@ -299,15 +298,15 @@ impl Source {
         sinograms.try_reduce(Counts::default, |a, b| Ok(a + b))
     }
 
-    fn read_projections(&self, which: &[usize], out: &mut [f32], counted: bool) -> Result<Counts> {
+    fn read_projections(&self, which: &[usize], out: Vec<&mut [f32]>, counted: bool) -> Result<Counts> {
         let Some(block) = self.block else {
-            return self.turn_projections(which, out.chunks_mut(self.sinogram_len()));
+            return self.turn_projections(which, out.into_iter());
         };
         let seen = self.detector_len();
         let mut counts = Counts::default();
         // slices in order: most are in the block that was filtered last
         let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
-        for (sinogram, &slice) in out.chunks_mut(self.sinogram_len()).zip(which) {
+        for (sinogram, &slice) in out.into_iter().zip(which) {
             let first = slice / block * block;
             let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
             if filtered.rows != rows {
@@ -320,7 +319,7 @@ impl Source {
                 counts += std::mem::take(&mut filtered.counts);
             }
             let at = (slice - first) * seen;
-            sinogram[..seen].copy_from_slice(&filtered.sinograms[at..at + seen]);
+            sinogram.copy_from_slice(&filtered.sinograms[at..at + seen]);
         }
         Ok(counts)
     }
