@@ -417,8 +417,16 @@ fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -
     let Some(blocks) = blocks.map(|(_, blocks)| blocks).or_else(small).filter(|_| possible) else {
         return Err(Error::Internal("images become too large".into()));
     };
-    let shape =
-        BlockShape { blocks, bins, height: rows, projections, batch: projections, pairs: 1, at_once: 1, on_host: 0 };
+    let shape = BlockShape {
+        blocks,
+        bins,
+        height: rows,
+        projections,
+        batch: projections,
+        pairs: 1,
+        at_once: 1,
+        on_host: false,
+    };
     let mut corrector =
         BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, bins), shape)?;
     let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;

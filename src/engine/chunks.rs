@@ -1,7 +1,7 @@
 //! Computation on one device: sinograms in, slices out.
 
 use super::finish::Finish;
-use super::rows::{BlocksRead, DeviceRows, Portion, RowsPlan};
+use super::rows::{DeviceRows, Portion, RowsPlan};
 use super::source::Source;
 use crate::device::{
     BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
@@ -93,8 +93,8 @@ pub struct Engine {
     pub(super) rows: Option<DeviceRows>,
     /// What it wants to get.
     pub(super) wants: RowsPlan,
-    /// The blocks of rows that were read for single slices, if there are blocks and no run came after them.
-    pub(super) loaded: BlocksRead,
+    /// The block of rows that single slices were computed from last, if there are blocks and no run came after it.
+    pub(super) loaded: Option<usize>,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// What that kernel takes of the device.
@@ -242,7 +242,7 @@ impl Engine {
             shape,
             rows: None,
             wants: RowsPlan::of_host(setup.chunk),
-            loaded: BlocksRead::default(),
+            loaded: None,
             source,
             note,
             session,
@@ -393,7 +393,7 @@ impl Engine {
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
         for portion in self.wants.portions(source, &slices, &(0..1), &mut self.loaded) {
             self.wants.read(source, &slices, &portion, &mut memory)?;
-            let to = (Some(&mut set.rows), self.shape.in_slice);
+            let to = (&mut set.rows, self.shape.in_slice);
             rows.correct(session, (&portion, memory.as_bytes()), (&slices, 0), to)?;
             let complete = (!matches!(portion, Portion::Block { .. })).then_some(&slices[..]);
             rows.wait(session, source, &portion, complete)?;

@@ -127,7 +127,8 @@ impl<'a> PageDevice<'a> {
                     let pairs =
                         (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2);
                     let projections = used.len();
-                    let shape = BlockShape { blocks, bins, height, projections, batch, pairs, at_once: 2, on_host: 0 };
+                    let shape =
+                        BlockShape { blocks, bins, height, projections, batch, pairs, at_once: 2, on_host: false };
                     BatchCorrector::new(&session, &correction, stored, shape)
                         .map(|corrector| PageKernels::Projections(Box::new(corrector)))
                 }

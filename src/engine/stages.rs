@@ -8,7 +8,7 @@
 use super::chunks::DeviceSeconds;
 use super::devices::{ReadyDevice, panicked};
 use super::finish::Finish;
-use super::rows::{BlocksRead, DeviceCounts, Portion, RowsPlan};
+use super::rows::{DeviceCounts, Portion, RowsPlan};
 use super::source::Source;
 use super::transfer::{ComputedSlices, DeviceChannels, FoundInSlices, LeaveOnDrop, Piece, transfer_of};
 use super::work::Work;
@@ -86,8 +86,8 @@ struct DeviceInput {
     pieces: Sender<Piece>,
     free: Receiver<HostMemory>,
     wants: RowsPlan,
-    /// The blocks of rows that were read for it.
-    blocks: BlocksRead,
+    /// The block of rows that was read for it last.
+    block: Option<usize>,
 }
 
 /// Runs all stages to the end, or to the first error that nobody can make good. What was replaced in what is read is added
@@ -113,8 +113,7 @@ pub fn run_stages(
             let free_slices = unbounded();
             let pieces_of = ready.plan.pieces;
             ready.engine.set_range(writer.encoding().range);
-            let (wants, blocks) = (ready.engine.wants, BlocksRead::default());
-            inputs.push(DeviceInput { pieces: to_device, free, wants, blocks });
+            inputs.push(DeviceInput { pieces: to_device, free, wants: ready.engine.wants, block: None });
             memory_back.push(free_slices.0.clone());
             let computed = out.clone();
             let channels = DeviceChannels {
@@ -176,13 +175,10 @@ fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut
     let Run { source, slices, .. } = run;
     let mut busy = 0.0;
     while let Some((device, chunk)) = work.next() {
-        let DeviceInput { pieces, free, wants, blocks } = &mut inputs[device];
-        for portion in wants.portions(source, slices, &chunk, blocks) {
+        let DeviceInput { pieces, free, wants, block } = &mut inputs[device];
+        for portion in wants.portions(source, slices, &chunk, block) {
             if run.is_cancelled() {
                 return Err(run.target.interrupted());
-            }
-            if work.has_left(device) {
-                break;
             }
             let mut values = None;
             if !matches!(portion, Portion::OfBlock(_)) {
@@ -206,7 +202,7 @@ fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Re
     let work = channels.work;
     let leave = LeaveOnDrop(work, channels.device);
     let engine = &mut ready.engine;
-    engine.loaded = BlocksRead::default();
+    engine.loaded = None;
     let result = threads("compute").and_then(|pool| pool.install(|| transfer_of(engine).run(engine, channels)));
     drop(leave);
     // the others may have done it already, and left

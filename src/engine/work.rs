@@ -119,11 +119,6 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// Whether a device computes no more.
-    pub fn has_left(&self, device: usize) -> bool {
-        !self.state().devices[device].alive
-    }
-
     /// Whether any device is still there.
     pub fn has_devices(&self) -> bool {
         self.state().devices.iter().any(|d| d.alive)

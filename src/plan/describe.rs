@@ -89,9 +89,7 @@ impl Plan {
         lines.extend(self.device_bytes.iter().map(|b| part(b.what, b.bytes)));
         let held = scan.held.by(self.steps);
         lines.push(("host memory", human(self.host_bytes + held + scan.cached)));
-        let (kept, bytes_kept) = self.blocks.map_or((0, 0), |shape| (shape.on_host, shape.kept_bytes()));
-        let kept = format!("{kept} block{} of rows", if kept == 1 { "" } else { "s" });
-        let held = [(kept.as_str(), bytes_kept), ("steps before", held), ("input chunks", scan.cached)];
+        let held = [("steps before", held), ("input chunks", scan.cached)];
         lines.extend(held.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| part(what, bytes)));
         lines
     }

@@ -44,8 +44,6 @@ pub(super) struct Sizes<'a> {
     /// What may do the steps.
     backends: StepBackends,
     kept: Kept,
-    /// Blocks that the host keeps, if it does.
-    kept_blocks: usize,
     /// Slices of a pass, of the whole run: all shards have the same kernel.
     pass: u64,
     /// The same where a pass is cut.
@@ -96,29 +94,16 @@ impl<'a> Sizes<'a> {
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let stripes = u64::from(chosen.spec.slices);
         let cut_pass = pass;
-        let (kept_blocks, share) = (1, 1);
-        let mut sizes = Sizes {
-            request,
-            chosen,
-            rows,
-            backends,
-            kept,
-            kept_blocks,
-            pass,
-            cut_pass,
-            stripes,
-            share,
-            host: 0,
-            of_host: 0,
-        };
+        let mut sizes =
+            Sizes { request, chosen, rows, backends, kept, pass, cut_pass, stripes, share: 1, host: 0, of_host: 0 };
         let host = sizes.left_on_host()?;
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
             return Err(Error::Device("a block of rows does not fit into host memory; give a larger --memory".into()));
         }
-        sizes.of_host = sizes.slices_on_host();
+        let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
+        sizes.of_host = host / least.max(1);
         if sizes.of_host < 1 {
-            let least = sizes.least_on_host();
             return Err(Error::usage(format!(
                 "--memory: {} is not enough for {PIECES} sinograms and {WRITTEN_PIECES} slices in flight, which need \
                  {}; give more",
@@ -128,39 +113,7 @@ impl<'a> Sizes<'a> {
         }
         sizes.cut_pass = pass.min(sizes.of_host);
         sizes.make_room();
-        sizes.keep_next_block();
         Ok(sizes)
-    }
-
-    /// Bytes of the host's memory for one slice at a time, besides kept blocks.
-    fn least_on_host(&self) -> u64 {
-        let uncut = self.uncut();
-        let pieces = self.pieces_bytes(uncut, [1; 2]) - self.kept_bytes(uncut);
-        pieces.max(PIECES as u64 * self.of_slice()).max(1)
-    }
-
-    /// Slices that the host's memory holds besides kept blocks.
-    fn slices_on_host(&self) -> u64 {
-        self.host.saturating_sub(self.kept_bytes(self.uncut())) / self.least_on_host()
-    }
-
-    /// Lets the host keep two blocks, so that one is filled while slices of the other are computed, if there is a second one for
-    /// this device, and the host has room for it without anything else becoming smaller.
-    fn keep_next_block(&mut self) {
-        let Request { scan, memory, .. } = *self.request;
-        let uncut = self.uncut();
-        let Some(shape) = self.blocks(uncut).filter(|shape| shape.on_host > 0) else { return };
-        let block = |slice: Option<&usize>| slice.map(|slice| slice / shape.blocks.rows);
-        if memory.devices > 1 || block(scan.slices.first()) == block(scan.slices.last()) {
-            return;
-        }
-        let others = |sizes: &Self| (sizes.budget(uncut), sizes.most_pieces(uncut));
-        let before = (self.of_host, others(self));
-        self.kept_blocks = 2;
-        self.of_host = self.slices_on_host();
-        if self.kept_bytes(uncut) > self.host / 2 || others(self) != before.1 {
-            (self.kept_blocks, self.of_host) = (1, before.0);
-        }
     }
 
     /// Smaller pieces of samples, and fewer sinograms whose stripes are removed together, rather than fewer slices per
@@ -294,7 +247,7 @@ impl<'a> Sizes<'a> {
         PIECES as u64 * read + written_pieces as u64 * slices[1] * written + self.kept_bytes(cut)
     }
 
-    /// Bytes of blocks of rows, if the host keeps them.
+    /// Bytes of a block of rows, if the host keeps it.
     fn kept_bytes(&self, cut: Cut) -> u64 {
         self.blocks(cut).map_or(0, |shape| shape.kept_bytes())
     }
@@ -332,8 +285,7 @@ impl<'a> Sizes<'a> {
         let pairs = (of_device as usize / self.pair_bytes(blocks).max(1)).clamp(1, batch / 2);
         let (bins, height) = (self.detector_bins(), scan.samples.height);
         // at least one is copied while the other is corrected
-        let on_host = if on_host { self.kept_blocks } else { 0 };
-        let at_once = if on_host > 0 { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
+        let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
         Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host })
     }
 

@@ -3,7 +3,7 @@
 use super::batches::{BatchCorrector, BatchPart};
 use super::correction::{PieceSize, RowCorrection, RowCorrector, RowCounts};
 use super::images::{ImageRows, RowBlocks};
-use super::kept_block::{BATCHES, KeptBlocks};
+use super::kept_block::{BATCHES, KeptBlock};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
 use crate::source::StoredRows;
@@ -24,9 +24,8 @@ pub struct BlockShape {
     pub pairs: usize,
     /// Batches whose samples are on the device together.
     pub at_once: usize,
-    /// Blocks that the host keeps, because the device's memory does not hold one: that whose slices are computed, and perhaps the
-    /// next one.
-    pub on_host: usize,
+    /// Whether the block that was corrected last is kept by the host, because the device's memory does not hold it.
+    pub on_host: bool,
 }
 
 impl BlockShape {
@@ -39,9 +38,9 @@ impl BlockShape {
         PieceSize { rows: self.corrected(), projections: self.batch, counted: self.blocks.rows, at_once: self.at_once }
     }
 
-    /// Bytes of the host's memory for blocks that it keeps.
+    /// Bytes of the host's memory for a block that it keeps.
     pub fn kept_bytes(&self) -> u64 {
-        4 * (self.on_host * self.blocks.rows * self.projections * self.bins) as u64
+        if self.on_host { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
     }
 
     /// Bytes on the device, with `halo` rows more around what is corrected, so many field images, and the bytes for a pair of
@@ -56,7 +55,7 @@ impl BlockShape {
 
     /// Projections of a block that are on the device.
     fn there(&self) -> usize {
-        if self.on_host > 0 { BATCHES * self.batch } else { self.projections }
+        if self.on_host { BATCHES * self.batch } else { self.projections }
     }
 
     /// Images of every projection of a batch besides those of the block: before each step on images.
@@ -72,10 +71,10 @@ pub struct BlockCorrector {
     rows: BlockRows,
 }
 
-/// The block that was corrected last, `[row][projection][bin]`, or the last blocks.
+/// The block that was corrected last, `[row][projection][bin]`.
 enum BlockRows {
     Device(Buffer<f32>),
-    Host(KeptBlocks),
+    Host(KeptBlock),
 }
 
 impl BlockCorrector {
@@ -87,14 +86,14 @@ impl BlockCorrector {
         let BlockShape { blocks, bins, projections, .. } = shape;
         let batches = BatchCorrector::new(session, correction, stored, shape)?;
         // the host keeps blocks only for steps on images: others do not need them
-        if !batches.has_images() && shape.on_host > 0 {
+        if !batches.has_images() && shape.on_host {
             return Err(Error::Internal("blocks of other steps".into()));
         }
         Ok(BlockCorrector {
             batches,
             rows: match shape.on_host {
-                1.. => BlockRows::Host(KeptBlocks::new(session, &shape)?),
-                0 => {
+                true => BlockRows::Host(KeptBlock::new(session, &shape)?),
+                false => {
                     let values = blocks.rows * projections * bins;
                     BlockRows::Device(session.buffer(values, CL_MEM_READ_WRITE, "a block of rows")?)
                 }
@@ -134,7 +133,6 @@ impl BlockCorrector {
         let BlockShape { bins, projections: all, .. } = self.shape;
         let part = BatchPart { wanted: self.rows(block), counted: counted.clone(), projections };
         if let BlockRows::Host(kept) = &mut self.rows {
-            kept.begin(session, block, false)?;
             kept.next_batch(session)?;
         }
         let into_block = match &self.rows {
@@ -146,19 +144,8 @@ impl BlockCorrector {
         let last = self.batches.correct(session, &part, samples, &into_block)?;
         match (&mut self.rows, last) {
             (BlockRows::Device(_), _) => Ok(()),
-            (BlockRows::Host(kept), Some(last)) => kept.take(session, block, &part.projections, &last),
+            (BlockRows::Host(kept), Some(last)) => kept.take(session, &part.projections, bins, &last),
             (BlockRows::Host(_), None) => Err(Error::Internal(format!("no step for block {block}"))),
-        }
-    }
-
-    /// Makes room for a block beside the one before it, of which slices are still to be computed, if the host keeps blocks.
-    ///
-    /// # Errors
-    /// The host's, that there is no memory.
-    pub fn read_ahead(&mut self, session: &Session, block: usize) -> Result<()> {
-        match &mut self.rows {
-            BlockRows::Host(kept) => kept.begin(session, block, true),
-            BlockRows::Device(_) => Ok(()),
         }
     }
 
@@ -170,7 +157,7 @@ impl BlockCorrector {
         self.batches.take_counts(session, count)
     }
 
-    /// Copies rows of the detector, of one block that was corrected, to `sinograms`, one after the other from value `first` on
+    /// Copies rows of the detector, of the block that was corrected, to `sinograms`, one after the other from value `first` on
     /// with `stride` values from one to the next. Waits only for what the host keeps.
     ///
     /// # Errors
@@ -188,7 +175,7 @@ impl BlockCorrector {
         let of_block = self.shape.blocks.rows;
         let mut places = rows.iter().enumerate().map(|(at, row)| (row % of_block, first + at * stride));
         let block = match &mut self.rows {
-            BlockRows::Host(kept) => return kept.copy(session, rows[last] / of_block, places, sinograms),
+            BlockRows::Host(kept) => return kept.copy(session, places, sinograms),
             BlockRows::Device(block) => block,
         };
         places.try_for_each(|(row, place)| {
@@ -198,16 +185,5 @@ impl BlockCorrector {
                 .map(drop)
                 .map_err(|e| cl_error("copying sinograms", session.device_name(), e))
         })
-    }
-
-    /// Waits for copies of sinograms that were not waited for.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn finish(&self, session: &Session) -> Result<()> {
-        match &self.rows {
-            BlockRows::Host(_) => Ok(()),
-            BlockRows::Device(_) => session.finish_uploads(),
-        }
     }
 }

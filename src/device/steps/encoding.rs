@@ -141,24 +141,17 @@ impl SliceEncoder {
         session.expect_length(slices, count * self.width * self.height, "slices")?;
         session.write(&mut encoded.clamped, &vec![0; encoded.slices], "counts of clamped values")?;
         let EncodedSlices { first, clamped, .. } = encoded;
+        let times = 4 / self.sample.bytes();
         self.encode(session, (slices, first), clamped, [0..1, 0..1])?;
-        for rows in self.growing(self.height) {
+        for rows in growing(times, self.height) {
             self.encode(session, (slices, slices), clamped, [rows, 0..1])?;
         }
-        for some in self.growing(count) {
+        for some in growing(times, count) {
             self.encode(session, (slices, slices), clamped, [0..self.height, some])?;
         }
         // SAFETY: both have these bytes, and the values that are overwritten were encoded before in the same queue.
         unsafe { session.queue.enqueue_copy_buffer(first, slices, 0, 0, self.width * self.sample.bytes(), &[]) }
             .map_err(|e| cl_error("copying an encoded row", session.device_name(), e))
-    }
-
-    /// What comes after the first of `count` things, in parts whose samples fit into the values of what is before them.
-    fn growing(&self, count: usize) -> impl Iterator<Item = Range<usize>> {
-        let times = 4 / self.sample.bytes();
-        std::iter::successors(Some(1), move |start| Some(start * times))
-            .take_while(move |start| *start < count)
-            .map(move |start| start..(start * times).min(count))
     }
 
     /// Encodes rows of the first slice, or all rows of some slices, into the places in `samples` that their numbers say.
@@ -186,6 +179,14 @@ impl SliceEncoder {
     }
 }
 
+/// What comes after the first of `count` things, in parts whose samples fit into the values of the things before each, if values have
+/// so many `times` the bytes of samples.
+fn growing(times: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
+    std::iter::successors(Some(1), move |start| Some(start * times))
+        .take_while(move |start| *start < count)
+        .map(move |start| start..(start * times).min(count))
+}
+
 impl EncodedSlices {
     /// How many values of each of the first `count` slices were clamped.
     ///
@@ -195,5 +196,24 @@ impl EncodedSlices {
         let mut clamped = vec![0; count.min(self.slices)];
         session.download(&self.clamped, 0, &mut clamped, "counts of clamped values")?;
         Ok(clamped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_replace_only_values_that_were_encoded() {
+        for (times, count) in [2, 4].into_iter().flat_map(|times| (1..70).map(move |count| (times, count))) {
+            let mut encoded = 1;
+            for part in growing(times, count) {
+                // in samples, of which a value takes the place of so many
+                assert!(part.start == encoded && part.end <= times * part.start && !part.is_empty());
+                encoded = part.end;
+            }
+            assert_eq!(encoded, count);
+        }
+        assert_eq!(growing(4, 20).collect::<Vec<_>>(), [1..4, 4..16, 16..20]);
     }
 }

@@ -93,19 +93,19 @@ impl Rows<'_> {
         let mut busy = 0.0;
         let mut filling: Option<Buffer<f32>> = None;
         for Piece { chunk, portion, values } in pieces {
-            // samples of a block may come while all sinograms are in use
-            if filling.is_none() && !matches!(portion, Portion::Block { .. }) {
-                match free.recv() {
-                    Ok(rows) => filling = Some(rows),
+            let mut rows = match filling.take() {
+                Some(rows) => rows,
+                None => match free.recv() {
+                    Ok(rows) => rows,
                     Err(_) => break,
-                }
-            }
+                },
+            };
             let start = Instant::now();
             let complete = match &portion {
                 Portion::Slices(positions) | Portion::OfBlock(positions) => positions.end == chunk.end,
                 Portion::Block { .. } => false,
             };
-            self.copy(&chunk, &portion, values.as_ref(), filling.as_mut())?;
+            self.copy(&chunk, &portion, values.as_ref(), &mut rows)?;
             self.wait(&portion, complete.then_some(&chunk))?;
             busy += start.elapsed().as_secs_f64();
             self.run.clock.add(Stage::Uploading, start.elapsed());
@@ -113,9 +113,9 @@ impl Rows<'_> {
                 // the reader may have read all
                 let _ = done.send(values);
             }
-            if let Some(rows) = filling.take_if(|_| complete)
-                && out.send((chunk, rows)).is_err()
-            {
+            if !complete {
+                filling = Some(rows);
+            } else if out.send((chunk, rows)).is_err() {
                 break;
             }
         }
@@ -128,15 +128,15 @@ impl Rows<'_> {
         chunk: &Range<usize>,
         portion: &Portion,
         values: Option<&HostMemory>,
-        rows: Option<&mut Buffer<f32>>,
+        rows: &mut Buffer<f32>,
     ) -> Result<()> {
         let in_slice = self.shape.in_slice;
-        match (&mut self.device, portion, values, rows) {
-            (Some(device), .., rows) => {
+        match (&mut self.device, portion, values) {
+            (Some(device), ..) => {
                 let bytes = values.map_or(&[][..], HostMemory::as_bytes);
                 device.correct(self.session, (portion, bytes), (self.run.slices, chunk.start), (rows, in_slice))
             }
-            (None, Portion::Slices(positions), Some(values), Some(rows)) => {
+            (None, Portion::Slices(positions), Some(values)) => {
                 let (place, sinograms) = (positions.start - chunk.start, &values[..positions.len() * in_slice]);
                 self.session.upload(rows, place * in_slice, sinograms, "sinograms")
             }
