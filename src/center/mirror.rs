@@ -270,3 +270,37 @@ fn differences(
     }
     shares
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Squares of differences and of values, each minus its mean over all bins, bin by bin.
+    fn by_definition(a: &[f32], b: &[f32], blocks: usize) -> Vec<[f64; 2]> {
+        let mut shares = vec![[0f64; 2]; blocks];
+        let deltas: Vec<f32> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+        for (bin, ((delta, a), b)) in deviations(&deltas).zip(deviations(a)).zip(deviations(b)).enumerate() {
+            let share = &mut shares[bin * blocks / deltas.len()];
+            *share = [share[0] + delta * delta, share[1] + a * a + b * b];
+        }
+        shares
+    }
+
+    #[test]
+    fn shares_of_blocks_follow_their_definition() {
+        let (bins, blocks) = (83, 5);
+        // far from zero, as what a mean that is not taken out first would spoil
+        let row = |phase: f32| (0..bins).map(|i| 1e3 + (0.3 * i as f32 + phase).sin()).collect::<Vec<f32>>();
+        let (row, mirrored) = (row(0.0), row(0.4));
+        let summed = [row.clone(), mirrored.clone()].map(SummedRow::new);
+        for twice in [3, 40, 82, 83, 120, 161] {
+            let overlap = Overlap::new(twice, bins, blocks);
+            let mut shares = vec![[0f64; 2]; blocks];
+            overlap.add(&summed, &mut shares);
+            let [a, b] = [(&row, 0), (&mirrored, 1)].map(|(row, i)| &row[overlap.from[i]..][..overlap.count]);
+            for (found, expected) in shares.iter().flatten().zip(by_definition(a, b, blocks).iter().flatten()) {
+                assert!((found - expected).abs() < 1e-9 * bins as f64, "{twice}: {found}, {expected}");
+            }
+        }
+    }
+}

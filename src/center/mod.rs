@@ -290,7 +290,7 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEsti
         return Ok(found);
     }
     if methods.len() < 2 || !confirm(&found[0], &found[1]) {
-        // it is slow, so it only searches near the result of the others
+        // it is easily misled, so it only searches near the result of the others
         let range =
             range.or(found.iter().find(|f| f.verdict == AxisVerdict::Ok).map(|f| around(f.value, sinograms.bins)));
         found.push(search(Method::Sweep, sinograms, range)?);
@@ -415,7 +415,7 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
 }
 
 /// What every method says of the same data, on its own, within `range` or its default range, in the order of
-/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is slow, so it only searches near a clear result of the
+/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is easily misled, so it only searches near a clear result of the
 /// others. The note is that of a search.
 pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
     let (contradicted, note) = judge(sinograms);

@@ -204,3 +204,36 @@ fn grid(radius: f64) -> Vec<[f64; 2]> {
     let line = || (-half..=half).map(|i| f64::from(i) * spacing);
     line().flat_map(|y| line().map(move |x| [x, y])).filter(|[x, y]| x.hypot(*y) < radius - 1.0).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_for_all_axes_are_sums_over_the_projections() {
+        let (bins, projections) = (24, 9);
+        let sinogram: Vec<f32> = (0..bins * projections).map(|i| ((i * 7919) % 101) as f32 / 101.0).collect();
+        let angles: Vec<f64> = (0..projections).map(|p| 20.0 * p as f64).collect();
+        let trials = Trials::new(&sinogram, bins, &angles);
+        // some of them are outside of the rows for some axes
+        let points = [[0.0, 0.0], [3.25, -7.5], [-11.0, 2.0], [30.0, 0.0]];
+        for step in [0.5, 0.25, 0.1] {
+            let axes = TrialPositions::new(9.3, 15.0, step);
+            let values = trials.values(&axes, &points);
+            for (i, [x, y]) in points.iter().enumerate() {
+                for k in 0..axes.count {
+                    let mut sum = 0.0;
+                    for (row, [cos, sin]) in trials.rows.chunks(bins).zip(&trials.rotations) {
+                        let h = axes.at(k) + x * cos - y * sin;
+                        if (0.0..(bins - 1) as f64).contains(&h) {
+                            let (bin, share) = (h as usize, h.fract());
+                            sum += f64::from(row[bin]) * (1.0 - share) + f64::from(row[bin + 1]) * share;
+                        }
+                    }
+                    let found = f64::from(values[i * axes.count + k]);
+                    assert!((found - sum).abs() < 1e-5, "{step}, point {i}, axis {k}: {found}, {sum}");
+                }
+            }
+        }
+    }
+}
