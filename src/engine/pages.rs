@@ -179,19 +179,22 @@ impl<'a> PageDevice<'a> {
             }
             Ok(())
         };
-        let write = || -> Result<()> {
-            let (corrected, values_back): (Receiver<(Range<usize>, HostMemory)>, Sender<_>) =
-                (corrected.clone(), values_back.clone());
+        let write_batches = |corrected: Receiver<(Range<usize>, HostMemory)>, back: Sender<HostMemory>| -> Result<()> {
             for (numbers, memory) in corrected {
                 let values = &memory[..numbers.len() * pages.values()];
                 write(numbers, values).inspect_err(|_| failed.store(true, Relaxed))?;
-                let _ = values_back.send(memory);
+                // the device may have computed all
+                let _ = back.send(memory);
             }
             Ok(())
         };
         scope(|scope| {
             let reader = scope.spawn(read);
-            let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write)).collect();
+            let channels: Vec<_> = (0..WRITERS).map(|_| (corrected.clone(), values_back.clone())).collect();
+            // theirs alone: else the device would wait for memory when all of them have failed
+            drop((corrected, values_back));
+            let one = |(corrected, back)| scope.spawn(|| write_batches(corrected, back));
+            let writers: Vec<_> = channels.into_iter().map(one).collect();
             let counts = self.run((samples, samples_back), (to_writers, free_values), &failed);
             let read = joined(reader, "reader");
             for writer in writers {

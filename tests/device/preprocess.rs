@@ -485,3 +485,15 @@ fn images_through_the_library_of_a_profile() {
     assert!(own != library && rms(&own, &library) < 1e-5 * f64::from(most));
     assert_eq!(run("library", "--device-memory 5M"), library);
 }
+
+/// Pages that cannot be written stop the device's part, too, whether one is or all are.
+#[test]
+fn pages_that_cannot_be_written() {
+    let lab = with_device_steps(31);
+    for (output, pages) in [("one", 3..4), ("all", 0..31)] {
+        // a directory in place of a file
+        pages.for_each(|page| lab.directory(&format!("{output}/projection_{page:05}.tif/in-the-way")));
+        let run = format!("preprocess {COUNTS} --memory 40K --overwrite --output {output}");
+        lab.fails(&run, 5, &[&format!("{output}/projection_")]);
+    }
+}
