@@ -415,8 +415,8 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
 }
 
 /// What every method says of the same data, on its own, within `range` or its default range, in the order of
-/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is easily misled, so it only searches near a clear result of the
-/// others. The note is that of a search.
+/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is easily misled, so it only searches near a clear
+/// result of the others. The note is that of a search.
 pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
     let (contradicted, note) = judge(sinograms);
     let mut surveys: Vec<AxisSurvey> = Vec::new();
