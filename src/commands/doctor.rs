@@ -9,6 +9,7 @@ use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
+use crate::fft::image_transform;
 use crate::kernel::{KernelSpec, Problem, RowFilter, StepBackend, Storage, Texel};
 use crate::profile::{Choice, Profile, ProfileStore};
 use crate::report::{ProgressKind, Reporter};
@@ -38,8 +39,10 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     reporter.note(&head);
     // verdicts are of the programs that runs will use
     let programs = ProgramStore::in_cache();
-    let sizes = choices.first().map(|choice| choice.profile.step_sizes.clone()).unwrap_or_default();
-    let mut session = Session::open(found)?.with_programs(programs.clone()).with_step_sizes(sizes);
+    let of_profile = choices.first().map(|choice| (choice.profile.step_sizes.clone(), choice.profile.fft.images));
+    let (sizes, images) = of_profile.unwrap_or_default();
+    let session = Session::open(found)?.with_programs(programs.clone()).with_step_sizes(sizes);
+    let mut session = session.with_image_transforms(images, image_transform);
     let formats = formats(&session);
     let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
     let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
