@@ -92,3 +92,23 @@ fn short_memory_holds_two_passes_with_every_step() {
     assert_eq!(plan.steps.slices, StepBackend::Device);
     assert_eq!(of(plan), (16, 2, 16, 4, 289));
 }
+
+/// Where lines of images do not fit into a work-group, a library transforms them on the device, which takes as much memory
+/// again: fewer pairs at a time.
+#[test]
+fn a_library_transforms_long_lines() {
+    let choice = ProfileStore::built_in().unwrap().for_device(Some("nvidia-hopper"), &example()).unwrap();
+    let job = job(|a| a.mode = Some(Mode::Precise));
+    let stack = StackShape { slices: 40, projections: 300, bins: 3000, ..stack() };
+    let mut scan = Scan::new(&job, &stack).unwrap();
+    let blocks = RowBlocks::new(&tilt_and_phase(false, true), [3000, 40], 300);
+    assert_eq!(blocks.unwrap().images, Some([4096, 256]));
+    scan.samples = SampleShape { height: 40, halo: 78, blocks, correctable: true, ..scan.samples };
+    let pairs = |max_work_group: usize| {
+        let facts = DeviceFacts { max_work_group, local_memory: 48 << 10, ..example() };
+        let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
+        assert_eq!(plan.steps.images, StepBackend::Device);
+        plan.blocks.unwrap().pairs
+    };
+    assert_eq!(pairs(256), 2 * pairs(128));
+}
