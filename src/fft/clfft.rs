@@ -58,12 +58,12 @@ pub fn supports(length: usize) -> bool {
 }
 
 /// A baked plan for transforms in a queue.
-struct Plan {
+struct ClFftPlan {
     handle: sys::PlanHandle,
     scratch: Option<Buffer<u8>>,
 }
 
-impl Plan {
+impl ClFftPlan {
     /// Bakes a plan for `batch` arrays with these sides, the one along which values are next to each other first. This
     /// compiles kernels and can take seconds the first time on a device.
     ///
@@ -84,7 +84,7 @@ impl Plan {
             };
             let handle = library.create(session, sides)?;
             // from here on dropping `plan` destroys it, once the lock is released
-            let plan = Plan { handle, scratch: None };
+            let plan = ClFftPlan { handle, scratch: None };
             let baked = library.bake(handle, batch, queue);
             drop(guard);
             (plan, baked.map_err(|what| failure(session, &format!("{what} for {batch} arrays of {sides:?}")))?)
@@ -134,7 +134,7 @@ impl Plan {
 }
 
 /// Transforms of `batch` rows of `length` complex values.
-pub struct ClFftRows(Plan);
+pub struct ClFftRows(ClFftPlan);
 
 impl ClFftRows {
     /// Bakes the plan, as all plans of clFFT.
@@ -142,19 +142,19 @@ impl ClFftRows {
     /// # Errors
     /// A device error when clFFT is missing, cannot do the length, or its kernels do not build.
     pub fn new(session: &Session, length: usize, batch: usize) -> Result<Self> {
-        Plan::new(session, &[length], batch, &session.queue).map(ClFftRows)
+        ClFftPlan::new(session, &[length], batch, &session.queue).map(ClFftRows)
     }
 }
 
 /// Transforms of images, among the uploads.
-struct ClFftImages(Plan);
+struct ClFftImages(ClFftPlan);
 
 /// A transform of `count` images of `[width, height]` by clFFT.
 ///
 /// # Errors
 /// A device error when clFFT is missing, cannot do the lengths, or its kernels do not build.
 pub fn image_transform(session: &Session, size: [usize; 2], count: usize) -> Result<Box<dyn ImageTransform>> {
-    let plan = Plan::new(session, &size, count, &session.uploads)?;
+    let plan = ClFftPlan::new(session, &size, count, &session.uploads)?;
     Ok(Box::new(ClFftImages(plan)))
 }
 
@@ -230,7 +230,7 @@ impl ImageTransform for ClFftImages {
     }
 }
 
-impl Drop for Plan {
+impl Drop for ClFftPlan {
     fn drop(&mut self) {
         let mut guard = lock();
         let Some(library) = guard.as_mut() else { return };

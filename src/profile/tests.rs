@@ -81,7 +81,7 @@ fn malformed_profiles_say_what_is_wrong() {
         ("storage = \"half\" }", "storage = \"half\", unrol = 4 }", "unknown field `unrol`"),
         ("slices = [1, 2, 4]", "slices = [3]", "slices 3 is not one of"),
         ("[kernel.standard]", "[kernel.alu]\n[kernel.standard]", "more than one family"),
-        ("mad = true", "mad = true\n[fft]\nradices = [2, 17]", "unknown field `radices`"),
+        ("images = \"transform\"", "radices = [2, 17]", "unknown field `radices`"),
         ("work-group = [16, 16]", "work-group = [64, 64]", "at most 1024 work-items"),
         ("slices = [1, 2, 4, 8, 16]", "slices = [32]", "only tensor and vector kernels support"),
         (

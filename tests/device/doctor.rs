@@ -152,8 +152,6 @@ fn a_wrong_step_is_avoided() {
                 assert!(err.contains(&format!("{name}: WRONG, {reason}")), "{err}");
                 wrong += 1;
             } else {
-                // the default profile leaves images to the host
-                let by_host = by_host || name.starts_with("tilt") || name.starts_with("phase");
                 assert!(step["verdict"] == "right" && step["avoided"] == by_host, "{step}");
                 assert_eq!(reason, if by_host { "the profile assigns it to the host" } else { "" }, "{step}");
             }
