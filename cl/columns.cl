@@ -246,14 +246,13 @@ void restore(__global const float *restrict ranked, __global const INDEX *restri
         }
 }
 
-/* Columns times a factor plus a summand, or, where the factor is negative, replaced by `smooth`, which is in ascending
- * order. `corrections` is [slice][bin]: the factor and what rounding took from it, and the same of the summand, so that
- * nearly all values are those of double precision. Others would be in another place when they are sorted again.
+/* Columns in ascending order times a factor plus a summand, which keeps their order, or, where the factor is negative,
+ * replaced by `smooth`, which is in this order, too. `corrections` is [slice][bin]: the factor and what rounding took from
+ * it, and the same of the summand, so that nearly all values are those of double precision.
  * Work-group: GROUP. Global size: values of a column rounded up, any number for the bins, slices. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void correct(__global float *restrict columns, __global const float *restrict smooth,
-             __global const INDEX *restrict ranks, __global const float4 *restrict corrections, ulong first,
-             ulong first_smooth, int bins, int length)
+void correct(__global float *restrict ranked, __global const float *restrict smooth,
+             __global const float4 *restrict corrections, ulong first, ulong first_smooth, int bins, int length)
 {
 #pragma OPENCL FP_CONTRACT OFF
     const int i = get_global_id(0);
@@ -262,9 +261,9 @@ void correct(__global float *restrict columns, __global const float *restrict sm
     for (int bin = get_global_id(1); bin < bins; bin += get_global_size(1)) {
         const ulong column = ((ulong)get_global_id(2) * bins + bin) * length;
         const float4 correction = corrections[get_global_id(2) * bins + bin];
-        __global float *value = columns + first + column + i;
+        __global float *value = ranked + first + column + i;
         if (correction.x < 0.0f)
-            *value = smooth[first_smooth + column + ranks[column + i]];
+            *value = smooth[first_smooth + column + i];
         else {
             const float product = *value * correction.x, rest = fma(*value, correction.x, -product);
             const float sum = product + correction.z, added = sum - product;

@@ -8,6 +8,7 @@ use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, ClMem};
 use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_map_flags};
+use std::marker::PhantomData;
 use std::ptr;
 use std::thread::sleep;
 use std::time::Duration;
@@ -18,6 +19,39 @@ const ASKED: Duration = Duration::from_micros(200);
 /// Copies of fewer bytes are waited for in the driver: they are over sooner than a thread wakes up.
 const SHORT: usize = 1 << 20;
 
+/// Values on their way to a device, which stay where they are until this is dropped.
+pub(super) struct Copying<'a> {
+    session: &'a Session,
+    copied: Event,
+    what: &'a str,
+    data: PhantomData<&'a [u8]>,
+}
+
+impl Copying<'_> {
+    /// What commands of other queues wait for.
+    pub fn event(&self) -> &Event {
+        &self.copied
+    }
+
+    /// Waits until the values are there.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn wait(self) -> Result<()> {
+        self.session.sleep_until(&self.session.copies, &self.copied).map_err(|e| self.failed(e))
+    }
+
+    fn failed(&self, e: ClError) -> Error {
+        cl_error(&format!("uploading {}", self.what), self.session.device_name(), e)
+    }
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        let _ = self.copied.wait();
+    }
+}
+
 impl Session {
     /// Copies `data` to the start of a buffer and waits until it is there, also for the other queues: a blocking call need not
     /// wait for more than that `data` may change (OpenCL 1.2, 5.2.2), and Intel's does not.
@@ -25,6 +59,26 @@ impl Session {
         // SAFETY: blocking, and the driver checks the size against the buffer's.
         unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
             .and_then(|written| written.wait().map(|()| written))
+            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
+    }
+
+    /// Copies `data` to the start of a buffer through a queue of its own, and waits: for the kernel that used the buffer last,
+    /// but for no others.
+    pub(super) fn write_beside<T: Copy>(
+        &self,
+        queue: &CommandQueue,
+        (buffer, used): (&mut Buffer<T>, Option<&Event>),
+        data: &[T],
+        what: &str,
+    ) -> Result<()> {
+        let after: Vec<_> = used.iter().map(|used| used.get()).collect();
+        // SAFETY: blocking, and the driver checks the size against the buffer's.
+        let mut written = || unsafe { queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &after) };
+        // other queues wait only for what the driver has got
+        self.queue
+            .flush()
+            .and_then(|()| written())
+            .and_then(|written| written.wait())
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
@@ -130,13 +184,21 @@ impl Session {
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
-    /// Copies values to the start of a buffer and waits, but not for the kernels among the uploads.
-    pub fn copy_ahead<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<()> {
-        let failed = |e| cl_error(&format!("uploading {what}"), self.device_name(), e);
+    /// Starts to copy values to the start of a buffer, without waiting for the kernels among the uploads.
+    pub(super) fn copy_ahead<'a, T: Copy>(
+        &'a self,
+        buffer: &mut Buffer<T>,
+        data: &'a [T],
+        what: &'a str,
+    ) -> Result<Copying<'a>> {
         let blocking = if size_of_val(data) < SHORT { CL_BLOCKING } else { CL_NON_BLOCKING };
-        // SAFETY: waited for, and the driver checks the size against the buffer's.
-        let copied = unsafe { self.copies.enqueue_write_buffer(buffer, blocking, 0, data, &[]) }.map_err(failed)?;
-        self.sleep_until(&self.copies, &copied).map_err(failed)
+        // SAFETY: what is returned borrows the data until the copy is over; the driver checks the size against the buffer's.
+        let copied = unsafe { self.copies.enqueue_write_buffer(buffer, blocking, 0, data, &[]) }
+            .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))?;
+        let copying = Copying { session: self, copied, what, data: PhantomData };
+        // other queues wait only for what the driver has got
+        self.copies.flush().map_err(|e| copying.failed(e))?;
+        Ok(copying)
     }
 
     /// Copies the start of a buffer to `data` after everything in the queue for uploads, and waits.

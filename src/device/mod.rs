@@ -22,11 +22,11 @@ pub(crate) use session::sinogram_bytes;
 pub use session::{Resources, Session, SinogramStore};
 pub use steps::{
     AddedProfiles, AirCorrection, BatchCorrector, BatchPart, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder,
-    ColumnProducts, ColumnSums, CopiedProjections, DetectorRows, DeviceValues, EncodedSlices, FieldImages, Gap,
-    ImageFilter, ImageFilterForm, ImagePart, ImageRows, ImageSteps, ImageTransform, ImageTransforms, LowFrequencies,
-    OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks, RowCorrection,
-    RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch, SinogramShape,
-    SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    ColumnProducts, ColumnSum, ColumnSums, CopiedProjections, DetectorRows, DeviceValues, EncodedSlices, FieldImages,
+    Gap, ImageFilter, ImageFilterForm, ImagePart, ImageRows, ImageSteps, ImageTransform, ImageTransforms,
+    LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
+    RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch,
+    SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

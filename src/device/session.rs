@@ -239,7 +239,7 @@ impl Session {
 
     /// Starts a launch of a kernel.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
-        Launch { session: self, queue: &self.queue, kernel, name, index: 0, first: [0; 3] }
+        Launch { session: self, queue: &self.queue, kernel, name, index: 0, first: [0; 3], after: None }
     }
 
     /// Whether the image format of a kernel returns correct values on this device; buffers always do.
@@ -299,12 +299,19 @@ pub struct Launch<'a> {
     index: u32,
     /// Number of the first work-item in every dimension.
     first: [usize; 3],
+    /// A command of another queue that it waits for.
+    after: Option<&'a Event>,
 }
 
-impl Launch<'_> {
+impl<'a> Launch<'a> {
     /// In the queue for uploads, after those before it.
     pub fn among_uploads(self) -> Self {
         Launch { queue: &self.session.uploads, ..self }
+    }
+
+    /// After a command of another queue, which has been flushed.
+    pub(super) fn after(self, command: Option<&'a Event>) -> Self {
+        Launch { after: command, ..self }
     }
 
     /// With numbers of work-items that begin there.
@@ -338,6 +345,7 @@ impl Launch<'_> {
     /// # Safety
     /// With these arguments and work-items the kernel stays within the memory that it was given.
     pub unsafe fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
+        let after: Vec<_> = self.after.iter().map(|command| command.get()).collect();
         // SAFETY: all pointers live through the call; the caller answers for what the kernel does.
         unsafe {
             self.queue.enqueue_nd_range_kernel(
@@ -346,7 +354,7 @@ impl Launch<'_> {
                 if self.first == [0; 3] { ptr::null() } else { self.first.as_ptr() },
                 global.as_ptr(),
                 local.map_or(ptr::null(), <[usize]>::as_ptr),
-                &[],
+                &after,
             )
         }
         .map_err(|e| {

@@ -507,7 +507,7 @@ fn before_filter(
     }
     let began = Instant::now();
     let mut all = |sinograms: &SinogramBatch| {
-        sinograms.parts(at_once).try_for_each(|part| steps.iter_mut().try_for_each(|step| step.apply(session, &part)))
+        steps.iter_mut().try_for_each(|step| step.apply_in_parts(session, sinograms, at_once))
     };
     match extender {
         Some(extender) => {

@@ -6,7 +6,7 @@ use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, Sl
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::geometry::{Cut, Roi};
-use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends};
+use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends, StepTarget};
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -291,7 +291,7 @@ impl<'a> Sizes<'a> {
 
     /// What the steps before the filter need on the device.
     fn of_steps(&self, cut: Cut) -> [Bytes; 4] {
-        let Request { recipe, scan, .. } = *self.request;
+        let Request { recipe, scan, choice, facts, .. } = *self.request;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
         let bins = self.detector_bins();
         let projections = scan.geometry.projections();
@@ -306,7 +306,8 @@ impl<'a> Sizes<'a> {
                 [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
             }
         };
-        let of_sinograms = || self.stripes * recipe.steps.sinogram_scratch(projections, bins) as u64;
+        let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
+        let of_sinograms = || self.stripes * recipe.steps.sinogram_scratch(target, projections, bins) as u64;
         let extended = rows == StepBackend::Device && scan.field.is_some();
         [
             Bytes { what: "a block of rows", bytes: block },

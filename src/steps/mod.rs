@@ -27,6 +27,7 @@ pub use tilt::Tilt;
 
 use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape};
 use crate::error::Result;
+use crate::kernel::StepTarget;
 use crate::source::Stacks;
 use defects::Defects;
 use fields::progress;
@@ -102,9 +103,10 @@ impl Steps {
         steps
     }
 
-    /// Memory in bytes that the steps on sinograms need on a device for each of the sinograms that are processed at a time.
-    pub fn sinogram_scratch(&self, projections: usize, bins: usize) -> usize {
-        self.stripes.iter().map(|method| method.device_memory(projections, bins)).sum()
+    /// Memory in bytes that the steps on sinograms need on such a device for each of the sinograms that are processed at a
+    /// time.
+    pub fn sinogram_scratch(&self, target: StepTarget, projections: usize, bins: usize) -> usize {
+        self.stripes.iter().map(|method| method.device_memory(target, projections, bins)).sum()
     }
 
     /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.

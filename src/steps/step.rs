@@ -114,6 +114,14 @@ pub trait DeviceSinogramStep: Send {
     /// # Errors
     /// The device's.
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()>;
+
+    /// The same for any number of sinograms, at most so many at a time.
+    ///
+    /// # Errors
+    /// The device's.
+    fn apply_in_parts(&mut self, session: &Session, sinograms: &SinogramBatch, most: usize) -> Result<()> {
+        sinograms.parts(most).try_for_each(|part| self.apply(session, &part))
+    }
 }
 
 /// Rows of a projection.

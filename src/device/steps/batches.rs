@@ -1,6 +1,7 @@
 //! Batches of projections, corrected on a device: rows of the detector, with steps on images where there are any.
 
 use super::blocks::BlockShape;
+use super::copies::Copying;
 use super::correction::{CorrectedRows, RowCorrection, RowCorrector, RowCounts, SampleOrder};
 use super::image_filter::ImageFilter;
 use super::images::{ImagePart, ImageRows, RowRotator};
@@ -30,6 +31,14 @@ pub struct BatchPart {
     pub counted: Range<usize>,
     /// Projections; the first has an even number.
     pub projections: Range<usize>,
+}
+
+/// A batch that a device has got all commands for.
+pub(super) struct StartedBatch<'a> {
+    /// The last kernel of the steps on images.
+    pub last: Option<Event>,
+    /// The samples, on their way to the device.
+    pub copying: Copying<'a>,
 }
 
 /// Steps on the images of a batch.
@@ -169,18 +178,22 @@ impl BatchCorrector {
     }
 
     /// Corrects a batch, from samples `[projection][row][bin]` of all rows that are needed, into `[row][projection][bin]`;
-    /// replaced values are counted, always in the same rows. Waits for the copies, but not for the kernels, of which it
-    /// returns the last of those on images.
+    /// replaced values are counted, always in the same rows. Waits for the samples' copy, but not for the kernels.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
-    pub fn correct(
+    pub fn correct(&mut self, session: &Session, part: &BatchPart, samples: &[u8], into: &ImageRows) -> Result<()> {
+        self.start(session, part, samples, into)?.copying.wait()
+    }
+
+    /// The same without waiting for the copy.
+    pub(super) fn start<'a>(
         &mut self,
-        session: &Session,
+        session: &'a Session,
         part: &BatchPart,
-        samples: &[u8],
+        samples: &'a [u8],
         into: &ImageRows,
-    ) -> Result<Option<Event>> {
+    ) -> Result<StartedBatch<'a>> {
         let BatchPart { wanted, counted, projections } = part;
         let BlockShape { blocks, bins, projections: all, batch, .. } = self.shape;
         let count = projections.len();
@@ -195,7 +208,7 @@ impl BatchCorrector {
             None => *into,
         };
         let rows: Vec<usize> = read.clone().collect();
-        self.corrector.correct(
+        let copying = self.corrector.correct(
             session,
             samples,
             &CorrectedRows {
@@ -208,10 +221,11 @@ impl BatchCorrector {
                 stride: corrected.stride,
             },
         )?;
-        let Some(images) = &mut self.images else { return Ok(None) };
+        let Some(images) = &mut self.images else { return Ok(StartedBatch { last: None, copying }) };
         let (wanted, counted) = (wanted.clone(), counted.clone());
         let rows = BatchRows { read, upright, wanted, counted, projections: count };
-        images.run(session, &rows, into, self.corrector.counts())
+        let last = images.run(session, &rows, into, self.corrector.counts())?;
+        Ok(StartedBatch { last, copying })
     }
 
     /// Waits for all batches, and hands out and forgets what was replaced in the `count` rows that are counted.

@@ -1,7 +1,7 @@
 //! Binning on a device: averages squares of samples as they are stored.
 
 use super::Session;
-use super::correction::{SampleOrder, sample_form};
+use super::correction::{DeviceSamples, SampleOrder, sample_form};
 use crate::error::Result;
 use crate::kernel::{BinningKernel, generate_binning};
 use crate::source::StoredRows;
@@ -42,7 +42,14 @@ impl SampleBinner {
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
-    pub fn run(&self, session: &Session, samples: &Buffer<u8>, rows: usize, projections: usize) -> Result<&Buffer<u8>> {
+    pub fn run<'a>(
+        &self,
+        session: &Session,
+        samples: impl Into<DeviceSamples<'a>>,
+        rows: usize,
+        projections: usize,
+    ) -> Result<&Buffer<u8>> {
+        let DeviceSamples { values: samples, copied } = samples.into();
         let StoredRows { by, width, .. } = self.stored;
         session.expect_length(samples, rows * projections * self.stored.row_bytes(), "samples")?;
         session.expect_length(&self.means, 4 * rows * projections * self.stored.bins(), "binned samples")?;
@@ -57,6 +64,7 @@ impl SampleBinner {
         let bins = self.stored.bins();
         let launch = session
             .launch(&self.kernel, "bin_samples")
+            .after(copied)
             .handle(samples)?
             .handle(&self.means)?
             .value(of_outer as u64)?

@@ -1,6 +1,6 @@
 //! Blocks of rows, corrected on a device by steps on images, and kept until their slices have been computed.
 
-use super::batches::{BatchCorrector, BatchPart};
+use super::batches::{BatchCorrector, BatchPart, StartedBatch};
 use super::correction::{PieceSize, RowCorrection, RowCorrector, RowCounts};
 use super::images::{ImageRows, RowBlocks};
 use super::kept_block::{BATCHES, KeptBlock};
@@ -119,7 +119,7 @@ impl BlockCorrector {
 
     /// Corrects a batch of projections of a block, from samples `[projection][row][bin]` of all rows that are needed, and
     /// counts what is replaced in some rows of the block, the same for all batches. These come in any order; their
-    /// projections begin at an even number. Does not wait for the kernels.
+    /// projections begin at an even number. Waits for the samples' copy, but not for the kernels.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
@@ -141,12 +141,13 @@ impl BlockCorrector {
                 ImageRows { values: kept.batch(), first: 0, stride: part.projections.len() * bins }
             }
         };
-        let last = self.batches.correct(session, &part, samples, &into_block)?;
+        let StartedBatch { last, copying } = self.batches.start(session, &part, samples, &into_block)?;
         match (&mut self.rows, last) {
-            (BlockRows::Device(_), _) => Ok(()),
-            (BlockRows::Host(kept), Some(last)) => kept.take(session, &part.projections, bins, &last),
-            (BlockRows::Host(_), None) => Err(Error::Internal(format!("no step for block {block}"))),
+            (BlockRows::Device(_), _) => {}
+            (BlockRows::Host(kept), Some(last)) => kept.take(session, &part.projections, bins, &last)?,
+            (BlockRows::Host(_), None) => return Err(Error::Internal(format!("no step for block {block}"))),
         }
+        copying.wait()
     }
 
     /// Waits for a block, and hands out and forgets what was replaced in the `count` rows that are counted.

@@ -1,10 +1,13 @@
 //! Sums over the columns of sinograms, and corrections of single values.
 
-use super::{DeviceValues, Session, SinogramBatch, SinogramShape};
+use super::{DeviceValues, HostMemory, Session, SinogramBatch, SinogramShape, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{ColumnSumGroup, generate_column_sums};
+use opencl3::command_queue::CommandQueue;
+use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::types::CL_NON_BLOCKING;
 use std::ops::Range;
 
 /// Most work-items along projections where a kernel goes through them in steps.
@@ -24,6 +27,17 @@ pub struct Gap {
     pub share: f32,
 }
 
+/// What is summed over columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnSum {
+    /// Absolute differences of the values to their running means.
+    Changes,
+    /// Values,
+    Own,
+    /// and those of columns that are smoothed across bins.
+    Near,
+}
+
 /// Sums over the columns of sinograms of one size.
 pub struct ColumnSums {
     sum: Kernel,
@@ -32,9 +46,21 @@ pub struct ColumnSums {
     make_finite: Kernel,
     subtract: Kernel,
     group: ColumnSumGroup,
-    sums: Buffer<[f32; 2]>,
+    /// By [`ColumnSum`].
+    sums: [HostSums; 3],
+    /// For copies that must not wait for the kernels after those they belong to.
+    copies: CommandQueue,
     gaps: Buffer<Gap>,
+    /// The kernel that used these last.
+    interpolated: Option<Event>,
     shape: SinogramShape,
+}
+
+/// Sums on the device, and on their way to the host.
+struct HostSums {
+    sums: Buffer<[f32; 2]>,
+    memory: HostMemory,
+    copied: Option<Event>,
 }
 
 impl ColumnSums {
@@ -45,6 +71,14 @@ impl ColumnSums {
     pub fn new(session: &Session, shape: SinogramShape, alive: usize) -> Result<Self> {
         let group = ColumnSumGroup::new(&session.facts);
         let program = session.build(&generate_column_sums(group, alive)?)?;
+        let count = shape.slices * shape.bins;
+        let sums = || -> Result<_> {
+            Ok(HostSums {
+                sums: session.buffer(count, CL_MEM_READ_WRITE, "sums of columns")?,
+                memory: session.host_memory(2 * count)?,
+                copied: None,
+            })
+        };
         Ok(ColumnSums {
             sum: session.kernel(&program, "sum_columns")?,
             changes: session.kernel(&program, "sum_changes")?,
@@ -52,23 +86,31 @@ impl ColumnSums {
             make_finite: session.kernel(&program, "make_finite")?,
             subtract: session.kernel(&program, "subtract")?,
             group,
-            sums: session.buffer(shape.slices * shape.bins, CL_MEM_READ_WRITE, "sums of columns")?,
-            gaps: session.buffer(shape.slices * shape.bins, CL_MEM_READ_WRITE, "bins to be interpolated")?,
+            sums: [sums()?, sums()?, sums()?],
+            copies: session.new_queue()?,
+            gaps: session.buffer(count, CL_MEM_READ_WRITE, "bins to be interpolated")?,
+            interpolated: None,
             shape,
         })
     }
 
     /// Memory in bytes that is needed on a device for each sinogram.
     pub fn device_memory(bins: usize) -> usize {
-        28 * bins
+        44 * bins
     }
 
-    /// The mean of the values of each column, `[slice][bin]`, from rank or projection `counted.start` to before
-    /// `counted.end`. `columns` are `[slice][bin][projection]`.
+    /// Starts to sum the values of each column from rank or projection `counted.start` to before `counted.end`, as what
+    /// `which` says. `columns` are `[slice][bin][projection]`. Does not wait.
     ///
     /// # Errors
     /// [`Error::Internal`] when a buffer is too small, and the device's.
-    pub fn means(&self, session: &Session, columns: &SinogramBatch, counted: Range<usize>) -> Result<Vec<f64>> {
+    pub fn start_values(
+        &mut self,
+        session: &Session,
+        columns: &SinogramBatch,
+        counted: &Range<usize>,
+        which: ColumnSum,
+    ) -> Result<()> {
         self.expect(session, columns)?;
         if counted.end > columns.projections {
             return Err(Error::Internal(format!("columns have no {} values", counted.end)));
@@ -76,7 +118,7 @@ impl ColumnSums {
         let launch = session
             .launch(&self.sum, "sum_columns")
             .handle(columns.values)?
-            .handle(&self.sums)?
+            .handle(&self.sums[which as usize].sums)?
             .value(columns.first as u64)?
             .value(self.shape.bins as i32)?
             .value(columns.projections as i32)?
@@ -84,30 +126,57 @@ impl ColumnSums {
             .value(counted.end as i32)?;
         let items = self.group.items;
         // SAFETY: batch, sums and range were checked; there is a work-group for each column.
-        unsafe { launch.run(&[self.shape.bins * items, 1, columns.slices], Some(&[items, 1, 1])) }?;
-        let count = counted.len().max(1) as f64;
-        Ok(self.read(session, columns.slices)?.into_iter().map(|sum| sum / count).collect())
+        let summed = unsafe { launch.run(&[self.shape.bins * items, 1, columns.slices], Some(&[items, 1, 1])) }?;
+        self.start_copy(session, which, columns.slices, &summed)
     }
 
-    /// The sums of absolute differences of the values of each column of `sinograms` to their running means,
-    /// `[slice][bin]`. Values that are not finite count as 0.
+    /// Starts to sum absolute differences of the values of each column of `sinograms` to their running means. Values that are
+    /// not finite count as 0. Does not wait.
     ///
     /// # Errors
     /// [`Error::Internal`] when a buffer is too small, and the device's.
-    pub fn changes(&self, session: &Session, sinograms: &SinogramBatch) -> Result<Vec<f64>> {
+    pub fn start_changes(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.expect(session, sinograms)?;
         let launch = session
             .launch(&self.changes, "sum_changes")
             .handle(sinograms.values)?
-            .handle(&self.sums)?
+            .handle(&self.sums[ColumnSum::Changes as usize].sums)?
             .value(sinograms.first as u64)?
             .value(self.shape.bins as i32)?
             .value(sinograms.projections as i32)?;
         let [columns, parts] = self.group.tile;
         let global = [self.shape.bins.next_multiple_of(columns), parts, sinograms.slices];
         // SAFETY: batch and sums were checked; bins beyond them are left out, and projections mirrored.
-        unsafe { launch.run(&global, Some(&[columns, parts, 1])) }?;
-        self.read(session, sinograms.slices)
+        let summed = unsafe { launch.run(&global, Some(&[columns, parts, 1])) }?;
+        self.start_copy(session, ColumnSum::Changes, sinograms.slices, &summed)
+    }
+
+    /// Starts to copy sums of so many sinograms to the host when they are `summed`.
+    fn start_copy(&mut self, session: &Session, which: ColumnSum, slices: usize, summed: &Event) -> Result<()> {
+        let HostSums { sums, memory, copied } = &mut self.sums[which as usize];
+        let values = &mut bytemuck::cast_slice_mut(memory)[..slices * self.shape.bins];
+        let failed = |e| cl_error("downloading sums of columns", session.device_name(), e);
+        // other queues wait only for what the driver has got
+        session.queue.flush().map_err(failed)?;
+        // SAFETY: the memory is neither read nor given up before the copy is over; the driver checks the size.
+        let copy = unsafe { self.copies.enqueue_read_buffer(sums, CL_NON_BLOCKING, 0, values, &[summed.get()]) }
+            .map_err(failed)?;
+        *copied = Some(copy);
+        self.copies.flush().map_err(failed)
+    }
+
+    /// The sums that were started last, of so many sinograms, `[slice][bin]`, once they are there.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Internal`] if none were started.
+    pub fn wait(&mut self, session: &Session, which: ColumnSum, slices: usize) -> Result<Vec<f64>> {
+        let HostSums { memory, copied, .. } = &mut self.sums[which as usize];
+        let Some(copied) = copied.take().filter(|_| slices <= self.shape.slices) else {
+            return Err(Error::Internal(format!("no {which:?} of {slices} sinograms")));
+        };
+        copied.wait().map_err(|e| cl_error("downloading sums of columns", session.device_name(), e))?;
+        let pairs: &[[f32; 2]] = &bytemuck::cast_slice(memory)[..slices * self.shape.bins];
+        Ok(pairs.iter().map(|[sum, rest]| f64::from(*sum) + f64::from(*rest)).collect())
     }
 
     /// Interpolates bins of all projections linearly.
@@ -128,7 +197,8 @@ impl ColumnSums {
         if gaps.is_empty() {
             return Ok(());
         }
-        session.write(&mut self.gaps, gaps, "bins to be interpolated")?;
+        let buffer = (&mut self.gaps, self.interpolated.as_ref());
+        session.write_beside(&self.copies, buffer, gaps, "bins to be interpolated")?;
         let launch = session
             .launch(&self.interpolate, "interpolate")
             .handle(sinograms.values)?
@@ -140,7 +210,7 @@ impl ColumnSums {
         let items = self.group.items;
         let global = [gaps.len().next_multiple_of(items), sinograms.projections.min(PROJECTION_ITEMS)];
         // SAFETY: the batch and the bins of all gaps were checked.
-        unsafe { launch.run(&global, Some(&[items, 1])) }?;
+        self.interpolated = Some(unsafe { launch.run(&global, Some(&[items, 1])) }?);
         Ok(())
     }
 
@@ -177,18 +247,18 @@ impl ColumnSums {
     /// Checks a batch, and that there is memory for its sums.
     fn expect(&self, session: &Session, batch: &SinogramBatch) -> Result<()> {
         self.shape.expect(session, batch)?;
-        session.expect_length(&self.sums, batch.slices * self.shape.bins, "sums of columns")
-    }
-
-    /// Sums of the columns of `slices` sinograms.
-    fn read(&self, session: &Session, slices: usize) -> Result<Vec<f64>> {
-        let mut sums = vec![[0f32; 2]; slices * self.shape.bins];
-        session.read(&self.sums, &mut sums, "sums of columns")?;
-        Ok(sums.into_iter().map(|[sum, rest]| f64::from(sum) + f64::from(rest)).collect())
+        session.expect_length(&self.gaps, batch.slices * self.shape.bins, "sums of columns")
     }
 
     /// Work-items for `count` values.
     fn items(&self, count: usize) -> usize {
         count.div_ceil(self.group.items).clamp(1, VALUE_GROUPS) * self.group.items
+    }
+}
+
+impl Drop for ColumnSums {
+    /// Nothing is copied into memory that is gone.
+    fn drop(&mut self) {
+        let _ = self.copies.finish();
     }
 }

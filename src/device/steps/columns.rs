@@ -2,7 +2,9 @@
 
 use super::{Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
-use crate::kernel::{ColumnSort, generate_columns};
+use crate::kernel::{ColumnSort, StepTarget, generate_columns};
+use opencl3::command_queue::CommandQueue;
+use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
@@ -41,6 +43,9 @@ pub struct ColumnOrder {
     ranks: Buffer<u8>,
     spare: Buffer<u8>,
     corrections: Buffer<ColumnCorrection>,
+    /// The kernel that used these last, and a queue for their copies.
+    corrected: Option<Event>,
+    copies: CommandQueue,
     shape: SinogramShape,
 }
 
@@ -65,14 +70,17 @@ impl ColumnOrder {
             ranks: session.buffer(bytes, CL_MEM_READ_WRITE, "ranks in columns")?,
             spare: session.buffer(spare, CL_MEM_READ_WRITE, "ranks in columns")?,
             corrections: session.buffer(slices * bins, CL_MEM_READ_WRITE, "corrections of columns")?,
+            corrected: None,
+            copies: session.new_queue()?,
             shape,
         })
     }
 
-    /// Most memory in bytes that is needed on a device for each sinogram.
-    pub fn device_memory(projections: usize, bins: usize) -> usize {
-        // the second time for columns that do not fit local memory
-        2 * ColumnSort::index_bytes(projections) * projections * bins + 16 * bins
+    /// Memory in bytes that is needed on such a device for each sinogram.
+    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
+        let plan = ColumnSort::new(target, projections);
+        let ranks = if projections > plan.points { 2 } else { 1 };
+        ranks * plan.index_bytes * projections * bins + 16 * bins
     }
 
     /// Transposes sinograms to columns. Values that are not finite become 0.
@@ -80,28 +88,17 @@ impl ColumnOrder {
     /// # Errors
     /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn to_columns(&self, session: &Session, sinograms: &SinogramBatch, columns: &SinogramBatch) -> Result<()> {
-        self.transpose(session, sinograms, columns, [self.shape.projections, self.shape.bins])
-    }
-
-    /// Transposes columns to sinograms. Values that are not finite become 0.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
-    pub fn to_sinograms(&self, session: &Session, columns: &SinogramBatch, sinograms: &SinogramBatch) -> Result<()> {
-        self.transpose(session, columns, sinograms, [self.shape.bins, self.shape.projections])
-    }
-
-    fn transpose(&self, session: &Session, from: &SinogramBatch, to: &SinogramBatch, side: [usize; 2]) -> Result<()> {
-        self.expect(session, from, to)?;
+        self.expect(session, sinograms, columns)?;
+        let SinogramShape { projections, bins, .. } = self.shape;
         let launch = session
             .launch(&self.transpose, "transpose")
-            .handle(from.values)?
-            .handle(to.values)?
-            .value(from.first as u64)?
-            .value(to.first as u64)?
-            .value(side[0] as i32)?
-            .value(side[1] as i32)?;
-        let (global, local) = self.tiles(side[1], side[0], from.slices);
+            .handle(sinograms.values)?
+            .handle(columns.values)?
+            .value(sinograms.first as u64)?
+            .value(columns.first as u64)?
+            .value(projections as i32)?
+            .value(bins as i32)?;
+        let (global, local) = self.tiles(bins, projections, sinograms.slices);
         // SAFETY: both batches were checked, and rows and columns beyond them are neither read nor written.
         unsafe { launch.run(&global, Some(&local)) }?;
         Ok(())
@@ -193,35 +190,34 @@ impl ColumnOrder {
         Ok(())
     }
 
-    /// Corrects columns, of which ranks are known, `[slice][bin]`; `smooth` is ranked.
+    /// Corrects columns in ascending order, `[slice][bin]`; `smooth` are others in ascending order.
     ///
     /// # Errors
     /// [`Error::Internal`] when a buffer is too small, and the device's.
     pub fn correct(
         &mut self,
         session: &Session,
-        columns: &SinogramBatch,
+        ranked: &SinogramBatch,
         smooth: &SinogramBatch,
         corrections: &[ColumnCorrection],
     ) -> Result<()> {
-        self.expect(session, columns, smooth)?;
-        self.expect_ranks(session, &self.ranks, columns.slices)?;
-        if corrections.len() != columns.slices * self.shape.bins {
+        self.expect(session, ranked, smooth)?;
+        if corrections.len() != ranked.slices * self.shape.bins {
             return Err(Error::Internal(format!("{} corrections are not one a column", corrections.len())));
         }
-        session.write(&mut self.corrections, corrections, "corrections of columns")?;
+        let buffer = (&mut self.corrections, self.corrected.as_ref());
+        session.write_beside(&self.copies, buffer, corrections, "corrections of columns")?;
         let launch = session
             .launch(&self.correct, "correct")
-            .handle(columns.values)?
+            .handle(ranked.values)?
             .handle(smooth.values)?
-            .handle(&self.ranks)?
             .handle(&self.corrections)?
-            .value(columns.first as u64)?
+            .value(ranked.first as u64)?
             .value(smooth.first as u64)?
             .value(self.shape.bins as i32)?
             .value(self.shape.projections as i32)?;
-        // SAFETY: batches, ranks and corrections were checked, and ranks are less than the length of a column.
-        unsafe { launch.run(&self.values(columns.slices), Some(&[self.plan.group, 1, 1])) }?;
+        // SAFETY: batches and corrections were checked.
+        self.corrected = Some(unsafe { launch.run(&self.values(ranked.slices), Some(&[self.plan.group, 1, 1])) }?);
         Ok(())
     }
 

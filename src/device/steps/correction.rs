@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::binning::SampleBinner;
+use super::copies::Copying;
 use super::images::ImageSteps;
 use super::outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 use crate::error::{Error, Result};
@@ -123,6 +124,19 @@ pub(super) struct CorrectedRows<'a> {
     pub out: &'a Buffer<f32>,
     pub first: usize,
     pub stride: usize,
+}
+
+/// Samples in a buffer on the device.
+pub struct DeviceSamples<'a> {
+    pub(super) values: &'a Buffer<u8>,
+    /// The copy of another queue that brings them.
+    pub(super) copied: Option<&'a Event>,
+}
+
+impl<'a> From<&'a Buffer<u8>> for DeviceSamples<'a> {
+    fn from(values: &'a Buffer<u8>) -> Self {
+        DeviceSamples { values, copied: None }
+    }
 }
 
 /// How the samples of a piece lie in memory.
@@ -317,15 +331,17 @@ impl RowCorrector {
         (sinograms, stride): (&Buffer<f32>, usize),
     ) -> Result<()> {
         let (counted, projections, first) = (0..rows.len(), 0..self.projections, place * stride);
-        self.correct(
-            session,
-            samples,
-            &CorrectedRows { rows, counted, place, projections, out: sinograms, first, stride },
-        )
+        let corrected = CorrectedRows { rows, counted, place, projections, out: sinograms, first, stride };
+        self.correct(session, samples, &corrected)?.wait()
     }
 
-    /// The same for some projections, and counts of some rows.
-    pub(super) fn correct(&mut self, session: &Session, samples: &[u8], corrected: &CorrectedRows) -> Result<()> {
+    /// The same for some projections, and counts of some rows. Does not wait for the samples' copy.
+    pub(super) fn correct<'a>(
+        &mut self,
+        session: &'a Session,
+        samples: &'a [u8],
+        corrected: &CorrectedRows,
+    ) -> Result<Copying<'a>> {
         let CorrectedRows { rows, ref counted, place, ref projections, out, first, stride } = *corrected;
         let PieceSize { rows: most, projections: most_projections, counted: most_counted, .. } = self.size;
         let fits = rows.len() <= most
@@ -349,17 +365,18 @@ impl RowCorrector {
         if let Some(before) = piece.read.take() {
             session.wait_for_upload(&before)?;
         }
-        session.copy_ahead(&mut piece.rows, &numbers, "numbers of rows")?;
-        session.copy_ahead(&mut piece.samples, samples, "samples")?;
+        session.copy_ahead(&mut piece.rows, &numbers, "numbers of rows")?.wait()?;
+        let copying = session.copy_ahead(&mut piece.samples, samples, "samples")?;
         let (row_stride, projection_stride) = match self.order {
             SampleOrder::Projections => (1, rows.len()),
             SampleOrder::Sinograms => (projections.len(), 1),
         };
-        let values = match &self.binner {
-            Some(binner) => binner.run(session, &piece.samples, count, projections.len())?,
-            None => &piece.samples,
+        let samples = DeviceSamples { values: &piece.samples, copied: Some(copying.event()) };
+        let samples = match &self.binner {
+            Some(binner) => binner.run(session, samples, count, projections.len())?.into(),
+            None => samples,
         };
-        let launch = session.launch(&self.kernel, "correct_rows");
+        let launch = session.launch(&self.kernel, "correct_rows").after(samples.copied);
         let launch = match &mut self.outliers {
             Some((outliers, cleaned)) => {
                 let start = rows.first().copied().unwrap_or(0);
@@ -370,10 +387,10 @@ impl RowCorrector {
                     place,
                     projections: projections.len(),
                 };
-                outliers.run(session, values, cleaned, &rows)?;
+                outliers.run(session, samples, cleaned, &rows)?;
                 launch.handle(cleaned)?
             }
-            None => launch.handle(values)?,
+            None => launch.handle(samples.values)?,
         };
         let launch = launch
             .handle(&self.flat)?
@@ -399,7 +416,7 @@ impl RowCorrector {
         // SAFETY: rows and samples were checked against the piece, fields against the detector, counts and projections
         // against those there are.
         piece.read = Some(unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }?);
-        Ok(())
+        Ok(copying)
     }
 
     /// Counts of the rows in which values are counted: without light in the flat field, not finite, without logarithm,

@@ -10,8 +10,8 @@ use opencl3::types::CL_NON_BLOCKING;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Bytes of a part of the block, if rows are not larger: drivers limit single allocations.
-const PART: usize = 256 << 20;
+/// Most bytes of a part of the block, if rows are not larger; drivers limit single allocations, too.
+const PART: usize = 1 << 30;
 
 /// Batches of projections on the device: one is copied to the host while the next is corrected.
 pub(super) const BATCHES: usize = 2;
@@ -42,7 +42,8 @@ impl KeptBlock {
     pub fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
         let BlockShape { blocks, bins, projections, batch, .. } = *shape;
         let row = projections * bins;
-        let part_rows = (PART / (4 * row).max(1)).clamp(1, blocks.rows.max(1));
+        let part = PART.min(session.facts.max_allocation as usize);
+        let part_rows = (part / (4 * row).max(1)).clamp(1, blocks.rows.max(1));
         let firsts = (0..blocks.rows).step_by(part_rows);
         let parts = firsts.map(|first| session.host_memory(part_rows.min(blocks.rows - first) * row));
         let on_device = || -> Result<_> {

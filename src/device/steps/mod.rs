@@ -23,7 +23,7 @@ mod wavelet;
 pub use batches::{BatchCorrector, BatchPart, CopiedProjections};
 pub use binning::SampleBinner;
 pub use blocks::{BlockCorrector, BlockShape};
-pub use column_sums::{ColumnSums, Gap};
+pub use column_sums::{ColumnSum, ColumnSums, Gap};
 pub use columns::{ColumnCorrection, ColumnOrder};
 pub use correction::{
     AirCorrection, FieldImages, PieceSize, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
@@ -41,4 +41,4 @@ pub use sinograms::{DeviceValues, SinogramBatch};
 pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 
-use super::{HostMemory, Session, cl_error, fault};
+use super::{HostMemory, Session, cl_error, copies, fault};

@@ -1,7 +1,7 @@
 //! Removal of outliers on a device: converts samples as stored to counts without zingers.
 
 use super::Session;
-use super::correction::{PieceSize, sample_form};
+use super::correction::{DeviceSamples, PieceSize, sample_form};
 use crate::error::{Error, Result};
 use crate::kernel::{OutlierKernel, OutlierTile, generate_outliers};
 use crate::source::StoredSamples;
@@ -96,13 +96,14 @@ impl OutlierRemover {
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
-    pub fn run(
+    pub fn run<'a>(
         &mut self,
         session: &Session,
-        samples: &Buffer<u8>,
+        samples: impl Into<DeviceSamples<'a>>,
         values: &Buffer<f32>,
         rows: &OutlierRows,
     ) -> Result<()> {
+        let DeviceSamples { values: samples, copied } = samples.into();
         let DetectorRows { stored, bins, height, piece, .. } = self.rows;
         let OutlierRows { ref read, ref wanted, ref counted, place, projections } = *rows;
         let reach = self.form.size / 2;
@@ -126,6 +127,7 @@ impl OutlierRemover {
         let pair = |rows: &Range<usize>| [rows.start as i32, rows.end as i32];
         let launch = session
             .launch(&self.kernel, "remove_outliers")
+            .after(copied)
             .handle(samples)?
             .handle(values)?
             .handle(&self.counts)?

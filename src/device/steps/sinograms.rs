@@ -1,8 +1,12 @@
 //! Sinograms on a device, between what corrects them and the filter.
 
-use super::Session;
-use crate::error::Result;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use super::{Session, cl_error};
+use crate::error::{Error, Result};
+use opencl3::command_queue::enqueue_copy_buffer;
+use opencl3::error_codes::ClError;
+use opencl3::event::Event;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
+use std::ptr;
 
 /// Values in a buffer on the device.
 pub type DeviceValues = Buffer<f32>;
@@ -38,10 +42,29 @@ impl<'a> SinogramBatch<'a> {
         })
     }
 
+    /// Copies them to others of this size, in another buffer.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    pub fn copy_to(&self, session: &Session, to: &SinogramBatch) -> Result<()> {
+        self.check(session)?;
+        to.check(session)?;
+        let count = self.slices * self.sinogram_len();
+        if to.slices * to.sinogram_len() != count {
+            return Err(Error::Internal("these sinograms are not of one size".into()));
+        }
+        let [from, into] = [self, to].map(|batch| batch.values.get());
+        let [first, to_first] = [self, to].map(|batch| 4 * batch.first);
+        // SAFETY: both buffers were checked.
+        unsafe { enqueue_copy_buffer(session.queue.get(), from, into, first, to_first, 4 * count, 0, ptr::null()) }
+            .map(|copied| drop(Event::new(copied)))
+            .map_err(|e| cl_error("copying sinograms", session.device_name(), ClError(e)))
+    }
+
     /// Checks that the buffer holds all of them.
     ///
     /// # Errors
-    /// [`Error::Internal`](crate::error::Error::Internal) when it does not.
+    /// [`Error::Internal`] when it does not.
     pub fn check(&self, session: &Session) -> Result<()> {
         session.expect_length(self.values, self.first + self.slices * self.sinogram_len(), "sinograms")
     }
@@ -51,7 +74,7 @@ impl Session {
     /// A buffer of `count` values that only kernels use; `what` names it in messages.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::error::Error::Memory) when it cannot be allocated.
+    /// [`Error::Memory`] when it cannot be allocated.
     pub fn scratch(&self, count: usize, what: &str) -> Result<DeviceValues> {
         self.buffer(count, CL_MEM_READ_WRITE, what)
     }

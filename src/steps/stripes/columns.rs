@@ -31,6 +31,9 @@ pub fn running_median(values: &[f32], size: usize) -> Vec<f32> {
     let reach = (size / 2) as isize;
     let around = -reach..values.len() as isize + reach;
     let keys: Vec<i32> = around.map(|i| ordered(values[mirrored(i, values.len())].to_bits() as i32)).collect();
+    if size <= TOGETHER {
+        return medians_of_keys(&keys, size).into_iter().map(|key| f32::from_bits(ordered(key) as u32)).collect();
+    }
     let mut window = keys[..size].to_vec();
     window.sort_unstable();
     let mut medians = Vec::with_capacity(values.len());
@@ -46,6 +49,30 @@ pub fn running_median(values: &[f32], size: usize) -> Vec<f32> {
             window.copy_within(to..from, to + 1);
             window[to] = *new;
         }
+    }
+    medians
+}
+
+/// Medians of every `size` keys next to each other.
+#[multiversion(targets("x86_64+avx2"))]
+fn medians_of_keys(keys: &[i32], size: usize) -> Vec<i32> {
+    // in ascending order, between what is below and above all
+    let mut window = vec![i32::MIN; size + 2];
+    window[1..=size].copy_from_slice(&keys[..size]);
+    window[size + 1] = i32::MAX;
+    window.sort_unstable();
+    let mut next = window.clone();
+    let mut medians = vec![window[1 + size / 2]];
+    for (old, new) in keys.iter().zip(&keys[size..]) {
+        // without the old key those from it on move down, with the new one those above it move up
+        for (place, key) in next[1..=size].iter_mut().enumerate() {
+            let [below, own, above] = [window[place], window[place + 1], window[place + 2]];
+            let kept_below = if below < *old { below } else { own };
+            let kept = if own < *old { own } else { above };
+            *key = kept_below.max(kept.min(*new));
+        }
+        std::mem::swap(&mut window, &mut next);
+        medians.push(window[1 + size / 2]);
     }
     medians
 }

@@ -117,11 +117,7 @@ impl Stripes {
             }
             Stripes::Large { snr, size, drop } => vo::large(sinogram, bins, snr, size, drop),
             Stripes::Dead { snr, size } => vo::dead(sinogram, bins, snr, size),
-            Stripes::All { snr, large, small, drop } => {
-                vo::dead(sinogram, bins, snr, large);
-                vo::large(sinogram, bins, snr, large, drop);
-                vo::sorting(sinogram, bins, small);
-            }
+            Stripes::All { snr, large, small, drop } => vo::all(sinogram, bins, snr, [large, small], drop),
             Stripes::Wavelet { moments, level, sigma } => wavelet::remove(sinogram, bins, moments, level, sigma),
             Stripes::Titarenko { alpha, blocks } => {
                 profile::remove(sinogram, bins, 0, blocks, Smooth::Regularised(alpha));

@@ -6,6 +6,7 @@ use super::vo_on_device::{AllOnDevice, DeadOnDevice, FilteringOnDevice, LargeOnD
 use super::wavelet::WaveletOnDevice;
 use crate::device::{Session, SinogramBatch, SinogramShape};
 use crate::error::Result;
+use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
 
 impl Stripes {
@@ -36,8 +37,8 @@ impl Stripes {
         })
     }
 
-    /// Memory in bytes that the method needs on a device for each sinogram that is processed at a time.
-    pub fn device_memory(&self, projections: usize, bins: usize) -> usize {
+    /// Memory in bytes that the method needs on such a device for each sinogram that is processed at a time.
+    pub fn device_memory(&self, target: StepTarget, projections: usize, bins: usize) -> usize {
         match *self {
             Stripes::Titarenko { blocks, .. }
             | Stripes::Mean { blocks, .. }
@@ -46,11 +47,11 @@ impl Stripes {
             Stripes::Wavelet { moments, level, sigma } => {
                 WaveletOnDevice::device_memory(projections, bins, moments, level, sigma)
             }
-            Stripes::Sorting { .. } => SortingOnDevice::device_memory(projections, bins),
-            Stripes::Filtering { sigma, .. } => FilteringOnDevice::device_memory(projections, bins, sigma),
-            Stripes::Large { .. } => LargeOnDevice::device_memory(projections, bins),
+            Stripes::Sorting { .. } => SortingOnDevice::device_memory(target, projections, bins),
+            Stripes::Filtering { sigma, .. } => FilteringOnDevice::device_memory(target, projections, bins, sigma),
+            Stripes::Large { .. } => LargeOnDevice::device_memory(target, projections, bins),
             Stripes::Dead { .. } => DeadOnDevice::device_memory(bins),
-            Stripes::All { .. } => AllOnDevice::device_memory(projections, bins),
+            Stripes::All { .. } => AllOnDevice::device_memory(target, projections, bins),
         }
     }
 }
@@ -61,5 +62,9 @@ pub(super) struct InOrder(pub Vec<Box<dyn DeviceSinogramStep>>);
 impl DeviceSinogramStep for InOrder {
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.0.iter_mut().try_for_each(|method| method.apply(session, sinograms))
+    }
+
+    fn apply_in_parts(&mut self, session: &Session, sinograms: &SinogramBatch, most: usize) -> Result<()> {
+        self.0.iter_mut().try_for_each(|method| method.apply_in_parts(session, sinograms, most))
     }
 }

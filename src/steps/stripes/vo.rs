@@ -60,26 +60,40 @@ pub(super) enum ColumnChange {
 /// only scaled if a third of the sample's would be replaced.
 pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64) {
     let projections = sinogram.len() / bins;
+    sorted(sinogram, bins, |columns| correct_sorted(columns, projections, snr, size, drop));
+}
+
+/// Algorithms 6, 5 and 3 one after the other, as [`dead`], [`large`] and [`sorting`]; columns are sorted once, as the second
+/// keeps their order.
+pub fn all(sinogram: &mut [f32], bins: usize, snr: f64, [size, small]: [usize; 2], drop: f64) {
+    let projections = sinogram.len() / bins;
+    dead(sinogram, bins, snr, size);
+    sorted(sinogram, bins, |columns| {
+        correct_sorted(columns, projections, snr, size, drop);
+        smooth_across(columns, projections, small);
+    });
+}
+
+/// Corrects sorted columns, `[bin][rank]`, as [`large`] does.
+fn correct_sorted(columns: &mut [f32], projections: usize, snr: f64, size: usize, drop: f64) {
     let ranks = counted(projections, drop);
     let means = |columns: &[f32]| -> Vec<f64> {
         let mean = |values: &[f32]| values.iter().map(|v| f64::from(*v)).sum::<f64>() / values.len().max(1) as f64;
         columns.chunks(projections).map(|column| mean(&column[ranks.clone()])).collect()
     };
-    let (mut own, mut near) = (Vec::new(), Vec::new());
-    let mut smooth = sinogram.to_vec();
-    sorted(&mut smooth, bins, |columns| {
-        own = means(columns);
-        smooth_across(columns, projections, size);
-        near = means(columns);
-    });
-    let changes = column_changes(&own, &near, snr);
-    for (row, smooth) in sinogram.chunks_mut(bins).zip(smooth.chunks(bins)) {
-        for ((value, smooth), change) in row.iter_mut().zip(smooth).zip(&changes) {
-            *value = match change {
-                ColumnChange::Replace => *smooth,
-                ColumnChange::Divide(factor) => (f64::from(*value) / factor) as f32,
-                ColumnChange::Shift { near, own } => (f64::from(*value) + near - own) as f32,
-            };
+    let mut smooth = columns.to_vec();
+    smooth_across(&mut smooth, projections, size);
+    let changes = column_changes(&means(columns), &means(&smooth), snr);
+    let both = columns.chunks_mut(projections).zip(smooth.chunks(projections));
+    for ((column, smooth), change) in both.zip(changes) {
+        match change {
+            ColumnChange::Replace => column.copy_from_slice(smooth),
+            ColumnChange::Divide(factor) => {
+                column.iter_mut().for_each(|value| *value = (f64::from(*value) / factor) as f32);
+            }
+            ColumnChange::Shift { near, own } => {
+                column.iter_mut().for_each(|value| *value = (f64::from(*value) + near - own) as f32);
+            }
         }
     }
 }
@@ -177,9 +191,12 @@ fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
 /// its ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns without a
 /// factor are not outliers.
 fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
-    let mut sorted: Vec<f64> = factors.iter().flatten().copied().collect();
+    // whole numbers in the same order are sorted faster
+    let order = |bits: i64| bits ^ ((bits >> 63) as u64 >> 1) as i64;
+    let mut keys: Vec<i64> = factors.iter().flatten().map(|factor| order(factor.to_bits() as i64)).collect();
+    keys.sort_unstable();
+    let sorted: Vec<f64> = keys.into_iter().map(|key| f64::from_bits(order(key) as u64)).collect();
     let count = sorted.len();
-    sorted.sort_unstable_by(f64::total_cmp);
     let quarter = count / 4;
     let Some(middle) = sorted.get(quarter..(count - quarter).saturating_sub(1)).filter(|middle| middle.len() > 1)
     else {

@@ -2,47 +2,49 @@
 
 use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use crate::device::{
-    ColumnCorrection, ColumnOrder, ColumnSums, DeviceValues, Gap, LowFrequencies, RunningMedians, Session,
+    ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies, RunningMedians, Session,
     SinogramBatch, SinogramShape,
 };
 use crate::error::Result;
+use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
-use rayon::prelude::*;
 use std::ops::Range;
 
-/// Two buffers of the sinograms' size, and their columns in order.
+/// Columns of sinograms in ascending order. When they are there, the sinograms are free for other values of their size.
 struct Columns {
     order: ColumnOrder,
     columns: DeviceValues,
-    smooth: DeviceValues,
 }
 
 impl Columns {
     fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
         let count = shape.slices * shape.projections * shape.bins;
-        Ok(Columns {
-            order: ColumnOrder::new(session, shape)?,
-            columns: session.scratch(count, "columns of sinograms")?,
-            smooth: session.scratch(count, "smoothed columns")?,
-        })
+        let columns = session.scratch(count, "columns of sinograms")?;
+        Ok(Columns { order: ColumnOrder::new(session, shape)?, columns })
     }
 
-    fn device_memory(projections: usize, bins: usize) -> usize {
-        8 * projections * bins + ColumnOrder::device_memory(projections, bins)
+    fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
+        4 * projections * bins + ColumnOrder::device_memory(target, projections, bins)
     }
 
-    /// Sorts the columns, smooths them across bins, and puts them in their order into sinograms, or adds them to those.
-    fn smooth_sorted(
-        &mut self,
-        session: &Session,
-        medians: &RunningMedians,
-        sinograms: &SinogramBatch,
-        add: bool,
-    ) -> Result<()> {
-        let (columns, smooth) = (sinograms.in_buffer(&self.columns), sinograms.in_buffer(&self.smooth));
-        self.order.sort(session, &columns, &columns, &smooth)?;
-        medians.run(session, &columns, &smooth)?;
-        self.order.restore(session, &smooth, sinograms, add)
+    /// The columns of as many sinograms.
+    fn of(&self, sinograms: &SinogramBatch) -> SinogramBatch<'_> {
+        sinograms.in_buffer(&self.columns)
+    }
+
+    /// Sorts the columns of sinograms, which are overwritten.
+    fn sort(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        let columns = sinograms.in_buffer(&self.columns);
+        self.order.to_columns(session, sinograms, &columns)?;
+        self.order.sort(session, &columns, &columns, sinograms)
+    }
+
+    /// Smooths the sorted columns across bins, and makes sinograms of them.
+    fn smooth(&self, session: &Session, medians: &RunningMedians, sinograms: &SinogramBatch) -> Result<()> {
+        let columns = self.of(sinograms);
+        medians.run(session, &columns, sinograms)?;
+        self.order.restore(session, sinograms, &columns, false)?;
+        columns.copy_to(session, sinograms)
     }
 }
 
@@ -57,16 +59,15 @@ impl SortingOnDevice {
         Ok(SortingOnDevice { columns: Columns::new(session, shape)?, medians: RunningMedians::new(session, size)? })
     }
 
-    pub fn device_memory(projections: usize, bins: usize) -> usize {
-        Columns::device_memory(projections, bins)
+    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
+        Columns::device_memory(target, projections, bins)
     }
 }
 
 impl DeviceSinogramStep for SortingOnDevice {
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        let columns = &mut self.columns;
-        columns.order.to_columns(session, sinograms, &sinograms.in_buffer(&columns.columns))?;
-        columns.smooth_sorted(session, &self.medians, sinograms, false)
+        self.columns.sort(session, sinograms)?;
+        self.columns.smooth(session, &self.medians, sinograms)
     }
 }
 
@@ -75,21 +76,26 @@ pub(super) struct FilteringOnDevice {
     low: LowFrequencies,
     sums: ColumnSums,
     sorting: SortingOnDevice,
+    /// Low frequencies, of the sinograms' size.
+    smooth: DeviceValues,
 }
 
 impl FilteringOnDevice {
     pub fn new(session: &Session, shape: SinogramShape, sigma: f64, size: usize) -> Result<Self> {
         let (lines, wanted) = padded_lines(shape.projections);
+        let count = shape.slices * shape.projections * shape.bins;
         Ok(FilteringOnDevice {
             low: LowFrequencies::new(session, shape.slices, shape.bins, &lines, wanted, sigma)?,
             sums: ColumnSums::new(session, shape, ALIVE)?,
             sorting: SortingOnDevice::new(session, shape, size)?,
+            smooth: session.scratch(count, "low frequencies of sinograms")?,
         })
     }
 
-    pub fn device_memory(projections: usize, bins: usize, sigma: f64) -> usize {
+    pub fn device_memory(target: StepTarget, projections: usize, bins: usize, sigma: f64) -> usize {
         let samples = padded_lines(projections).0.len();
-        Columns::device_memory(projections, bins)
+        4 * projections * bins
+            + SortingOnDevice::device_memory(target, projections, bins)
             + ColumnSums::device_memory(bins)
             + LowFrequencies::device_memory(samples, bins, sigma)
     }
@@ -97,13 +103,14 @@ impl FilteringOnDevice {
 
 impl DeviceSinogramStep for FilteringOnDevice {
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        let columns = &mut self.sorting.columns;
-        let low = sinograms.in_buffer(&columns.smooth);
+        let SortingOnDevice { columns, medians } = &mut self.sorting;
+        let smooth = sinograms.in_buffer(&self.smooth);
         self.sums.make_finite(session, sinograms)?;
-        self.low.run(session, sinograms, &columns.smooth)?;
-        self.sums.subtract(session, sinograms, &columns.smooth)?;
-        columns.order.to_columns(session, &low, &sinograms.in_buffer(&columns.columns))?;
-        columns.smooth_sorted(session, &self.sorting.medians, sinograms, true)
+        self.low.run(session, sinograms, &self.smooth)?;
+        self.sums.subtract(session, sinograms, &self.smooth)?;
+        columns.sort(session, &smooth)?;
+        medians.run(session, &columns.of(sinograms), &smooth)?;
+        columns.order.restore(session, &smooth, sinograms, true)
     }
 }
 
@@ -127,25 +134,36 @@ impl LargeOnDevice {
         })
     }
 
-    pub fn device_memory(projections: usize, bins: usize) -> usize {
-        Columns::device_memory(projections, bins) + ColumnSums::device_memory(bins)
+    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
+        Columns::device_memory(target, projections, bins) + ColumnSums::device_memory(bins)
     }
 
-    /// Transposes sinograms to the columns, and corrects these; the sinograms are overwritten.
-    fn correct_columns(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        let Columns { order, columns, smooth } = &mut self.columns;
-        let (columns, smooth) = (sinograms.in_buffer(columns), sinograms.in_buffer(smooth));
-        order.to_columns(session, sinograms, &columns)?;
-        order.sort(session, &columns, sinograms, &smooth)?;
-        let own = self.sums.means(session, sinograms, self.counted.clone())?;
-        self.medians.run(session, sinograms, &smooth)?;
-        let near = self.sums.means(session, &smooth, self.counted.clone())?;
+    /// Sorts the columns of sinograms, which are overwritten, and starts to average them. Does not wait.
+    fn sort(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.columns.sort(session, sinograms)?;
+        let columns = self.columns.of(sinograms);
+        self.sums.start_values(session, &columns, &self.counted, ColumnSum::Own)?;
+        self.medians.run(session, &columns, sinograms)?;
+        self.sums.start_values(session, sinograms, &self.counted, ColumnSum::Near)
+    }
+
+    /// Corrects the columns that were sorted last; waits for their averages.
+    fn correct(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        let own = self.means(session, ColumnSum::Own, sinograms.slices)?;
+        let near = self.means(session, ColumnSum::Near, sinograms.slices)?;
+        // not in parallel: that takes longer where all processors read and write files
         let corrections: Vec<ColumnCorrection> = own
-            .par_chunks(sinograms.bins)
-            .zip(near.par_chunks(sinograms.bins))
-            .flat_map_iter(|(own, near)| column_changes(own, near, self.snr).into_iter().map(correction))
+            .chunks(sinograms.bins)
+            .zip(near.chunks(sinograms.bins))
+            .flat_map(|(own, near)| column_changes(own, near, self.snr).into_iter().map(correction))
             .collect();
-        order.correct(session, &columns, &smooth, &corrections)
+        let Columns { order, columns } = &mut self.columns;
+        order.correct(session, &sinograms.in_buffer(columns), sinograms, &corrections)
+    }
+
+    fn means(&mut self, session: &Session, which: ColumnSum, slices: usize) -> Result<Vec<f64>> {
+        let count = self.counted.len().max(1) as f64;
+        Ok(self.sums.wait(session, which, slices)?.into_iter().map(|sum| sum / count).collect())
     }
 }
 
@@ -159,13 +177,14 @@ fn correction(change: ColumnChange) -> ColumnCorrection {
 
 impl DeviceSinogramStep for LargeOnDevice {
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        self.correct_columns(session, sinograms)?;
-        let columns = &self.columns;
-        columns.order.to_sinograms(session, &sinograms.in_buffer(&columns.columns), sinograms)
+        self.sort(session, sinograms)?;
+        self.correct(session, sinograms)?;
+        let Columns { order, columns } = &self.columns;
+        order.restore(session, &sinograms.in_buffer(columns), sinograms, false)
     }
 }
 
-/// Measures changes, and interpolates columns that [`dead`](super::vo::dead) does.
+/// Interpolates columns that [`dead`](super::vo::dead) does, once their changes are measured.
 fn interpolate_dead(
     session: &Session,
     sums: &mut ColumnSums,
@@ -173,11 +192,12 @@ fn interpolate_dead(
     snr: f64,
     size: usize,
 ) -> Result<()> {
-    let changes = sums.changes(session, sinograms)?;
+    let changes = sums.wait(session, ColumnSum::Changes, sinograms.slices)?;
+    // not in parallel: that takes longer where all processors read and write files
     let found: Vec<Gap> = changes
-        .par_chunks(sinograms.bins)
+        .chunks(sinograms.bins)
         .enumerate()
-        .flat_map_iter(|(slice, changes)| gaps(changes, snr, size).into_iter().flat_map(move |gap| bins_of(slice, gap)))
+        .flat_map(|(slice, changes)| gaps(changes, snr, size).into_iter().flat_map(move |gap| bins_of(slice, gap)))
         .collect();
     sums.interpolate(session, sinograms, &found)
 }
@@ -214,38 +234,114 @@ impl DeadOnDevice {
 
 impl DeviceSinogramStep for DeadOnDevice {
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.sums.start_changes(session, sinograms)?;
         interpolate_dead(session, &mut self.sums, sinograms, self.snr, self.size)?;
         self.sums.make_finite(session, sinograms)
     }
 }
 
-/// `dead`, `large` and `sorting`, with the columns of the second for the third.
+/// Most sinograms of a part of those that [`AllOnDevice`] processes.
+const MOST_OF_PART: usize = 8;
+
+/// [`all`](super::vo::all). Sinograms are processed in parts, so that the device works on one while the host decides about
+/// another.
 pub(super) struct AllOnDevice {
-    large: LargeOnDevice,
+    /// Two, unless there is only one sinogram at a time.
+    parts: Vec<PartOfAll>,
     size: usize,
     small: RunningMedians,
+}
+
+/// Memory for a part.
+struct PartOfAll {
+    /// Most sinograms.
+    most: usize,
+    large: LargeOnDevice,
 }
 
 impl AllOnDevice {
     pub fn new(session: &Session, shape: SinogramShape, snr: f64, sizes: [usize; 2], drop: f64) -> Result<Self> {
         let [size, small] = sizes;
+        let part = |slices: usize| {
+            let most = slices.min(MOST_OF_PART);
+            let large = LargeOnDevice::new(session, SinogramShape { slices: most, ..shape }, snr, size, drop)?;
+            Ok(PartOfAll { most, large })
+        };
+        let slices = [shape.slices.div_ceil(2), shape.slices / 2];
         Ok(AllOnDevice {
-            large: LargeOnDevice::new(session, shape, snr, size, drop)?,
+            parts: slices.into_iter().filter(|slices| *slices > 0).map(part).collect::<Result<_>>()?,
             size,
             small: RunningMedians::new(session, small)?,
         })
     }
 
-    pub fn device_memory(projections: usize, bins: usize) -> usize {
-        LargeOnDevice::device_memory(projections, bins)
+    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
+        LargeOnDevice::device_memory(target, projections, bins)
+    }
+
+    /// The sinograms in parts, which take turns.
+    fn parts_of<'a>(&self, sinograms: &SinogramBatch<'a>) -> Vec<SinogramBatch<'a>> {
+        let (mut parts, mut done) = (Vec::new(), 0);
+        while done < sinograms.slices {
+            let slices = self.parts[parts.len() % self.parts.len()].most.min(sinograms.slices - done);
+            let first = sinograms.first + done * sinograms.sinogram_len();
+            parts.push(SinogramBatch { first, slices, ..*sinograms });
+            done += slices;
+        }
+        parts
+    }
+
+    fn part(&mut self, number: usize) -> &mut LargeOnDevice {
+        let parts = self.parts.len();
+        &mut self.parts[number % parts].large
+    }
+
+    /// Starts to measure changes.
+    fn measure(&mut self, session: &Session, number: usize, sinograms: &SinogramBatch) -> Result<()> {
+        self.part(number).sums.start_changes(session, sinograms)
+    }
+
+    /// Interpolates what is dead, and starts to sort.
+    fn sort(&mut self, session: &Session, number: usize, sinograms: &SinogramBatch) -> Result<()> {
+        let size = self.size;
+        let large = self.part(number);
+        interpolate_dead(session, &mut large.sums, sinograms, large.snr, size)?;
+        large.sort(session, sinograms)
+    }
+
+    /// Corrects and smooths what was sorted.
+    fn finish(&mut self, session: &Session, number: usize, sinograms: &SinogramBatch) -> Result<()> {
+        let large = self.part(number);
+        large.correct(session, sinograms)?;
+        let parts = self.parts.len();
+        self.parts[number % parts].large.columns.smooth(session, &self.small, sinograms)
     }
 }
 
 impl DeviceSinogramStep for AllOnDevice {
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        let large = &mut self.large;
-        interpolate_dead(session, &mut large.sums, sinograms, large.snr, self.size)?;
-        large.correct_columns(session, sinograms)?;
-        large.columns.smooth_sorted(session, &self.small, sinograms, false)
+        let parts = self.parts_of(sinograms);
+        let at_once = self.parts.len();
+        for (number, part) in parts.iter().enumerate().take(at_once) {
+            self.measure(session, number, part)?;
+        }
+        // the device has got the next commands before the host waits for results
+        let last = parts.len() + at_once - 1;
+        for number in 0..last {
+            if let Some(part) = parts.get(number) {
+                self.sort(session, number, part)?;
+            }
+            if let Some(part) = parts.get(number + 1).filter(|_| number + 1 >= at_once) {
+                self.measure(session, number + 1, part)?;
+            }
+            if let Some(before) = (number + 1).checked_sub(at_once) {
+                self.finish(session, before, &parts[before])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_in_parts(&mut self, session: &Session, sinograms: &SinogramBatch, _most: usize) -> Result<()> {
+        self.apply(session, sinograms)
     }
 }
