@@ -4,7 +4,7 @@
 use crate::device::{
     AirCorrection, BlockCorrector, BlockShape, FieldImages, OutlierForm, PieceSize, ProjectionState, RowBlocks,
     RowCorrection, RowCorrector, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
-    SliceCounter, SliceEncoder,
+    SliceCounter, SliceEncoder, StepMemory,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -258,7 +258,7 @@ fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f6
     session.write(&mut values, &sinogram, "a sinogram")?;
     let batch = SinogramBatch { values: &values, first: 0, slices: 1, projections, bins: BINS };
     let shape = SinogramShape { slices: 1, projections, bins: BINS };
-    method.on_device(session, shape)?.apply(session, &batch)?;
+    method.on_device(&mut StepMemory::new(session, None), shape)?.apply(session, &batch)?;
     session.finish()?;
     let (mut got, mut want) = (vec![0f32; sinogram.len()], sinogram);
     session.read(&values, &mut got, "a sinogram")?;

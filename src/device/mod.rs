@@ -26,7 +26,7 @@ pub use steps::{
     Gap, ImageFilter, ImageFilterForm, ImagePart, ImageRows, ImageSteps, ImageTransform, ImageTransforms,
     LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
     RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch,
-    SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, StepBytes, StepMemory, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

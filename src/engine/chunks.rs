@@ -5,7 +5,7 @@ use super::rows::{DeviceRows, Portion, RowsPlan};
 use super::source::Source;
 use crate::device::{
     BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
-    SinogramBatch, SinogramStore, SliceCounter, SliceCounts, SliceEncoder, grid_values,
+    SinogramBatch, SinogramStore, SliceCounter, SliceCounts, SliceEncoder, StepMemory, grid_values,
 };
 use crate::error::{Error, Result};
 use crate::fft::{FilterSetup, RowBatch, RowStage, RowTransform};
@@ -258,7 +258,9 @@ impl Engine {
         let Engine { session, kernels, shape, sets, .. } = self;
         let (preparation, used) = (&source.preparation, &source.scan.used);
         if plan.steps.sinograms == StepBackend::Device {
-            kernels.sinogram_steps = preparation.sinograms_on_device(session, plan.stripes_at_once, used.len())?;
+            let lent = kernels.filter.padded_rows().filter(|_| plan.stripes_share_rows);
+            let memory = StepMemory::new(session, lent);
+            kernels.sinogram_steps = preparation.sinograms_on_device(&memory, plan.stripes_at_once, used.len())?;
             kernels.stripes_at_once = plan.stripes_at_once;
         }
         if plan.steps.rows == StepBackend::Device {

@@ -171,6 +171,14 @@ impl RowStage {
         Ok(RowStage { backend, shape, peak_bits, note })
     }
 
+    /// Filtered rows on their way to a layout: only [`run`](Self::run) uses them, so others may use the memory before.
+    pub fn padded_rows(&self) -> Option<&Buffer<[f32; 2]>> {
+        match &self.backend {
+            FilterBackend::Device(kernels) => Some(&kernels.spectra),
+            FilterBackend::Spectra(_) | FilterBackend::Host(_) => None,
+        }
+    }
+
     /// Creates a transform if one is needed: `given`, or the best that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
         if let FilterBackend::Spectra(stage) = &mut self.backend {

@@ -67,6 +67,8 @@ pub struct Plan {
     pub steps: StepBackends,
     /// Sinograms of a pass whose stripes the device removes together.
     pub stripes_at_once: usize,
+    /// These are in the memory of padded rows, too, which nothing else uses then.
+    pub stripes_share_rows: bool,
     /// The device counts the values of slices, if they are to be counted.
     pub counts_values: bool,
     /// Slices that are on the device together; a multiple of the slices per pass.
@@ -160,6 +162,7 @@ impl Plan {
             rows,
             steps: sizes.steps(cut),
             stripes_at_once: sizes.stripes_at_once(),
+            stripes_share_rows: sizes.stripes_share_rows(cut),
             counts_values: sizes.counts_values(cut),
             chunk: chunk as usize,
             sets: sets as usize,

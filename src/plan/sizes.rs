@@ -2,7 +2,7 @@
 
 use super::kernel_choice::Chosen;
 use super::{Bytes, PIECES, Pieces, Request, SampleShape, WRITTEN_PIECES};
-use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, SliceCounter};
+use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, SinogramShape, SliceCounter};
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::geometry::{Cut, Roi};
@@ -291,7 +291,7 @@ impl<'a> Sizes<'a> {
 
     /// What the steps before the filter need on the device.
     fn of_steps(&self, cut: Cut) -> [Bytes; 4] {
-        let Request { recipe, scan, choice, facts, .. } = *self.request;
+        let scan = self.request.scan;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
         let bins = self.detector_bins();
         let projections = scan.geometry.projections();
@@ -306,9 +306,8 @@ impl<'a> Sizes<'a> {
                 [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
             }
         };
-        let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
-        let of_sinograms = || self.stripes * recipe.steps.sinogram_scratch(target, projections, bins) as u64;
         let extended = rows == StepBackend::Device && scan.field.is_some();
+        let stripes = if sinograms == StepBackend::Device { self.of_stripes(cut).0 } else { 0 };
         [
             Bytes { what: "a block of rows", bytes: block },
             Bytes { what: "samples and fields", bytes: samples },
@@ -316,8 +315,30 @@ impl<'a> Sizes<'a> {
                 what: "rows of the detector",
                 bytes: if extended { u64::from(self.chosen.spec.slices) * (4 * projections * bins) as u64 } else { 0 },
             },
-            Bytes { what: "stripes", bytes: if sinograms == StepBackend::Device { of_sinograms() } else { 0 } },
+            Bytes { what: "stripes", bytes: stripes },
         ]
+    }
+
+    /// Memory in bytes for the removal of stripes besides that of padded rows, and whether that is used, too.
+    fn of_stripes(&self, cut: Cut) -> (u64, bool) {
+        let Request { recipe, scan, choice, facts, .. } = *self.request;
+        let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
+        let (projections, bins) = (scan.geometry.projections(), self.detector_bins());
+        let shape = SinogramShape { slices: self.stripes as usize, projections, bins };
+        let (bytes, shares) = recipe.steps.sinogram_scratch(target, shape, self.padded_rows(cut) as usize);
+        (bytes as u64, shares)
+    }
+
+    /// Bytes of filtered rows of a pass, on their way to a layout.
+    fn padded_rows(&self, cut: Cut) -> u64 {
+        let Chosen { spec, .. } = self.chosen;
+        let pair = self.rows.pair_bytes(self.request.scan.geometry.bins, spec.texel) as u64;
+        u64::from(spec.slices) * cut.projections.div_ceil(2) as u64 * pair
+    }
+
+    /// Whether stripes are removed in the memory of padded rows, too.
+    pub fn stripes_share_rows(&self, cut: Cut) -> bool {
+        self.steps(cut).sinograms == StepBackend::Device && self.of_stripes(cut).1
     }
 
     /// Part of a sinogram.
@@ -340,8 +361,6 @@ impl<'a> Sizes<'a> {
         let geometry = &self.request.scan.geometry;
         let Chosen { spec, source, .. } = self.chosen;
         let row_bytes = (spec.texel.row_length(geometry.bins) * spec.element_bytes()) as u64;
-        let pairs = cut.projections.div_ceil(2) as u64;
-        let pair_bytes = self.rows.pair_bytes(geometry.bins, spec.texel) as u64;
         let scratch = 8 * self.rows.scratch(self.request.facts.compute_units) as u64;
         let sinogram = row_bytes * cut.projections as u64;
         let GridBytes { grids, tables: of_grids } = self.grid_bytes(cut).unwrap_or_default();
@@ -351,7 +370,7 @@ impl<'a> Sizes<'a> {
             Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
             Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
             Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
-            Bytes { what: "padded rows", bytes: u64::from(spec.slices) * (pairs * pair_bytes + scratch) },
+            Bytes { what: "padded rows", bytes: self.padded_rows(cut) + u64::from(spec.slices) * scratch },
             Bytes { what: "compound sinogram", bytes: sinogram },
             Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
             Bytes { what: "geometry tables", bytes: tables },

@@ -14,7 +14,7 @@ use std::ops::Range;
 const PART: usize = 1 << 30;
 
 /// Batches of projections on the device: one is copied to the host while the next is corrected.
-pub(super) const BATCHES: usize = 2;
+pub(super) const BATCHES: usize = 3;
 
 /// The block, in memory that the device copies to and from.
 pub(super) struct KeptBlock {

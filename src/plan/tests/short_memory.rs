@@ -83,14 +83,14 @@ fn short_memory_holds_two_passes_with_every_step() {
         (plan.spec.slices, plan.sets, plan.pieces.read, plan.stripes_at_once, samples.bytes >> 20)
     };
     assert_eq!(of(of_h200("2G", false, none, |_| {})), (16, 2, 8, 16, 288));
-    assert_eq!(of(of_h200("2G", false, none, all_stripes)), (16, 2, 8, 8, 160));
-    assert_eq!(of(of_h200("2G", true, none, all_stripes)), (16, 2, 8, 4, 320));
-    assert_eq!(of(of_h200("2G", true, every, all_stripes)), (16, 2, 16, 4, 289));
+    assert_eq!(of(of_h200("2G", false, none, all_stripes)), (16, 2, 8, 16, 288));
+    assert_eq!(of(of_h200("2G", true, none, all_stripes)), (16, 2, 8, 16, 320));
+    assert_eq!(of(of_h200("2G", true, every, all_stripes)), (16, 2, 16, 16, 289));
     // slices are encoded in the memory of their values
-    assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (16, 2, 8, 4, 320));
+    assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (16, 2, 8, 16, 320));
     let plan = of_h200("2G", true, every, all_stripes_u16);
     assert_eq!(plan.steps.slices, StepBackend::Device);
-    assert_eq!(of(plan), (16, 2, 16, 4, 289));
+    assert_eq!(of(plan), (16, 2, 16, 16, 289));
 }
 
 /// Where lines of images do not fit into a work-group, a library transforms them on the device, which takes as much memory

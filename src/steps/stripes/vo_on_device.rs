@@ -3,7 +3,7 @@
 use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use crate::device::{
     ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies, RunningMedians, Session,
-    SinogramBatch, SinogramShape,
+    SinogramBatch, SinogramShape, StepBytes, StepMemory,
 };
 use crate::error::Result;
 use crate::kernel::StepTarget;
@@ -17,14 +17,18 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
+    fn new(memory: &mut StepMemory, shape: SinogramShape) -> Result<Self> {
         let count = shape.slices * shape.projections * shape.bins;
-        let columns = session.scratch(count, "columns of sinograms")?;
-        Ok(Columns { order: ColumnOrder::new(session, shape)?, columns })
+        let columns = memory.shared(count, "columns of sinograms")?;
+        Ok(Columns { order: ColumnOrder::new(memory.session, shape)?, columns })
     }
 
-    fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
-        4 * projections * bins + ColumnOrder::device_memory(target, projections, bins)
+    fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
+        let SinogramShape { slices, projections, bins } = shape;
+        StepBytes {
+            own: slices * ColumnOrder::device_memory(target, projections, bins),
+            shared: StepMemory::shared_bytes([slices * projections * bins]),
+        }
     }
 
     /// The columns of as many sinograms.
@@ -55,12 +59,13 @@ pub(super) struct SortingOnDevice {
 }
 
 impl SortingOnDevice {
-    pub fn new(session: &Session, shape: SinogramShape, size: usize) -> Result<Self> {
-        Ok(SortingOnDevice { columns: Columns::new(session, shape)?, medians: RunningMedians::new(session, size)? })
+    pub fn new(memory: &mut StepMemory, shape: SinogramShape, size: usize) -> Result<Self> {
+        let medians = RunningMedians::new(memory.session, size)?;
+        Ok(SortingOnDevice { columns: Columns::new(memory, shape)?, medians })
     }
 
-    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
-        Columns::device_memory(target, projections, bins)
+    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
+        Columns::device_memory(target, shape)
     }
 }
 
@@ -81,23 +86,24 @@ pub(super) struct FilteringOnDevice {
 }
 
 impl FilteringOnDevice {
-    pub fn new(session: &Session, shape: SinogramShape, sigma: f64, size: usize) -> Result<Self> {
+    pub fn new(memory: &mut StepMemory, shape: SinogramShape, sigma: f64, size: usize) -> Result<Self> {
+        let session = memory.session;
         let (lines, wanted) = padded_lines(shape.projections);
         let count = shape.slices * shape.projections * shape.bins;
         Ok(FilteringOnDevice {
             low: LowFrequencies::new(session, shape.slices, shape.bins, &lines, wanted, sigma)?,
             sums: ColumnSums::new(session, shape, ALIVE)?,
-            sorting: SortingOnDevice::new(session, shape, size)?,
+            sorting: SortingOnDevice::new(memory, shape, size)?,
             smooth: session.scratch(count, "low frequencies of sinograms")?,
         })
     }
 
-    pub fn device_memory(target: StepTarget, projections: usize, bins: usize, sigma: f64) -> usize {
+    pub fn device_memory(target: StepTarget, shape: SinogramShape, sigma: f64) -> StepBytes {
+        let SinogramShape { slices, projections, bins } = shape;
+        let StepBytes { own, shared } = SortingOnDevice::device_memory(target, shape);
         let samples = padded_lines(projections).0.len();
-        4 * projections * bins
-            + SortingOnDevice::device_memory(target, projections, bins)
-            + ColumnSums::device_memory(bins)
-            + LowFrequencies::device_memory(samples, bins, sigma)
+        let low = ColumnSums::device_memory(bins) + LowFrequencies::device_memory(samples, bins, sigma);
+        StepBytes { own: own + slices * (4 * projections * bins + low), shared }
     }
 }
 
@@ -124,9 +130,10 @@ pub(super) struct LargeOnDevice {
 }
 
 impl LargeOnDevice {
-    pub fn new(session: &Session, shape: SinogramShape, snr: f64, size: usize, drop: f64) -> Result<Self> {
+    pub fn new(memory: &mut StepMemory, shape: SinogramShape, snr: f64, size: usize, drop: f64) -> Result<Self> {
+        let session = memory.session;
         Ok(LargeOnDevice {
-            columns: Columns::new(session, shape)?,
+            columns: Columns::new(memory, shape)?,
             medians: RunningMedians::new(session, size)?,
             sums: ColumnSums::new(session, shape, ALIVE)?,
             snr,
@@ -134,8 +141,9 @@ impl LargeOnDevice {
         })
     }
 
-    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
-        Columns::device_memory(target, projections, bins) + ColumnSums::device_memory(bins)
+    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
+        let StepBytes { own, shared } = Columns::device_memory(target, shape);
+        StepBytes { own: own + shape.slices * ColumnSums::device_memory(shape.bins), shared }
     }
 
     /// Sorts the columns of sinograms, which are overwritten, and starts to average them. Does not wait.
@@ -260,23 +268,32 @@ struct PartOfAll {
 }
 
 impl AllOnDevice {
-    pub fn new(session: &Session, shape: SinogramShape, snr: f64, sizes: [usize; 2], drop: f64) -> Result<Self> {
+    pub fn new(memory: &mut StepMemory, shape: SinogramShape, snr: f64, sizes: [usize; 2], drop: f64) -> Result<Self> {
         let [size, small] = sizes;
-        let part = |slices: usize| {
-            let most = slices.min(MOST_OF_PART);
-            let large = LargeOnDevice::new(session, SinogramShape { slices: most, ..shape }, snr, size, drop)?;
-            Ok(PartOfAll { most, large })
+        let part = |part: SinogramShape| {
+            let large = LargeOnDevice::new(memory, part, snr, size, drop)?;
+            Ok(PartOfAll { most: part.slices, large })
         };
-        let slices = [shape.slices.div_ceil(2), shape.slices / 2];
         Ok(AllOnDevice {
-            parts: slices.into_iter().filter(|slices| *slices > 0).map(part).collect::<Result<_>>()?,
+            parts: Self::parts(shape).map(part).collect::<Result<_>>()?,
             size,
-            small: RunningMedians::new(session, small)?,
+            small: RunningMedians::new(memory.session, small)?,
         })
     }
 
-    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
-        LargeOnDevice::device_memory(target, projections, bins)
+    /// The parts for so many sinograms at a time.
+    fn parts(shape: SinogramShape) -> impl Iterator<Item = SinogramShape> {
+        let slices = [shape.slices.div_ceil(2), shape.slices / 2].into_iter().map(|slices| slices.min(MOST_OF_PART));
+        slices.filter(|slices| *slices > 0).map(move |slices| SinogramShape { slices, ..shape })
+    }
+
+    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
+        let of_part = |part| LargeOnDevice::device_memory(target, part).own;
+        let columns = |part: SinogramShape| part.slices * part.projections * part.bins;
+        StepBytes {
+            own: Self::parts(shape).map(of_part).sum(),
+            shared: StepMemory::shared_bytes(Self::parts(shape).map(columns)),
+        }
     }
 
     /// The sinograms in parts, which take turns.

@@ -4,7 +4,7 @@ mod linear;
 mod vo;
 
 use crate::kernels::setup::device;
-use fbp::device::{Session, SinogramBatch, SinogramShape};
+use fbp::device::{Session, SinogramBatch, SinogramShape, StepMemory};
 use fbp::steps::Stripes;
 use opencl3::memory::CL_MEM_READ_WRITE;
 use rand::{Rng, SeedableRng};
@@ -48,8 +48,8 @@ fn batch(projections: usize, bins: usize) -> Vec<f32> {
     all
 }
 
-/// What the device makes of sinograms, of which it has at most `at_a_time` in one call; they start at value `first` of
-/// the buffer.
+/// What the device makes of sinograms, at most `at_a_time` together; they start at value `first` of the buffer. Several use
+/// memory that is lent, too, with values that are no numbers.
 fn on_device(
     session: &Session,
     method: &Stripes,
@@ -58,17 +58,21 @@ fn on_device(
     at_a_time: usize,
     first: usize,
 ) -> Vec<f32> {
-    let len = projections * bins;
-    let mut step = method.on_device(session, SinogramShape { slices: at_a_time, projections, bins }).unwrap();
-    let mut values = session.buffer::<f32>(first + at_a_time * len, CL_MEM_READ_WRITE, "sinograms").unwrap();
-    let mut out = all.to_vec();
-    for part in out.chunks_mut(at_a_time * len) {
-        session.upload(&mut values, first, part, "sinograms").unwrap();
-        let slices = part.len() / len;
-        step.apply(session, &SinogramBatch { values: &values, first, slices, projections, bins }).unwrap();
-        session.finish().unwrap();
-        session.download(&values, first, part, "sinograms").unwrap();
-    }
+    let shape = SinogramShape { slices: at_a_time, projections, bins };
+    let shared = method.device_memory(session.step_target(), shape).shared;
+    let pairs = shared.div_ceil(8).max(1);
+    let mut lent = session.buffer(pairs, CL_MEM_READ_WRITE, "lent memory").unwrap();
+    session.write(&mut lent, &vec![[f32::NAN; 2]; pairs], "lent memory").unwrap();
+    let mut memory = StepMemory::new(session, (at_a_time > 1).then_some(&lent));
+    let mut step = method.on_device(&mut memory, shape).unwrap();
+    let mut values = session.buffer::<f32>(first + all.len(), CL_MEM_READ_WRITE, "sinograms").unwrap();
+    session.upload(&mut values, first, all, "sinograms").unwrap();
+    let slices = all.len() / (projections * bins);
+    let sinograms = SinogramBatch { values: &values, first, slices, projections, bins };
+    step.apply_in_parts(session, &sinograms, at_a_time).unwrap();
+    session.finish().unwrap();
+    let mut out = vec![0.0; all.len()];
+    session.download(&values, first, &mut out, "sinograms").unwrap();
     out
 }
 
