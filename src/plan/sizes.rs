@@ -50,8 +50,10 @@ pub(super) struct Sizes<'a> {
     cut_pass: u64,
     /// Sinograms of a pass whose stripes are removed together.
     stripes: u64,
-    /// Samples on their way to the device have this part of the memory that they may have.
+    /// Samples on their way to the device have this part of the memory that they may have, and so have batches of a block
+    /// that the host keeps.
     share: u64,
+    batch_share: u64,
     /// Memory of the host in bytes, without what steps hold there.
     host: u64,
     /// Sinograms and slices that the host's memory holds in each direction.
@@ -94,8 +96,20 @@ impl<'a> Sizes<'a> {
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let stripes = u64::from(chosen.spec.slices);
         let cut_pass = pass;
-        let mut sizes =
-            Sizes { request, chosen, rows, backends, kept, pass, cut_pass, stripes, share: 1, host: 0, of_host: 0 };
+        let mut sizes = Sizes {
+            request,
+            chosen,
+            rows,
+            backends,
+            kept,
+            pass,
+            cut_pass,
+            stripes,
+            share: 1,
+            batch_share: 1,
+            host: 0,
+            of_host: 0,
+        };
         let host = sizes.left_on_host()?;
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
@@ -116,7 +130,7 @@ impl<'a> Sizes<'a> {
         Ok(sizes)
     }
 
-    /// Smaller pieces of samples, and fewer sinograms whose stripes are removed together, rather than fewer slices per
+    /// Smaller pieces and batches of samples, and fewer sinograms whose stripes are removed together, rather than fewer slices per
     /// pass, or copies and kernels that take turns.
     fn make_room(&mut self) {
         let short = |sizes: &Self| !sizes.fits(sizes.uncut(), 2);
@@ -124,12 +138,15 @@ impl<'a> Sizes<'a> {
             // chunks of one pass are copied in halves anyway
             self.share = 2;
         }
+        if self.kept == Kept::ByHost && short(self) {
+            self.batch_share = 2;
+        }
         while self.stripes > LEAST_STRIPES && short(self) {
             self.stripes /= 2;
         }
         // copies and kernels take turns all the same
         if short(self) {
-            self.share = 1;
+            (self.share, self.batch_share) = (1, 1);
         }
     }
 
@@ -276,7 +293,7 @@ impl<'a> Sizes<'a> {
         let blocks = scan.samples.blocks.or(all).filter(|_| self.steps(cut).rows == StepBackend::Device)?;
         // where the host keeps blocks, a device has little room for them
         let on_host = self.kept == Kept::ByHost && scan.samples.blocks.is_some();
-        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { 64 } else { 16 });
+        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { 64 * self.batch_share } else { 16 });
         let target = of_device.min(self.host / (4 * PIECES as u64));
         let projections = scan.geometry.projections();
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;

@@ -112,3 +112,19 @@ fn a_library_transforms_long_lines() {
     };
     assert_eq!(pairs(256), 2 * pairs(128));
 }
+
+/// Batches of the block that the host keeps are made smaller before another kernel computes precise slices, whose values would
+/// differ from those of more memory.
+#[test]
+fn short_memory_does_not_change_the_kernel() {
+    let precise = |a: &mut ReconstructArgs| {
+        all_stripes(a);
+        a.mode = Some(Mode::Precise);
+    };
+    let of = |memory: &str| {
+        let plan = of_h200(memory, true, tilt_and_phase(true, true), precise);
+        (plan.spec.parameters.algorithm(), plan.spec.slices, plan.sets, plan.stripes_at_once)
+    };
+    assert_eq!(of("100G"), (Algorithm::Tensor, 32, 2, 32));
+    assert_eq!(of("2G"), (Algorithm::Tensor, 16, 2, 16));
+}
