@@ -102,7 +102,7 @@ pub fn run_stages(
     let started = Instant::now();
     let scan = &run.source.scan;
     let paces: Vec<_> = devices.iter().map(|device| device.pace(run.recipe, scan)).collect();
-    let work = &Work::new(run.slices.len(), &paces);
+    let work = &Work::new(blocks_of(run.slices, devices), &paces);
     let on_devices = &Mutex::new(DeviceCounts::default());
     let done = scope(|scope| {
         let (out, computed) = unbounded();
@@ -151,6 +151,21 @@ pub fn run_stages(
     });
     *counts += std::mem::take(&mut on_devices.lock().unwrap_or_else(PoisonError::into_inner).all);
     done
+}
+
+/// Where blocks of slices end whose rows several devices would correct as a whole each; if none do, all slices are one.
+fn blocks_of(slices: &[usize], devices: &[ReadyDevice]) -> Vec<usize> {
+    let shape = devices.iter().find_map(|device| device.plan.blocks).filter(|_| devices.len() > 1);
+    let rows = shape.map_or(usize::MAX, |shape| shape.blocks.rows);
+    let blocks = slices.chunk_by(|a, b| a / rows == b / rows);
+    blocks
+        .scan(0, |end, block| {
+            Some({
+                *end += block.len();
+                *end
+            })
+        })
+        .collect()
 }
 
 pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Result<T> {

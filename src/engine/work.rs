@@ -1,4 +1,5 @@
-//! Distributes slices to devices: chunks go to whichever device has a free buffer, and return from one that fails.
+//! Distributes slices to devices: chunks go to whichever device has a free buffer, and return from one that fails. Where
+//! devices correct whole blocks of rows, each stays with a block as long as possible.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,8 +26,10 @@ pub(super) struct Work {
 }
 
 struct State {
-    /// Ascending, apart from each other.
+    /// Ascending, apart from each other, each within a block.
     todo: VecDeque<Range<usize>>,
+    /// Where blocks of slices end that a device loads as a whole.
+    blocks: Vec<usize>,
     devices: Vec<Worker>,
 }
 
@@ -36,6 +39,8 @@ struct Worker {
     slots: usize,
     /// Not done yet.
     assigned: Vec<Range<usize>>,
+    /// The block that it took slices of last.
+    block: Option<usize>,
     /// It has not left.
     alive: bool,
     first: Option<Instant>,
@@ -57,16 +62,23 @@ impl Worker {
 }
 
 impl Work {
-    /// `slices` slices for some devices.
-    pub fn new(slices: usize, paces: &[Pace]) -> Self {
+    /// Slices for some devices, in blocks that end there, the last one with the last slice.
+    pub fn new(blocks: Vec<usize>, paces: &[Pace]) -> Self {
         let devices = paces
             .iter()
-            .map(|&pace| Worker { pace, slots: pace.slots, assigned: Vec::new(), alive: true, first: None, done: 0 })
+            .map(|&pace| Worker {
+                pace,
+                slots: pace.slots,
+                assigned: Vec::new(),
+                block: None,
+                alive: true,
+                first: None,
+                done: 0,
+            })
             .collect();
-        Work {
-            state: Mutex::new(State { todo: std::iter::once(0..slices).collect(), devices }),
-            changed: Condvar::new(),
-        }
+        let starts = std::iter::once(0).chain(blocks.iter().copied());
+        let todo = starts.zip(&blocks).map(|(start, end)| start..*end).collect();
+        Work { state: Mutex::new(State { todo, blocks, devices }), changed: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,13 +95,10 @@ impl Work {
     pub fn next(&self) -> Option<(usize, Range<usize>)> {
         let mut state = self.state();
         loop {
-            state.todo.retain(|range| !range.is_empty());
+            let found = state.next();
             let idle = state.todo.is_empty() && state.devices.iter().all(|d| d.assigned.is_empty());
-            if idle || state.devices.iter().all(|d| !d.alive) {
-                return None;
-            }
-            if let Some(found) = state.assign() {
-                return Some(found);
+            if found.is_some() || idle || state.devices.iter().all(|d| !d.alive) {
+                return found;
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -137,9 +146,17 @@ impl Work {
 }
 
 impl State {
-    /// The first slices that are left, for the device that has least to do and did least.
-    fn assign(&mut self) -> Option<(usize, Range<usize>)> {
-        let Range { start: first, end } = self.todo.front()?.clone();
+    /// What a device with a free buffer takes now, if there is one.
+    fn next(&mut self) -> Option<(usize, Range<usize>)> {
+        self.todo.retain(|range| !range.is_empty());
+        let found = self.assign(false);
+        // if nobody computes, nobody is waited for
+        let idle = found.is_none() && self.devices.iter().all(|d| d.assigned.is_empty());
+        if idle { self.assign(true) } else { found }
+    }
+
+    /// Slices that are left, for the device that has least to do and did least; it takes `any` if there is no reason for some.
+    fn assign(&mut self, any: bool) -> Option<(usize, Range<usize>)> {
         let left: usize = self.todo.iter().map(Range::len).sum();
         let alive = self.devices.iter().filter(|d| d.alive).count();
         let mut ready: Vec<usize> = (0..self.devices.len()).filter(|&d| self.devices[d].slots > 0).collect();
@@ -151,17 +168,44 @@ impl State {
             let fair = left.div_ceil(2 * alive).next_multiple_of(pass.max(1));
             let most = if alive > 1 { chunk.min(fair) } else { chunk };
             let Some(count) = self.share(device, most, left) else { continue };
-            let range = first..end.min(first + count);
-            if let Some(front) = self.todo.front_mut() {
-                front.start = range.end;
-            }
+            let Some(at) = self.choose(device, any) else { continue };
+            let block = self.block_of(&self.todo[at]);
+            let Range { start, end } = &mut self.todo[at];
+            let range = *start..(*start + count).min(*end);
+            *start = range.end;
             let worker = &mut self.devices[device];
+            worker.block = Some(block);
             worker.slots -= 1;
             worker.first.get_or_insert_with(Instant::now);
             worker.assigned.push(range.clone());
             return Some((device, range));
         }
         None
+    }
+
+    fn block_of(&self, slices: &Range<usize>) -> usize {
+        self.blocks.partition_point(|end| *end <= slices.start)
+    }
+
+    /// Where a device goes on: with its block, else with one that no other device has, else it helps with the one of which most
+    /// is left, or with `any`.
+    fn choose(&self, device: usize, any: bool) -> Option<usize> {
+        if self.blocks.len() < 2 {
+            return (!self.todo.is_empty()).then_some(0);
+        }
+        let worker = &self.devices[device];
+        let others = || self.devices.iter().enumerate().filter(|(d, w)| *d != device && w.alive).map(|(_, w)| w);
+        let in_block = |at: usize| self.block_of(&self.todo[at]);
+        let first = |wanted: &dyn Fn(usize) -> bool| (0..self.todo.len()).find(|at| wanted(in_block(*at)));
+        // to load a block for the last of its slices takes longer than to leave them to another device, unless that is slow
+        let slow = |other: &Worker| other.rate().zip(worker.rate()).is_some_and(|(other, own)| 2.0 * other < own);
+        let helps = |at: &usize| {
+            let of_slow = || others().filter(|other| other.block == Some(in_block(*at))).all(slow);
+            any || self.todo[*at].len() > 2 * worker.pace.chunk || of_slow()
+        };
+        first(&|block| worker.block == Some(block))
+            .or_else(|| first(&|block| others().all(|other| other.block != Some(block))))
+            .or_else(|| (0..self.todo.len()).filter(helps).max_by_key(|at| self.todo[*at].len()))
     }
 
     /// How many slices, at most `most`, a device should take: none if faster ones do all that is left sooner.
@@ -203,7 +247,7 @@ mod tests {
 
     #[test]
     fn one_device_takes_whole_chunks_in_order() {
-        let work = Work::new(10, &[Pace { slots: 2, ..pace(4, None) }]);
+        let work = Work::new(vec![10], &[Pace { slots: 2, ..pace(4, None) }]);
         assert_eq!(work.next(), Some((0, 0..4)));
         assert_eq!(work.next(), Some((0, 4..8)));
         work.done(0, 0..2);
@@ -218,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_a_lost_device_had_is_done_by_another() {
-        let work = Work::new(12, &[pace(3, None), pace(3, None)]);
+        let work = Work::new(vec![12], &[pace(3, None), pace(3, None)]);
         assert_eq!(work.next(), Some((0, 0..3)));
         work.done(0, 0..1);
         work.leave(0);
@@ -230,7 +274,7 @@ mod tests {
 
     #[test]
     fn without_devices_nothing_is_awaited() {
-        let work = Work::new(5, &[pace(2, None)]);
+        let work = Work::new(vec![5], &[pace(2, None)]);
         assert!(work.next().is_some());
         work.leave(0);
         assert_eq!(work.next(), None);
@@ -239,21 +283,88 @@ mod tests {
 
     #[test]
     fn a_slow_device_takes_nothing_that_it_would_be_waited_for() {
-        let work = Work::new(100, &[pace(10, Some(100.0)), pace(10, Some(1.0))]);
+        let work = Work::new(vec![100], &[pace(10, Some(100.0)), pace(10, Some(1.0))]);
         // the fast one needs a second for everything; the slow one does one slice in it
         let (device, range) = work.next().unwrap();
         assert_eq!((device, range.len()), (0, 10));
         assert_eq!(work.next(), Some((1, 10..11)));
         // and it is not asked for the last ones
-        let work = Work::new(100, &[pace(100, Some(100.0)), Pace { pass: 2, ..pace(10, Some(1.0)) }]);
+        let work = Work::new(vec![100], &[pace(100, Some(100.0)), Pace { pass: 2, ..pace(10, Some(1.0)) }]);
         assert_eq!(work.next(), Some((0, 0..25)));
         work.ready(0);
         assert_eq!(work.next(), Some((0, 25..44)));
     }
 
+    /// What each device takes, if all take as long for a chunk.
+    fn in_turn(work: &Work, devices: usize) -> Vec<Vec<Range<usize>>> {
+        let (mut all, mut running) = (vec![Vec::new(); devices], VecDeque::new());
+        loop {
+            let taken = work.state().next();
+            if let Some((device, range)) = taken {
+                all[device].push(range.clone());
+                running.push_back((device, range));
+            } else if let Some((device, range)) = running.pop_front() {
+                work.done(device, range);
+                work.ready(device);
+            } else {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn devices_stay_with_their_blocks() {
+        let work = Work::new(vec![8, 16, 24, 32, 40], &[pace(4, None), pace(4, None)]);
+        let all = in_turn(&work, 2);
+        // the last block is too small to be loaded by both
+        let blocks = |device: usize| {
+            let mut blocks: Vec<usize> = all[device].iter().map(|range| range.start / 8).collect();
+            blocks.dedup();
+            blocks
+        };
+        assert_eq!((blocks(0), blocks(1)), (vec![0, 2, 4], vec![1, 3]));
+        assert_eq!(all.concat().iter().map(Range::len).sum::<usize>(), 40);
+        assert!(work.complete());
+    }
+
+    #[test]
+    fn devices_share_large_blocks_at_the_end() {
+        let work = Work::new(vec![100, 200, 300], &[pace(4, None), pace(4, None)]);
+        let all = in_turn(&work, 2);
+        let of_last = |device: usize| all[device].iter().filter(|range| range.start >= 200).map(Range::len).sum();
+        let [first, second]: [usize; 2] = [of_last(0), of_last(1)];
+        assert_eq!(first + second, 100);
+        assert!(first >= 40 && second >= 40, "{first} {second}");
+    }
+
+    #[test]
+    fn a_slow_device_is_helped_with_its_block() {
+        let work = Work::new(vec![8, 16], &[pace(2, Some(1.0)), pace(4, Some(100.0))]);
+        let mut taken = 0;
+        while let Some((device, range)) = work.next() {
+            assert_eq!(device, 1, "{range:?}");
+            work.done(device, range.clone());
+            work.ready(device);
+            taken += range.len();
+        }
+        assert_eq!(taken, 16);
+    }
+
+    #[test]
+    fn the_block_of_a_lost_device_is_another_ones() {
+        let work = Work::new(vec![8, 16], &[pace(2, None), pace(2, None)]);
+        assert_eq!(work.next(), Some((0, 0..2)));
+        assert_eq!(work.next(), Some((1, 8..10)));
+        work.leave(0);
+        work.done(1, 8..10);
+        work.ready(1);
+        assert_eq!(drain(&work, 1), (10..16).chain(0..8).collect::<Vec<_>>());
+        assert!(work.complete());
+    }
+
     #[test]
     fn devices_end_together() {
-        let work = Work::new(20, &[pace(16, None), pace(16, None)]);
+        let work = Work::new(vec![20], &[pace(16, None), pace(16, None)]);
         assert_eq!(work.next(), Some((0, 0..5)));
         assert_eq!(work.next(), Some((1, 5..9)));
     }
