@@ -425,7 +425,7 @@ fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -
         batch: projections,
         pairs: 1,
         at_once: 1,
-        on_host: false,
+        kept_batches: 0,
     };
     let mut corrector =
         BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, bins), shape)?;

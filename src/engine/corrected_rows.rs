@@ -50,7 +50,7 @@ fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) ->
         batch,
         pairs: (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2),
         at_once: 2,
-        on_host: false,
+        kept_batches: 0,
     };
     reporter.detail(&format!("{} corrects the rows of the search", session.device_name()));
     let mut corrector = BatchCorrector::new(&session, &correction, stored, shape)?;

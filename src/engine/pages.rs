@@ -129,7 +129,7 @@ impl<'a> PageDevice<'a> {
                         (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2);
                     let projections = used.len();
                     let shape =
-                        BlockShape { blocks, bins, height, projections, batch, pairs, at_once: 2, on_host: false };
+                        BlockShape { blocks, bins, height, projections, batch, pairs, at_once: 2, kept_batches: 0 };
                     BatchCorrector::new(&session, &correction, stored, shape)
                         .map(|corrector| PageKernels::Projections(Box::new(corrector)))
                 }

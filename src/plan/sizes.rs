@@ -303,7 +303,13 @@ impl<'a> Sizes<'a> {
         let (bins, height) = (self.detector_bins(), scan.samples.height);
         // at least one is copied while the other is corrected
         let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
-        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, on_host })
+        // one is copied to the host, one corrected, and a third one, if there is room, filled
+        let kept_batches = match (on_host, self.batch_share) {
+            (false, _) => 0,
+            (true, 1) => 3,
+            (true, _) => 2,
+        };
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, kept_batches })
     }
 
     /// What the steps before the filter need on the device.

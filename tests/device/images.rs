@@ -127,7 +127,7 @@ fn on_device(
         batch,
         pairs: 2,
         at_once: 1,
-        on_host: rows == 7 && steps.any(),
+        kept_batches: if rows == 7 && steps.any() { 2 + batch % 4 / 2 } else { 0 },
     };
     let mut corrector = BlockCorrector::new(session, &correction, F32_ROWS, shape).unwrap();
     let length = PROJECTIONS * BINS;
@@ -231,7 +231,7 @@ fn long_lines_need_a_library() {
     let (projections, batch) = (2, 2);
     let blocks = blocks(&steps, 8);
     let shape =
-        BlockShape { blocks, bins: BINS, height: HEIGHT, projections, batch, pairs: 1, at_once: 1, on_host: false };
+        BlockShape { blocks, bins: BINS, height: HEIGHT, projections, batch, pairs: 1, at_once: 1, kept_batches: 0 };
     assert!(BlockCorrector::new(&session, &correction, F32_ROWS, shape).is_err());
 }
 
@@ -287,13 +287,13 @@ fn what_does_not_fit_is_refused() {
         batch: 2,
         pairs: 1,
         at_once: 1,
-        on_host: false,
+        kept_batches: 0,
     };
     let new = |images, shape| BlockCorrector::new(&session, &correction(images), F32_ROWS, shape);
     let mut corrector = new(steps, shape).unwrap();
     assert!(new(ImageSteps::default(), shape).is_err(), "rows around blocks that no step needs");
     let all = BlockShape { blocks: RowBlocks::all(HEIGHT), ..shape };
-    assert!(new(ImageSteps::default(), BlockShape { on_host: true, ..all }).is_err(), "kept for no step");
+    assert!(new(ImageSteps::default(), BlockShape { kept_batches: 2, ..all }).is_err(), "kept for no step");
     assert!(new(steps, BlockShape { batch: 3, ..shape }).is_err(), "half a pair");
     assert!(new(steps, BlockShape { projections: 4, ..shape }).is_err(), "other projections");
     let filter = ImageSteps { filter: Some(form(1.0, 0.0, 0.0, 40)), ..steps };

@@ -3,7 +3,7 @@
 use super::batches::{BatchCorrector, BatchPart, StartedBatch};
 use super::correction::{PieceSize, RowCorrection, RowCorrector, RowCounts};
 use super::images::{ImageRows, RowBlocks};
-use super::kept_block::{BATCHES, KeptBlock};
+use super::kept_block::KeptBlock;
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
 use crate::source::StoredRows;
@@ -24,11 +24,16 @@ pub struct BlockShape {
     pub pairs: usize,
     /// Batches whose samples are on the device together.
     pub at_once: usize,
-    /// Whether the block that was corrected last is kept by the host, because the device's memory does not hold it.
-    pub on_host: bool,
+    /// Batches of corrected rows on the device, if the host keeps the block because the device's memory does not hold it; else 0.
+    pub kept_batches: usize,
 }
 
 impl BlockShape {
+    /// Whether the host keeps the block that was corrected last.
+    pub fn on_host(&self) -> bool {
+        self.kept_batches > 0
+    }
+
     /// Most rows that are corrected for a block.
     pub(super) fn corrected(&self) -> usize {
         (self.blocks.rows + 2 * self.blocks.halo()).min(self.height)
@@ -40,7 +45,7 @@ impl BlockShape {
 
     /// Bytes of the host's memory for a block that it keeps.
     pub fn kept_bytes(&self) -> u64 {
-        if self.on_host { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
+        if self.on_host() { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
     }
 
     /// Bytes on the device, with `halo` rows more around what is corrected, so many field images, and the bytes for a pair of
@@ -55,7 +60,7 @@ impl BlockShape {
 
     /// Projections of a block that are on the device.
     fn there(&self) -> usize {
-        if self.on_host { BATCHES * self.batch } else { self.projections }
+        if self.on_host() { self.kept_batches * self.batch } else { self.projections }
     }
 
     /// Images of every projection of a batch besides those of the block: before each step on images.
@@ -86,12 +91,12 @@ impl BlockCorrector {
         let BlockShape { blocks, bins, projections, .. } = shape;
         let batches = BatchCorrector::new(session, correction, stored, shape)?;
         // the host keeps blocks only for steps on images: others do not need them
-        if !batches.has_images() && shape.on_host {
+        if !batches.has_images() && shape.on_host() {
             return Err(Error::Internal("blocks of other steps".into()));
         }
         Ok(BlockCorrector {
             batches,
-            rows: match shape.on_host {
+            rows: match shape.on_host() {
                 true => BlockRows::Host(KeptBlock::new(session, &shape)?),
                 false => {
                     let values = blocks.rows * projections * bins;

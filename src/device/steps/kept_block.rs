@@ -13,9 +13,6 @@ use std::ops::Range;
 /// Most bytes of a part of the block, if rows are not larger; drivers limit single allocations, too.
 const PART: usize = 1 << 30;
 
-/// Batches of projections on the device: one is copied to the host while the next is corrected.
-pub(super) const BATCHES: usize = 3;
-
 /// The block, in memory that the device copies to and from.
 pub(super) struct KeptBlock {
     /// `[row][projection][bin]`, some rows each.
@@ -24,7 +21,7 @@ pub(super) struct KeptBlock {
     part_rows: usize,
     /// Values of a row.
     row: usize,
-    /// Taken in turn.
+    /// Taken in turn: one is copied to the host while the next is corrected.
     batches: VecDeque<Batch>,
     /// Queue for copies to the host.
     queue: CommandQueue,
@@ -54,7 +51,7 @@ impl KeptBlock {
             parts: parts.collect::<Result<_>>()?,
             part_rows,
             row,
-            batches: (0..BATCHES).map(|_| on_device()).collect::<Result<_>>()?,
+            batches: (0..shape.kept_batches).map(|_| on_device()).collect::<Result<_>>()?,
             queue: session.new_queue()?,
         })
     }

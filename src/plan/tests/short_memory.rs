@@ -18,7 +18,7 @@ fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
         scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
         let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
         assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
-        (plan.blocks.unwrap().on_host, plan.spec.slices, plan.sets)
+        (plan.blocks.unwrap().on_host(), plan.spec.slices, plan.sets)
     };
     assert_eq!(planned("8GiB"), (false, 64, 2));
     assert_eq!(planned("1GiB"), (true, 32, 2));
