@@ -299,7 +299,11 @@ mod tests {
     fn in_turn(work: &Work, devices: usize) -> Vec<Vec<Range<usize>>> {
         let (mut all, mut running) = (vec![Vec::new(); devices], VecDeque::new());
         loop {
-            let taken = work.state().next();
+            let mut state = work.state();
+            // what nothing takes has no speed
+            state.devices.iter_mut().for_each(|device| device.first = None);
+            let taken = state.next();
+            drop(state);
             if let Some((device, range)) = taken {
                 all[device].push(range.clone());
                 running.push_back((device, range));
