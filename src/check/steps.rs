@@ -246,23 +246,29 @@ fn largest(errors: impl Iterator<Item = f64>) -> f64 {
     errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).fold(0.0, f64::max)
 }
 
-/// A sample with stripes and noise, by the method on the host and on the device.
+/// Samples with stripes and noise, by the method on the host and on the device: three, at most two of them together, in memory
+/// that others use between passes.
 fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f64> {
     let value = |i: usize| {
         let (p, bin) = ((i / BINS) as f64 / projections as f64, (i % BINS) as f64 / BINS as f64);
         let stripe = if i % BINS % 17 == 3 { 0.2 } else { 0.0 };
         ((3.0 * (1.0 - (2.0 * bin - 1.0).powi(2)) * (1.3 + (6.0 * p).sin())) + stripe + 0.05 * noise(i)) as f32
     };
-    let sinogram: Vec<f32> = (0..projections * BINS).map(value).collect();
-    let mut values: Buffer<f32> = session.buffer(sinogram.len(), CL_MEM_READ_WRITE, "a sinogram")?;
-    session.write(&mut values, &sinogram, "a sinogram")?;
-    let batch = SinogramBatch { values: &values, first: 0, slices: 1, projections, bins: BINS };
-    let shape = SinogramShape { slices: 1, projections, bins: BINS };
-    method.on_device(&mut StepMemory::new(session, None), shape)?.apply(session, &batch)?;
+    let (slices, at_once) = (3, 2);
+    let sinograms: Vec<f32> = (0..slices * projections * BINS).map(value).collect();
+    let mut values: Buffer<f32> = session.buffer(sinograms.len(), CL_MEM_READ_WRITE, "sinograms")?;
+    session.write(&mut values, &sinograms, "sinograms")?;
+    let batch = SinogramBatch { values: &values, first: 0, slices, projections, bins: BINS };
+    let shape = SinogramShape { slices: at_once, projections, bins: BINS };
+    let others = vec![[f32::NAN; 2]; method.device_memory(session.step_target(), shape).shared.div_ceil(8).max(1)];
+    let mut lent = session.buffer(others.len(), CL_MEM_READ_WRITE, "memory of others")?;
+    session.write(&mut lent, &others, "memory of others")?;
+    let mut step = method.on_device(&mut StepMemory::new(session, Some(&lent)), shape)?;
+    step.apply_in_parts(session, &batch, at_once)?;
     session.finish()?;
-    let (mut got, mut want) = (vec![0f32; sinogram.len()], sinogram);
-    session.read(&values, &mut got, "a sinogram")?;
-    method.remove(&mut want, projections, BINS);
+    let (mut got, mut want) = (vec![0f32; sinograms.len()], sinograms);
+    session.read(&values, &mut got, "sinograms")?;
+    want.chunks_mut(projections * BINS).for_each(|sinogram| method.remove(sinogram, projections, BINS));
     Ok(farthest(&got, &want.into_iter().map(f64::from).collect::<Vec<_>>()))
 }
 

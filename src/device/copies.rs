@@ -184,7 +184,8 @@ impl Session {
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
-    /// Starts to copy values to the start of a buffer, without waiting for the kernels among the uploads.
+    /// Starts to copy values to the start of a buffer, without waiting for the kernels among the uploads. What is returned must
+    /// be dropped, not leaked: it waits for the copy.
     pub(super) fn copy_ahead<'a, T: Copy>(
         &'a self,
         buffer: &mut Buffer<T>,

@@ -259,6 +259,9 @@ impl Engine {
         let (preparation, used) = (&source.preparation, &source.scan.used);
         if plan.steps.sinograms == StepBackend::Device {
             let lent = kernels.filter.padded_rows().filter(|_| plan.stripes_share_rows);
+            if lent.is_none() && plan.stripes_share_rows {
+                return Err(Error::Internal("there are no padded rows whose memory stripes share".into()));
+            }
             let memory = StepMemory::new(session, lent);
             kernels.sinogram_steps = preparation.sinograms_on_device(&memory, plan.stripes_at_once, used.len())?;
             kernels.stripes_at_once = plan.stripes_at_once;

@@ -26,7 +26,7 @@ pub(super) struct Work {
 }
 
 struct State {
-    /// Ascending, apart from each other, each within a block.
+    /// Ascending, apart from each other, each within a block unless a device lost it.
     todo: VecDeque<Range<usize>>,
     /// Where blocks of slices end that a device loads as a whole.
     blocks: Vec<usize>,
@@ -168,11 +168,21 @@ impl State {
             let fair = left.div_ceil(2 * alive).next_multiple_of(pass.max(1));
             let most = if alive > 1 { chunk.min(fair) } else { chunk };
             let Some(count) = self.share(device, most, left) else { continue };
-            let Some(at) = self.choose(device, any) else { continue };
-            let block = self.block_of(&self.todo[at]);
+            let Some(at) = self.choose(device, count, any) else { continue };
+            let mut block = self.block_of(&self.todo[at]);
             let Range { start, end } = &mut self.todo[at];
-            let range = *start..(*start + count).min(*end);
+            let mut range = *start..(*start + count).min(*end);
             *start = range.end;
+            // on into the next block, which it takes anyway, rather than a kernel run that is not full
+            let next =
+                self.todo.get(at + 1).map(|next| self.block_of(next)).filter(|next| !self.has_other(device, *next));
+            if let (Some(next), Some(after)) = (next, self.todo.get_mut(at + 1))
+                && after.start == range.end
+                && range.len() < count
+            {
+                range.end = (range.start + count).min(after.end);
+                (after.start, block) = (range.end, next);
+            }
             let worker = &mut self.devices[device];
             worker.block = Some(block);
             worker.slots -= 1;
@@ -187,9 +197,15 @@ impl State {
         self.blocks.partition_point(|end| *end <= slices.start)
     }
 
-    /// Where a device goes on: with its block, else with one that no other device has, else it helps with the one of which most
-    /// is left, or with `any`.
-    fn choose(&self, device: usize, any: bool) -> Option<usize> {
+    /// Whether another device took slices of a block last.
+    fn has_other(&self, device: usize, block: usize) -> bool {
+        let others = self.devices.iter().enumerate().filter(|(d, w)| *d != device && w.alive);
+        others.map(|(_, w)| w.block).any(|of_other| of_other == Some(block))
+    }
+
+    /// Where a device goes on that takes `count` slices: with its block, else with one that no other device has, else it helps
+    /// with the one of which most is left, or with `any`.
+    fn choose(&self, device: usize, count: usize, any: bool) -> Option<usize> {
         if self.blocks.len() < 2 {
             return (!self.todo.is_empty()).then_some(0);
         }
@@ -201,10 +217,10 @@ impl State {
         let slow = |other: &Worker| other.rate().zip(worker.rate()).is_some_and(|(other, own)| 2.0 * other < own);
         let helps = |at: &usize| {
             let of_slow = || others().filter(|other| other.block == Some(in_block(*at))).all(slow);
-            any || self.todo[*at].len() > 2 * worker.pace.chunk || of_slow()
+            any || self.todo[*at].len() > 2 * count || of_slow()
         };
         first(&|block| worker.block == Some(block))
-            .or_else(|| first(&|block| others().all(|other| other.block != Some(block))))
+            .or_else(|| first(&|block| !self.has_other(device, block)))
             .or_else(|| (0..self.todo.len()).filter(helps).max_by_key(|at| self.todo[*at].len()))
     }
 

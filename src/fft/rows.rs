@@ -171,7 +171,8 @@ impl RowStage {
         Ok(RowStage { backend, shape, peak_bits, note })
     }
 
-    /// Filtered rows on their way to a layout: only [`run`](Self::run) uses them, so others may use the memory before.
+    /// Filtered rows on their way to a layout: nothing uses them from one [`run`](Self::run) to the next, so others may use the
+    /// memory then.
     pub fn padded_rows(&self) -> Option<&Buffer<[f32; 2]>> {
         match &self.backend {
             FilterBackend::Device(kernels) => Some(&kernels.spectra),

@@ -65,7 +65,7 @@ pub struct Plan {
     pub rows: RowFilter,
     /// What does the steps before the filter; the host where there are none.
     pub steps: StepBackends,
-    /// Sinograms of a pass whose stripes the device removes together.
+    /// Sinograms of a pass whose stripes the device removes together, at most: some methods have parts of fewer.
     pub stripes_at_once: usize,
     /// These are in the memory of padded rows, too, which nothing else uses then.
     pub stripes_share_rows: bool,

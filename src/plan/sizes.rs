@@ -6,7 +6,7 @@ use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, Si
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::geometry::{Cut, Roi};
-use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends, StepTarget};
+use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends, StepTarget, Texel};
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -348,7 +348,10 @@ impl<'a> Sizes<'a> {
         let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
         let (projections, bins) = (scan.geometry.projections(), self.detector_bins());
         let shape = SinogramShape { slices: self.stripes as usize, projections, bins };
-        let (bytes, shares) = recipe.steps.sinogram_scratch(target, shape, self.padded_rows(cut) as usize);
+        // rows that become spectra are on their way elsewhere
+        let spectra = matches!(self.chosen.spec.texel, Texel::Spectra { .. });
+        let lent = if spectra { 0 } else { self.padded_rows(cut) as usize };
+        let (bytes, shares) = recipe.steps.sinogram_scratch(target, shape, lent);
         (bytes as u64, shares)
     }
 

@@ -88,8 +88,8 @@ pub struct StepBytes {
 }
 
 impl<'a> StepMemory<'a> {
-    /// Parts of what others use between passes begin at multiples of so many bytes, which suit all devices.
-    const ALIGNED: usize = 4096;
+    /// Parts of what others use between passes begin at multiples of so many bytes, which suit nearly all devices.
+    const ALIGNED: usize = 512;
 
     /// With a buffer that others use between passes, if there is one.
     pub fn new(session: &'a Session, lent: Option<&'a Buffer<[f32; 2]>>) -> Self {
@@ -106,7 +106,8 @@ impl<'a> StepMemory<'a> {
         counts.into_iter().fold(0, |taken, count| taken.next_multiple_of(Self::ALIGNED) + 4 * count)
     }
 
-    /// A buffer of `count` values that have no meaning when a pass begins; of its own, if there is no room in what is lent.
+    /// A buffer of `count` values that have no meaning when a pass begins; of its own, if there is no room in what is lent, or
+    /// the device has no such parts.
     ///
     /// # Errors
     /// The device's.
@@ -115,11 +116,11 @@ impl<'a> StepMemory<'a> {
         let Some(lent) = self.lent.filter(|lent| lent.size().is_ok_and(|size| first + 4 * count <= size)) else {
             return self.session.scratch(count, what);
         };
-        self.taken = first + 4 * count;
         let pair = size_of::<[f32; 2]>();
         // SAFETY: the part lies within the buffer, which it keeps alive; commands that use both are in one queue.
-        let part = unsafe { lent.create_sub_buffer(CL_MEM_READ_WRITE, first / pair, (4 * count).div_ceil(pair)) }
-            .map_err(|e| cl_error(&format!("sharing memory for {what}"), self.session.device_name(), e))?;
+        let part = unsafe { lent.create_sub_buffer(CL_MEM_READ_WRITE, first / pair, (4 * count).div_ceil(pair)) };
+        let Ok(part) = part else { return self.session.scratch(count, what) };
+        self.taken = first + 4 * count;
         // the same handle as a buffer of single values
         Ok(DeviceValues::new(std::mem::ManuallyDrop::new(part).get()))
     }

@@ -113,6 +113,22 @@ fn a_library_transforms_long_lines() {
     assert_eq!(pairs(256), 2 * pairs(128));
 }
 
+/// Rows that become spectra leave no memory for stripes.
+#[test]
+fn stripes_share_no_spectra() {
+    let of = |change: fn(&mut ReconstructArgs)| {
+        let plan = of_h200("8G", false, tilt_and_phase(false, false), change);
+        let columns = plan.device_bytes.iter().find(|bytes| bytes.what == "stripes").unwrap().bytes;
+        (plan.stripes_share_rows, columns > plan.stripes_at_once.min(16) as u64 * 4 * 2048 * 2048)
+    };
+    assert_eq!(of(all_stripes), (true, false));
+    let exact = |a: &mut ReconstructArgs| {
+        all_stripes(a);
+        (a.interpolation, a.mode) = (Some(Interpolation::Exact), None);
+    };
+    assert_eq!(of(exact), (false, true));
+}
+
 /// Batches of the block that the host keeps are made smaller before another kernel computes precise slices, whose values would
 /// differ from those of more memory.
 #[test]
