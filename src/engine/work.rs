@@ -336,14 +336,25 @@ mod tests {
     fn devices_stay_with_their_blocks() {
         let work = Work::new(vec![8, 16, 24, 32, 40], &[pace(4, None), pace(4, None)]);
         let all = in_turn(&work, 2);
-        // the last block is too small to be loaded by both
         let blocks = |device: usize| {
             let mut blocks: Vec<usize> = all[device].iter().map(|range| range.start / 8).collect();
             blocks.dedup();
             blocks
         };
-        assert_eq!((blocks(0), blocks(1)), (vec![0, 2, 4], vec![1, 3]));
+        // both load the last block, as more than two chunks are left
+        assert_eq!((blocks(0), blocks(1)), (vec![0, 2, 4], vec![1, 3, 4]));
         assert_eq!(all.concat().iter().map(Range::len).sum::<usize>(), 40);
+        assert!(work.complete());
+    }
+
+    #[test]
+    fn devices_go_on_into_the_next_block_rather_than_stop() {
+        let work = Work::new(vec![10, 20, 30, 40, 50], &[pace(4, None), pace(4, None)]);
+        let all = in_turn(&work, 2);
+        // the first one's next block is the other's
+        assert_eq!(all[0][..4], [0..4, 4..8, 8..10, 30..34]);
+        assert_eq!(all[1][..4], [10..14, 14..18, 18..22, 22..26]);
+        assert_eq!(all.concat().iter().map(Range::len).sum::<usize>(), 50);
         assert!(work.complete());
     }
 
