@@ -6,26 +6,25 @@
  *
  * Layouts
  *   rows      [slice][projection][bin] float
- *   filtered  [slice][pair][bin] float2   pair k holds projections 2k and 2k + 1
+ *   filtered  [slice][projection][bin] float   may be in the place of rows: a pair is read before it is written
  */
 #ifndef ROWS
 #define ROWS 1
 #endif
 
-/* Work-group: LENGTH / 16 items for each of ROWS rows. Global size: LENGTH / 16, pairs rounded up to ROWS, SLICES.
+/* Work-group: LENGTH / 16 items for each of ROWS rows. Global size: LENGTH / 16, pairs rounded up to ROWS, slices.
  * `spectrum` carries the 1 / LENGTH of the way back; turns[k] is (cos, sin) of 2 pi k / LENGTH. The batch starts at value
- * `first` of `rows`; slices from `valid` on are 0. */
+ * `first` of `rows`, and at value `to` of `filtered`. */
 __kernel __attribute__((reqd_work_group_size(ROW_ITEMS, ROWS, 1)))
-void filter_rows(__global const float *restrict rows, __global float2 *restrict filtered,
-                 __global const float *restrict spectrum, __global const float2 *restrict turns, ulong first, int bins,
-                 int projections, int valid)
+void filter_rows(__global const float *rows, __global float *filtered, __global const float *restrict spectrum,
+                 __global const float2 *restrict turns, ulong first, ulong to, int bins, int projections)
 {
     __local exchanged_t rooms[ROWS * ROW_ROOM];
     const int item = get_local_id(0), pair = get_global_id(1), slice = get_global_id(2);
-    const int pairs = (projections + 1) / 2;
+    const ulong place = ((ulong)slice * projections + 2 * pair) * bins;
     __local exchanged_t *room = rooms + get_local_id(1) * ROW_ROOM;
-    const bool exists = slice < valid && pair < pairs, both = exists && 2 * pair + 1 < projections;
-    __global const float *row = rows + first + ((ulong)slice * projections + 2 * pair) * bins;
+    const bool exists = 2 * pair < projections, both = 2 * pair + 1 < projections;
+    __global const float *row = rows + first + place;
 
     float2 v[POINTS];
     UNROLL_ALL
@@ -39,13 +38,12 @@ void filter_rows(__global const float *restrict rows, __global float2 *restrict 
     for (int n = 0; n < POINTS; n++)
         v[n] *= spectrum[item + n * ROW_ITEMS];
     transform_row(v, room, turns, item, 1.0f);
-    if (pair < pairs) {
-        __global float2 *to = filtered + ((ulong)slice * pairs + pair) * bins;
-        UNROLL_ALL
-        for (int n = 0; n < POINTS; n++) {
-            const int x = item + n * ROW_ITEMS;
-            if (x < bins)
-                to[x] = v[n];
-        }
+    UNROLL_ALL
+    for (int n = 0; n < POINTS; n++) {
+        const int x = item + n * ROW_ITEMS;
+        if (exists && x < bins)
+            filtered[to + place + x] = v[n].x;
+        if (both && x < bins)
+            filtered[to + place + bins + x] = v[n].y;
     }
 }

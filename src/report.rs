@@ -67,6 +67,8 @@ impl Messages {
 pub enum Stage {
     Reading,
     Uploading,
+    /// Steps on sinograms, on a device.
+    Correcting,
     Computing,
     Downloading,
     Writing,
@@ -91,7 +93,7 @@ impl StageClock {
         let threads = match stage {
             Stage::Reading => 1,
             Stage::Writing => self.writers,
-            Stage::Uploading | Stage::Computing | Stage::Downloading => self.devices,
+            Stage::Uploading | Stage::Correcting | Stage::Computing | Stage::Downloading => self.devices,
         };
         self.nanoseconds[stage as usize].fetch_add(busy.as_nanos() as u64 / threads, Relaxed);
     }

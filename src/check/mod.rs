@@ -63,7 +63,16 @@ impl Checker {
         };
         let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
         let weights = vec![1.0; projections];
-        let setup = FilterSetup { spec, rows, padding, bins, projections, spectrum: &spectrum, weights: &weights };
+        let setup = FilterSetup {
+            spec,
+            rows,
+            padding,
+            bins,
+            projections,
+            spectrum: &spectrum,
+            weights: &weights,
+            in_place: false,
+        };
         let mut filter = RowStage::new(session, setup)?;
         let grids = grid_values(&session.facts, spec, [geometry.roi].into_iter())?;
         let mut sinogram = SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?
@@ -164,6 +173,7 @@ pub fn examine_rows(session: &Session, spec: &KernelSpec, rows: RowFilter, bins:
         projections: 2,
         spectrum: &spectrum,
         weights: &[1.0; 2],
+        in_place: false,
     };
     let mut stage = RowStage::new(session, setup)?;
     stage.ready(session, None)?;

@@ -4,7 +4,7 @@
 use crate::device::{
     AirCorrection, BlockCorrector, BlockShape, FieldImages, OutlierForm, PieceSize, ProjectionState, RowBlocks,
     RowCorrection, RowCorrector, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
-    SliceCounter, SliceEncoder, StepMemory,
+    SliceCounter, SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -246,8 +246,7 @@ fn largest(errors: impl Iterator<Item = f64>) -> f64 {
     errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).fold(0.0, f64::max)
 }
 
-/// Samples with stripes and noise, by the method on the host and on the device: three, at most two of them together, in memory
-/// that others use between passes.
+/// Samples with stripes and noise, by the method on the host and on the device: three, at most two of them together.
 fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f64> {
     let value = |i: usize| {
         let (p, bin) = ((i / BINS) as f64 / projections as f64, (i % BINS) as f64 / BINS as f64);
@@ -260,10 +259,7 @@ fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f6
     session.write(&mut values, &sinograms, "sinograms")?;
     let batch = SinogramBatch { values: &values, first: 0, slices, projections, bins: BINS };
     let shape = SinogramShape { slices: at_once, projections, bins: BINS };
-    let others = vec![[f32::NAN; 2]; method.device_memory(session.step_target(), shape).shared.div_ceil(8).max(1)];
-    let mut lent = session.buffer(others.len(), CL_MEM_READ_WRITE, "memory of others")?;
-    session.write(&mut lent, &others, "memory of others")?;
-    let mut step = method.on_device(&mut StepMemory::new(session, Some(&lent)), shape)?;
+    let mut step = method.on_device(session, shape)?;
     step.apply_in_parts(session, &batch, at_once)?;
     session.finish()?;
     let (mut got, mut want) = (vec![0f32; sinograms.len()], sinograms);

@@ -42,7 +42,7 @@ pub struct Session {
     /// Queue for copies to the device that do not wait for the kernels among the uploads.
     pub(super) copies: CommandQueue,
     pub(super) downloads: CommandQueue,
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
     /// A part of a device must outlive its context.
     device: FoundDevice,
 }
@@ -63,7 +63,12 @@ impl Session {
             Some(context) => context,
             None => Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?,
         };
-        let queue = || queue_of(&context, name);
+        Session::with_queues(Arc::new(context), found)
+    }
+
+    /// With queues of its own.
+    fn with_queues(context: Arc<Context>, found: &FoundDevice) -> Result<Self> {
+        let queue = || queue_of(&context, &found.facts.name);
         Ok(Session {
             facts: found.facts.clone(),
             step_sizes: StepSizes::default(),
@@ -106,9 +111,19 @@ impl Session {
         queue_of(&self.context, self.device_name())
     }
 
+    /// The same device, buffers and programs with other queues, whose kernels run beside those of this session.
+    pub fn beside(&self) -> Result<Self> {
+        self.like(Session::with_queues(self.context.clone(), &self.device)?)
+    }
+
     /// Opens the device again.
     pub fn reopen(&self) -> Result<Self> {
-        let session = Session::open(&self.device)?.with_programs(self.store.clone());
+        self.like(Session::open(&self.device)?)
+    }
+
+    /// A new session with what was added to this one.
+    fn like(&self, session: Session) -> Result<Self> {
+        let session = session.with_programs(self.store.clone());
         let Session { image_backend, image_transforms, .. } = *self;
         Ok(Session { image_backend, image_transforms, step_sizes: self.step_sizes.clone(), ..session })
     }

@@ -2,23 +2,24 @@
 
 use super::finish::Finish;
 use super::rows::{DeviceRows, Portion, RowsPlan};
+use super::sinograms::SinogramStage;
 use super::source::Source;
 use crate::device::{
     BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
-    SinogramBatch, SinogramStore, SliceCounter, SliceCounts, SliceEncoder, StepMemory, grid_values,
+    SinogramStore, SliceCounter, SliceCounts, SliceEncoder, grid_values,
 };
 use crate::error::{Error, Result};
-use crate::fft::{FilterSetup, RowBatch, RowStage, RowTransform};
+use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{EncodedSample, KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::sink::Dtype;
 use crate::spectrum::{Filter, scaled_spectrum};
-use crate::steps::DeviceSinogramStep;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use serde::Serialize;
+use std::borrow::Borrow;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -36,6 +37,8 @@ pub struct Setup<'a> {
     pub chunk: usize,
     /// Chunks that the device has buffers for.
     pub sets: usize,
+    /// Chunks of sinograms that it has buffers for besides.
+    pub ahead: usize,
     /// What of a chunk is on the device at a time.
     pub cut: Cut,
 }
@@ -52,6 +55,7 @@ impl<'a> Setup<'a> {
             rows: plan.rows,
             chunk: plan.chunk,
             sets: plan.sets,
+            ahead: plan.ahead,
             cut: plan.cut,
         }
     }
@@ -65,6 +69,8 @@ pub struct DeviceSeconds {
     pub steps: f64,
     pub filter: f64,
     pub back_projection: f64,
+    /// Counting and encoding slices.
+    pub finish: f64,
     pub download: f64,
 }
 
@@ -77,6 +83,7 @@ impl std::ops::Add for DeviceSeconds {
             steps: self.steps + other.steps,
             filter: self.filter + other.filter,
             back_projection: self.back_projection + other.back_projection,
+            finish: self.finish + other.finish,
             download: self.download + other.download,
         }
     }
@@ -86,11 +93,15 @@ impl std::ops::Add for DeviceSeconds {
 pub struct Engine {
     pub(super) session: Session,
     pub(super) kernels: ChunkKernels,
-    /// What chunks are copied into and from: as many of each as there are to be chunks on the device.
-    pub(super) sets: Vec<DeviceSet>,
+    /// What chunks of sinograms are copied into, or what of one is on the device at a time.
+    pub(super) inputs: Vec<Buffer<f32>>,
+    /// What chunks of slices are copied from.
+    pub(super) outputs: Vec<SliceBuffers>,
     pub(super) shape: ChunkShape,
     /// What corrects rows, if the device does.
     pub(super) rows: Option<DeviceRows>,
+    /// What corrects sinograms, if the device does.
+    pub(super) sinograms: Option<SinogramStage>,
     /// What it wants to get.
     pub(super) wants: RowsPlan,
     /// The block of rows that single slices were computed from last, if there are blocks and no run came after it.
@@ -114,12 +125,6 @@ pub(super) struct ChunkShape {
     pub out_slice: usize,
 }
 
-/// Buffers for a chunk on the device, or for what of it is there at a time.
-pub(super) struct DeviceSet {
-    pub rows: Buffer<f32>,
-    pub slices: SliceBuffers,
-}
-
 /// Buffers for the slices of a chunk.
 pub(super) struct SliceBuffers {
     /// Values, or the samples that are written at their beginning, when the device has encoded them.
@@ -132,12 +137,6 @@ pub(super) struct SliceBuffers {
 
 /// What computes chunks.
 pub(super) struct ChunkKernels {
-    /// On sinograms, before the filter.
-    sinogram_steps: Vec<Box<dyn DeviceSinogramStep>>,
-    /// Sinograms that these are done on together.
-    stripes_at_once: usize,
-    /// Extends rows after these steps.
-    extender: Option<RowExtender>,
     encoder: Option<SliceEncoder>,
     counter: Option<SliceCounter>,
     filter: RowStage,
@@ -145,6 +144,17 @@ pub(super) struct ChunkKernels {
     steps: Vec<BandPart>,
     sinogram: SinogramStore,
     group: usize,
+}
+
+/// What is filtered and back-projected at once.
+pub(super) struct DevicePass<'a, Rows> {
+    /// Number of the step; chunks that are on the device as a whole have step 0 only.
+    pub step: usize,
+    /// Buffers of a chunk.
+    pub rows: Rows,
+    pub slices: &'a Buffer<f32>,
+    /// Slices of the chunk.
+    pub count: usize,
 }
 
 /// Back projection of a part of the scan into a band of the region.
@@ -189,6 +199,8 @@ impl Engine {
                 projections: cut.projections,
                 spectrum: &values,
                 weights: &weights,
+                // a second band needs the rows, too
+                in_place: cut == Cut::whole(geometry),
             },
         )?;
         filter.ready(&session, transform)?;
@@ -211,26 +223,18 @@ impl Engine {
             }
         }
         let shape = ChunkShape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
-        let set = || -> Result<DeviceSet> {
-            let (rows, slices) = (shape.chunk * cut.projections * bins, shape.chunk * cut.rows * roi.width);
-            Ok(DeviceSet {
-                rows: session.buffer(rows, CL_MEM_READ_WRITE, "sinograms")?,
-                slices: SliceBuffers {
-                    values: session.buffer(slices, CL_MEM_READ_WRITE, "slices")?,
-                    encoded: None,
-                    counts: None,
-                },
-            })
+        let input = |_| session.buffer(shape.chunk * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
+        let inputs = (0..setup.sets + setup.ahead).map(input).collect::<Result<_>>()?;
+        let output = |_| -> Result<SliceBuffers> {
+            let values = session.buffer(shape.chunk * cut.rows * roi.width, CL_MEM_READ_WRITE, "slices")?;
+            Ok(SliceBuffers { values, encoded: None, counts: None })
         };
-        let sets = (0..setup.sets).map(|_| set()).collect::<Result<_>>()?;
+        let outputs = (0..setup.sets).map(output).collect::<Result<_>>()?;
         let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?
             .with_grids(&session, grid_values(&session.facts, spec, cut.bands(roi))?)?;
         Ok(Engine {
             resources: steps.first().map(|step| step.projector.resources()).unwrap_or_default(),
             kernels: ChunkKernels {
-                sinogram_steps: Vec::new(),
-                stripes_at_once: spec.slices as usize,
-                extender: None,
                 encoder: None,
                 counter: None,
                 filter,
@@ -238,9 +242,11 @@ impl Engine {
                 sinogram,
                 group: spec.slices as usize,
             },
-            sets,
+            inputs,
+            outputs,
             shape,
             rows: None,
+            sinograms: None,
             wants: RowsPlan::of_host(setup.chunk),
             loaded: None,
             source,
@@ -255,17 +261,13 @@ impl Engine {
     /// The device's, of building programs and allocating memory.
     pub fn add_steps(&mut self, recipe: &Recipe, source: &Source, plan: &Plan) -> Result<()> {
         self.wants = RowsPlan::from(plan);
-        let Engine { session, kernels, shape, sets, .. } = self;
+        let Engine { session, kernels, shape, outputs, .. } = self;
         let (preparation, used) = (&source.preparation, &source.scan.used);
+        let mut steps = Vec::new();
         if plan.steps.sinograms == StepBackend::Device {
-            let lent = kernels.filter.padded_rows().filter(|_| plan.stripes_share_rows);
-            if lent.is_none() && plan.stripes_share_rows {
-                return Err(Error::Internal("there are no padded rows whose memory stripes share".into()));
-            }
-            let memory = StepMemory::new(session, lent);
-            kernels.sinogram_steps = preparation.sinograms_on_device(&memory, plan.stripes_at_once, used.len())?;
-            kernels.stripes_at_once = plan.stripes_at_once;
+            steps = preparation.sinograms_on_device(session, plan.stripes_at_once, used.len())?;
         }
+        let mut extender = None;
         if plan.steps.rows == StepBackend::Device {
             let Some(correction) = source.correction() else {
                 return Err(Error::Internal("a step on rows of projections has no kernel".into()));
@@ -281,21 +283,32 @@ impl Engine {
                 }
             });
             if let Some(field) = &source.scan.field {
-                kernels.extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
+                extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
+        }
+        if !steps.is_empty() || extender.is_some() {
+            self.sinograms = Some(SinogramStage {
+                session: session.beside()?,
+                steps,
+                at_once: plan.stripes_at_once,
+                extender,
+                pass: kernels.group,
+                projections: used.len(),
+                bins: shape.in_slice / used.len().max(1),
+            });
         }
         let finish = Finish::new(recipe, source.scan.geometry.size);
         if plan.steps.slices == StepBackend::Device {
             let encoder = finish.encoder(session, encoded_sample(recipe.values.dtype), &source.scan)?;
-            for set in sets.iter_mut().filter(|_| !encoder.in_place()) {
-                set.slices.encoded = Some(encoder.buffers(session, shape.chunk)?);
+            for slices in outputs.iter_mut().filter(|_| !encoder.in_place()) {
+                slices.encoded = Some(encoder.buffers(session, shape.chunk)?);
             }
             kernels.encoder = Some(encoder);
         }
         if plan.counts_values {
             let counter = finish.counter(session, &source.scan)?;
-            for set in sets {
-                set.slices.counts = Some(counter.buffers(session, shape.chunk)?);
+            for slices in outputs {
+                slices.counts = Some(counter.buffers(session, shape.chunk)?);
             }
             kernels.counter = Some(counter);
         }
@@ -319,11 +332,10 @@ impl Engine {
     /// # Errors
     /// [`Error::Memory`] when it cannot.
     pub fn touch(&mut self) -> Result<()> {
-        for DeviceSet { rows, slices } in &mut self.sets {
-            for buffer in [rows, &mut slices.values] {
-                let bytes = buffer.size().unwrap_or(4);
-                self.session.upload(buffer, bytes / 4 - 1, &[0.0], "zeros")?;
-            }
+        let outputs = self.outputs.iter_mut().map(|slices| &mut slices.values);
+        for buffer in self.inputs.iter_mut().chain(outputs) {
+            let bytes = buffer.size().unwrap_or(4);
+            self.session.upload(buffer, bytes / 4 - 1, &[0.0], "zeros")?;
         }
         Ok(())
     }
@@ -347,7 +359,7 @@ impl Engine {
         if count > chunk || slices.len() != count * out_slice {
             return Err(Error::Internal(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
         }
-        let Some(set) = self.sets.first_mut() else {
+        let (Some(input), Some(output)) = (self.inputs.first_mut(), self.outputs.first()) else {
             return Err(Error::Internal("there is no buffer for a chunk".into()));
         };
         let session = &self.session;
@@ -359,16 +371,17 @@ impl Engine {
             if uploaded != rows {
                 let start = Instant::now();
                 for (place, piece) in places(count, in_slice, rows.clone()) {
-                    session.upload(&mut set.rows, place, &sinograms[piece], "sinograms")?;
+                    session.upload(input, place, &sinograms[piece], "sinograms")?;
                 }
                 seconds.upload += start.elapsed().as_secs_f64();
                 uploaded = rows;
             }
-            seconds = seconds + self.kernels.step(session, number, &set.rows, &set.slices.values, count)?;
+            let pass = DevicePass { step: number, rows: &*input, slices: &output.values, count };
+            seconds = seconds + self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;
             if last {
                 let start = Instant::now();
                 for (place, piece) in places(count, out_slice, band) {
-                    session.download(&set.slices.values, place, &mut slices[piece], "slices")?;
+                    session.download(&output.values, place, &mut slices[piece], "slices")?;
                 }
                 seconds.download += start.elapsed().as_secs_f64();
             }
@@ -391,20 +404,21 @@ impl Engine {
             let seconds = self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
             return Ok((values, seconds));
         };
-        let Some(set) = self.sets.first_mut() else {
+        let (Some(sinograms), Some(output)) = (self.inputs.first_mut(), self.outputs.first()) else {
             return Err(Error::Internal("there is no buffer for a chunk".into()));
         };
         let (session, slices) = (&self.session, [slice]);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
         for portion in self.wants.portions(source, &slices, &(0..1), &mut self.loaded) {
             self.wants.read(source, &slices, &portion, &mut memory)?;
-            let to = (&mut set.rows, self.shape.in_slice);
+            let to = (&mut *sinograms, self.shape.in_slice);
             rows.correct(session, (&portion, memory.as_bytes()), (&slices, 0), to)?;
             let complete = (!matches!(portion, Portion::Block { .. })).then_some(&slices[..]);
             rows.wait(session, source, &portion, complete)?;
         }
-        let seconds = self.kernels.step(session, 0, &set.rows, &set.slices.values, 1)?;
-        session.download(&set.slices.values, 0, &mut values, "slices")?;
+        let pass = DevicePass { step: 0, rows: &*sinograms, slices: &output.values, count: 1 };
+        let seconds = self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;
+        session.download(&output.values, 0, &mut values, "slices")?;
         Ok((values, seconds))
     }
 }
@@ -439,35 +453,39 @@ impl ChunkKernels {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// Filters a part of the projections of `count` slices and back-projects it into a band of them, waits, and tells the
-    /// seconds. Chunks that are on the device as a whole have step 0 only.
-    pub fn step(
+    /// Corrects sinograms, if a device does, and then does [`run`](Self::run); the seconds that both took.
+    fn run_after(
         &mut self,
         session: &Session,
-        number: usize,
-        rows: &Buffer<f32>,
-        slices: &Buffer<f32>,
-        count: usize,
+        steps: Option<&mut SinogramStage>,
+        pass: DevicePass<&Buffer<f32>>,
     ) -> Result<DeviceSeconds> {
-        let BandPart { projections, rows: part, band, projector, .. } = &self.steps[number];
+        let steps = steps.map_or(Ok(0.0), |steps| steps.run(pass.rows, pass.count))?;
+        Ok(DeviceSeconds { steps, ..self.run(session, pass, |_| Ok(()))? })
+    }
+
+    /// Filters a part of the projections of the first `count` slices and back-projects it into a band of them, waits, and tells the
+    /// seconds. `filtered` gets the rows when they are no longer needed.
+    pub fn run<Rows: Borrow<Buffer<f32>>>(
+        &mut self,
+        session: &Session,
+        pass: DevicePass<Rows>,
+        filtered: impl FnOnce(Rows) -> Result<()>,
+    ) -> Result<DeviceSeconds> {
+        let DevicePass { step, rows, slices, count } = pass;
+        let BandPart { projections, rows: part, band, projector, .. } = &self.steps[step];
         let began = Instant::now();
         let mut filter = Vec::new();
         let mut host = 0.0;
         let mut back_projection = Vec::new();
-        let mut steps = 0.0;
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
-            let (first, count) = (start * part.len(), projections.len());
-            let batch =
-                SinogramBatch { values: rows, first, slices: valid, projections: count, bins: part.len() / count };
-            let on_sinograms = (&mut self.sinogram_steps[..], self.stripes_at_once);
-            steps += before_filter(session, on_sinograms, self.extender.as_mut(), &batch)?;
             let projections = projections.clone();
             let first = start * part.len();
-            let batch = RowBatch { rows, first, valid, projections, phases: projector.phases() };
-            let filtered = self.filter.run(session, &batch, &mut self.sinogram)?;
-            filter.extend(filtered.events);
-            host += filtered.host.as_secs_f64();
+            let batch = RowBatch { rows: rows.borrow(), first, valid, projections, phases: projector.phases() };
+            let Filtered { events, host: on_host } = self.filter.run(session, &batch, &mut self.sinogram)?;
+            filter.extend(events);
+            host += on_host.as_secs_f64();
             let first = start * band.len();
             back_projection.extend(projector.run(
                 session,
@@ -478,15 +496,18 @@ impl ChunkKernels {
                 valid,
             )?);
         }
-        back_projection.last().map_or_else(|| session.finish(), |kernel| session.wait_for(kernel))?;
+        let wait_for = |last: Option<&Event>| last.map_or_else(|| session.finish(), |kernel| session.wait_for(kernel));
+        wait_for(filter.last())?;
+        filtered(rows)?;
+        wait_for(back_projection.last())?;
         let (filter, back_projection) = (seconds(&filter), seconds(&back_projection));
-        let wall = began.elapsed().as_secs_f64() - host - steps;
+        let wall = began.elapsed().as_secs_f64() - host;
         // there are drivers whose clock stands still
         let (filter, back_projection) = match filter + back_projection < wall * SLOWEST_CLOCK {
             true => (host, wall),
             false => (filter + host, back_projection),
         };
-        Ok(DeviceSeconds { steps, filter, back_projection, ..DeviceSeconds::default() })
+        Ok(DeviceSeconds { filter, back_projection, ..DeviceSeconds::default() })
     }
 }
 
@@ -498,31 +519,6 @@ pub(super) fn encoded_sample(dtype: Dtype) -> EncodedSample {
         Dtype::U16 => EncodedSample::Unsigned16,
         Dtype::U8 => EncodedSample::Unsigned8,
     }
-}
-
-/// The steps on sinograms, and the extension of their rows; waits, and tells the seconds.
-fn before_filter(
-    session: &Session,
-    (steps, at_once): (&mut [Box<dyn DeviceSinogramStep>], usize),
-    extender: Option<&mut RowExtender>,
-    sinograms: &SinogramBatch,
-) -> Result<f64> {
-    if steps.is_empty() && extender.is_none() {
-        return Ok(0.0);
-    }
-    let began = Instant::now();
-    let mut all = |sinograms: &SinogramBatch| {
-        steps.iter_mut().try_for_each(|step| step.apply_in_parts(session, sinograms, at_once))
-    };
-    match extender {
-        Some(extender) => {
-            all(&extender.seen(session, sinograms)?)?;
-            extender.extend(session, sinograms)?;
-        }
-        None => all(sinograms)?,
-    }
-    session.finish()?;
-    Ok(began.elapsed().as_secs_f64())
 }
 
 /// A device's clock that shows less than this share of the wall's is not believed.

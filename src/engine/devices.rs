@@ -33,7 +33,7 @@ impl ReadyDevice {
         Pace {
             chunk: self.plan.chunk,
             pass: self.plan.spec.slices as usize,
-            slots: if self.engine.is_whole() { self.plan.sets } else { PIECES },
+            slots: if self.engine.is_whole() { self.plan.sets + self.plan.ahead } else { PIECES },
             rate: self.rate(recipe, scan),
         }
     }

@@ -8,6 +8,7 @@ mod finish;
 mod pages;
 mod prepare;
 mod rows;
+mod sinograms;
 mod source;
 mod stages;
 mod transfer;

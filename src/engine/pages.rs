@@ -5,7 +5,7 @@ use super::stages::{joined, parts_of};
 use crate::check::TestShape;
 use crate::device::{
     BatchCorrector, BatchPart, BlockShape, CopiedProjections, HostMemory, ImageRows, PieceSize, RowBlocks,
-    RowCorrector, SampleOrder, Session, SinogramBatch, StepMemory,
+    RowCorrector, SampleOrder, Session, SinogramBatch,
 };
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -117,8 +117,7 @@ impl<'a> PageDevice<'a> {
                     let size = PieceSize { rows: batch, projections: height, counted: batch, at_once: 1 };
                     RowCorrector::new(&session, &correction, stored, SampleOrder::Sinograms, size).and_then(
                         |corrector| {
-                            let steps =
-                                preparation.sinograms_on_device(&StepMemory::new(&session, None), batch, height)?;
+                            let steps = preparation.sinograms_on_device(&session, batch, height)?;
                             Ok(PageKernels::Sinograms(Box::new(corrector), steps))
                         },
                     )

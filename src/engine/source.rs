@@ -18,6 +18,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+/// A batch of projections is read in so many tasks for each thread, if these have enough to read.
+const TASKS_OF_THREAD: usize = 4;
+
+/// Bytes that are worth a task.
+const LEAST_READ: usize = 256 << 10;
+
 /// The stack, its correction and the scan that it holds.
 pub struct Source {
     pub stack: Stack,
@@ -230,10 +236,25 @@ impl Source {
     /// the beginning of `out`.
     pub fn read_block(&self, rows: Range<usize>, projections: Range<usize>, out: &mut [u8]) -> Result<()> {
         let rows = widened(&rows, self.scan.samples.halo, self.stack.height());
-        let bytes = rows.len() * self.stack.stored().row_bytes();
-        out.par_chunks_mut(bytes)
-            .zip(&self.scan.used[projections])
-            .try_for_each(|(out, &page)| self.stack.read_stored(page, std::slice::from_ref(&rows), out))
+        let row_bytes = self.stack.stored().row_bytes();
+        let at_once = self.rows_at_once(rows.len(), projections.len());
+        out.par_chunks_mut(rows.len() * row_bytes).zip(&self.scan.used[projections]).try_for_each(|(out, &page)| {
+            out.par_chunks_mut(at_once * row_bytes).enumerate().try_for_each(|(number, out)| {
+                let start = rows.start + number * at_once;
+                let part = start..(start + at_once).min(rows.end);
+                self.stack.read_stored(page, std::slice::from_ref(&part), out)
+            })
+        })
+    }
+
+    /// Rows that a thread reads of a page, so that there is something to do for all threads until the end: all, if frames are
+    /// decoded as a whole, or several form a page.
+    fn rows_at_once(&self, rows: usize, pages: usize) -> usize {
+        if self.scan.samples.whole_frames || self.stack.stored().by > 1 {
+            return rows.max(1);
+        }
+        let parts = (TASKS_OF_THREAD * rayon::current_num_threads()).div_ceil(pages.max(1));
+        rows.div_ceil(parts).max(LEAST_READ.div_ceil(self.stack.stored().row_bytes().max(1)))
     }
 
     /// Bytes of these samples.

@@ -178,7 +178,7 @@ fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) ->
 }
 
 /// Threads of a stage of its own: else stages wait for each other's tasks, such as writing a whole slice.
-fn threads(what: &str) -> Result<ThreadPool> {
+pub(super) fn threads(what: &str) -> Result<ThreadPool> {
     ThreadPoolBuilder::new().build().map_err(|e| {
         Error::Memory(format!(
             "cannot start the threads that {what}: {e}; allow more threads (ulimit -u), or fewer with RAYON_NUM_THREADS"

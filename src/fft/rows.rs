@@ -2,7 +2,7 @@
 
 use super::spectra::{Factors, SpectraStage};
 use super::{HostFilter, RowTransform};
-use crate::device::{Session, SinogramStore, sinogram_bytes};
+use crate::device::{Launch, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft;
 use crate::geometry::Offset;
@@ -12,7 +12,7 @@ use crate::kernel::{
 use crate::spectrum::turns;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY};
+use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub struct FilterSetup<'a> {
     pub spectrum: &'a [f32],
     /// Relative weight of every projection of the scan.
     pub weights: &'a [f32],
+    /// Rows are not needed any more: where that is possible, filtered rows take their place.
+    pub in_place: bool,
 }
 
 /// Filters rows and stores them in the layout that a kernel reads.
@@ -107,28 +109,67 @@ enum FilterBackend {
     Host(HostFilter),
 }
 
+/// Filtered rows of some slices.
+#[derive(Clone, Copy)]
+enum FilteredRows<'a> {
+    /// `[slice][pair][stride]`.
+    Pairs(&'a Buffer<[f32; 2]>),
+    /// `[slice][projection][bin]`, from this value on.
+    Planar(&'a Buffer<f32>, usize),
+}
+
+impl FilteredRows<'_> {
+    /// The value that they start at.
+    fn first(self) -> u64 {
+        match self {
+            FilteredRows::Pairs(_) => 0,
+            FilteredRows::Planar(_, first) => first as u64,
+        }
+    }
+
+    /// Checks that those of so many slices are there.
+    fn check(self, session: &Session, s: BatchShape, slices: usize) -> Result<()> {
+        match self {
+            FilteredRows::Pairs(rows) => session.expect_length(rows, slices * s.pairs() * s.stride(), "filtered rows"),
+            FilteredRows::Planar(rows, first) => {
+                session.expect_length(rows, first + slices * s.projections * s.bins, "filtered rows")
+            }
+        }
+    }
+
+    /// Passes them to a kernel.
+    fn pass(self, launch: Launch) -> Result<Launch> {
+        match self {
+            FilteredRows::Pairs(rows) => launch.handle(rows),
+            FilteredRows::Planar(rows, _) => launch.handle(rows),
+        }
+    }
+}
+
 /// The kernels of `filter.cl`, and the buffers between them.
 struct RowKernels {
-    pad: Kernel,
     peaks: Kernel,
     interleave: Kernel,
     filter: FilterKernels,
     spectrum: Buffer<f32>,
     /// Of every part of the scan.
     weights: Vec<Buffer<f32>>,
-    /// Filtered rows: `[slice][pair][stride]`.
-    spectra: Buffer<[f32; 2]>,
 }
 
 enum FilterKernels {
     /// The transform is missing until it is needed.
     Transform {
+        pad: Kernel,
         multiply: Kernel,
         transform: Option<Box<dyn RowTransform>>,
+        /// `[slice][pair][stride]`.
+        spectra: Buffer<[f32; 2]>,
     },
     Fused {
         kernel: Kernel,
         turns: Buffer<[f32; 2]>,
+        /// Filtered rows, unless they take the place of the rows.
+        filtered: Option<Buffer<f32>>,
     },
 }
 
@@ -171,15 +212,6 @@ impl RowStage {
         Ok(RowStage { backend, shape, peak_bits, note })
     }
 
-    /// Filtered rows on their way to a layout: nothing uses them from one [`run`](Self::run) to the next, so others may use the
-    /// memory then.
-    pub fn padded_rows(&self) -> Option<&Buffer<[f32; 2]>> {
-        match &self.backend {
-            FilterBackend::Device(kernels) => Some(&kernels.spectra),
-            FilterBackend::Spectra(_) | FilterBackend::Host(_) => None,
-        }
-    }
-
     /// Creates a transform if one is needed: `given`, or the best that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
         if let FilterBackend::Spectra(stage) = &mut self.backend {
@@ -188,7 +220,7 @@ impl RowStage {
             return Ok(());
         }
         if let FilterBackend::Device(kernels) = &mut self.backend
-            && let RowKernels { filter: FilterKernels::Transform { transform, .. }, spectra, .. } = kernels.as_mut()
+            && let FilterKernels::Transform { transform, spectra, .. } = &mut kernels.filter
             && transform.is_none()
         {
             let shape = self.shape;
@@ -223,7 +255,8 @@ impl RowStage {
             }
             FilterBackend::Device(kernels) => {
                 let mut events = kernels.filter(session, shape, rows, first, valid)?;
-                events.extend(kernels.store(session, shape, part, &mut self.peak_bits, sinogram)?);
+                let filtered = (kernels.filtered(rows, first), valid);
+                events.extend(kernels.store(session, (shape, part), filtered, &mut self.peak_bits, sinogram)?);
                 Ok(Filtered { events, host: Duration::ZERO })
             }
         }
@@ -251,8 +284,8 @@ impl RowStage {
                 on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(all, rows, out))?;
             }
             FilterBackend::Device(kernels) => {
-                kernels.pad(session, shape, rows, 0, shape.slices)?;
-                kernels.store(session, shape, 0, &mut self.peak_bits, sinogram)?;
+                let padded = kernels.unfiltered(session, shape, rows)?;
+                kernels.store(session, (shape, 0), (padded, shape.slices), &mut self.peak_bits, sinogram)?;
             }
         }
         Ok(())
@@ -262,6 +295,29 @@ impl RowStage {
     pub fn peaks(&self) -> &Buffer<u32> {
         &self.peak_bits
     }
+}
+
+/// Combines two real rows of a batch into each complex one, padded to the stride in memory.
+fn padded(
+    session: &Session,
+    s: BatchShape,
+    kernel: &Kernel,
+    (rows, first, valid): (&Buffer<f32>, usize, usize),
+    spectra: &Buffer<[f32; 2]>,
+) -> Result<Event> {
+    s.expect_rows(session, rows, first, valid)?;
+    session.expect_length(spectra, s.padded(), "padded rows")?;
+    let launch = session
+        .launch(kernel, "pad_rows")
+        .handle(rows)?
+        .handle(spectra)?
+        .value(first as u64)?
+        .value(s.bins as i32)?
+        .value(s.stride() as i32)?
+        .value(s.projections as i32)?
+        .value(valid as i32)?;
+    // SAFETY: both buffers were checked; what is beyond the valid rows is not read.
+    unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
 }
 
 fn host_filter(setup: &FilterSetup) -> HostFilter {
@@ -302,16 +358,23 @@ impl RowKernels {
         let program = session.build(&generate_filter(setup.spec, setup.padding, shape.rows)?)?;
         let length = shape.rows.length;
         let filter = match shape.rows.method {
-            RowFilterMethod::Fused { .. } => FilterKernels::Fused {
-                kernel: session.kernel(&program, "filter_rows")?,
-                turns: session.constant_buffer(&turns(length), "the transform's factors")?,
-            },
-            RowFilterMethod::Transform | RowFilterMethod::Vector | RowFilterMethod::Host => {
-                FilterKernels::Transform { multiply: session.kernel(&program, "multiply_spectrum")?, transform: None }
+            RowFilterMethod::Fused { .. } => {
+                let count = shape.slices * shape.projections * shape.bins;
+                let filtered = || session.buffer(count, CL_MEM_READ_WRITE, "filtered rows");
+                FilterKernels::Fused {
+                    kernel: session.kernel(&program, "filter_rows")?,
+                    turns: session.constant_buffer(&turns(length), "the transform's factors")?,
+                    filtered: (!setup.in_place).then(filtered).transpose()?,
+                }
             }
+            RowFilterMethod::Transform | RowFilterMethod::Vector | RowFilterMethod::Host => FilterKernels::Transform {
+                pad: session.kernel(&program, "pad_rows")?,
+                multiply: session.kernel(&program, "multiply_spectrum")?,
+                transform: None,
+                spectra: session.buffer(shape.padded(), CL_MEM_READ_WRITE, "padded rows")?,
+            },
         };
         Ok(RowKernels {
-            pad: session.kernel(&program, "pad_rows")?,
             peaks: session.kernel(&program, "measure_peaks")?,
             interleave: session.kernel(&program, "interleave")?,
             filter,
@@ -321,7 +384,6 @@ impl RowKernels {
                 .chunks(shape.projections)
                 .map(|part| session.constant_buffer(part, "projection weights"))
                 .collect::<Result<_>>()?,
-            spectra: session.buffer(shape.padded(), CL_MEM_READ_WRITE, "padded rows")?,
         })
     }
 
@@ -335,15 +397,16 @@ impl RowKernels {
         let reference = HostFilter::new(bins, 1, 0, setup.padding, setup.spectrum.to_vec(), ones.to_vec());
         let mut want = vec![0f32; rows.len()];
         reference.run(0..projections, &rows, &mut want);
-        let buffer = session.constant_buffer(&rows, "noise")?;
-        let out = session.buffer::<[f32; 2]>(bins, CL_MEM_WRITE_ONLY, "filtered noise")?;
+        let mut buffer = session.buffer(rows.len(), CL_MEM_READ_WRITE, "noise")?;
+        session.write(&mut buffer, &rows, "noise")?;
         let storage = spec.parameters.storage();
         let shape = BatchShape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
-        self.fused(session, shape, &buffer, 0, 1, &out)?;
-        let mut got = vec![[0f32; 2]; bins];
-        session.read(&out, &mut got, "filtered noise")?;
+        // in place, which is more than if it is elsewhere
+        self.fused(session, shape, (&buffer, 0, 1), (&buffer, 0))?;
+        let mut got = vec![0f32; rows.len()];
+        session.read(&buffer, &mut got, "filtered noise")?;
         let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| f64::from(v).powi(2)).sum::<f64>();
-        let difference = square(&mut (0..rows.len()).map(|i| got[i % bins][i / bins] - want[i]));
+        let difference = square(&mut got.iter().zip(&want).map(|(got, want)| got - want));
         let all = square(&mut want.iter().copied());
         // single precision: 4e-7 and less
         if difference <= 1e-10 * all {
@@ -356,39 +419,29 @@ impl RowKernels {
         )))
     }
 
-    /// Combines two real rows into each complex one, padded to the stride in memory.
-    fn pad(&self, session: &Session, s: BatchShape, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<Event> {
-        s.expect_rows(session, rows, first, valid)?;
-        session.expect_length(&self.spectra, s.padded(), "padded rows")?;
-        let launch = session
-            .launch(&self.pad, "pad_rows")
-            .handle(rows)?
-            .handle(&self.spectra)?
-            .value(first as u64)?
-            .value(s.bins as i32)?
-            .value(s.stride() as i32)?
-            .value(s.projections as i32)?
-            .value(valid as i32)?;
-        // SAFETY: both buffers were checked; what is beyond the valid rows is not read.
-        unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
+    /// Rows as they are, where filtered ones would be or in a place of their own.
+    fn unfiltered<'a>(&'a self, session: &Session, s: BatchShape, rows: &'a Buffer<f32>) -> Result<FilteredRows<'a>> {
+        let FilterKernels::Transform { pad, spectra, .. } = &self.filter else {
+            return Ok(FilteredRows::Planar(rows, 0));
+        };
+        padded(session, s, pad, (rows, 0, s.slices), spectra)?;
+        Ok(FilteredRows::Pairs(spectra))
     }
 
     fn fused(
         &self,
         session: &Session,
         s: BatchShape,
-        rows: &Buffer<f32>,
-        first: usize,
-        valid: usize,
-        out: &Buffer<[f32; 2]>,
+        (rows, first, valid): (&Buffer<f32>, usize, usize),
+        (out, to): (&Buffer<f32>, usize),
     ) -> Result<Event> {
-        let (FilterKernels::Fused { kernel, turns }, RowFilterMethod::Fused { rows: side, .. }) =
+        let (FilterKernels::Fused { kernel, turns, .. }, RowFilterMethod::Fused { rows: side, .. }) =
             (&self.filter, s.rows.method)
         else {
             return Err(Error::Internal("there is no fused filter".into()));
         };
         s.expect_rows(session, rows, first, valid)?;
-        session.expect_length(out, s.padded(), "filtered rows")?;
+        FilteredRows::Planar(out, to).check(session, s, valid)?;
         let items = RowFilter::items(s.rows.length);
         let launch = session
             .launch(kernel, "filter_rows")
@@ -397,14 +450,23 @@ impl RowKernels {
             .handle(&self.spectrum)?
             .handle(turns)?
             .value(first as u64)?
+            .value(to as u64)?
             .value(s.bins as i32)?
-            .value(s.projections as i32)?
-            .value(valid as i32)?;
+            .value(s.projections as i32)?;
         // SAFETY: rows and output were checked, spectrum and factors have the length that the kernel was made for.
-        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), s.slices], Some(&[items, side, 1])) }
+        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), valid], Some(&[items, side, 1])) }
     }
 
-    /// Filtered rows into `spectra`.
+    /// Where the filtered rows of a batch are.
+    fn filtered<'a>(&'a self, rows: &'a Buffer<f32>, first: usize) -> FilteredRows<'a> {
+        match &self.filter {
+            FilterKernels::Transform { spectra, .. } => FilteredRows::Pairs(spectra),
+            FilterKernels::Fused { filtered: Some(filtered), .. } => FilteredRows::Planar(filtered, 0),
+            FilterKernels::Fused { filtered: None, .. } => FilteredRows::Planar(rows, first),
+        }
+    }
+
+    /// Filters rows.
     fn filter(
         &mut self,
         session: &Session,
@@ -413,30 +475,30 @@ impl RowKernels {
         first: usize,
         valid: usize,
     ) -> Result<Vec<Event>> {
-        if let FilterKernels::Fused { .. } = self.filter {
-            return Ok(vec![self.fused(session, s, rows, first, valid, &self.spectra)?]);
+        if let FilteredRows::Planar(out, to) = self.filtered(rows, first) {
+            return Ok(vec![self.fused(session, s, (rows, first, valid), (out, to))?]);
         }
-        let mut events = vec![self.pad(session, s, rows, first, valid)?];
-        if let FilterKernels::Transform { multiply, transform: Some(transform) } = &mut self.filter {
-            events.push(transform.forward(session, &mut self.spectra)?);
-            let launch = session
-                .launch(multiply, "multiply_spectrum")
-                .handle(&self.spectra)?
-                .handle(&self.spectrum)?
-                .value(s.rows.length as i32)?;
-            // SAFETY: a work-group for each padded row, whose length is the spectrum's.
-            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs() * s.slices], Some(&[ROW_GROUP, 1])) }?);
-            events.push(transform.backward(session, &mut self.spectra)?);
-        }
-        Ok(events)
+        let FilterKernels::Transform { pad, multiply, transform: Some(transform), spectra } = &mut self.filter else {
+            return Err(Error::Internal("there is no transform of rows".into()));
+        };
+        let padded = padded(session, s, pad, (rows, first, valid), spectra)?;
+        let forward = transform.forward(session, spectra)?;
+        let launch = session
+            .launch(multiply, "multiply_spectrum")
+            .handle(spectra)?
+            .handle(&self.spectrum)?
+            .value(s.rows.length as i32)?;
+        // SAFETY: a work-group for each padded row, whose length is the spectrum's.
+        let multiplied = unsafe { launch.run(&[ROW_GROUP, s.pairs() * s.slices], Some(&[ROW_GROUP, 1])) }?;
+        Ok(vec![padded, forward, multiplied, transform.backward(session, spectra)?])
     }
 
-    /// Stores rows of `spectra` in the compound sinogram, with the weights of the projections of a part.
+    /// Stores rows of so many slices in the compound sinogram, with the weights of the projections of a part.
     fn store(
         &self,
         session: &Session,
-        s: BatchShape,
-        part: usize,
+        (s, part): (BatchShape, usize),
+        (filtered, valid): (FilteredRows, usize),
         peak_bits: &mut Buffer<u32>,
         sinogram: &mut SinogramStore,
     ) -> Result<Vec<Event>> {
@@ -444,33 +506,34 @@ impl RowKernels {
             return Err(Error::Internal(format!("there is no part {part} of the projections")));
         };
         session.expect_length(weights, s.projections, "projection weights")?;
-        session.expect_length(&self.spectra, s.padded(), "padded rows")?;
+        filtered.check(session, s, valid)?;
         session.expect_length(peak_bits, s.slices, "peaks")?;
         session.expect_length(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?;
         let mut events = Vec::new();
         if s.storage == Storage::Half {
             events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);
-            let launch = session
-                .launch(&self.peaks, "measure_peaks")
-                .handle(&self.spectra)?
+            let launch = filtered
+                .pass(session.launch(&self.peaks, "measure_peaks"))?
                 .handle(weights)?
                 .handle(peak_bits)?
+                .value(filtered.first())?
                 .value(s.bins as i32)?
                 .value(s.stride() as i32)?
                 .value(s.projections as i32)?;
             // SAFETY: reads the bins of all rows, and writes a value for each slice.
-            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }?);
+            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs(), valid], Some(&[ROW_GROUP, 1, 1])) }?);
         }
         let width = (s.bins + 2 * s.guard).next_multiple_of(TILE[0]);
-        let launch = session
-            .launch(&self.interleave, "interleave")
-            .handle(&self.spectra)?
+        let launch = filtered
+            .pass(session.launch(&self.interleave, "interleave"))?
             .handle(weights)?
             .handle(peak_bits)?
             .handle(&sinogram.buffer)?
+            .value(filtered.first())?
             .value(s.bins as i32)?
             .value(s.stride() as i32)?
-            .value(s.projections as i32)?;
+            .value(s.projections as i32)?
+            .value(valid as i32)?;
         // SAFETY: all buffers were checked; bins and projections beyond them are not written.
         events.push(unsafe { launch.run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1])) }?);
         events.extend(sinogram.publish(session)?);

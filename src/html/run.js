@@ -140,7 +140,7 @@
     else byId("axis").append(make("p", {}, `Not on this page: ${DATA.missing}`));
   }
 
-  const STAGES = [["reading", "Reading"], ["uploading", "Uploading"], ["computing", "Computing"], ["downloading", "Downloading"], ["writing", "Writing"]];
+  const STAGES = [["reading", "Reading"], ["uploading", "Uploading"], ["correcting", "Correcting sinograms on the device"], ["computing", "Computing"], ["downloading", "Downloading"], ["writing", "Writing"]];
 
   /** Start, then all stages side by side: how long each was busy. */
   function times() {
@@ -160,7 +160,7 @@
         const share = Math.min(busy[key] ?? 0, 1);
         lines.push(row(name, key === limit ? "limits" : "", stages.start, share * streaming, `${time(share * streaming)}, ${Math.round(100 * share)} %${key === limit ? ", limits" : ""}`));
       }
-      const detail = [["start", "starting"], ["read", "reading and correcting"], ["upload", "uploading"], ["steps", "steps on the device"], ["filter", "filter"], ["back_projection", "back projection"], ["download", "downloading"], ["write", "writing"]];
+      const detail = [["start", "starting"], ["read", "reading and correcting"], ["upload", "uploading"], ["steps", "steps on the device"], ["filter", "filter"], ["back_projection", "back projection"], ["finish", "counting and encoding"], ["download", "downloading"], ["write", "writing"]];
       byId("time").append(
         make("p", {}, `${time(seconds)} in total. After ${time(stages.start)} to start, the stages ran in parallel; bars show how long each was busy. ${limit ? `The run could not be faster than its ${limit}.` : ""}`),
         ...lines, asNumbers(dataTable("Seconds, summed over all devices", ["stage", "seconds"], detail.map(([key, name]) => [name, stages[key] ?? 0]))));

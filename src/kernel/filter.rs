@@ -176,6 +176,11 @@ impl RowFilter {
         length / FUSED_POINTS
     }
 
+    /// Whether filtered rows are as the rows before, so that they may take their place; else pairs of them are complex.
+    pub fn is_planar(&self) -> bool {
+        matches!(self.method, RowFilterMethod::Fused { .. })
+    }
+
     /// Values from one filtered row to the next in memory.
     pub fn stride(&self, bins: usize) -> usize {
         match self.method {
@@ -200,6 +205,7 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     defines.number("TILE_ROWS", TILE[1] as u32)?;
     defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
     defines.number("PADDING", padding as u32)?;
+    defines.switch("PLANAR", filter.is_planar())?;
     let mut files = vec![COMMON, HALVES, PADDING, PAD_ROWS, FILTER];
     // not the kernel's name: kernels that read one layout share the program
     let mut name = format!("filter-{}", spec.layout());

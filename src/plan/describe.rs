@@ -62,10 +62,11 @@ impl Plan {
             (
                 "chunks",
                 format!(
-                    "{} of {} slices, {} on the device at a time; {} slices per pass, {} read and {} written at once",
+                    "{} of {} slices, {} on the device at a time{}; {} slices per pass, {} read and {} written at once",
                     scan.slices.len().div_ceil(self.chunk),
                     self.chunk,
                     self.sets,
+                    if self.ahead > 0 { format!(", and sinograms of {} more", self.ahead) } else { String::new() },
                     self.spec.slices,
                     self.pieces.read,
                     self.pieces.written

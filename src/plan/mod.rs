@@ -67,14 +67,14 @@ pub struct Plan {
     pub steps: StepBackends,
     /// Sinograms of a pass whose stripes the device removes together, at most: some methods have parts of fewer.
     pub stripes_at_once: usize,
-    /// These are in the memory of padded rows, too, which nothing else uses then.
-    pub stripes_share_rows: bool,
     /// The device counts the values of slices, if they are to be counted.
     pub counts_values: bool,
     /// Slices that are on the device together; a multiple of the slices per pass.
     pub chunk: usize,
     /// Chunks that the device holds, 2 where copies and kernels are to overlap.
     pub sets: usize,
+    /// Chunks of sinograms that it holds besides.
+    pub ahead: usize,
     /// What of a chunk is on the device at a time.
     pub cut: Cut,
     /// What is copied to and from the device at once; the whole chunk where nothing is copied.
@@ -154,7 +154,7 @@ impl Plan {
         let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
         let sizes = Sizes::new(request, &chosen, rows, steps)?;
         let cut = sizes.cut(may_cut)?;
-        let Chunks { chunk, sets, pieces, host_bytes } = sizes.chunks(cut);
+        let Chunks { chunk, sets, ahead, pieces, host_bytes } = sizes.chunks(cut);
         let notes = chosen.notes.iter().cloned().chain(sizes.notes(cut)).collect();
         let mut plan = Plan {
             profile: choice.profile.clone(),
@@ -162,14 +162,14 @@ impl Plan {
             rows,
             steps: sizes.steps(cut),
             stripes_at_once: sizes.stripes_at_once(),
-            stripes_share_rows: sizes.stripes_share_rows(cut),
             counts_values: sizes.counts_values(cut),
             chunk: chunk as usize,
             sets: sets as usize,
+            ahead: ahead as usize,
             cut,
             pieces,
             blocks: sizes.blocks(cut),
-            device_bytes: sizes.buffers(cut, sets * chunk),
+            device_bytes: sizes.buffers(cut, [(sets + ahead) * chunk, sets * chunk]),
             host_bytes,
             spec: chosen.spec.clone(),
             notes,

@@ -6,7 +6,7 @@ use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, Si
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::geometry::{Cut, Roi};
-use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends, StepTarget, Texel};
+use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends, StepTarget};
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -18,6 +18,9 @@ const PIECE_TARGET: u64 = 128 << 20;
 
 /// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
 const CHUNK_TARGET: u64 = 512 << 20;
+
+/// Parts of device memory for a batch of a block that the host keeps: the second where memory is short.
+const BATCH_SHARES: [u64; 2] = [64, 96];
 
 /// Stripes of so many sinograms of a pass are removed together, if there is no room for those of all.
 const LEAST_STRIPES: u64 = 4;
@@ -50,10 +53,12 @@ pub(super) struct Sizes<'a> {
     cut_pass: u64,
     /// Sinograms of a pass whose stripes are removed together.
     stripes: u64,
-    /// Samples on their way to the device have this part of the memory that they may have, and so have batches of a block
-    /// that the host keeps.
+    /// Samples on their way to the device have this part of the memory that they may have.
     share: u64,
+    /// Batches of a block that the host keeps have this part of device memory each.
     batch_share: u64,
+    /// And there are so many of them on the device.
+    kept_batches: usize,
     /// Memory of the host in bytes, without what steps hold there.
     host: u64,
     /// Sinograms and slices that the host's memory holds in each direction.
@@ -73,6 +78,8 @@ pub(super) struct Chunks {
     /// On the device together.
     pub chunk: u64,
     pub sets: u64,
+    /// Chunks of sinograms that are there besides.
+    pub ahead: u64,
     pub pieces: Pieces,
     /// Of the pieces in the host's memory.
     pub host_bytes: u64,
@@ -106,7 +113,8 @@ impl<'a> Sizes<'a> {
             cut_pass,
             stripes,
             share: 1,
-            batch_share: 1,
+            batch_share: BATCH_SHARES[0],
+            kept_batches: 3,
             host: 0,
             of_host: 0,
         };
@@ -133,20 +141,23 @@ impl<'a> Sizes<'a> {
     /// Smaller pieces and batches of samples, and fewer sinograms whose stripes are removed together, rather than fewer slices per
     /// pass, or copies and kernels that take turns.
     fn make_room(&mut self) {
-        let short = |sizes: &Self| !sizes.fits(sizes.uncut(), 2);
+        let short = |sizes: &Self| !sizes.fits(sizes.uncut(), sizes.wanted_passes());
         if short(self) {
             // chunks of one pass are copied in halves anyway
             self.share = 2;
         }
         if self.kept == Kept::ByHost && short(self) {
-            self.batch_share = 2;
+            self.batch_share = BATCH_SHARES[1];
         }
         while self.stripes > LEAST_STRIPES && short(self) {
             self.stripes /= 2;
         }
+        if self.kept == Kept::ByHost && short(self) {
+            self.kept_batches = 2;
+        }
         // copies and kernels take turns all the same
         if short(self) {
-            (self.share, self.batch_share) = (1, 1);
+            (self.share, self.batch_share, self.kept_batches) = (1, BATCH_SHARES[0], 3);
         }
     }
 
@@ -293,7 +304,7 @@ impl<'a> Sizes<'a> {
         let blocks = scan.samples.blocks.or(all).filter(|_| self.steps(cut).rows == StepBackend::Device)?;
         // where the host keeps blocks, a device has little room for them
         let on_host = self.kept == Kept::ByHost && scan.samples.blocks.is_some();
-        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { 64 * self.batch_share } else { 16 });
+        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { self.batch_share } else { 16 });
         let target = of_device.min(self.host / (4 * PIECES as u64));
         let projections = scan.geometry.projections();
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
@@ -304,11 +315,7 @@ impl<'a> Sizes<'a> {
         // at least one is copied while the other is corrected
         let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
         // one is copied to the host, one corrected, and a third one, if there is room, filled
-        let kept_batches = match (on_host, self.batch_share) {
-            (false, _) => 0,
-            (true, 1) => 3,
-            (true, _) => 2,
-        };
+        let kept_batches = if on_host { self.kept_batches } else { 0 };
         Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, kept_batches })
     }
 
@@ -330,7 +337,7 @@ impl<'a> Sizes<'a> {
             }
         };
         let extended = rows == StepBackend::Device && scan.field.is_some();
-        let stripes = if sinograms == StepBackend::Device { self.of_stripes(cut).0 } else { 0 };
+        let stripes = if sinograms == StepBackend::Device { self.of_stripes() } else { 0 };
         [
             Bytes { what: "a block of rows", bytes: block },
             Bytes { what: "samples and fields", bytes: samples },
@@ -342,29 +349,24 @@ impl<'a> Sizes<'a> {
         ]
     }
 
-    /// Memory in bytes for the removal of stripes besides that of padded rows, and whether that is used, too.
-    fn of_stripes(&self, cut: Cut) -> (u64, bool) {
+    /// Memory in bytes for the removal of stripes.
+    fn of_stripes(&self) -> u64 {
         let Request { recipe, scan, choice, facts, .. } = *self.request;
         let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
         let (projections, bins) = (scan.geometry.projections(), self.detector_bins());
         let shape = SinogramShape { slices: self.stripes as usize, projections, bins };
-        // rows that become spectra are on their way elsewhere
-        let spectra = matches!(self.chosen.spec.texel, Texel::Spectra { .. });
-        let lent = if spectra { 0 } else { self.padded_rows(cut) as usize };
-        let (bytes, shares) = recipe.steps.sinogram_scratch(target, shape, lent);
-        (bytes as u64, shares)
+        recipe.steps.sinogram_scratch(target, shape) as u64
     }
 
     /// Bytes of filtered rows of a pass, on their way to a layout.
     fn padded_rows(&self, cut: Cut) -> u64 {
         let Chosen { spec, .. } = self.chosen;
+        // filtered rows take the place of the rows, unless another band needs these
+        if cut == self.uncut() && self.rows.is_planar() {
+            return 0;
+        }
         let pair = self.rows.pair_bytes(self.request.scan.geometry.bins, spec.texel) as u64;
         u64::from(spec.slices) * cut.projections.div_ceil(2) as u64 * pair
-    }
-
-    /// Whether stripes are removed in the memory of padded rows, too.
-    pub fn stripes_share_rows(&self, cut: Cut) -> bool {
-        self.steps(cut).sinograms == StepBackend::Device && self.of_stripes(cut).1
     }
 
     /// Part of a sinogram.
@@ -382,8 +384,8 @@ impl<'a> Sizes<'a> {
         self.in_part(self.uncut()) + self.out_band(self.uncut())
     }
 
-    /// Buffers on the device with so many slices there.
-    pub fn buffers(&self, cut: Cut, slices_there: u64) -> Vec<Bytes> {
+    /// Buffers on the device with so many sinograms and slices there.
+    pub fn buffers(&self, cut: Cut, [sinograms_there, slices_there]: [u64; 2]) -> Vec<Bytes> {
         let geometry = &self.request.scan.geometry;
         let Chosen { spec, source, .. } = self.chosen;
         let row_bytes = (spec.texel.row_length(geometry.bins) * spec.element_bytes()) as u64;
@@ -393,7 +395,7 @@ impl<'a> Sizes<'a> {
         let of_blocks = |band| geometry.block_offsets_bytes(band, source.block);
         let tables = of_grids.unwrap_or_else(|| cut.bands(geometry.roi).map(of_blocks).sum());
         let kernels = [
-            Bytes { what: "sinograms", bytes: slices_there * self.in_part(cut) },
+            Bytes { what: "sinograms", bytes: sinograms_there * self.in_part(cut) },
             Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
             Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
             Bytes { what: "padded rows", bytes: self.padded_rows(cut) + u64::from(spec.slices) * scratch },
@@ -449,13 +451,19 @@ impl<'a> Sizes<'a> {
     /// Bytes on the device with a pass cut so, and so many passes if none is cut.
     fn passes(&self, cut: Cut, passes: u64) -> Vec<Bytes> {
         let uncut = (passes * self.pass).min(self.request.scan.run_slices.len() as u64);
-        self.buffers(cut, if cut == self.uncut() { uncut } else { self.cut_pass })
+        self.buffers(cut, [if cut == self.uncut() { uncut } else { self.cut_pass }; 2])
+    }
+
+    /// Passes that are on the device together so that copies and kernels do not take turns. Sinograms are free when they are
+    /// filtered, and slices are copied while the device corrects the next sinograms, if it does.
+    fn wanted_passes(&self) -> u64 {
+        if self.steps(self.uncut()).sinograms == StepBackend::Device { 1 } else { 2 }
     }
 
     /// The fewest passes.
     fn least_passes(&self) -> u64 {
         // what fills a block must not take turns with computing
-        if self.kept == Kept::ByDevice { 1 } else { 2 }
+        if self.kept == Kept::ByDevice { 1 } else { self.wanted_passes() }
     }
 
     fn fits(&self, cut: Cut, passes: u64) -> bool {
@@ -535,7 +543,7 @@ impl<'a> Sizes<'a> {
         let of_slice = self.of_slice() + self.of_counts(cut);
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
         let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
-        let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, 0)));
+        let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, [0; 2])));
         let chunk_of = |sets: u64| {
             let of_device = free / (sets * of_slice).max(1);
             (of_device >= slices)
@@ -546,6 +554,7 @@ impl<'a> Sizes<'a> {
             Some(chunk) if chunk < run => (chunk, 2),
             _ => (chunk_of(1).unwrap_or(self.pass).min(run).max(1), 1),
         };
+        let ahead = self.ahead(cut, chunk, sets);
         // the first is copied while the second is read
         let most = self.most_pieces(cut).map(|most| most.min(chunk.div_ceil(2)));
         let (pieces, host_bytes) = match (cut == uncut, self.mapped(cut)) {
@@ -556,6 +565,15 @@ impl<'a> Sizes<'a> {
         let pieces = if self.blocks(cut).is_some() { [chunk, pieces[1]] } else { pieces };
         let [read, written] = pieces.map(|slices| slices as usize);
         let pieces = Pieces { read, written, at_once: self.samples_at_once(cut) };
-        Chunks { chunk, sets, pieces, host_bytes }
+        Chunks { chunk, sets, ahead, pieces, host_bytes }
+    }
+
+    /// Chunks of sinograms for which there is memory besides, so that a block that the device keeps can be copied and the next
+    /// one be corrected while slices of the first are computed. Several devices share what is left to the end instead.
+    fn ahead(&self, cut: Cut, chunk: u64, sets: u64) -> u64 {
+        let blocks = self.request.scan.samples.blocks.and(self.blocks(cut));
+        let Some(shape) = blocks.filter(|shape| !shape.on_host() && self.request.memory.devices == 1) else { return 0 };
+        let left = self.budget(cut).saturating_sub(sum(&self.buffers(cut, [sets * chunk; 2])));
+        (left / (chunk * self.in_part(cut)).max(1)).min((shape.blocks.rows as u64).div_ceil(chunk.max(1)))
     }
 }

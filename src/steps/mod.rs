@@ -25,7 +25,7 @@ pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, Sinogra
 pub use stripes::Stripes;
 pub use tilt::Tilt;
 
-use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, SinogramShape, StepMemory};
+use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape};
 use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::source::Stacks;
@@ -103,15 +103,9 @@ impl Steps {
         steps
     }
 
-    /// Memory in bytes that the steps on sinograms need on such a device, so many at a time, besides `lent` bytes that others
-    /// use between passes; and whether they use these.
-    pub fn sinogram_scratch(&self, target: StepTarget, shape: SinogramShape, lent: usize) -> (usize, bool) {
-        let bytes = || self.stripes.iter().map(|method| method.device_memory(target, shape));
-        let shared = bytes().map(|bytes| bytes.shared).max().unwrap_or(0);
-        match shared > 0 && shared <= lent {
-            true => (bytes().map(|bytes| bytes.own).sum(), true),
-            false => (bytes().map(|bytes| bytes.own + bytes.shared).sum(), false),
-        }
+    /// Memory in bytes that the steps on sinograms need on such a device, so many at a time.
+    pub fn sinogram_scratch(&self, target: StepTarget, shape: SinogramShape) -> usize {
+        self.stripes.iter().map(|method| method.device_memory(target, shape)).sum()
     }
 
     /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.
@@ -291,12 +285,12 @@ impl Preparation {
     /// The device's.
     pub fn sinograms_on_device(
         &self,
-        memory: &StepMemory,
+        session: &Session,
         slices: usize,
         projections: usize,
     ) -> Result<Vec<Box<dyn DeviceSinogramStep>>> {
         let shape = SinogramShape { slices, projections, bins: self.bins };
-        self.sinograms.iter().map(|step| step.on_device(memory, shape)).collect()
+        self.sinograms.iter().map(|step| step.on_device(session, shape)).collect()
     }
 
     /// Description of the fields, -log, and all steps in the order in which they are applied.

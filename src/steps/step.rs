@@ -2,7 +2,7 @@
 
 use super::{Counts, Repairs, widened};
 use crate::cli::{InputArgs, StepArgs};
-use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape, StepMemory};
+use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
 use crate::source::Stacks;
 use crate::units::Length;
@@ -103,7 +103,7 @@ pub trait SinogramStep: Send + Sync {
     ///
     /// # Errors
     /// The device's, of building programs and allocating memory.
-    fn on_device(&self, memory: &StepMemory, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>>;
+    fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>>;
 }
 
 /// A step on complete sinograms, on a device.

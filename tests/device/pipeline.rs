@@ -124,7 +124,7 @@ fn a_report_names_the_limiting_stage() {
     let (_, err, report) = run(&lab, "", "--sinograms sin --output r -v");
     let busy = report["busy"].as_object().unwrap();
     let limit = report["limit"].as_str().unwrap();
-    for stage in ["reading", "uploading", "computing", "downloading", "writing"] {
+    for stage in ["reading", "uploading", "correcting", "computing", "downloading", "writing"] {
         let share = busy[stage].as_f64().unwrap();
         assert!((0.0..=1.0).contains(&share), "{stage}: {share}");
         assert!(share <= busy[limit].as_f64().unwrap(), "{stage} is busier than {limit}");

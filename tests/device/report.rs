@@ -150,7 +150,7 @@ fn progress_says_what_limits() {
     let (_, lines) = lab.ok(&format!("{RUN} --progress json --output r"));
     let line: Value = serde_json::from_str(lines.lines().rfind(|line| line.starts_with('{')).unwrap()).unwrap();
     let limit = line["limit"].as_str().unwrap();
-    assert!(["reading", "uploading", "computing", "downloading", "writing"].contains(&limit), "{line}");
+    assert!(["reading", "uploading", "correcting", "computing", "downloading", "writing"].contains(&limit), "{line}");
     let (_, lines) = lab.ok(&format!("{RUN} --progress plain --overwrite --output r"));
     assert!(lines.contains("3/3 slices") && lines.contains("limited by "), "{lines}");
 }

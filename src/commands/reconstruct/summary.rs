@@ -42,12 +42,13 @@ impl<'a> Summary<'a> {
     }
 
     /// The share of its time that every stage was busy; of several devices, the busiest.
-    pub fn busy(&self) -> [(&'static str, f64); 5] {
+    pub fn busy(&self) -> [(&'static str, f64); 6] {
         let most = |of: fn(&DeviceSeconds) -> f64| self.done.devices.iter().map(|(_, d)| of(d)).fold(0.0, f64::max);
         [
             ("reading", self.done.read),
             ("uploading", most(|d| d.upload)),
-            ("computing", most(|d| d.steps + d.filter + d.back_projection)),
+            ("correcting", most(|d| d.steps)),
+            ("computing", most(|d| d.filter + d.back_projection + d.finish)),
             ("downloading", most(|d| d.download)),
             ("writing", self.done.write),
         ]
@@ -60,7 +61,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Seconds of every stage, of all devices together.
-    pub fn stages(&self) -> [(&'static str, f64); 8] {
+    pub fn stages(&self) -> [(&'static str, f64); 9] {
         let d = self.device();
         [
             ("start", self.start),
@@ -69,6 +70,7 @@ impl<'a> Summary<'a> {
             ("steps", d.steps),
             ("filter", d.filter),
             ("back_projection", d.back_projection),
+            ("finish", d.finish),
             ("download", d.download),
             ("write", self.done.write),
         ]

@@ -37,7 +37,7 @@ pub use images::{ImageFilterForm, ImagePart, ImageRows, ImageSteps, RotationForm
 pub use low_frequencies::LowFrequencies;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts, SinogramShape};
-pub use sinograms::{DeviceValues, SinogramBatch, StepBytes, StepMemory};
+pub use sinograms::{DeviceValues, SinogramBatch};
 pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 

@@ -70,62 +70,6 @@ impl<'a> SinogramBatch<'a> {
     }
 }
 
-/// Memory for a step on sinograms; some of it may be what others use between passes only.
-pub struct StepMemory<'a> {
-    pub session: &'a Session,
-    lent: Option<&'a Buffer<[f32; 2]>>,
-    /// Bytes of that which are taken.
-    taken: usize,
-}
-
-/// Bytes of memory that a step on sinograms needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StepBytes {
-    /// What nothing else may use.
-    pub own: usize,
-    /// What others may use when no step runs.
-    pub shared: usize,
-}
-
-impl<'a> StepMemory<'a> {
-    /// Parts of what others use between passes begin at multiples of so many bytes, which suit nearly all devices.
-    const ALIGNED: usize = 512;
-
-    /// With a buffer that others use between passes, if there is one.
-    pub fn new(session: &'a Session, lent: Option<&'a Buffer<[f32; 2]>>) -> Self {
-        StepMemory { session, lent, taken: 0 }
-    }
-
-    /// All of it, for another step that does not run at the same time.
-    pub fn again(&self) -> Self {
-        StepMemory { taken: 0, ..*self }
-    }
-
-    /// Bytes of what others use for buffers of so many values.
-    pub fn shared_bytes(counts: impl IntoIterator<Item = usize>) -> usize {
-        counts.into_iter().fold(0, |taken, count| taken.next_multiple_of(Self::ALIGNED) + 4 * count)
-    }
-
-    /// A buffer of `count` values that have no meaning when a pass begins; of its own, if there is no room in what is lent, or
-    /// the device has no such parts.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn shared(&mut self, count: usize, what: &str) -> Result<DeviceValues> {
-        let first = self.taken.next_multiple_of(Self::ALIGNED);
-        let Some(lent) = self.lent.filter(|lent| lent.size().is_ok_and(|size| first + 4 * count <= size)) else {
-            return self.session.scratch(count, what);
-        };
-        let pair = size_of::<[f32; 2]>();
-        // SAFETY: the part lies within the buffer, which it keeps alive; commands that use both are in one queue.
-        let part = unsafe { lent.create_sub_buffer(CL_MEM_READ_WRITE, first / pair, (4 * count).div_ceil(pair)) };
-        let Ok(part) = part else { return self.session.scratch(count, what) };
-        self.taken = first + 4 * count;
-        // the same handle as a buffer of single values
-        Ok(DeviceValues::new(std::mem::ManuallyDrop::new(part).get()))
-    }
-}
-
 impl Session {
     /// A buffer of `count` values that only kernels use; `what` names it in messages.
     ///

@@ -1,8 +1,8 @@
 //! Copies pieces to a device with its own memory, and slices from it.
 
-use super::{Buffers, Chunk, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
+use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
 use crate::engine::rows::{DeviceCounts, DeviceRows, Portion};
 use crate::engine::stages::{Run, parts_of};
 use crate::error::Result;
@@ -22,23 +22,21 @@ impl Transfer for Copied {
         let DeviceChannels { device, work, run, counts, pieces_of, pieces, free_sinograms, computed, free_slices } =
             channels;
         let (slices_back, free_slices) = free_slices;
-        let Engine { session, kernels, sets, shape, rows, .. } = engine;
+        let Engine { session, kernels, inputs, outputs, shape, rows, sinograms, .. } = engine;
         let (session, shape) = (&*session, *shape);
         let in_bytes = rows.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceRows::most_bytes);
         let (encoded, finished) = (kernels.encoded_bytes(), kernels.finishes());
         let out_bytes = encoded.unwrap_or(4 * shape.out_slice);
         let (sinograms_done, free_buffers) = unbounded();
         let (slices_done, free) = unbounded();
-        for DeviceSet { rows, slices } in sets.drain(..) {
-            // the receivers are here
-            let _ = sinograms_done.send(rows);
-            let _ = slices_done.send(slices);
-        }
+        // the receivers are here
+        inputs.drain(..).for_each(|sinograms| drop(sinograms_done.send(sinograms)));
+        outputs.drain(..).for_each(|slices| drop(slices_done.send(slices)));
         let upload = move |out| {
             for _ in 0..PIECES {
                 let _ = free_sinograms.send(session.host_memory(in_bytes.div_ceil(4))?);
             }
-            let rows = Rows { session, shape, device: rows.take(), run, counts };
+            let rows = Rows { session, shape, device: rows.as_mut(), run, counts };
             rows.upload((pieces, free_buffers), free_sinograms, out)
         };
         let download = move |chunks, delivery: &Delivery| {
@@ -50,7 +48,8 @@ impl Transfer for Copied {
             way.download(chunks, free_slices, slices_done, delivery)
         };
         let buffers = DeviceBuffers { sinograms_done, free };
-        stream(session, kernels, Delivery { device, work, run, computed }, upload, buffers, download)
+        let computing = Computing { session, kernels, sinograms: sinograms.as_mut() };
+        stream(computing, Delivery { device, work, run, computed }, upload, buffers, download)
     }
 }
 
@@ -77,7 +76,7 @@ struct Rows<'a> {
     session: &'a Session,
     shape: ChunkShape,
     /// What corrects rows there, unless the host did.
-    device: Option<DeviceRows>,
+    device: Option<&'a mut DeviceRows>,
     run: Run<'a>,
     counts: &'a Mutex<DeviceCounts>,
 }

@@ -1,9 +1,9 @@
 //! For a device that computes in host memory: the chunk's buffers themselves are passed around, mapped while the reader
 //! or the writer uses them.
 
-use super::{Buffers, Chunk, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
+use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, DeviceSet, Engine, SliceBuffers};
+use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
 use crate::error::Result;
 use crossbeam_channel::{Receiver, Sender};
 use opencl3::memory::Buffer;
@@ -16,11 +16,13 @@ impl Transfer for Mapped {
     fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds> {
         let DeviceChannels { device, work, run, pieces, free_sinograms, computed, free_slices, .. } = channels;
         let (slices_back, free_slices) = free_slices;
-        let Engine { session, kernels, sets, shape, .. } = engine;
+        let Engine { session, kernels, inputs, outputs, shape, sinograms, .. } = engine;
         let (session, shape) = (&*session, *shape);
-        for DeviceSet { rows, slices } in sets.drain(..) {
-            // the receivers are here
-            let _ = free_sinograms.send(session.map(rows, shape.chunk * shape.in_slice, "sinograms")?);
+        // the receivers are here
+        for sinograms in inputs.drain(..) {
+            let _ = free_sinograms.send(session.map(sinograms, shape.chunk * shape.in_slice, "sinograms")?);
+        }
+        for slices in outputs.drain(..) {
             let _ = slices_back.send(session.map(slices.values, shape.chunk * shape.out_slice, "slices")?);
         }
         // else the computing would wait for slices after the writer has failed
@@ -28,7 +30,8 @@ impl Transfer for Mapped {
         let upload = move |out| unmap_sinograms(session, pieces, out);
         let download = move |chunks, delivery: &Delivery| map_slices(session, shape, chunks, delivery);
         let buffers = HostBuffers { session, shape, free_sinograms, free_slices };
-        stream(session, kernels, Delivery { device, work, run, computed }, upload, buffers, download)
+        let computing = Computing { session, kernels, sinograms: sinograms.as_mut() };
+        stream(computing, Delivery { device, work, run, computed }, upload, buffers, download)
     }
 }
 

@@ -4,9 +4,10 @@ mod copied;
 mod in_parts;
 mod mapped;
 
-use super::chunks::{ChunkKernels, DeviceSeconds, Engine, SliceBuffers};
+use super::chunks::{ChunkKernels, DevicePass, DeviceSeconds, Engine, SliceBuffers};
 use super::rows::{DeviceCounts, Portion};
-use super::stages::{Run, joined};
+use super::sinograms::SinogramStage;
+use super::stages::{Run, joined, threads};
 use super::work::Work;
 use crate::device::{HostMemory, Session};
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ use opencl3::memory::Buffer;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::scope;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What was read at once for a chunk of the list of slices; in memory, unless there was nothing to read.
 pub(super) struct Piece {
@@ -149,30 +150,71 @@ trait Buffers {
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()>;
 }
 
-/// Uploads, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends the others.
+/// What a device computes with.
+struct Computing<'a> {
+    session: &'a Session,
+    kernels: &'a mut ChunkKernels,
+    /// Steps before the filter, if the device does them.
+    sinograms: Option<&'a mut SinogramStage>,
+}
+
+/// Uploads, corrects sinograms, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends
+/// the others.
 fn stream(
-    session: &Session,
-    kernels: &mut ChunkKernels,
+    computing: Computing,
     delivery: Delivery,
     upload: impl FnOnce(Sender<Chunk<Buffer<f32>>>) -> Result<f64> + Send,
     buffers: impl Buffers,
     download: impl FnOnce(Receiver<Chunk<SliceBuffers>>, &Delivery) -> Result<f64> + Send,
 ) -> Result<DeviceSeconds> {
     let Delivery { device, work, run, .. } = delivery;
-    let (to_compute, uploaded) = unbounded();
+    let Computing { session, kernels, sinograms } = computing;
+    let (to_device, uploaded) = unbounded();
     let (to_download, reconstructed) = unbounded();
     scope(|scope| {
-        let uploading = scope.spawn(move || upload(to_compute));
+        let uploading = scope.spawn(move || upload(to_device));
         let downloading = scope.spawn(move || {
             // nothing is delivered after this thread
             let _leave = LeaveOnDrop(work, device);
             download(reconstructed, &delivery)
         });
-        let computed = compute(session, kernels, (work, device, run), uploaded, &buffers, to_download);
+        let (ready, correcting) = match sinograms {
+            None => (uploaded, None),
+            Some(stage) => {
+                let (to_compute, ready) = unbounded();
+                let correct = move || {
+                    threads("correct sinograms")?.install(|| correct_sinograms(stage, run, uploaded, to_compute))
+                };
+                (ready, Some(scope.spawn(correct)))
+            }
+        };
+        let computed = compute(session, kernels, (work, device, run), ready, &buffers, to_download);
         drop(buffers);
         let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
-        Ok(DeviceSeconds { upload: upload?, download: download?, ..computed? })
+        let steps = correcting.map_or(Ok(0.0), |correcting| joined(correcting, "correction of sinograms"));
+        let mut seconds = DeviceSeconds { upload: upload?, download: download?, ..computed? };
+        seconds.steps += steps?;
+        Ok(seconds)
     })
+}
+
+/// Does the steps on sinograms of chunk after chunk; the seconds that took.
+fn correct_sinograms(
+    stage: &mut SinogramStage,
+    run: Run,
+    uploaded: Receiver<Chunk<Buffer<f32>>>,
+    out: Sender<Chunk<Buffer<f32>>>,
+) -> Result<f64> {
+    let mut seconds = 0.0;
+    for (chunk, sinograms) in uploaded {
+        let busy = stage.run(&sinograms, chunk.len())?;
+        seconds += busy;
+        run.clock.add(Stage::Correcting, Duration::from_secs_f64(busy));
+        if out.send((chunk, sinograms)).is_err() {
+            break;
+        }
+    }
+    Ok(seconds)
 }
 
 /// Chunk after chunk, each into the next free buffer, until the run is cancelled; the seconds of computing.
@@ -180,23 +222,27 @@ fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
     (work, device, run): (&Work, usize, Run),
-    uploaded: Receiver<Chunk<Buffer<f32>>>,
+    ready: Receiver<Chunk<Buffer<f32>>>,
     buffers: &impl Buffers,
     out: Sender<Chunk<SliceBuffers>>,
 ) -> Result<DeviceSeconds> {
     let mut seconds = DeviceSeconds::default();
-    for (number, (chunk, sinograms)) in uploaded.into_iter().enumerate() {
+    for (number, (chunk, sinograms)) in ready.into_iter().enumerate() {
         fail_on_purpose(device, number)?;
         if run.is_cancelled() {
             break;
         }
         let Some(mut slices) = buffers.free_slices()? else { break };
         let start = Instant::now();
-        seconds = seconds + kernels.step(session, 0, &sinograms, &slices.values, chunk.len())?;
-        seconds.steps += kernels.finish(session, &mut slices, chunk.len())?;
+        let pass = DevicePass { step: 0, rows: sinograms, slices: &slices.values, count: chunk.len() };
+        let filtered = |sinograms| {
+            buffers.sinograms_done(sinograms)?;
+            work.ready(device);
+            Ok(())
+        };
+        seconds = seconds + kernels.run(session, pass, filtered)?;
+        seconds.finish += kernels.finish(session, &mut slices, chunk.len())?;
         run.clock.add(Stage::Computing, start.elapsed());
-        buffers.sinograms_done(sinograms)?;
-        work.ready(device);
         if out.send((chunk, slices)).is_err() {
             break;
         }

@@ -23,7 +23,7 @@ fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
     assert_eq!(planned("8GiB"), (false, 64, 2));
     assert_eq!(planned("1GiB"), (true, 32, 2));
     // copies and kernels do not take turns
-    assert_eq!(planned("700MiB"), (true, 16, 2));
+    assert_eq!(planned("512MiB"), (true, 16, 2));
 }
 
 /// The plan of a whole run on an H200: 2048 projections of 2048 x 2048 samples of 16 bits to as many slices.
@@ -73,24 +73,40 @@ fn tilt_and_phase(tilt: bool, phase: bool) -> ImageSteps {
     ImageSteps { rotation: tilt.then_some(RotationForm { degrees: 0.3, halo: 8 }), filter: phase.then_some(filter) }
 }
 
-/// What is made smaller so that two passes fit, and copies and kernels do not take turns: pieces of samples, whose chunks are
-/// copied in halves anyway, before the number of sinograms whose stripes are removed together.
+/// What is made smaller so that passes have more slices, and copies and kernels do not take turns: pieces of samples, batches of a
+/// block, and the number of sinograms whose stripes are removed together.
 #[test]
-fn short_memory_holds_two_passes_with_every_step() {
+fn short_memory_holds_large_passes_with_every_step() {
     let (none, every) = (tilt_and_phase(false, false), tilt_and_phase(true, true));
     let of = |plan: Plan| {
         let samples = plan.device_bytes.iter().find(|bytes| bytes.what == "samples and fields").unwrap();
-        (plan.spec.slices, plan.sets, plan.pieces.read, plan.stripes_at_once, samples.bytes >> 20)
+        (plan.spec.slices, plan.sets, plan.ahead, plan.stripes_at_once, samples.bytes >> 20)
     };
-    assert_eq!(of(of_h200("2G", false, none, |_| {})), (16, 2, 8, 16, 288));
-    assert_eq!(of(of_h200("2G", false, none, all_stripes)), (16, 2, 8, 16, 288));
-    assert_eq!(of(of_h200("2G", true, none, all_stripes)), (16, 2, 8, 16, 320));
-    assert_eq!(of(of_h200("2G", true, every, all_stripes)), (16, 2, 16, 16, 289));
+    // one pass is enough where slices are copied while stripes of the next are removed
+    assert_eq!(of(of_h200("2G", false, none, all_stripes)), (32, 1, 0, 32, 288));
+    assert_eq!(of(of_h200("2G", true, none, all_stripes)), (32, 1, 0, 8, 320));
+    assert_eq!(of(of_h200("2G", true, every, all_stripes)), (32, 1, 0, 32, 209));
+    assert_eq!(of(of_h200("2G", true, tilt_and_phase(true, true), |_| {})), (16, 2, 0, 16, 289));
     // slices are encoded in the memory of their values
-    assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (16, 2, 8, 16, 320));
+    assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (32, 1, 0, 8, 320));
     let plan = of_h200("2G", true, every, all_stripes_u16);
     assert_eq!(plan.steps.slices, StepBackend::Device);
-    assert_eq!(of(plan), (16, 2, 16, 16, 289));
+    assert_eq!(of(plan), (32, 1, 0, 32, 209));
+}
+
+/// A block that the device keeps is copied as a whole, so that the next one can take its place.
+#[test]
+fn sinograms_of_a_block_are_ahead() {
+    let ahead = |memory: &str, images| {
+        let plan = of_h200(memory, false, images, all_stripes);
+        let sinograms = plan.device_bytes.iter().find(|bytes| bytes.what == "sinograms").unwrap();
+        assert_eq!(sinograms.bytes, ((plan.sets + plan.ahead) * plan.chunk * 4 * 2048 * 2048) as u64);
+        (plan.blocks.map(|shape| shape.on_host()), plan.sets, plan.ahead)
+    };
+    assert_eq!(ahead("100G", tilt_and_phase(true, true)), (Some(false), 2, 6));
+    assert_eq!(ahead("15G", tilt_and_phase(true, true)), (Some(false), 2, 3));
+    assert_eq!(ahead("2G", tilt_and_phase(true, true)), (Some(true), 1, 0));
+    assert_eq!(ahead("100G", tilt_and_phase(false, false)), (None, 2, 0));
 }
 
 /// Where lines of images do not fit into a work-group, a library transforms them on the device, which takes as much memory
@@ -113,22 +129,6 @@ fn a_library_transforms_long_lines() {
     assert_eq!(pairs(256), 2 * pairs(128));
 }
 
-/// Rows that become spectra leave no memory for stripes.
-#[test]
-fn stripes_share_no_spectra() {
-    let of = |change: fn(&mut ReconstructArgs)| {
-        let plan = of_h200("8G", false, tilt_and_phase(false, false), change);
-        let columns = plan.device_bytes.iter().find(|bytes| bytes.what == "stripes").unwrap().bytes;
-        (plan.stripes_share_rows, columns > plan.stripes_at_once.min(16) as u64 * 4 * 2048 * 2048)
-    };
-    assert_eq!(of(all_stripes), (true, false));
-    let exact = |a: &mut ReconstructArgs| {
-        all_stripes(a);
-        (a.interpolation, a.mode) = (Some(Interpolation::Exact), None);
-    };
-    assert_eq!(of(exact), (false, true));
-}
-
 /// Batches of the block that the host keeps are made smaller before another kernel computes precise slices, whose values would
 /// differ from those of more memory.
 #[test]
@@ -142,5 +142,5 @@ fn short_memory_does_not_change_the_kernel() {
         (plan.spec.parameters.algorithm(), plan.spec.slices, plan.sets, plan.stripes_at_once)
     };
     assert_eq!(of("100G"), (Algorithm::Tensor, 32, 2, 32));
-    assert_eq!(of("2G"), (Algorithm::Tensor, 16, 2, 16));
+    assert_eq!(of("2G"), (Algorithm::Tensor, 32, 1, 4));
 }

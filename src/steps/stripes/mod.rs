@@ -14,7 +14,7 @@ mod wavelet;
 mod tests;
 
 use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Step, StepFlags};
-use crate::device::{SinogramShape, StepMemory};
+use crate::device::{Session, SinogramShape};
 use crate::error::{Error, Result};
 use on_device::InOrder;
 use profile::Smooth;
@@ -170,8 +170,8 @@ impl SinogramStep for Vec<Stripes> {
         self.iter().map(|method| method.memory(projections, bins)).max().unwrap_or(0)
     }
 
-    fn on_device(&self, memory: &StepMemory, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
-        let methods = self.iter().map(|method| method.on_device(&mut memory.again(), shape));
+    fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
+        let methods = self.iter().map(|method| method.on_device(session, shape));
         Ok(Box::new(InOrder(methods.collect::<Result<_>>()?)))
     }
 }

@@ -4,7 +4,7 @@ use super::Stripes;
 use super::profile::{FitsOnDevice, MeansOnDevice, Smooth};
 use super::vo_on_device::{AllOnDevice, DeadOnDevice, FilteringOnDevice, LargeOnDevice, SortingOnDevice};
 use super::wavelet::WaveletOnDevice;
-use crate::device::{Session, SinogramBatch, SinogramShape, StepBytes, StepMemory};
+use crate::device::{Session, SinogramBatch, SinogramShape};
 use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
@@ -14,8 +14,7 @@ impl Stripes {
     ///
     /// # Errors
     /// The device's, of building programs and allocating memory.
-    pub fn on_device(&self, memory: &mut StepMemory, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
-        let session = memory.session;
+    pub fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
         let means = |blocks: usize, smooth: Smooth| MeansOnDevice::new(session, shape, blocks, smooth);
         Ok(match *self {
             Stripes::Titarenko { alpha, blocks } => Box::new(means(blocks, Smooth::Regularised(alpha))?),
@@ -28,34 +27,35 @@ impl Stripes {
             Stripes::Wavelet { moments, level, sigma } => {
                 Box::new(WaveletOnDevice::new(session, shape, moments, level, sigma)?)
             }
-            Stripes::Sorting { size } => Box::new(SortingOnDevice::new(memory, shape, size)?),
-            Stripes::Filtering { sigma, size } => Box::new(FilteringOnDevice::new(memory, shape, sigma, size)?),
-            Stripes::Large { snr, size, drop } => Box::new(LargeOnDevice::new(memory, shape, snr, size, drop)?),
+            Stripes::Sorting { size } => Box::new(SortingOnDevice::new(session, shape, size)?),
+            Stripes::Filtering { sigma, size } => Box::new(FilteringOnDevice::new(session, shape, sigma, size)?),
+            Stripes::Large { snr, size, drop } => Box::new(LargeOnDevice::new(session, shape, snr, size, drop)?),
             Stripes::Dead { snr, size } => Box::new(DeadOnDevice::new(session, shape, snr, size)?),
             Stripes::All { snr, large, small, drop } => {
-                Box::new(AllOnDevice::new(memory, shape, snr, [large, small], drop)?)
+                Box::new(AllOnDevice::new(session, shape, snr, [large, small], drop)?)
             }
         })
     }
 
     /// Memory in bytes that the method needs on such a device for so many sinograms of this size at a time.
-    pub fn device_memory(&self, target: StepTarget, shape: SinogramShape) -> StepBytes {
+    pub fn device_memory(&self, target: StepTarget, shape: SinogramShape) -> usize {
         let SinogramShape { slices, projections, bins } = shape;
-        let own = |of_sinogram: usize| StepBytes { own: slices * of_sinogram, shared: 0 };
         match *self {
             Stripes::Titarenko { blocks, .. }
             | Stripes::Mean { blocks, .. }
-            | Stripes::Fitting { order: 0, blocks, .. } => own(MeansOnDevice::device_memory(projections, bins, blocks)),
+            | Stripes::Fitting { order: 0, blocks, .. } => {
+                slices * MeansOnDevice::device_memory(projections, bins, blocks)
+            }
             Stripes::Fitting { order, blocks, .. } => {
-                own(FitsOnDevice::device_memory(projections, bins, order, blocks))
+                slices * FitsOnDevice::device_memory(projections, bins, order, blocks)
             }
             Stripes::Wavelet { moments, level, sigma } => {
-                own(WaveletOnDevice::device_memory(projections, bins, moments, level, sigma))
+                slices * WaveletOnDevice::device_memory(projections, bins, moments, level, sigma)
             }
             Stripes::Sorting { .. } => SortingOnDevice::device_memory(target, shape),
             Stripes::Filtering { sigma, .. } => FilteringOnDevice::device_memory(target, shape, sigma),
             Stripes::Large { .. } => LargeOnDevice::device_memory(target, shape),
-            Stripes::Dead { .. } => own(DeadOnDevice::device_memory(bins)),
+            Stripes::Dead { .. } => slices * DeadOnDevice::device_memory(bins),
             Stripes::All { .. } => AllOnDevice::device_memory(target, shape),
         }
     }

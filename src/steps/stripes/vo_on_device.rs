@@ -3,7 +3,7 @@
 use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use crate::device::{
     ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies, RunningMedians, Session,
-    SinogramBatch, SinogramShape, StepBytes, StepMemory,
+    SinogramBatch, SinogramShape,
 };
 use crate::error::Result;
 use crate::kernel::StepTarget;
@@ -17,18 +17,15 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(memory: &mut StepMemory, shape: SinogramShape) -> Result<Self> {
+    fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
         let count = shape.slices * shape.projections * shape.bins;
-        let columns = memory.shared(count, "columns of sinograms")?;
-        Ok(Columns { order: ColumnOrder::new(memory.session, shape)?, columns })
+        let columns = session.scratch(count, "columns of sinograms")?;
+        Ok(Columns { order: ColumnOrder::new(session, shape)?, columns })
     }
 
-    fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
+    fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
         let SinogramShape { slices, projections, bins } = shape;
-        StepBytes {
-            own: slices * ColumnOrder::device_memory(target, projections, bins),
-            shared: StepMemory::shared_bytes([slices * projections * bins]),
-        }
+        slices * (ColumnOrder::device_memory(target, projections, bins) + 4 * projections * bins)
     }
 
     /// The columns of as many sinograms.
@@ -59,12 +56,12 @@ pub(super) struct SortingOnDevice {
 }
 
 impl SortingOnDevice {
-    pub fn new(memory: &mut StepMemory, shape: SinogramShape, size: usize) -> Result<Self> {
-        let medians = RunningMedians::new(memory.session, size)?;
-        Ok(SortingOnDevice { columns: Columns::new(memory, shape)?, medians })
+    pub fn new(session: &Session, shape: SinogramShape, size: usize) -> Result<Self> {
+        let medians = RunningMedians::new(session, size)?;
+        Ok(SortingOnDevice { columns: Columns::new(session, shape)?, medians })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
+    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
         Columns::device_memory(target, shape)
     }
 }
@@ -86,24 +83,23 @@ pub(super) struct FilteringOnDevice {
 }
 
 impl FilteringOnDevice {
-    pub fn new(memory: &mut StepMemory, shape: SinogramShape, sigma: f64, size: usize) -> Result<Self> {
-        let session = memory.session;
+    pub fn new(session: &Session, shape: SinogramShape, sigma: f64, size: usize) -> Result<Self> {
         let (lines, wanted) = padded_lines(shape.projections);
         let count = shape.slices * shape.projections * shape.bins;
         Ok(FilteringOnDevice {
             low: LowFrequencies::new(session, shape.slices, shape.bins, &lines, wanted, sigma)?,
             sums: ColumnSums::new(session, shape, ALIVE)?,
-            sorting: SortingOnDevice::new(memory, shape, size)?,
+            sorting: SortingOnDevice::new(session, shape, size)?,
             smooth: session.scratch(count, "low frequencies of sinograms")?,
         })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape, sigma: f64) -> StepBytes {
+    pub fn device_memory(target: StepTarget, shape: SinogramShape, sigma: f64) -> usize {
         let SinogramShape { slices, projections, bins } = shape;
-        let StepBytes { own, shared } = SortingOnDevice::device_memory(target, shape);
+        let sorting = SortingOnDevice::device_memory(target, shape);
         let samples = padded_lines(projections).0.len();
         let low = ColumnSums::device_memory(bins) + LowFrequencies::device_memory(samples, bins, sigma);
-        StepBytes { own: own + slices * (4 * projections * bins + low), shared }
+        sorting + slices * (4 * projections * bins + low)
     }
 }
 
@@ -130,10 +126,9 @@ pub(super) struct LargeOnDevice {
 }
 
 impl LargeOnDevice {
-    pub fn new(memory: &mut StepMemory, shape: SinogramShape, snr: f64, size: usize, drop: f64) -> Result<Self> {
-        let session = memory.session;
+    pub fn new(session: &Session, shape: SinogramShape, snr: f64, size: usize, drop: f64) -> Result<Self> {
         Ok(LargeOnDevice {
-            columns: Columns::new(memory, shape)?,
+            columns: Columns::new(session, shape)?,
             medians: RunningMedians::new(session, size)?,
             sums: ColumnSums::new(session, shape, ALIVE)?,
             snr,
@@ -141,9 +136,8 @@ impl LargeOnDevice {
         })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
-        let StepBytes { own, shared } = Columns::device_memory(target, shape);
-        StepBytes { own: own + shape.slices * ColumnSums::device_memory(shape.bins), shared }
+    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
+        Columns::device_memory(target, shape) + shape.slices * ColumnSums::device_memory(shape.bins)
     }
 
     /// Sorts the columns of sinograms, which are overwritten, and starts to average them. Does not wait.
@@ -268,16 +262,16 @@ struct PartOfAll {
 }
 
 impl AllOnDevice {
-    pub fn new(memory: &mut StepMemory, shape: SinogramShape, snr: f64, sizes: [usize; 2], drop: f64) -> Result<Self> {
+    pub fn new(session: &Session, shape: SinogramShape, snr: f64, sizes: [usize; 2], drop: f64) -> Result<Self> {
         let [size, small] = sizes;
         let part = |part: SinogramShape| {
-            let large = LargeOnDevice::new(memory, part, snr, size, drop)?;
+            let large = LargeOnDevice::new(session, part, snr, size, drop)?;
             Ok(PartOfAll { most: part.slices, large })
         };
         Ok(AllOnDevice {
             parts: Self::parts(shape).map(part).collect::<Result<_>>()?,
             size,
-            small: RunningMedians::new(memory.session, small)?,
+            small: RunningMedians::new(session, small)?,
         })
     }
 
@@ -287,13 +281,8 @@ impl AllOnDevice {
         slices.filter(|slices| *slices > 0).map(move |slices| SinogramShape { slices, ..shape })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> StepBytes {
-        let of_part = |part| LargeOnDevice::device_memory(target, part).own;
-        let columns = |part: SinogramShape| part.slices * part.projections * part.bins;
-        StepBytes {
-            own: Self::parts(shape).map(of_part).sum(),
-            shared: StepMemory::shared_bytes(Self::parts(shape).map(columns)),
-        }
+    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
+        Self::parts(shape).map(|part| LargeOnDevice::device_memory(target, part)).sum()
     }
 
     /// The sinograms in parts, which take turns.

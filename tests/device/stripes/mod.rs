@@ -4,7 +4,7 @@ mod linear;
 mod vo;
 
 use crate::kernels::setup::device;
-use fbp::device::{Session, SinogramBatch, SinogramShape, StepMemory};
+use fbp::device::{Session, SinogramBatch, SinogramShape};
 use fbp::steps::Stripes;
 use opencl3::memory::CL_MEM_READ_WRITE;
 use rand::{Rng, SeedableRng};
@@ -48,8 +48,7 @@ fn batch(projections: usize, bins: usize) -> Vec<f32> {
     all
 }
 
-/// What the device makes of sinograms, at most `at_a_time` together; they start at value `first` of the buffer. Several use
-/// memory that is lent, too, with values that are no numbers.
+/// What the device makes of sinograms, at most `at_a_time` together; they start at value `first` of the buffer.
 fn on_device(
     session: &Session,
     method: &Stripes,
@@ -59,12 +58,7 @@ fn on_device(
     first: usize,
 ) -> Vec<f32> {
     let shape = SinogramShape { slices: at_a_time, projections, bins };
-    let shared = method.device_memory(session.step_target(), shape).shared;
-    let pairs = shared.div_ceil(8).max(1);
-    let mut lent = session.buffer(pairs, CL_MEM_READ_WRITE, "lent memory").unwrap();
-    session.write(&mut lent, &vec![[f32::NAN; 2]; pairs], "lent memory").unwrap();
-    let mut memory = StepMemory::new(session, (at_a_time > 1).then_some(&lent));
-    let mut step = method.on_device(&mut memory, shape).unwrap();
+    let mut step = method.on_device(session, shape).unwrap();
     let mut values = session.buffer::<f32>(first + all.len(), CL_MEM_READ_WRITE, "sinograms").unwrap();
     session.upload(&mut values, first, all, "sinograms").unwrap();
     let slices = all.len() / (projections * bins);

@@ -1,0 +1,54 @@
+//! Steps on sinograms on a device, beside the filter and the back projection of those before them.
+
+use super::stages::parts_of;
+use crate::device::{RowExtender, Session, SinogramBatch};
+use crate::error::Result;
+use crate::steps::DeviceSinogramStep;
+use opencl3::memory::Buffer;
+use std::time::Instant;
+
+/// Steps on sinograms, and the extension of their rows after them.
+pub(super) struct SinogramStage {
+    /// With queues of its own.
+    pub session: Session,
+    pub steps: Vec<Box<dyn DeviceSinogramStep>>,
+    /// Sinograms that these are done on together.
+    pub at_once: usize,
+    pub extender: Option<RowExtender>,
+    /// Sinograms of a pass.
+    pub pass: usize,
+    pub projections: usize,
+    pub bins: usize,
+}
+
+impl SinogramStage {
+    /// Corrects the first `count` sinograms in a buffer and waits; the seconds that took.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn run(&mut self, sinograms: &Buffer<f32>, count: usize) -> Result<f64> {
+        let SinogramStage { session, steps, at_once, extender, pass, projections, bins } = self;
+        let began = Instant::now();
+        for part in parts_of(count, *pass) {
+            let batch = SinogramBatch {
+                values: sinograms,
+                first: part.start * *projections * *bins,
+                slices: part.len(),
+                projections: *projections,
+                bins: *bins,
+            };
+            let mut all = |sinograms: &SinogramBatch| {
+                steps.iter_mut().try_for_each(|step| step.apply_in_parts(session, sinograms, *at_once))
+            };
+            match extender {
+                Some(extender) => {
+                    all(&extender.seen(session, &batch)?)?;
+                    extender.extend(session, &batch)?;
+                }
+                None => all(&batch)?,
+            }
+        }
+        session.finish()?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+}
