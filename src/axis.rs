@@ -2,7 +2,7 @@
 //! a run does.
 
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, Method, Sinograms};
-use crate::device::enumerate;
+use crate::device;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -149,7 +149,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
         return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
     }
     let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
-    let devices = job.execution.devices.select(&enumerate()?)?;
+    let devices = device::find(&job.execution.devices)?;
     let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
     let mut ready: Option<(usize, Prepared)> = None;
     for &center in axes {

@@ -43,9 +43,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         store.named(name)?;
     }
     let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
-    let devices = device::enumerate()?;
-    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
-    let found = &devices[selector.select(&facts)?];
+    let found = &device::find_one(&selector)?;
 
     let choices = choices(&args.profile, &store, found)?;
     for note in choices.iter().flat_map(|choice| &choice.notes) {

@@ -25,9 +25,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
         store.named(name)?;
     }
     let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
-    let devices = device::enumerate()?;
-    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
-    let found = &devices[selector.select(&facts)?];
+    let found = &device::find_one(&selector)?;
     let facts = &found.facts;
 
     let choices = choices(&names, &store, found)?;

@@ -63,8 +63,9 @@ pub struct FoundDevice {
     pub(crate) device: Device,
     pub facts: DeviceFacts,
     part: Option<Partition>,
-    /// The context in which image formats were looked for, until a session takes it: making another takes some drivers more than
-    /// a tenth of a second.
+    /// Whether image formats were looked for, which takes a context.
+    opened: bool,
+    /// That context, until a session takes it: making another takes some drivers more than a tenth of a second.
     context: Arc<Mutex<Option<Context>>>,
 }
 
@@ -84,6 +85,18 @@ impl FoundDevice {
             Some(part) => format!("{} (part {} of {})", self.facts.name, part.number + 1, part.of),
             None => self.facts.name.clone(),
         }
+    }
+
+    /// The same with its image formats. Makes a context, unless there is one: of devices that are not used it would only take time.
+    fn opened(&self) -> FoundDevice {
+        if self.opened {
+            return self.clone();
+        }
+        let context = Context::from_device(&self.device).ok();
+        let usable = context.as_ref().filter(|_| self.facts.images);
+        let facts =
+            DeviceFacts { image_formats: usable.map(images::creatable).unwrap_or_default(), ..self.facts.clone() };
+        FoundDevice { facts, opened: true, context: Arc::new(Mutex::new(context)), ..self.clone() }
     }
 
     /// Divides the device into `count` equal parts, each a device of its own.
@@ -107,6 +120,7 @@ impl FoundDevice {
             device: Device::new(device.id()),
             facts: facts.clone(),
             part: Some(Partition { number, of: count, device: Arc::new(device) }),
+            opened: true,
             context: Arc::default(),
         };
         Ok(devices.into_iter().take(count).enumerate().map(part).collect())
@@ -129,15 +143,25 @@ pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
 /// The thread of a [`DeviceSearch`].
 static SEARCH: Mutex<Option<JoinHandle<Result<Vec<FoundDevice>>>>> = Mutex::new(None);
 
-/// A search for devices beside other work. Its thread ends before this does: a process must not end while drivers start.
+/// A search for the devices of a list beside other work. Its thread ends before this does: a process must not end while drivers
+/// start.
 #[derive(Debug)]
 #[must_use]
 pub struct DeviceSearch(());
 
 impl DeviceSearch {
-    /// Starts drivers and looks for devices in a thread of its own; the next [`enumerate`] returns what it finds.
-    pub fn begin() -> DeviceSearch {
-        let thread = Builder::new().spawn(find_all).ok();
+    /// Starts drivers and looks for devices in a thread of its own; the next [`find`] takes what it finds.
+    pub fn begin(list: &DeviceList) -> DeviceSearch {
+        let list = list.clone();
+        let search = move || {
+            let mut found = list_all()?;
+            // whoever asks for them gets the error
+            for (index, _) in list.indices(&found).unwrap_or_default() {
+                found[index] = found[index].opened();
+            }
+            Ok(found)
+        };
+        let thread = Builder::new().spawn(search).ok();
         *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread;
         DeviceSearch(())
     }
@@ -160,10 +184,29 @@ impl Drop for DeviceSearch {
 /// # Errors
 /// A device error with the packages to install when there is no loader, no driver or no device.
 pub fn enumerate() -> Result<Vec<FoundDevice>> {
-    DeviceSearch::result().unwrap_or_else(find_all)
+    Ok(list_all()?.iter().map(FoundDevice::opened).collect())
 }
 
-fn find_all() -> Result<Vec<FoundDevice>> {
+/// The devices of a list.
+///
+/// # Errors
+/// Those of [`enumerate`] and [`DeviceList::select`].
+pub fn find(list: &DeviceList) -> Result<Vec<FoundDevice>> {
+    list.select(&DeviceSearch::result().unwrap_or_else(list_all)?)
+}
+
+/// One device.
+///
+/// # Errors
+/// Those of [`enumerate`] and [`DeviceSelector::select`].
+pub fn find_one(selector: &DeviceSelector) -> Result<FoundDevice> {
+    let devices = list_all()?;
+    let facts: Vec<_> = devices.iter().map(|device| &device.facts).collect();
+    Ok(devices[selector.select(&facts)?].opened())
+}
+
+/// Every device without its image formats.
+fn list_all() -> Result<Vec<FoundDevice>> {
     // drivers initialise themselves on the first call, and not all of them do that safely from several threads
     static FIRST_CALL: Mutex<()> = Mutex::new(());
     let _guard = FIRST_CALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,10 +229,9 @@ fn find_all() -> Result<Vec<FoundDevice>> {
         };
         for (device_index, id) in ids.into_iter().enumerate() {
             let device = Device::new(id);
-            let context = Context::from_device(&device).ok();
-            let facts = read_facts(&device, &platform_name, [platform_index, device_index], context.as_ref())
+            let facts = read_facts(&device, &platform_name, [platform_index, device_index])
                 .map_err(|e| cl_error("reading its properties", &platform_name, e))?;
-            found.push(FoundDevice { device, facts, part: None, context: Arc::new(Mutex::new(context)) });
+            found.push(FoundDevice { device, facts, part: None, opened: false, context: Arc::default() });
         }
         platform_names.push(platform_name);
     }
@@ -207,7 +249,6 @@ fn read_facts(
     device: &Device,
     platform: &str,
     [platform_index, device_index]: [usize; 2],
-    context: Option<&Context>,
 ) -> std::result::Result<DeviceFacts, ClError> {
     let clean = |text: String| text.trim().to_owned();
     let name = clean(device.name()?);
@@ -232,8 +273,6 @@ fn read_facts(
         "amd" => architecture::of_amd_name(&name),
         _ => None,
     };
-    let images = device.image_support().unwrap_or(false);
-    let image_formats = context.filter(|_| images).map(images::creatable).unwrap_or_default();
     let c_version = clean(device.opencl_c_version().unwrap_or_default());
     // OpenCL 3.0 lists versions; before it, the one that is reported includes those below it
     let accepts_opencl_c_2 = match device.opencl_c_all_versions() {
@@ -261,9 +300,9 @@ fn read_facts(
         constant_buffer: device.max_constant_buffer_size()?,
         global_memory: device.global_mem_size()?,
         max_allocation: device.max_mem_alloc_size()?,
-        images,
+        images: device.image_support().unwrap_or(false),
         image_max: [device.image2d_max_width().unwrap_or(0), device.image2d_max_height().unwrap_or(0)],
-        image_formats,
+        image_formats: Vec::new(),
         extensions,
     })
 }

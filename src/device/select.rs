@@ -141,29 +141,37 @@ impl DeviceList {
     /// # Errors
     /// A device error that lists the available devices; a usage error for a device that is selected twice.
     pub fn select(&self, found: &[FoundDevice]) -> Result<Vec<FoundDevice>> {
-        let facts: Vec<_> = found.iter().map(|d| &d.facts).collect();
-        let mut chosen = Vec::new();
         let mut devices = Vec::new();
+        for (index, parts) in self.indices(found)? {
+            let device = found[index].opened();
+            match parts {
+                1 => devices.push(device),
+                parts => devices.extend(device.parts(parts)?),
+            }
+        }
+        Ok(devices)
+    }
+
+    /// Where the selected devices are in `found`, and how many parts they are divided into.
+    pub(super) fn indices(&self, found: &[FoundDevice]) -> Result<Vec<(usize, usize)>> {
+        let facts: Vec<_> = found.iter().map(|d| &d.facts).collect();
+        let mut chosen: Vec<(usize, usize)> = Vec::new();
         for entry in &self.0 {
             let indices = match &entry.device {
                 Some(device) => vec![device.select(&facts)?],
                 None => all(&facts),
             };
             for index in indices {
-                if chosen.contains(&index) {
+                if chosen.iter().any(|(other, _)| *other == index) {
                     let name = &facts[index].name;
                     return Err(Error::usage(format!(
                         "--device: {name} is named twice; name it once, or give {name}/2 for two halves"
                     )));
                 }
-                chosen.push(index);
-                match entry.parts {
-                    1 => devices.push(found[index].clone()),
-                    parts => devices.extend(found[index].parts(parts)?),
-                }
+                chosen.push((index, entry.parts));
             }
         }
-        Ok(devices)
+        Ok(chosen)
     }
 }
 

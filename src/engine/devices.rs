@@ -53,7 +53,7 @@ impl ReadyDevice {
 
 /// The devices that a job asks for, and the memory that each may use.
 pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
-    let devices = job.execution.devices.select(&device::enumerate()?)?;
+    let devices = device::find(&job.execution.devices)?;
     let host = host_budget(job, scan)? / devices.len().max(1) as u64;
     let memory = Memory { host, device: job.execution.device_memory, devices: devices.len() };
     Ok((devices, memory))

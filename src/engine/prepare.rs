@@ -277,12 +277,12 @@ pub(super) fn open_for_steps(
     reporter: &Reporter,
 ) -> Result<Option<Session>> {
     let list = &job.execution.devices;
-    let devices = match device::enumerate() {
+    let devices = match device::find(list) {
         Err(error) if *list == DeviceList::default() => {
             reporter.detail(&format!("the host does all steps: {error}"));
             return Ok(None);
         }
-        devices => list.select(&devices?)?,
+        devices => devices?,
     };
     let Some(found) = devices.first() else { return Ok(None) };
     let choice = profile_for(job, found, reporter)?;

@@ -46,7 +46,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
     // not while files are awaited: drivers take memory of every device
-    let _search = job.execution.watch.is_none().then(DeviceSearch::begin);
+    let _search = job.execution.watch.is_none().then(|| DeviceSearch::begin(&job.execution.devices));
     reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled)?;
     if let Some(path) = &job.execution.save_config {

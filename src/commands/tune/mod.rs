@@ -44,9 +44,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     }
     let (cache, tuned) = directories(args)?;
     let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
-    let devices = device::enumerate()?;
-    let facts: Vec<_> = devices.iter().map(|d| &d.facts).collect();
-    let found = &devices[selector.select(&facts)?];
+    let found = &device::find_one(&selector)?;
     let facts = &found.facts;
 
     let choice = store.untuned_for_device(args.profile.as_deref(), facts)?;
