@@ -149,6 +149,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         rows: filter_rows,
         chunk: count,
         sets: 1,
+        ahead: 0,
         cut: Cut::whole(&geometry),
     };
     let mut engine = Engine::with_transform(Session::open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
