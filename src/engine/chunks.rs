@@ -199,7 +199,7 @@ impl Engine {
                 projections: cut.projections,
                 spectrum: &values,
                 weights: &weights,
-                // a second band needs the rows, too
+                // another band would need the rows, too
                 in_place: cut == Cut::whole(geometry),
             },
         )?;

@@ -247,10 +247,10 @@ impl Source {
         })
     }
 
-    /// Rows that a thread reads of a page, so that there is something to do for all threads until the end: all, if frames are
-    /// decoded as a whole, or several form a page.
+    /// Rows that a thread reads of a page, so that there is something to do for all threads until the end: all, if parts would
+    /// take longer together.
     fn rows_at_once(&self, rows: usize, pages: usize) -> usize {
-        if self.scan.samples.whole_frames || self.stack.stored().by > 1 {
+        if !self.stack.rows_are_apart() {
             return rows.max(1);
         }
         let parts = (TASKS_OF_THREAD * rayon::current_num_threads()).div_ceil(pages.max(1));

@@ -1,5 +1,5 @@
-//! The concurrent stages of a run: one reader; for every device one thread each that uploads, computes and downloads;
-//! and writers.
+//! The concurrent stages of a run: one reader; for every device one thread each that uploads, corrects sinograms if it does that,
+//! computes and downloads; and writers.
 //!
 //! Memory is bounded whatever the size of the stack: every device has a fixed number of buffers, which are reused. The
 //! reader fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage

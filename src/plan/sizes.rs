@@ -361,7 +361,7 @@ impl<'a> Sizes<'a> {
     /// Bytes of filtered rows of a pass, on their way to a layout.
     fn padded_rows(&self, cut: Cut) -> u64 {
         let Chosen { spec, .. } = self.chosen;
-        // filtered rows take the place of the rows, unless another band needs these
+        // filtered rows take the place of the rows, unless a pass is cut
         if cut == self.uncut() && self.rows.is_planar() {
             return 0;
         }
@@ -574,6 +574,8 @@ impl<'a> Sizes<'a> {
         let blocks = self.request.scan.samples.blocks.and(self.blocks(cut));
         let Some(shape) = blocks.filter(|shape| !shape.on_host() && self.request.memory.devices == 1) else { return 0 };
         let left = self.budget(cut).saturating_sub(sum(&self.buffers(cut, [sets * chunk; 2])));
-        (left / (chunk * self.in_part(cut)).max(1)).min((shape.blocks.rows as u64).div_ceil(chunk.max(1)))
+        let chunks = (self.request.scan.slices.len() as u64).div_ceil(chunk.max(1));
+        let of_block = (shape.blocks.rows as u64).div_ceil(chunk.max(1));
+        (left / (chunk * self.in_part(cut)).max(1)).min(of_block).min(chunks.saturating_sub(sets))
     }
 }

@@ -41,6 +41,11 @@ pub(super) trait Frames: Debug + Send + Sync {
         false
     }
 
+    /// Whether rows are stored as they are, so that reading them in parts takes no longer than together.
+    fn rows_are_apart(&self) -> bool {
+        false
+    }
+
     /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has exactly their size. Frame and rows exist.
     ///
     /// # Errors

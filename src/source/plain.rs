@@ -74,6 +74,10 @@ impl Frames for PlainFrames {
         &self.notes
     }
 
+    fn rows_are_apart(&self) -> bool {
+        true
+    }
+
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let size = self.sample.bytes();
         let mut bytes = vec![0; PIECE.min(out.len() * size)];

@@ -100,6 +100,11 @@ impl Stack {
         self.frames.are_whole()
     }
 
+    /// Whether rows of a page may be read in parts, which takes no longer: stored as they are, and not binned.
+    pub fn rows_are_apart(&self) -> bool {
+        self.binning.by == 1 && self.frames.rows_are_apart()
+    }
+
     /// How pixels are binned.
     pub fn binning(&self) -> Binning {
         self.binning

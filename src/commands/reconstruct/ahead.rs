@@ -59,7 +59,8 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
         return Ok(None);
     }
     let (_, seconds) = device.engine.timed_slice(source, source.scan.slices[0])?;
-    let seconds = seconds.filter + seconds.back_projection + seconds.steps;
+    // steps run beside the others
+    let seconds = (seconds.filter + seconds.back_projection).max(seconds.steps);
     // a pass takes as long for one slice as for all
     Ok((seconds > 0.0).then(|| pass as f64 / seconds))
 }

@@ -207,6 +207,9 @@ fn correct_sinograms(
 ) -> Result<f64> {
     let mut seconds = 0.0;
     for (chunk, sinograms) in uploaded {
+        if run.is_cancelled() {
+            break;
+        }
         let busy = stage.run(&sinograms, chunk.len())?;
         seconds += busy;
         run.clock.add(Stage::Correcting, Duration::from_secs_f64(busy));

@@ -136,6 +136,10 @@ impl Frames for TiffPages {
         &self.notes
     }
 
+    fn rows_are_apart(&self) -> bool {
+        self.pages.iter().all(|(_, _, page)| page.compression == 1)
+    }
+
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let (file, number, page) = &self.pages[frame];
         self.files.read(*file, |file| page.read_rows(file, rows, out).map_err(|e| format!("page {number}: {e}")))
