@@ -4,14 +4,14 @@
  * even, so the real and the imaginary part are filtered independently. Pairs are made inside a slice; a slice's
  * values never depend on its neighbours in the batch.
  *
- * Defines, beside those of padding.cl and pad_rows.cl
+ * Defines, beside those of halves.cl
  *   SLICES        slices of a compound sinogram
  *   CHANNELS      values stored per bin, at least SLICES; the rest stay 0 (image formats with more channels)
  *   HALF_STORAGE  1 store half, 0 float
  *   GUARD         zero bins before and after each row of the compound sinogram
  *   SPLIT         1 the second SLICES channels hold what is left of the first when they are stored as half
  *   PLANAR        1 filtered rows are real, as they came; 0 pairs of them are complex
- *   GROUP         work-group of `multiply_spectrum` and `measure_peaks`, too: one for every row
+ *   GROUP         work-group of `multiply_spectrum` and `measure_peaks`: one for every row
  *   TILE          bins of a work-group of `interleave`, and its items in a row; it has TILE_ROWS of these
  *
  * Layouts
@@ -39,6 +39,11 @@
 #define TILE_ROWS 8
 #endif
 
+#if PLANAR
+#define FILTERED __global const float *restrict
+#else
+#define FILTERED __global const float2 *restrict
+
 /* Global size: GROUP, complex rows; work-group GROUP. The spectrum carries the 1 / length of the backward transform. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void multiply_spectrum(__global float2 *restrict spectra, __global const float *restrict spectrum, int length)
@@ -47,11 +52,6 @@ void multiply_spectrum(__global float2 *restrict spectra, __global const float *
     for (int x = get_local_id(0); x < length; x += GROUP)
         row[x] *= spectrum[x];
 }
-
-#if PLANAR
-#define FILTERED __global const float *restrict
-#else
-#define FILTERED __global const float2 *restrict
 #endif
 
 /* Filtered values of a pair of projections. `stride` is the number of values from one row to the next. */

@@ -38,6 +38,8 @@ void filter_rows(__global const float *rows, __global float *filtered, __global 
     for (int n = 0; n < POINTS; n++)
         v[n] *= spectrum[item + n * ROW_ITEMS];
     transform_row(v, room, turns, item, 1.0f);
+    /* rows may be overwritten: all items have read */
+    barrier(CLK_GLOBAL_MEM_FENCE);
     UNROLL_ALL
     for (int n = 0; n < POINTS; n++) {
         const int x = item + n * ROW_ITEMS;

@@ -157,6 +157,7 @@
       const row = (name, kind, from, length, said) => make("div", { class: "line" }, make("span", {}, name), make("div", { class: "track", "aria-hidden": "true" }, bar(kind, from, length)), make("span", { class: "said" }, said));
       const lines = [row("Starting", "before", 0, stages.start, time(stages.start))];
       for (const [key, name] of STAGES) {
+        if (key === "correcting" && !stages.steps) continue;
         const share = Math.min(busy[key] ?? 0, 1);
         lines.push(row(name, key === limit ? "limits" : "", stages.start, share * streaming, `${time(share * streaming)}, ${Math.round(100 * share)} %${key === limit ? ", limits" : ""}`));
       }

@@ -206,7 +206,11 @@ pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -
     defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
     defines.number("PADDING", padding as u32)?;
     defines.switch("PLANAR", filter.is_planar())?;
-    let mut files = vec![COMMON, HALVES, PADDING, PAD_ROWS, FILTER];
+    let mut files = vec![COMMON, HALVES, PADDING];
+    if !filter.is_planar() {
+        files.push(PAD_ROWS);
+    }
+    files.push(FILTER);
     // not the kernel's name: kernels that read one layout share the program
     let mut name = format!("filter-{}", spec.layout());
     if let RowFilterMethod::Fused { rows, parts } = filter.method {
