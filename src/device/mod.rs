@@ -114,8 +114,9 @@ impl FoundDevice {
             .device
             .create_sub_devices(&properties)
             .map_err(|e| cl_error(&format!("dividing the device into {count} parts"), name, e))?;
-        let mut facts = self.facts.clone();
-        facts.compute_units = units as u32;
+        // PoCL aborts when an image of a part is written, and processors have no units that would read it faster
+        let facts =
+            DeviceFacts { compute_units: units as u32, images: false, image_formats: Vec::new(), ..self.facts.clone() };
         let part = |(number, device): (usize, SubDevice)| FoundDevice {
             device: Device::new(device.id()),
             facts: facts.clone(),

@@ -7,6 +7,7 @@ use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
+use crate::fft;
 use crate::job::Job;
 use crate::model;
 use crate::plan::{Memory, PIECES, Plan, Scan};
@@ -142,6 +143,12 @@ fn make_ready(
         }
         reporter.note(&format!("note: {why}; trying with {}", human(half)));
     }
+}
+
+/// Leaves devices to the end of the process, which frees them sooner than their drivers do.
+pub fn leave(devices: Vec<ReadyDevice>) {
+    fft::tear_down();
+    std::mem::forget(devices);
 }
 
 /// What is left of a thread that panicked.

@@ -16,7 +16,7 @@ mod work;
 
 pub use chunks::{DeviceSeconds, Engine, Setup};
 pub use corrected_rows::corrected_rows;
-pub use devices::{ReadyDevice, chosen, host_budget, ready_devices};
+pub use devices::{ReadyDevice, chosen, host_budget, leave, ready_devices};
 pub use finish::Finish;
 pub use pages::{PageDevice, PageSteps};
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};

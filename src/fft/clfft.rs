@@ -46,6 +46,19 @@ fn open() -> Result<Library> {
     }
 }
 
+/// Tears the library down with all plans that there are, for a process that ends without dropping them: the library complains on
+/// stderr about what is left.
+pub fn tear_down() {
+    tear_down_locked(&mut lock());
+}
+
+fn tear_down_locked(library: &mut Option<Library>) {
+    if let Some(library) = library.take() {
+        // SAFETY: the caller holds the lock; a plan that is left finds no library from now on.
+        unsafe { (library.clfft.teardown)() };
+    }
+}
+
 /// Whether clFFT can transform rows of this length: its radices are 2, 3, 5, 7, 11 and 13.
 pub fn supports(length: usize) -> bool {
     let mut rest = length;
@@ -234,14 +247,11 @@ impl Drop for ClFftPlan {
     fn drop(&mut self) {
         let mut guard = lock();
         let Some(library) = guard.as_mut() else { return };
-        // SAFETY: the plan is live and not used again; teardown comes after the last plan is gone.
-        unsafe {
-            (library.clfft.destroy_plan)(&mut self.handle);
-            library.plans -= 1;
-            if library.plans == 0 {
-                (library.clfft.teardown)();
-                *guard = None;
-            }
+        // SAFETY: the plan is live and not used again.
+        unsafe { (library.clfft.destroy_plan)(&mut self.handle) };
+        library.plans -= 1;
+        if library.plans == 0 {
+            tear_down_locked(&mut guard);
         }
     }
 }

@@ -5,7 +5,7 @@ mod host;
 mod rows;
 mod spectra;
 
-pub use clfft::{ClFftRows, image_transform};
+pub use clfft::{ClFftRows, image_transform, tear_down};
 pub use host::{HostFilter, HostRows};
 pub use rows::{FilterSetup, Filtered, RowBatch, RowStage};
 

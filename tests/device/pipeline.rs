@@ -2,7 +2,7 @@
 //!
 //! A processor cut in two is two devices of one kind. `FBP_TEST_FAULT` takes one away, or its memory.
 
-use crate::support::cli::{Lab, SMALL, Scan, assert_no_panic, text};
+use crate::support::cli::{Lab, SMALL, Scan, assert_no_panic, difference, text};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,6 +49,19 @@ fn two_devices_give_the_bytes_of_one() {
         assert_eq!(slices_of(&report).len(), 2);
         assert!(err.contains("(part 1 of 2)") && err.contains("on 2 devices"), "{err}");
         assert!(one == two, "{args}");
+    }
+}
+
+/// A profile for devices with images: parts of a device have none, which changes no more than rounding.
+#[test]
+fn parts_of_a_device_do_without_images() {
+    let lab = lab();
+    let args = "--sinograms sin --slices-per-pass 4 --profile amd-rdna --mode precise";
+    let whole = lab.slices(args, "whole");
+    let parts = lab.slices(&format!("{args} --device cpu/2"), "parts");
+    assert_eq!(parts.pages.len(), 23);
+    for (part, whole) in parts.pages.iter().zip(&whole.pages) {
+        assert!(difference(part, whole) < 1e-5, "{}", difference(part, whole));
     }
 }
 

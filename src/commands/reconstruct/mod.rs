@@ -12,7 +12,7 @@ use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
 use crate::device::DeviceSearch;
 use crate::engine::{
-    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, plan_for, ready_devices, run_stages,
+    Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, leave, plan_for, ready_devices, run_stages,
 };
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -194,8 +194,7 @@ impl Reconstruction<'_> {
             (Some(path), None, _) => summary.write(path, self.flags)?,
             _ => {}
         }
-        // the process ends, which frees a device sooner than its driver does
-        std::mem::forget(devices);
+        leave(devices);
         Ok(())
     }
 

@@ -156,7 +156,7 @@ impl<'a> Summary<'a> {
         if self.devices.len() > 1 {
             for (device, (slices, speed)) in self.devices.iter().zip(self.rates()) {
                 let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
-                reporter.note(&format!("{}: {slices} slices, {how}", device.label));
+                reporter.note(&format!("{}: {}, {how}", device.label, counted(slices, "slice")));
             }
         }
         let device = match self.devices {
@@ -164,8 +164,8 @@ impl<'a> Summary<'a> {
             several => format!("{} devices", several.len()),
         };
         reporter.note(&format!(
-            "{} slices in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
-            self.slices,
+            "{} in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
+            counted(self.slices, "slice"),
             self.seconds,
             self.kernel_rate(),
             self.total_rate(),
