@@ -308,12 +308,14 @@ fn read_facts(
     })
 }
 
-/// The vendor word that profiles match, from the PCI vendor number or the vendor's name.
+/// The vendor word that profiles match, from the PCI vendor number or the vendor's name; of processors from the name, as PoCL
+/// gives all of them one number.
 fn vendor_word(id: u32, vendor: &str, kind: DeviceKind) -> String {
-    match (id, kind) {
-        (0x10de, _) => return "nvidia".into(),
-        (0x1002, DeviceKind::Gpu) => return "amd".into(),
-        (0x8086, _) => return "intel".into(),
+    match id {
+        _ if kind == DeviceKind::Cpu => {}
+        0x10de => return "nvidia".into(),
+        0x1002 if kind == DeviceKind::Gpu => return "amd".into(),
+        0x8086 => return "intel".into(),
         _ => {}
     }
     let lower = vendor.to_lowercase();
@@ -334,6 +336,8 @@ mod tests {
         assert_eq!(vendor_word(0x10de, "NVIDIA Corporation", DeviceKind::Gpu), "nvidia");
         assert_eq!(vendor_word(7, "Advanced Micro Devices, Inc.", DeviceKind::Gpu), "amd");
         assert_eq!(vendor_word(0x8086, "GenuineIntel", DeviceKind::Cpu), "intel");
+        assert_eq!(vendor_word(0x8086, "AuthenticAMD", DeviceKind::Cpu), "amd");
+        assert_eq!(vendor_word(0x8086, "Intel(R) Corporation", DeviceKind::Gpu), "intel");
         assert_eq!(vendor_word(7, "Mesa/X.org", DeviceKind::Gpu), "mesa/x.org");
     }
 }

@@ -85,13 +85,16 @@ impl Plan {
     }
 
     fn of_memory(&self, scan: &Scan) -> Vec<(&'static str, String)> {
-        let part = |what: &str, bytes: u64| ("", format!("{what:<20}{}", human(bytes)));
+        // only what there is
+        let parts = |parts: &[(&str, u64)]| -> Vec<_> {
+            let there = parts.iter().filter(|(_, bytes)| *bytes > 0);
+            there.map(|(what, bytes)| ("", format!("{what:<22}{}", human(*bytes)))).collect()
+        };
         let mut lines = vec![("device memory", human(sum(&self.device_bytes)))];
-        lines.extend(self.device_bytes.iter().map(|b| part(b.what, b.bytes)));
+        lines.extend(parts(&self.device_bytes.iter().map(|b| (b.what, b.bytes)).collect::<Vec<_>>()));
         let held = scan.held.by(self.steps);
         lines.push(("host memory", human(self.host_bytes + held + scan.cached)));
-        let held = [("steps before", held), ("input chunks", scan.cached)];
-        lines.extend(held.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| part(what, bytes)));
+        lines.extend(parts(&[("steps before", held), ("input chunks", scan.cached)]));
         lines
     }
 

@@ -438,7 +438,7 @@ fn blocks_of_rows_change_no_bit() {
     // the device keeps a block, and the host does
     for (memory, bytes) in [("5M", "630.0 KiB"), ("1M", "120.0 KiB")] {
         let plan = lab.ok(&format!("reconstruct {device} --output o --dry-run --device-memory {memory}")).0;
-        assert!(plan.contains(&format!("a block of rows     {bytes}")), "{plan}");
+        assert!(plan.contains(&format!("a block of rows       {bytes}")), "{plan}");
     }
     for (number, flags) in ["--device-memory 5M", "--device-memory 1M", "--device 0/2"].iter().enumerate() {
         let output = format!("other-{number}");

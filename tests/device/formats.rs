@@ -570,7 +570,7 @@ fn other_inputs_lead_to_the_same_slices() {
     let take = |input: &str| {
         let run = format!("--projections {input} --center 15.2 --profile default --slices-per-pass 1");
         let plan = lab.ok(&format!("reconstruct {run} --dry-run --output plan")).0;
-        let whole = plan.lines().any(|line| line.contains("a block of rows") && !line.ends_with(" 0 B"));
+        let whole = plan.lines().any(|line| line.contains("a block of rows"));
         (lab.slices(&run, &format!("of-{input}")), whole)
     };
     lab.ok(&format!("reconstruct --projections p {run} --output plain.zarr"));

@@ -84,8 +84,7 @@ fn histogram(lab: &Lab, file: &str) -> String {
 /// Whether the plan has memory for counts on the device.
 fn counts_on_device(lab: &Lab, args: &str) -> bool {
     let plan = lab.ok(&format!("{RUN} {args} --dry-run --output o")).0;
-    let line = plan.lines().find(|line| line.contains("histograms")).unwrap().to_owned();
-    !line.ends_with(" 0 B")
+    plan.lines().any(|line| line.trim_start().starts_with("histograms"))
 }
 
 #[test]

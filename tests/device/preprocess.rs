@@ -307,7 +307,7 @@ fn stripes_count_as_memory() {
     assert!(!plain.contains("steps before"), "{plain}");
     // 8 bytes a value, for each of the two slices
     let (_, sorting, _) = plan("--memory 400K --stripes sorting");
-    assert!(sorting.contains("steps before        64.0 KiB"), "{sorting}");
+    assert!(sorting.contains("steps before          64.0 KiB"), "{sorting}");
     let (code, _, err) = plan("--stripes sorting --memory 60K");
     assert!(code == Some(2) && err.contains("--memory: 60.0 KiB") && err.contains("--stripes"), "{err}");
 }
@@ -328,7 +328,7 @@ fn the_phase_filter_does_not_depend_on_chunks() {
     let little = lab.slices(&format!("{args} --memory 700K"), "little");
     assert!(little == full, "memory");
     let (plan, _) = lab.ok(&format!("reconstruct {args} --memory 700K --dry-run"));
-    assert!(plan.contains("steps before        168.8 KiB"), "{plan}");
+    assert!(plan.contains("steps before          168.8 KiB"), "{plan}");
     lab.fails(&format!("reconstruct {args} --memory 60K --output out"), 2, &["--memory: 60.0 KiB", "--phase"]);
     let part = lab.slices(&format!("{args} --rows 14..19"), "part");
     assert!(part.pages == full.pages[14..19], "rows");

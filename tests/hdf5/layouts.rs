@@ -45,9 +45,9 @@ fn data_exchange() {
         lab.slices(&format!("{flags} --report {output}.json"), output);
         let report: serde_json::Value = serde_json::from_str(&lab.read_text(&format!("{output}.json"))).unwrap();
         let plan = lab.ok(&format!("reconstruct {flags} --dry-run --output plan")).0;
-        let block = plan.lines().find(|line| line.contains("a block of rows")).unwrap();
+        let keeps_block = plan.lines().any(|line| line.contains("a block of rows"));
         let counts = ["clamped_by_reason", "outliers", "saturated"].map(|count| report[count].clone());
-        (lab.read(output), counts, !block.ends_with(" 0 B"))
+        (lab.read(output), counts, keeps_block)
     };
     let (slices, replaced, _) = of_device("u16.h5", "", "rows-of-device");
     assert!(replaced[0].is_object());

@@ -224,7 +224,7 @@ fn chunk_caches_count_as_memory() {
     // the same named as a dataset
     let named = "reconstruct --projections chunked.h5::/exchange/data --overall-angle 180 --rows 0..2 --size 64";
     let (out, _) = lab.ok(&format!("{named} --memory 80M --dry-run"));
-    let some = format!("input chunks        {:.1} MiB", held("chunked.h5", "80M"));
+    let some = format!("input chunks          {:.1} MiB", held("chunked.h5", "80M"));
     assert!(out.contains(&some), "no {some} in {out}");
 
     let peak = |name: &str| {
