@@ -309,7 +309,7 @@ fn read_facts(
 }
 
 /// The vendor word that profiles match, from the PCI vendor number or the vendor's name; of processors from the name, as PoCL
-/// gives all of them one number.
+/// gives those of AMD Intel's number.
 fn vendor_word(id: u32, vendor: &str, kind: DeviceKind) -> String {
     match id {
         _ if kind == DeviceKind::Cpu => {}
