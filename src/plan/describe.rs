@@ -86,15 +86,12 @@ impl Plan {
 
     fn of_memory(&self, scan: &Scan) -> Vec<(&'static str, String)> {
         // only what there is
-        let parts = |parts: &[(&str, u64)]| -> Vec<_> {
-            let there = parts.iter().filter(|(_, bytes)| *bytes > 0);
-            there.map(|(what, bytes)| ("", format!("{what:<22}{}", human(*bytes)))).collect()
-        };
+        let part = |(what, bytes): (&str, u64)| (bytes > 0).then(|| ("", format!("{what:<22}{}", human(bytes))));
         let mut lines = vec![("device memory", human(sum(&self.device_bytes)))];
-        lines.extend(parts(&self.device_bytes.iter().map(|b| (b.what, b.bytes)).collect::<Vec<_>>()));
+        lines.extend(self.device_bytes.iter().filter_map(|b| part((b.what, b.bytes))));
         let held = scan.held.by(self.steps);
         lines.push(("host memory", human(self.host_bytes + held + scan.cached)));
-        lines.extend(parts(&[("steps before", held), ("input chunks", scan.cached)]));
+        lines.extend([("steps before", held), ("input chunks", scan.cached)].into_iter().filter_map(part));
         lines
     }
 

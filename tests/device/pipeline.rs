@@ -57,8 +57,13 @@ fn two_devices_give_the_bytes_of_one() {
 fn parts_of_a_device_do_without_images() {
     let lab = lab();
     let args = "--sinograms sin --slices-per-pass 4 --profile amd-rdna --mode precise";
-    let whole = lab.slices(args, "whole");
-    let parts = lab.slices(&format!("{args} --device cpu/2"), "parts");
+    let slices = |device: &str, layout: &str, output: &str| {
+        let args = format!("{args} --device {device}");
+        let plan = lab.ok(&format!("reconstruct {args} --dry-run --output plan")).0;
+        assert!(plan.lines().any(|line| line.starts_with("kernel") && line.contains(layout)), "{plan}");
+        lab.slices(&args, output)
+    };
+    let (whole, parts) = (slices("cpu", "-image-", "whole"), slices("cpu/2", "-buffer", "parts"));
     assert_eq!(parts.pages.len(), 23);
     for (part, whole) in parts.pages.iter().zip(&whole.pages) {
         assert!(difference(part, whole) < 1e-5, "{}", difference(part, whole));
