@@ -5,6 +5,7 @@
 /// * part of a kernel's name, such as `vector` or `image`: these kernels compute incorrect values;
 /// * `allocation=BYTES`: larger buffers on a device cannot be allocated;
 /// * `classic=BYTES`: outputs of more bytes are BigTIFF;
+/// * `part=BYTES`: a block of rows that the host keeps is in parts of so many bytes, if batches are not larger;
 /// * `lost=D:N`: device number D of a run fails after N chunks;
 /// * `hdf5=crash` or `hdf5=loop`: the process that examines an HDF5 file does this, with `-rows` the one that reads rows of it;
 ///   `hdf5-seconds=N`: they have N seconds of processor time.
@@ -61,6 +62,11 @@ pub(crate) fn lost(place: usize, chunks: usize) -> bool {
 /// The size in bytes above which an output is BigTIFF.
 pub(crate) fn classic_limit() -> Option<u64> {
     value("classic")?.parse().ok()
+}
+
+/// Most bytes of a part of a block of rows that the host keeps.
+pub(crate) fn kept_part() -> Option<usize> {
+    value("part")?.parse().ok()
 }
 
 /// What a process does in place of reading an HDF5 file.

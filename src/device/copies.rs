@@ -3,6 +3,7 @@
 use super::host_memory::{HostMemory, HostValues, pages};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
+use memmap2::MmapMut;
 use opencl3::command_queue::{CommandQueue, enqueue_read_buffer};
 use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
@@ -125,12 +126,19 @@ impl Session {
 
     /// Host memory for `count` values; pinned, so that the device copies at full speed, where the driver offers it.
     pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
-        self.pinned(count).map_or_else(|| HostMemory::plain(count), Ok)
+        self.host_memory_of(pages(count), count)
+    }
+
+    /// The same of pages for `count` values, if there are any.
+    pub(super) fn host_memory_of(&self, pages: Option<MmapMut>, count: usize) -> Result<HostMemory> {
+        pages.and_then(|pages| self.pinned(pages, count)).map_or_else(|| HostMemory::plain(count), Ok)
     }
 
     /// Pages that the driver pins; it takes longer to allocate them itself.
-    fn pinned(&self, count: usize) -> Option<HostMemory> {
-        let mut owned = pages(count)?;
+    fn pinned(&self, mut owned: MmapMut, count: usize) -> Option<HostMemory> {
+        if owned.len() < count.max(1) * size_of::<f32>() {
+            return None;
+        }
         let flags = CL_MEM_USE_HOST_PTR | CL_MEM_READ_WRITE;
         // SAFETY: the pages are those of `count` values, and are dropped after the buffer.
         let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), owned.as_mut_ptr().cast()) }.ok()?;

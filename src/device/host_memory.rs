@@ -1,10 +1,13 @@
 //! Memory of the host that devices copy from and to.
 
+use super::Session;
 use crate::error::{Error, Result};
+use crossbeam_channel::{Receiver, unbounded};
 use memmap2::MmapMut;
 use opencl3::memory::Buffer;
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
+use std::thread::{Builder, JoinHandle};
 
 /// Values that the host can read and write, from [`Session::host_memory`](super::Session::host_memory) or
 /// [`Session::map`](super::Session::map).
@@ -68,6 +71,61 @@ impl DerefMut for HostMemory {
             HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
             HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
+        }
+    }
+}
+
+/// Memory that devices copy from and to, made piece by piece by a thread of its own.
+pub(super) struct ComingMemory {
+    /// Until this is dropped.
+    pieces: Option<Receiver<Result<HostMemory>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ComingMemory {
+    /// Pieces of so many values, in this order.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the device has no queues for the thread, [`Error::Memory`] when there is no thread.
+    pub fn of(session: &Session, counts: Vec<usize>) -> Result<Self> {
+        let session = session.beside()?;
+        let (out, pieces) = unbounded();
+        let make = move || {
+            let pages_of = |number: usize| counts.get(number).and_then(|&count| pages(count));
+            let mut made = pages_of(0);
+            for (number, &count) in counts.iter().enumerate() {
+                // the next pages are made while the driver pins these
+                let these = made.take();
+                let (memory, next) = rayon::join(|| session.host_memory_of(these, count), || pages_of(number + 1));
+                made = next;
+                if out.send(memory).is_err() {
+                    // nobody wants them any more
+                    return;
+                }
+            }
+        };
+        let thread = Builder::new().spawn(make).map_err(|e| {
+            Error::Memory(format!("cannot start a thread that makes memory: {e}; allow more threads (ulimit -u)"))
+        })?;
+        Ok(ComingMemory { pieces: Some(pieces), thread: Some(thread) })
+    }
+
+    /// The next piece; waits until it is there.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when there is too little, [`Error::Internal`] when there are no more pieces.
+    pub fn next(&mut self) -> Result<HostMemory> {
+        let none = || Error::Internal("there is no more memory of the host for a block".into());
+        self.pieces.as_ref().and_then(|pieces| pieces.recv().ok()).ok_or_else(none)?
+    }
+}
+
+impl Drop for ComingMemory {
+    /// No thread uses the driver when everything else has ended.
+    fn drop(&mut self) {
+        self.pieces = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }

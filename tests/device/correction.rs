@@ -445,6 +445,13 @@ fn blocks_of_rows_change_no_bit() {
         assert!(lab.slices(&format!("{device} {flags} --report other.json"), &output) == whole, "{flags}");
         assert_eq!(counts("other.json"), counts("whole.json"), "{flags}");
     }
+    // the host's memory is in parts of some projections each
+    for (number, bytes) in [1, 200_000].iter().enumerate() {
+        let output = format!("parts-{number}");
+        let mut command = lab.command(&format!("reconstruct {device} --device-memory 1M --output {output}"));
+        assert!(command.env("FBP_TEST_FAULT", format!("part={bytes}")).output().unwrap().status.success());
+        assert!(lab.read(&output) == whole, "{bytes}");
+    }
     for shard in 0..3 {
         lab.ok(&format!("reconstruct {device} --shard {shard}/3 --output shards"));
     }

@@ -149,7 +149,7 @@ impl BlockCorrector {
         let StartedBatch { last, copying } = self.batches.start(session, &part, samples, &into_block)?;
         match (&mut self.rows, last) {
             (BlockRows::Device(_), _) => {}
-            (BlockRows::Host(kept), Some(last)) => kept.take(session, &part.projections, bins, &last)?,
+            (BlockRows::Host(kept), Some(last)) => kept.take(session, &part.projections, &last)?,
             (BlockRows::Host(_), None) => return Err(Error::Internal(format!("no step for block {block}"))),
         }
         copying.wait()
@@ -179,13 +179,13 @@ impl BlockCorrector {
         let Some(last) = rows.len().checked_sub(1) else { return Ok(()) };
         session.expect_length(sinograms, first + last * stride + length, "sinograms")?;
         let of_block = self.shape.blocks.rows;
-        let mut places = rows.iter().enumerate().map(|(at, row)| (row % of_block, first + at * stride));
+        let rows: Vec<usize> = rows.iter().map(|row| row % of_block).collect();
         let block = match &mut self.rows {
-            BlockRows::Host(kept) => return kept.copy(session, places, sinograms),
+            BlockRows::Host(kept) => return kept.copy(session, &rows, sinograms, (first, stride)),
             BlockRows::Device(block) => block,
         };
-        places.try_for_each(|(row, place)| {
-            let from = row * length;
+        rows.iter().enumerate().try_for_each(|(at, row)| {
+            let (from, place) = (row * length, first + at * stride);
             // SAFETY: a block has this row, and the sinograms were checked.
             unsafe { session.uploads.enqueue_copy_buffer(block, sinograms, 4 * from, 4 * place, 4 * length, &[]) }
                 .map(drop)

@@ -1,26 +1,27 @@
 //! A block of corrected rows that the host keeps, because the device's memory does not hold it.
 
 use super::blocks::BlockShape;
-use super::{HostMemory, Session, cl_error};
+use super::{ComingMemory, HostMemory, Session, cl_error, fault};
 use crate::error::{Error, Result};
 use opencl3::command_queue::CommandQueue;
+use opencl3::error_codes::ClError;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use opencl3::types::CL_NON_BLOCKING;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Most bytes of a part of the block, if rows are not larger; drivers limit single allocations, too.
+/// Most bytes of a part of the block, if batches are not larger; drivers limit single allocations, too.
 const PART: usize = 1 << 30;
 
 /// The block, in memory that the device copies to and from.
 pub(super) struct KeptBlock {
-    /// `[row][projection][bin]`, some rows each.
+    /// `[row][projection][bin]` of some projections each, in their order, as far as they are needed so far.
     parts: Vec<HostMemory>,
-    /// Rows of a part.
-    part_rows: usize,
-    /// Values of a row.
-    row: usize,
+    coming: ComingMemory,
+    shape: PartShape,
+    /// Rows of the block.
+    rows: usize,
     /// Taken in turn: one is copied to the host while the next is corrected.
     batches: VecDeque<Batch>,
     /// Queue for copies to the host.
@@ -35,23 +36,62 @@ struct Batch {
     copied: Option<Event>,
 }
 
+/// How a block is divided into parts.
+#[derive(Clone, Copy)]
+struct PartShape {
+    /// Projections of the scan, and of all parts but the last.
+    projections: usize,
+    part: usize,
+    bins: usize,
+}
+
+impl PartShape {
+    /// Number of parts.
+    fn count(&self) -> usize {
+        self.projections.div_ceil(self.part)
+    }
+
+    /// Projections of a part.
+    fn projections_of(&self, number: usize) -> Range<usize> {
+        let first = number * self.part;
+        first..(first + self.part).min(self.projections)
+    }
+
+    /// Values in a row of a part.
+    fn width(&self, number: usize) -> usize {
+        self.projections_of(number).len() * self.bins
+    }
+
+    /// The parts that have some of these projections, with those that they have.
+    fn parts_with(&self, projections: &Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let (shape, Range { start, end }) = (*self, projections.clone());
+        (start / shape.part..end.div_ceil(shape.part)).map(move |number| {
+            let all = shape.projections_of(number);
+            (number, start.max(all.start)..end.min(all.end))
+        })
+    }
+}
+
 impl KeptBlock {
+    /// Lets threads make the host's memory, which takes longer than to correct the first batches.
     pub fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, projections, batch, .. } = *shape;
-        let row = projections * bins;
-        let part = PART.min(session.facts.max_allocation as usize);
-        let part_rows = (part / (4 * row).max(1)).clamp(1, blocks.rows.max(1));
-        let firsts = (0..blocks.rows).step_by(part_rows);
-        let parts = firsts.map(|first| session.host_memory(part_rows.min(blocks.rows - first) * row));
+        let BlockShape { blocks, bins, projections, batch, kept_batches, .. } = *shape;
+        let most = fault::kept_part().unwrap_or(PART).min(session.facts.max_allocation as usize);
+        let of_batch = 4 * blocks.rows * batch * bins;
+        let part = (most / of_batch.max(1)).max(1) * batch;
+        let rows = blocks.rows;
+        let shape = PartShape { projections, part, bins };
         let on_device = || -> Result<_> {
-            let rows = session.buffer(blocks.rows * batch * bins, CL_MEM_READ_WRITE, "a batch of a block of rows")?;
+            let rows = session.buffer(rows * batch * bins, CL_MEM_READ_WRITE, "a batch of a block of rows")?;
             Ok(Batch { rows, copied: None })
         };
+        let batches = (0..kept_batches).map(|_| on_device()).collect::<Result<_>>()?;
         Ok(KeptBlock {
-            parts: parts.collect::<Result<_>>()?,
-            part_rows,
-            row,
-            batches: (0..shape.kept_batches).map(|_| on_device()).collect::<Result<_>>()?,
+            parts: Vec::with_capacity(shape.count()),
+            coming: ComingMemory::of(session, (0..shape.count()).map(|number| rows * shape.width(number)).collect())?,
+            shape,
+            rows,
+            batches,
             queue: session.new_queue()?,
         })
     }
@@ -67,72 +107,65 @@ impl KeptBlock {
         &self.batches[0].rows
     }
 
-    /// Copies the batch of these projections of all rows, of `bins` bins, when a kernel has `corrected` it. Does not wait.
-    pub fn take(
-        &mut self,
-        session: &Session,
-        projections: &Range<usize>,
-        bins: usize,
-        corrected: &Event,
-    ) -> Result<()> {
-        let (stride, count) = (self.row, projections.len() * bins);
-        if projections.end * bins > stride {
-            return Err(Error::Internal(format!("projections {projections:?} of rows of {stride} values")));
+    /// Copies the batch of these projections of all rows when a kernel has `corrected` it. Does not wait for that.
+    pub fn take(&mut self, session: &Session, projections: &Range<usize>, corrected: &Event) -> Result<()> {
+        let KeptBlock { parts, coming, shape, rows, batches, queue } = self;
+        let count = projections.len() * shape.bins;
+        if projections.end > shape.projections {
+            return Err(Error::Internal(format!("projections {projections:?} of {}", shape.projections)));
         }
         let failed = |e| cl_error("downloading rows", session.device_name(), e);
-        let batch = &mut self.batches[0];
-        session.expect_length(&batch.rows, self.parts.iter().map(|part| part.len() / stride * count).sum(), "rows")?;
+        let batch = &mut batches[0];
+        session.expect_length(&batch.rows, *rows * count, "rows")?;
         // other queues wait only for what the driver has got
         session.uploads.flush().map_err(failed)?;
-        let mut first = 0;
-        for part in &mut self.parts {
-            let rows = part.len() / stride;
-            let (from, to) = ([4 * first * count, 0, 0], [4 * projections.start * bins, 0, 0]);
+        for (number, some) in shape.parts_with(projections) {
+            while parts.len() <= number {
+                parts.push(coming.next()?);
+            }
+            let first_of_part = shape.projections_of(number).start;
+            let from = [4 * (some.start - projections.start) * shape.bins, 0, 0];
+            let to = [4 * (some.start - first_of_part) * shape.bins, 0, 0];
             // SAFETY: the batch has these rows, the part has these columns of as many, and stays until the copy is over.
             let copied = unsafe {
-                self.queue.enqueue_read_buffer_rect(
+                queue.enqueue_read_buffer_rect(
                     &batch.rows,
                     CL_NON_BLOCKING,
                     from.as_ptr(),
                     to.as_ptr(),
-                    [4 * count, rows, 1].as_ptr(),
+                    [4 * some.len() * shape.bins, *rows, 1].as_ptr(),
                     4 * count,
                     0,
-                    4 * stride,
+                    4 * shape.width(number),
                     0,
-                    part.as_mut_ptr().cast(),
+                    parts[number].as_mut_ptr().cast(),
                     &[corrected.get()],
                 )
             };
             batch.copied = Some(copied.map_err(failed)?);
-            first += rows;
         }
-        self.queue.flush().map_err(failed)
+        queue.flush().map_err(failed)
     }
 
-    /// Copies rows of the block to places in `sinograms`, in values. Waits for the block and for the copies.
+    /// Copies rows of the block to `sinograms`, one after the other from value `first` on with `stride` values from one to the
+    /// next. Waits for the block and for the copies.
     pub fn copy(
         &mut self,
         session: &Session,
-        rows: impl Iterator<Item = (usize, usize)>,
+        rows: &[usize],
         sinograms: &mut Buffer<f32>,
+        (first, stride): (usize, usize),
     ) -> Result<()> {
         for number in 0..self.batches.len() {
             if let Some(copied) = self.batches[number].copied.take() {
                 self.wait(session, &copied)?;
             }
         }
-        let mut last = Ok(None);
-        for (row, place) in rows {
-            let values = &self.parts[row / self.part_rows][row % self.part_rows * self.row..][..self.row];
-            // SAFETY: waited for below, whatever happens, and the driver checks the place against the buffer's.
-            last = unsafe { session.uploads.enqueue_write_buffer(sinograms, CL_NON_BLOCKING, 4 * place, values, &[]) }
-                .map(Some);
-            if last.is_err() {
-                break;
-            }
+        let shape = self.shape;
+        if rows.iter().any(|&row| row >= self.rows) || self.parts.len() < shape.count() {
+            return Err(Error::Internal(format!("rows {rows:?} of a block of {} that is not complete", self.rows)));
         }
-        match last {
+        match self.enqueue_rows(session, rows, sinograms, (first, stride)) {
             Ok(Some(last)) => session.wait_for_upload(&last),
             Ok(None) => Ok(()),
             Err(e) => {
@@ -140,6 +173,43 @@ impl KeptBlock {
                 Err(cl_error("uploading sinograms", session.device_name(), e))
             }
         }
+    }
+
+    /// Copies rows as [`copy`](Self::copy) does, without waiting; the last of the copies.
+    fn enqueue_rows(
+        &self,
+        session: &Session,
+        rows: &[usize],
+        sinograms: &mut Buffer<f32>,
+        (first, stride): (usize, usize),
+    ) -> std::result::Result<Option<Event>, ClError> {
+        let shape = self.shape;
+        let (mut last, mut to) = (None, first);
+        for run in rows.chunk_by(|row, next| row + 1 == *next) {
+            for (number, part) in self.parts.iter().enumerate() {
+                let width = 4 * shape.width(number);
+                let into = to + shape.projections_of(number).start * shape.bins;
+                // SAFETY: the caller waits, and checked that the part has these rows, and the sinograms room for them.
+                let copied = unsafe {
+                    session.uploads.enqueue_write_buffer_rect(
+                        sinograms,
+                        CL_NON_BLOCKING,
+                        [4 * (into % stride), into / stride, 0].as_ptr(),
+                        [0, run[0], 0].as_ptr(),
+                        [width, run.len(), 1].as_ptr(),
+                        4 * stride,
+                        0,
+                        width,
+                        0,
+                        part.as_ptr().cast_mut().cast(),
+                        &[],
+                    )
+                };
+                last = Some(copied?);
+            }
+            to += run.len() * stride;
+        }
+        Ok(last)
     }
 
     fn wait(&self, session: &Session, copied: &Event) -> Result<()> {
@@ -151,5 +221,20 @@ impl Drop for KeptBlock {
     /// Nothing is copied into memory that is gone.
     fn drop(&mut self) {
         let _ = self.queue.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_find_their_parts() {
+        let shape = PartShape { projections: 10, part: 4, bins: 3 };
+        assert_eq!((shape.count(), shape.width(0), shape.width(2)), (3, 12, 6));
+        let parts = |projections: Range<usize>| shape.parts_with(&projections).collect::<Vec<_>>();
+        assert_eq!(parts(4..6), [(1, 4..6)]);
+        assert_eq!(parts(2..10), [(0, 2..4), (1, 4..8), (2, 8..10)]);
+        assert_eq!(parts(8..10), [(2, 8..10)]);
     }
 }

@@ -41,4 +41,5 @@ pub use sinograms::{DeviceValues, SinogramBatch};
 pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 
+use super::host_memory::ComingMemory;
 use super::{HostMemory, Session, cl_error, copies, fault};
