@@ -2,8 +2,9 @@
 //!
 //! From a command to slices:
 //!
-//! ```text flags, run file -> job = recipe (what affects bytes) + execution (how and where) source -> steps -> engine
-//! (upload, filter, back-project, download) -> sink
+//! ```text
+//! flags, run file -> job = recipe (what affects bytes) + execution (how and where)
+//! source -> steps -> engine (upload, filter, back-project, download) -> sink
 //! ```
 //!
 //! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters. `docs/architecture.md`

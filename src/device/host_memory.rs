@@ -75,20 +75,34 @@ impl DerefMut for HostMemory {
     }
 }
 
-/// Memory that devices copy from and to, made piece by piece by a thread of its own.
+/// Memory that devices copy from and to, made piece by piece by a thread of its own, from when it is needed on.
 pub(super) struct ComingMemory {
-    /// Until this is dropped.
-    pieces: Option<Receiver<Result<HostMemory>>>,
-    thread: Option<JoinHandle<()>>,
+    /// Values of each piece, in their order.
+    counts: Vec<usize>,
+    making: Option<Making>,
+}
+
+/// A thread that makes memory until nobody wants it.
+struct Making {
+    pieces: Receiver<Result<HostMemory>>,
+    thread: JoinHandle<()>,
 }
 
 impl ComingMemory {
     /// Pieces of so many values, in this order.
+    pub fn new(counts: Vec<usize>) -> Self {
+        ComingMemory { counts, making: None }
+    }
+
+    /// Begins to make them, unless it has begun.
     ///
     /// # Errors
     /// [`Error::Device`] when the device has no queues for the thread, [`Error::Memory`] when there is no thread.
-    pub fn of(session: &Session, counts: Vec<usize>) -> Result<Self> {
-        let session = session.beside()?;
+    pub fn begin(&mut self, session: &Session) -> Result<()> {
+        if self.making.is_some() {
+            return Ok(());
+        }
+        let (session, counts) = (session.beside()?, self.counts.clone());
         let (out, pieces) = unbounded();
         let make = move || {
             let pages_of = |number: usize| counts.get(number).and_then(|&count| pages(count));
@@ -99,7 +113,6 @@ impl ComingMemory {
                 let (memory, next) = rayon::join(|| session.host_memory_of(these, count), || pages_of(number + 1));
                 made = next;
                 if out.send(memory).is_err() {
-                    // nobody wants them any more
                     return;
                 }
             }
@@ -107,24 +120,25 @@ impl ComingMemory {
         let thread = Builder::new().spawn(make).map_err(|e| {
             Error::Memory(format!("cannot start a thread that makes memory: {e}; allow more threads (ulimit -u)"))
         })?;
-        Ok(ComingMemory { pieces: Some(pieces), thread: Some(thread) })
+        self.making = Some(Making { pieces, thread });
+        Ok(())
     }
 
     /// The next piece; waits until it is there.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is too little, [`Error::Internal`] when there are no more pieces.
+    /// [`Error::Memory`] when there is too little, [`Error::Internal`] when nothing has begun or there are no more pieces.
     pub fn next(&mut self) -> Result<HostMemory> {
         let none = || Error::Internal("there is no more memory of the host for a block".into());
-        self.pieces.as_ref().and_then(|pieces| pieces.recv().ok()).ok_or_else(none)?
+        self.making.as_ref().and_then(|making| making.pieces.recv().ok()).ok_or_else(none)?
     }
 }
 
 impl Drop for ComingMemory {
     /// No thread uses the driver when everything else has ended.
     fn drop(&mut self) {
-        self.pieces = None;
-        if let Some(thread) = self.thread.take() {
+        if let Some(Making { pieces, thread }) = self.making.take() {
+            drop(pieces);
             let _ = thread.join();
         }
     }

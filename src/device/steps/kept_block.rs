@@ -73,7 +73,7 @@ impl PartShape {
 }
 
 impl KeptBlock {
-    /// Lets threads make the host's memory, which takes longer than to correct the first batches.
+    /// With the memory on the device. The host's is made from the first batch on: that takes longer than to correct it.
     pub fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
         let BlockShape { blocks, bins, projections, batch, kept_batches, .. } = *shape;
         let most = fault::kept_part().unwrap_or(PART).min(session.facts.max_allocation as usize);
@@ -88,7 +88,7 @@ impl KeptBlock {
         let batches = (0..kept_batches).map(|_| on_device()).collect::<Result<_>>()?;
         Ok(KeptBlock {
             parts: Vec::with_capacity(shape.count()),
-            coming: ComingMemory::of(session, (0..shape.count()).map(|number| rows * shape.width(number)).collect())?,
+            coming: ComingMemory::new((0..shape.count()).map(|number| rows * shape.width(number)).collect()),
             shape,
             rows,
             batches,
@@ -98,6 +98,7 @@ impl KeptBlock {
 
     /// Goes on to a batch on the device that has been copied.
     pub fn next_batch(&mut self, session: &Session) -> Result<()> {
+        self.coming.begin(session)?;
         self.batches.rotate_left(1);
         self.batches[0].copied.take().map_or(Ok(()), |copied| self.wait(session, &copied))
     }
