@@ -129,7 +129,7 @@ impl Session {
         self.host_memory_of(pages(count), count)
     }
 
-    /// The same of pages for `count` values, if there are any.
+    /// The same in pages for `count` values; ordinary memory if there are none, or the driver does not pin them.
     pub(super) fn host_memory_of(&self, pages: Option<MmapMut>, count: usize) -> Result<HostMemory> {
         pages.and_then(|pages| self.pinned(pages, count)).map_or_else(|| HostMemory::plain(count), Ok)
     }

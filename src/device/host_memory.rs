@@ -77,8 +77,8 @@ impl DerefMut for HostMemory {
 
 /// Memory that devices copy from and to, made piece by piece by a thread of its own, from when it is needed on.
 pub(super) struct ComingMemory {
-    /// Values of each piece, in their order.
-    counts: Vec<usize>,
+    /// Queues of the thread, and values of each piece in their order, until it begins.
+    planned: Option<(Session, Vec<usize>)>,
     making: Option<Making>,
 }
 
@@ -90,19 +90,19 @@ struct Making {
 
 impl ComingMemory {
     /// Pieces of so many values, in this order.
-    pub fn new(counts: Vec<usize>) -> Self {
-        ComingMemory { counts, making: None }
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the device has no more queues.
+    pub fn new(session: &Session, counts: Vec<usize>) -> Result<Self> {
+        Ok(ComingMemory { planned: Some((session.beside()?, counts)), making: None })
     }
 
     /// Begins to make them, unless it has begun.
     ///
     /// # Errors
-    /// [`Error::Device`] when the device has no queues for the thread, [`Error::Memory`] when there is no thread.
-    pub fn begin(&mut self, session: &Session) -> Result<()> {
-        if self.making.is_some() {
-            return Ok(());
-        }
-        let (session, counts) = (session.beside()?, self.counts.clone());
+    /// [`Error::Memory`] when there is no thread.
+    pub fn begin(&mut self) -> Result<()> {
+        let Some((session, counts)) = self.planned.take() else { return Ok(()) };
         let (out, pieces) = unbounded();
         let make = move || {
             let pages_of = |number: usize| counts.get(number).and_then(|&count| pages(count));
@@ -110,9 +110,15 @@ impl ComingMemory {
             for (number, &count) in counts.iter().enumerate() {
                 // the next pages are made while the driver pins these
                 let these = made.take();
-                let (memory, next) = rayon::join(|| session.host_memory_of(these, count), || pages_of(number + 1));
+                let pin = || {
+                    let memory = session.host_memory_of(these, count);
+                    // nothing follows a piece that is missing
+                    let is_there = memory.is_ok();
+                    out.send(memory).is_ok() && is_there
+                };
+                let (goes_on, next) = rayon::join(pin, || pages_of(number + 1));
                 made = next;
-                if out.send(memory).is_err() {
+                if !goes_on {
                     return;
                 }
             }
@@ -132,15 +138,19 @@ impl ComingMemory {
         let none = || Error::Internal("there is no more memory of the host for a block".into());
         self.making.as_ref().and_then(|making| making.pieces.recv().ok()).ok_or_else(none)?
     }
-}
 
-impl Drop for ComingMemory {
-    /// No thread uses the driver when everything else has ended.
-    fn drop(&mut self) {
+    /// Ends the thread, so that it does not use the driver when everything else has ended.
+    pub fn end(&mut self) {
         if let Some(Making { pieces, thread }) = self.making.take() {
             drop(pieces);
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for ComingMemory {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

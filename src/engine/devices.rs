@@ -2,6 +2,7 @@
 
 use super::chunks::{Engine, Setup};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
+use super::rows::DeviceRows;
 use super::source::Source;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
@@ -146,7 +147,8 @@ fn make_ready(
 }
 
 /// Leaves devices to the end of the process, which frees them sooner than their drivers do.
-pub fn leave(devices: Vec<ReadyDevice>) {
+pub fn leave(mut devices: Vec<ReadyDevice>) {
+    devices.iter_mut().filter_map(|device| device.engine.rows.as_mut()).for_each(DeviceRows::end);
     fft::tear_down();
     std::mem::forget(devices);
 }

@@ -136,6 +136,14 @@ impl DeviceCounts {
 }
 
 impl DeviceRows {
+    /// Ends what goes on in threads of its own.
+    pub fn end(&mut self) {
+        match self {
+            DeviceRows::Pieces(_) => {}
+            DeviceRows::Blocks(corrector) => corrector.end(),
+        }
+    }
+
     /// Most bytes that are read at once.
     pub fn most_bytes(&self) -> usize {
         match self {

@@ -456,9 +456,17 @@ fn blocks_of_rows_change_no_bit() {
         lab.ok(&format!("reconstruct {device} --shard {shard}/3 --output shards"));
     }
     assert!(lab.read("shards") == whole);
-    let some = lab.slices(&format!("{device} --rows 40..300:19"), "some");
-    let picked: Vec<_> = whole.pages.iter().skip(40).step_by(19).take(some.pages.len()).cloned().collect();
-    assert!(some.pages == picked && picked.len() == 14);
+    let picked: Vec<_> = whole.pages.iter().skip(40).step_by(19).cloned().collect();
+    for (output, memory) in [("some", ""), ("some-short", "--device-memory 1M")] {
+        let some = lab.slices(&format!("{device} --rows 40..300:19 {memory}"), output);
+        assert!(some.pages == picked && picked.len() == 14, "{memory}");
+    }
+    // where rows of sinograms are longer than those of the block
+    let extended = format!("{device} --overall-angle 360 --center 6 --extended-field");
+    let plan = lab.ok(&format!("reconstruct {extended} --output o --dry-run --device-memory 1200K")).0;
+    assert!(plan.contains("a block of rows       180.0 KiB"), "{plan}");
+    let all = lab.slices(&extended, "extended");
+    assert!(lab.slices(&format!("{extended} --device-memory 1200K"), "extended-short") == all);
     // rows of a block that nobody asked for are not counted
     for profile in ["cpu", "device.toml"] {
         lab.slices(

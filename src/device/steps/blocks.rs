@@ -79,11 +79,11 @@ pub struct BlockCorrector {
 /// The block that was corrected last, `[row][projection][bin]`.
 enum BlockRows {
     Device(Buffer<f32>),
-    Host(KeptBlock),
+    Host(Box<KeptBlock>),
 }
 
 impl BlockCorrector {
-    /// Builds the kernels and allocates memory.
+    /// Builds the kernels and allocates memory, but for that of a block that the host keeps.
     ///
     /// # Errors
     /// The device's.
@@ -97,7 +97,7 @@ impl BlockCorrector {
         Ok(BlockCorrector {
             batches,
             rows: match shape.on_host() {
-                true => BlockRows::Host(KeptBlock::new(session, &shape)?),
+                true => BlockRows::Host(Box::new(KeptBlock::new(session, &shape)?)),
                 false => {
                     let values = blocks.rows * projections * bins;
                     BlockRows::Device(session.buffer(values, CL_MEM_READ_WRITE, "a block of rows")?)
@@ -105,6 +105,13 @@ impl BlockCorrector {
             },
             shape,
         })
+    }
+
+    /// Ends what goes on in threads of its own.
+    pub fn end(&mut self) {
+        if let BlockRows::Host(kept) = &mut self.rows {
+            kept.end();
+        }
     }
 
     /// Most bytes of the samples of a batch.
@@ -124,10 +131,10 @@ impl BlockCorrector {
 
     /// Corrects a batch of projections of a block, from samples `[projection][row][bin]` of all rows that are needed, and
     /// counts what is replaced in some rows of the block, the same for all batches. These come in any order; their
-    /// projections begin at an even number. Waits for the samples' copy, but not for the kernels.
+    /// projections begin at an even number. Waits for the samples' copy and for memory of the host, but not for the kernels.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// The device's, [`Error::Memory`] when the host has too little, and [`Error::Internal`] for what does not fit.
     pub fn correct(
         &mut self,
         session: &Session,

@@ -73,7 +73,7 @@ impl PartShape {
 }
 
 impl KeptBlock {
-    /// With the memory on the device. The host's is made from the first batch on: that takes longer than to correct it.
+    /// With the memory on the device. The host's is made from the first batch on, as that takes longer than correcting batches.
     pub fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
         let BlockShape { blocks, bins, projections, batch, kept_batches, .. } = *shape;
         let most = fault::kept_part().unwrap_or(PART).min(session.facts.max_allocation as usize);
@@ -88,7 +88,7 @@ impl KeptBlock {
         let batches = (0..kept_batches).map(|_| on_device()).collect::<Result<_>>()?;
         Ok(KeptBlock {
             parts: Vec::with_capacity(shape.count()),
-            coming: ComingMemory::new((0..shape.count()).map(|number| rows * shape.width(number)).collect()),
+            coming: ComingMemory::new(session, (0..shape.count()).map(|number| rows * shape.width(number)).collect())?,
             shape,
             rows,
             batches,
@@ -98,7 +98,7 @@ impl KeptBlock {
 
     /// Goes on to a batch on the device that has been copied.
     pub fn next_batch(&mut self, session: &Session) -> Result<()> {
-        self.coming.begin(session)?;
+        self.coming.begin()?;
         self.batches.rotate_left(1);
         self.batches[0].copied.take().map_or(Ok(()), |copied| self.wait(session, &copied))
     }
@@ -108,7 +108,7 @@ impl KeptBlock {
         &self.batches[0].rows
     }
 
-    /// Copies the batch of these projections of all rows when a kernel has `corrected` it. Does not wait for that.
+    /// Copies the batch of these projections of all rows when a kernel has `corrected` it. Waits only for the host's memory.
     pub fn take(&mut self, session: &Session, projections: &Range<usize>, corrected: &Event) -> Result<()> {
         let KeptBlock { parts, coming, shape, rows, batches, queue } = self;
         let count = projections.len() * shape.bins;
@@ -123,6 +123,9 @@ impl KeptBlock {
         for (number, some) in shape.parts_with(projections) {
             while parts.len() <= number {
                 parts.push(coming.next()?);
+            }
+            if parts[number].len() < *rows * shape.width(number) {
+                return Err(Error::Internal(format!("part {number} of a block has no room for its rows")));
             }
             let first_of_part = shape.projections_of(number).start;
             let from = [4 * (some.start - projections.start) * shape.bins, 0, 0];
@@ -190,7 +193,7 @@ impl KeptBlock {
             for (number, part) in self.parts.iter().enumerate() {
                 let width = 4 * shape.width(number);
                 let into = to + shape.projections_of(number).start * shape.bins;
-                // SAFETY: the caller waits, and checked that the part has these rows, and the sinograms room for them.
+                // SAFETY: `copy` waits and has checked that the part has these rows, and its caller that the sinograms have room.
                 let copied = unsafe {
                     session.uploads.enqueue_write_buffer_rect(
                         sinograms,
@@ -211,6 +214,11 @@ impl KeptBlock {
             to += run.len() * stride;
         }
         Ok(last)
+    }
+
+    /// Ends the thread that makes memory.
+    pub fn end(&mut self) {
+        self.coming.end();
     }
 
     fn wait(&self, session: &Session, copied: &Event) -> Result<()> {
