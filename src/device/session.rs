@@ -15,6 +15,7 @@ use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image}
 use opencl3::program::Program;
 use opencl3::types::cl_mem_flags;
 use serde::Serialize;
+use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,20 +38,39 @@ pub struct Session {
     /// Programs that were compiled from source.
     compiled: AtomicUsize,
     /// Queue for kernels and commands that wait for them.
-    pub(crate) queue: CommandQueue,
-    pub(crate) uploads: CommandQueue,
+    pub(crate) queue: Queue,
+    pub(crate) uploads: Queue,
     /// Queue for copies to the device that do not wait for the kernels among the uploads.
-    pub(super) copies: CommandQueue,
-    pub(super) downloads: CommandQueue,
+    pub(super) copies: Queue,
+    pub(super) downloads: Queue,
     pub(crate) context: Arc<Context>,
     /// A part of a device must outlive its context.
     device: FoundDevice,
 }
 
-fn queue_of(context: &Context, device: &str) -> Result<CommandQueue> {
+/// An in-order queue. What is in it is done when it is dropped: a process that ends earlier takes the driver away from its
+/// threads, which may still compile a kernel.
+pub(crate) struct Queue(CommandQueue);
+
+impl Deref for Queue {
+    type Target = CommandQueue;
+
+    fn deref(&self) -> &CommandQueue {
+        &self.0
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let _ = self.0.finish();
+    }
+}
+
+fn queue_of(context: &Context, device: &str) -> Result<Queue> {
     // the 1.x call works on every platform version
     #[allow(deprecated)]
     CommandQueue::create_default(context, CL_QUEUE_PROFILING_ENABLE)
+        .map(Queue)
         .map_err(|e| cl_error("creating a command queue", device, e))
 }
 
@@ -107,7 +127,7 @@ impl Session {
     }
 
     /// An in-order queue of its own.
-    pub(super) fn new_queue(&self) -> Result<CommandQueue> {
+    pub(super) fn new_queue(&self) -> Result<Queue> {
         queue_of(&self.context, self.device_name())
     }
 

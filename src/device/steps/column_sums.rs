@@ -1,9 +1,8 @@
 //! Sums over the columns of sinograms, and corrections of single values.
 
-use super::{DeviceValues, HostMemory, Session, SinogramBatch, SinogramShape, cl_error};
+use super::{DeviceValues, HostMemory, Queue, Session, SinogramBatch, SinogramShape, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{ColumnSumGroup, generate_column_sums};
-use opencl3::command_queue::CommandQueue;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -49,7 +48,7 @@ pub struct ColumnSums {
     /// By [`ColumnSum`].
     sums: [HostSums; 3],
     /// For copies that must not wait for the kernels after those they belong to.
-    copies: CommandQueue,
+    copies: Queue,
     gaps: Buffer<Gap>,
     /// The kernel that used these last.
     interpolated: Option<Event>,

@@ -1,9 +1,8 @@
 //! The columns of sinograms in ascending order, and back.
 
-use super::{Session, SinogramBatch, SinogramShape};
+use super::{Queue, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
 use crate::kernel::{ColumnSort, StepTarget, generate_columns};
-use opencl3::command_queue::CommandQueue;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -45,7 +44,7 @@ pub struct ColumnOrder {
     corrections: Buffer<ColumnCorrection>,
     /// The kernel that used these last, and a queue for their copies.
     corrected: Option<Event>,
-    copies: CommandQueue,
+    copies: Queue,
     shape: SinogramShape,
 }
 

@@ -1,9 +1,8 @@
 //! A block of corrected rows that the host keeps, because the device's memory does not hold it.
 
 use super::blocks::BlockShape;
-use super::{ComingMemory, HostMemory, Session, cl_error, fault};
+use super::{ComingMemory, HostMemory, Queue, Session, cl_error, fault};
 use crate::error::{Error, Result};
-use opencl3::command_queue::CommandQueue;
 use opencl3::error_codes::ClError;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -25,7 +24,7 @@ pub(super) struct KeptBlock {
     /// Taken in turn: one is copied to the host while the next is corrected.
     batches: VecDeque<Batch>,
     /// Queue for copies to the host.
-    queue: CommandQueue,
+    queue: Queue,
 }
 
 /// A batch of projections on the device.

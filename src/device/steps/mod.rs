@@ -42,4 +42,5 @@ pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 
 use super::host_memory::ComingMemory;
+use super::session::Queue;
 use super::{HostMemory, Session, cl_error, copies, fault};
