@@ -15,6 +15,8 @@ const PART: usize = 1 << 30;
 
 /// The block, in memory that the device copies to and from.
 pub(super) struct KeptBlock {
+    /// Queue for copies to the host. It is dropped first, which waits: nothing is copied into memory that is gone.
+    queue: Queue,
     /// `[row][projection][bin]` of some projections each, in their order, as far as they are needed so far.
     parts: Vec<HostMemory>,
     coming: ComingMemory,
@@ -23,8 +25,6 @@ pub(super) struct KeptBlock {
     rows: usize,
     /// Taken in turn: one is copied to the host while the next is corrected.
     batches: VecDeque<Batch>,
-    /// Queue for copies to the host.
-    queue: Queue,
 }
 
 /// A batch of projections on the device.
@@ -86,12 +86,12 @@ impl KeptBlock {
         };
         let batches = (0..kept_batches).map(|_| on_device()).collect::<Result<_>>()?;
         Ok(KeptBlock {
+            queue: session.new_queue()?,
             parts: Vec::with_capacity(shape.count()),
             coming: ComingMemory::new(session, (0..shape.count()).map(|number| rows * shape.width(number)).collect())?,
             shape,
             rows,
             batches,
-            queue: session.new_queue()?,
         })
     }
 
@@ -222,13 +222,6 @@ impl KeptBlock {
 
     fn wait(&self, session: &Session, copied: &Event) -> Result<()> {
         session.sleep_until(&self.queue, copied).map_err(|e| cl_error("downloading rows", session.device_name(), e))
-    }
-}
-
-impl Drop for KeptBlock {
-    /// Nothing is copied into memory that is gone.
-    fn drop(&mut self) {
-        let _ = self.queue.finish();
     }
 }
 
