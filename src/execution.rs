@@ -140,6 +140,7 @@ impl Execution {
                 verbosity: Messages::verbosity(args.verbose, args.quiet),
                 progress: args.progress.unwrap_or_default(),
                 log: args.log.clone(),
+                strict: args.strict,
             },
         };
         execution.check_output(args)?;

@@ -43,6 +43,7 @@ pub mod picture;
 pub mod plan;
 pub mod profile;
 pub mod recipe;
+pub mod remark;
 pub mod report;
 pub mod shard;
 pub mod sink;

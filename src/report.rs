@@ -3,6 +3,7 @@
 //! This is the only module that prints: results to stdout, everything else to stderr.
 
 use crate::error::{Error, Result};
+use crate::remark::{Doubt, Remark};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -52,6 +53,8 @@ pub struct Messages {
     pub verbosity: i8,
     pub progress: ProgressKind,
     pub log: Option<PathBuf>,
+    /// Reasons to doubt the result are errors.
+    pub strict: bool,
 }
 
 impl Messages {
@@ -112,6 +115,8 @@ pub struct Reporter {
     log: Option<Mutex<File>>,
     /// Notes and warnings so far.
     said: Mutex<Vec<String>>,
+    doubts: Mutex<Vec<Doubt>>,
+    strict: bool,
     /// What is on the screen now, below all messages.
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -133,18 +138,30 @@ impl Reporter {
             kind => kind,
         };
         let log = log.map(Mutex::new);
-        Ok(Reporter { verbosity, kind, log, said: Mutex::default(), bar: Mutex::default() })
+        let mut reporter = Reporter::silent();
+        (reporter.verbosity, reporter.kind, reporter.log) = (verbosity, kind, log);
+        Ok(reporter)
     }
 
     /// A reporter for the messages of a run.
     pub fn of(messages: &Messages) -> Result<Self> {
-        Reporter::new(messages.verbosity, messages.progress, messages.log.as_deref())
+        let Messages { verbosity, progress, log, strict } = messages;
+        let mut reporter = Reporter::new(*verbosity, *progress, log.as_deref())?;
+        reporter.strict = *strict;
+        Ok(reporter)
     }
 
     /// A reporter that prints nothing.
     pub fn silent() -> Self {
-        let (said, bar) = (Mutex::default(), Mutex::default());
-        Reporter { verbosity: i8::MIN, kind: ProgressKind::None, log: None, said, bar }
+        Reporter {
+            verbosity: i8::MIN,
+            kind: ProgressKind::None,
+            log: None,
+            said: Mutex::default(),
+            doubts: Mutex::default(),
+            strict: false,
+            bar: Mutex::default(),
+        }
     }
 
     fn say(&self, level: i8, text: &str) {
@@ -168,6 +185,36 @@ impl Reporter {
             self.said.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
         }
         self.say(0, text);
+    }
+
+    /// Prints a note, or a warning about a reason to doubt the result, and remembers it.
+    pub fn remark(&self, remark: impl Into<Remark>) {
+        let remark = remark.into();
+        if let Remark::Doubt(doubt) = &remark {
+            self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(doubt.clone());
+        }
+        self.note(&remark.to_string());
+    }
+
+    /// The reasons to doubt the result so far.
+    pub fn doubts(&self) -> Vec<Doubt> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Refuses to go on where there is a reason to doubt the result and `--strict` was given.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the doubts.
+    pub fn refuse_doubts(&self) -> Result<()> {
+        let doubts = self.doubts();
+        if !self.strict || doubts.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = doubts.iter().map(|doubt| doubt.name.to_string()).collect();
+        Err(Error::Input(format!(
+            "--strict: the warnings above are errors ({}); correct the input or the flags, or leave --strict out",
+            names.join(", ")
+        )))
     }
 
     /// All notes and warnings so far, printed or not.
@@ -286,6 +333,7 @@ pub fn readable(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remark::DoubtKind;
 
     #[test]
     fn times_are_readable() {
@@ -310,5 +358,21 @@ mod tests {
         let reporter = Reporter::silent();
         ["note: a", "b", "warning: c"].iter().for_each(|text| reporter.note(text));
         assert_eq!(reporter.said(), ["note: a", "warning: c"]);
+    }
+
+    #[test]
+    fn doubts_are_errors_where_that_was_asked_for() {
+        let doubt = || Doubt::new(DoubtKind::Saturated, "too bright", "expose for a shorter time");
+        for strict in [false, true] {
+            let messages = Messages { verbosity: -1, progress: ProgressKind::None, log: None, strict };
+            let reporter = Reporter::of(&messages).unwrap();
+            reporter.remark(Remark::note("a fact"));
+            reporter.refuse_doubts().unwrap();
+            reporter.remark(doubt());
+            assert_eq!(reporter.said(), ["note: a fact", "warning: too bright; expose for a shorter time"]);
+            assert_eq!(reporter.doubts(), [doubt()]);
+            let refused = reporter.refuse_doubts().map_err(|e| (e.exit_code(), e.to_string().contains("(saturated)")));
+            assert_eq!(refused, if strict { Err((3, true)) } else { Ok(()) });
+        }
     }
 }

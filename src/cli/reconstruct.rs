@@ -180,6 +180,11 @@ pub struct ReconstructArgs {
     /// Also append all messages to a file
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub log: Option<PathBuf>,
+    /// Treat every warning about the data as an error, with exit code 3, before the first slice is written where it can be
+    /// known then
+    #[arg(long, help_heading = "Running")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub strict: bool,
     /// Write a report of the run: FILE.json, or FILE.html, a page with slices, histogram, axis search and times
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub report: Option<PathBuf>,

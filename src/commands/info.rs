@@ -2,6 +2,7 @@
 
 use crate::cli::InfoArgs;
 use crate::error::Result;
+use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
 use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, Stack, hdf5};
 use serde_json::json;
@@ -91,7 +92,7 @@ pub fn info(args: &InfoArgs) -> Result<String> {
             json!({
                 "slice": description, "volume": volume, "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
                 "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
-                "notes": stack.notes(),
+                "notes": stack.remarks().iter().map(Remark::text).collect::<Vec<_>>(),
             })
         ));
     }
@@ -113,8 +114,8 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         text.push('\n');
     }
     text += &volume.map(|volume| volume_text(&volume)).unwrap_or_default();
-    for note in stack.notes() {
-        text += &format!("note: {note}\n");
+    for remark in stack.remarks() {
+        text += &format!("{remark}\n");
     }
     Ok(text)
 }

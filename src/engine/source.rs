@@ -9,6 +9,7 @@ use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, digest};
+use crate::remark::{Doubt, DoubtKind};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
@@ -81,9 +82,7 @@ impl Source {
         })?;
         let angles = angles.or(stacks.angles.take());
         let stack = &stacks.data;
-        for note in stack.notes() {
-            reporter.note(&format!("note: {note}"));
-        }
+        stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         let shifts =
             job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
         let (slices, projections) = match sinograms {
@@ -93,9 +92,7 @@ impl Source {
         let shape =
             StackShape { slices, projections, bins: stack.width(), binning: job.recipe.input.binning, angles, shifts };
         let mut scan = Scan::new(job, &shape)?;
-        for note in &scan.notes {
-            reporter.note(&format!("note: {note}"));
-        }
+        scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
         match (&stacks.flats, &stacks.darks) {
             (Some(_), None) => {
                 let hdf5 = job.recipe.input.kind == InputKind::Hdf5;
@@ -114,11 +111,13 @@ impl Source {
             reporter.detail(&format!("{name:<16}{value}"));
         }
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
-            reporter.note(&format!(
-                "warning: {}: reconstructing whole numbers around {level}, which look like detector counts, as line \
-                 integrals; give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for \
-                 transmissions",
-                stack.title()
+            reporter.remark(Doubt::new(
+                DoubtKind::DetectorCounts,
+                format!(
+                    "{}: reconstructing whole numbers around {level}, which look like detector counts, as line integrals",
+                    stack.title()
+                ),
+                "give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
             ));
         }
         // every thread takes the stripes out of a sinogram of its own

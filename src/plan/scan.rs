@@ -6,6 +6,7 @@ use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
+use crate::remark::Remark;
 use crate::source::{StoredRows, StoredSamples};
 
 /// What the headers of the input say, and the text files that were read beside it.
@@ -82,8 +83,8 @@ pub struct Scan {
     pub run_slices: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
-    /// Things a person should know.
-    pub notes: Vec<String>,
+    /// What the user should know about the scan.
+    pub remarks: Vec<Remark>,
 }
 
 impl Scan {
@@ -93,11 +94,11 @@ impl Scan {
     /// [`Error::Usage`] for what goes past the data, [`Error::Input`] for text files that do not fit the stack.
     pub fn new(job: &Job, stack: &StackShape) -> Result<Scan> {
         let (recipe, execution) = (&job.recipe, &job.execution);
-        let mut notes = Vec::new();
+        let mut remarks = Vec::new();
         let used = used_projections(recipe, stack.projections)?;
         let (angles, weights) = angles_and_weights(job, stack, &used)?;
         let (bins, binning) = (stack.bins, stack.binning as f64);
-        let center = center(recipe, bins * stack.binning, &angles, &mut notes)?;
+        let center = center(recipe, bins * stack.binning, &angles, &mut remarks)?;
         let axis: Vec<f64> = match &stack.shifts {
             Some(shifts) => {
                 expect_count(shifts, stack, "--center-shifts", "shifts")?;
@@ -149,7 +150,7 @@ impl Scan {
             slices,
             run_slices,
             used,
-            notes,
+            remarks,
         })
     }
 
@@ -201,7 +202,7 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize]) -> Result<(
 }
 
 /// The axis in bins of the `detector` without shifts: until it is found, the middle.
-fn center(recipe: &Recipe, detector: usize, angles: &[f64], notes: &mut Vec<String>) -> Result<f64> {
+fn center(recipe: &Recipe, detector: usize, angles: &[f64], remarks: &mut Vec<Remark>) -> Result<f64> {
     let last = detector as f64 - 1.0;
     let middle = geometry::default_axis(detector);
     let center = match recipe.scan.center {
@@ -213,19 +214,19 @@ fn center(recipe: &Recipe, detector: usize, angles: &[f64], notes: &mut Vec<Stri
         Center::At(center) => center,
         Center::Search(_) => middle,
         Center::Middle => {
-            notes.push(format!(
+            remarks.push(Remark::note(format!(
                 "the axis is assumed to be in the middle of the detector, at {middle}; --center sets it, --center auto \
                  finds it"
-            ));
+            )));
             middle
         }
     };
     let off = (center - middle).abs();
     if !recipe.scan.extended_field && off > FAR_OFF * detector as f64 && widest_gap(angles) < 90.0 {
-        notes.push(format!(
+        remarks.push(Remark::note(format!(
             "the axis of this 360-degree scan is {off:.1} bins off the middle; --extended-field extends slices to the \
              longer side of the detector"
-        ));
+        )));
     }
     Ok(center)
 }

@@ -44,8 +44,8 @@ struct EdfForm {
 /// # Errors
 /// [`Error::Input`] when a file is no EDF or too short, or frames differ.
 pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
-    let mut notes = Vec::new();
-    let paths = find(spec, flag, &EDF, &mut notes)?;
+    let mut remarks = Vec::new();
+    let paths = find(spec, flag, &EDF, &mut remarks)?;
     let keep = may_stay_open(paths.len());
     let opened = paths.par_iter().map(|path| {
         let (file, state) = open_plain(path, flag)?;
@@ -78,7 +78,7 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
     };
     let files = InputFiles::new(flag, paths, states);
     let layout = "EDF".to_owned();
-    Ok(PlainFrames { files, places, size: (width, height), sample, big_endian, notes, layout })
+    Ok(PlainFrames { files, places, size: (width, height), sample, big_endian, remarks, layout })
 }
 
 /// The frames of a file of so many bytes: offsets of their samples, and what they are.

@@ -2,6 +2,7 @@
 
 use super::{SampleType, StoredSamples};
 use crate::error::Result;
+use crate::remark::Remark;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -28,8 +29,8 @@ pub(super) trait Frames: Debug + Send + Sync {
     /// The files, in order.
     fn files(&self) -> &[PathBuf];
 
-    /// Notes for the user about the files.
-    fn notes(&self) -> &[String];
+    /// What the user should know about the files.
+    fn remarks(&self) -> &[Remark];
 
     /// Bytes that reading takes besides the values.
     fn held(&self) -> u64 {

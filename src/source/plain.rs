@@ -5,6 +5,7 @@ use super::files::InputFiles;
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::Result;
+use crate::remark::Remark;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ pub(super) struct PlainFrames {
     pub size: (usize, usize),
     pub sample: SampleType,
     pub big_endian: bool,
-    pub notes: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// What says where frames are, beside the files.
     pub layout: String,
 }
@@ -70,8 +71,8 @@ impl Frames for PlainFrames {
         self.files.paths()
     }
 
-    fn notes(&self) -> &[String] {
-        &self.notes
+    fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     fn rows_are_apart(&self) -> bool {

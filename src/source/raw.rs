@@ -5,6 +5,7 @@ use super::files::{InputFiles, bad, open_plain};
 use super::plain::PlainFrames;
 use super::tiff::{MAX_PIXELS, MAX_SIDE};
 use crate::error::{Error, Result};
+use crate::remark::Remark;
 use std::path::{Path, PathBuf};
 
 /// Largest number of frames.
@@ -71,15 +72,15 @@ impl RawVolume {
         }
         let end = end.unwrap_or(state.bytes);
         let rest = state.bytes - end;
-        let notes =
-            if rest > 0 { vec![format!("{rest} bytes follow the last frame and are not read")] } else { Vec::new() };
+        let note = || Remark::note(format!("{rest} bytes follow the last frame and are not read"));
+        let remarks = if rest > 0 { vec![note()] } else { Vec::new() };
         Ok(PlainFrames {
             files: InputFiles::new(flag, vec![path], vec![(state, Some(file))]),
             places: (0..frames).map(|number| (0, offset + number * frame)).collect(),
             size: (width as usize, height as usize),
             sample,
             big_endian,
-            notes,
+            remarks,
             layout: format!("raw from byte {offset}"),
         })
     }

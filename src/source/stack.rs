@@ -7,6 +7,7 @@ use super::zarr::{ZarrFrames, is_zarr};
 use super::{RawVolume, SampleType, StoredRows, StoredSamples, edf, hdf5};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::remark::Remark;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -165,8 +166,8 @@ impl Stack {
     }
 
     /// Notes for the user about the files: ignored ones, missing numbers.
-    pub fn notes(&self) -> &[String] {
-        self.frames.notes()
+    pub fn remarks(&self) -> &[Remark] {
+        self.frames.remarks()
     }
 
     /// Reads rows of one page as f32, row-major: `rows.len() * width` values into `out`.

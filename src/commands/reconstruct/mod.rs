@@ -56,6 +56,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
         target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
     }
     let (job, source, axis) = with_axis(job, source, &reporter)?;
+    reporter.refuse_doubts()?;
     let (scan, shard) = (&source.scan, job.execution.shard);
     if job.execution.dry_run {
         reporter.clear();
@@ -90,9 +91,7 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
     reporter.note(&format!("note: {axis}"));
     let job = job.about(axis.value);
     let source = source.with_axis_of(&job)?;
-    for note in &source.scan.notes {
-        reporter.note(&format!("note: {note}"));
-    }
+    source.scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
     Ok((job, source, axis))
 }
 
@@ -176,7 +175,7 @@ impl Reconstruction<'_> {
             done: &done,
         };
         summary.warn(reporter);
-        record.end(&summary, kept.len(), reporter.said())?;
+        record.end(&summary, kept.len(), reporter)?;
         // another job may be giving it its name now, so that it cannot be read for a moment
         if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {
             let path = target.path_of(0);
@@ -191,11 +190,11 @@ impl Reconstruction<'_> {
         summary.tell(reporter);
         match (&job.execution.report, job.execution.page(), gathered) {
             (_, Some(path), Some(gathered)) => self.write_page(path, &gathered)?,
-            (Some(path), None, _) => summary.write(path, self.flags)?,
+            (Some(path), None, _) => summary.write(path, self.flags, &reporter.doubts())?,
             _ => {}
         }
         leave(devices);
-        Ok(())
+        reporter.refuse_doubts()
     }
 
     /// Writes the files beside the slices that are asked for, but for the report.

@@ -11,6 +11,7 @@ use crate::files::{Lock, LockMode, read_text};
 use crate::geometry::Roi;
 use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
+use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::sink::{SliceStamp, Target, write_text};
 use crate::steps::ClampedCounts;
@@ -228,6 +229,9 @@ pub(in crate::commands) struct JobRecord {
     /// Messages that people saw.
     #[serde(default)]
     notes: Vec<String>,
+    /// The warnings among them that are about the data.
+    #[serde(default)]
+    doubts: Vec<Doubt>,
     /// Seconds of every stage, of all devices together, and the share of the time that it was busy.
     #[serde(default)]
     stages: BTreeMap<String, f64>,
@@ -344,6 +348,7 @@ impl<'a> Record<'a> {
             clipped: None,
             limit: None,
             notes: Vec::new(),
+            doubts: Vec::new(),
             stages: BTreeMap::new(),
             busy: BTreeMap::new(),
             devices: devices
@@ -386,14 +391,15 @@ impl<'a> Record<'a> {
     }
 
     /// Says how it went, with the messages that people saw.
-    pub fn end(mut self, summary: &Summary, kept: usize, notes: Vec<String>) -> Result<()> {
+    pub fn end(mut self, summary: &Summary, kept: usize, reporter: &Reporter) -> Result<()> {
         self.part.state = "done".into();
         self.part.kept = kept;
         self.part.seconds = Some(summary.seconds);
         self.part.replaced = Some(summary.repairs.clamped);
         self.part.clipped = Some(summary.done.clipped);
         self.part.limit = Some(summary.limit().to_owned());
-        self.part.notes = notes;
+        self.part.notes = reporter.said();
+        self.part.doubts = reporter.doubts();
         self.part.stages = summary.stages().map(|(stage, seconds)| (stage.to_owned(), seconds)).into();
         self.part.busy = summary.busy().map(|(stage, share)| (stage.to_owned(), share)).into();
         for (device, (slices, rate)) in self.part.devices.iter_mut().zip(summary.rates()) {
@@ -469,6 +475,7 @@ fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
         shard: None,
         progress: None,
         log: None,
+        strict: false,
         report: None,
         ..args
     })

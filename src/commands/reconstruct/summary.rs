@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use crate::geometry::Geometry;
 use crate::job::Job;
+use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::steps::{Repairs, Stripes};
@@ -94,55 +95,61 @@ impl<'a> Summary<'a> {
     }
 
     /// What people should know about the data and the slices, with the flags that help.
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+    fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = Vec::new();
         let c = self.repairs.clamped;
         if c.total() > 0 {
-            warnings.push(format!(
-                "warning: {} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
-                 dark, {} not finite; check that --flats and --darks are those of this scan",
-                c.total(),
-                self.repairs.values,
-                c.non_positive,
-                c.dead,
-                c.non_finite
-            ));
+            remarks.push(Remark::from(Doubt::new(
+                DoubtKind::ReplacedValues,
+                format!(
+                    "{} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
+                     dark, {} not finite",
+                    c.total(),
+                    self.repairs.values,
+                    c.non_positive,
+                    c.dead,
+                    c.non_finite
+                ),
+                "check that --flats and --darks are those of this scan",
+            )));
         }
-        if let Some(warning) = self.defects() {
-            warnings.push(warning);
-        }
+        remarks.extend(self.defects().map(Remark::from));
         if self.repairs.outliers > 0 {
-            warnings.push(format!("note: {} outliers were replaced", self.repairs.outliers));
+            remarks.push(Remark::note(format!("{} outliers were replaced", self.repairs.outliers)));
         }
         if self.repairs.saturated + self.repairs.saturated_flats > 0 {
-            warnings.push(format!(
-                "warning: {} counts, and {} in the flat field, have the largest value that their files can hold: the \
-                 detector was saturated, and the true values are unknown; use a shorter exposure for the next scan",
-                self.repairs.saturated, self.repairs.saturated_flats
-            ));
+            remarks.push(Remark::from(Doubt::new(
+                DoubtKind::Saturated,
+                format!(
+                    "{} counts, and {} in the flat field, have the largest value that their files can hold: the \
+                     detector was saturated, and the true values are unknown",
+                    self.repairs.saturated, self.repairs.saturated_flats
+                ),
+                "use a shorter exposure for the next scan",
+            )));
         }
         if let [first, ..] = self.repairs.unlit[..] {
             let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
             let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
-            warnings.push(format!(
-                "warning: {} projections have rows without any light, the first is {first}; leave them out \
-                 with --exclude {most}{more}",
-                self.repairs.unlit.len()
-            ));
+            remarks.push(Remark::from(Doubt::new(
+                DoubtKind::Unlit,
+                format!("{} projections have rows without any light, the first is {first}", self.repairs.unlit.len()),
+                format!("leave them out with --exclude {most}{more}"),
+            )));
         }
         if self.done.clipped > 0 {
             let what = match self.job.recipe.values.dtype {
                 Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
                 _ => "are outside the range and were clipped",
             };
-            warnings.push(format!("note: {} pixels {what}", self.done.clipped));
+            remarks.push(Remark::note(format!("{} pixels {what}", self.done.clipped)));
         }
-        warnings
+        remarks
     }
 
     /// What people should know, as soon as it is known.
     pub fn warn(&self, reporter: &Reporter) {
-        self.warnings().iter().for_each(|warning| reporter.note(warning));
+        self.remarks().into_iter().for_each(|remark| reporter.remark(remark));
     }
 
     /// What people see at the end.
@@ -173,7 +180,7 @@ impl<'a> Summary<'a> {
     }
 
     /// What replaced values do to slices, and the flags that help, if there are too many.
-    fn defects(&self) -> Option<String> {
+    fn defects(&self) -> Option<Doubt> {
         let Repairs { spoilt_rows, failing_bins, .. } = &self.repairs;
         let mut faults = Vec::new();
         let interpolates = |method: &Stripes| matches!(method, Stripes::Dead { .. } | Stripes::All { .. });
@@ -205,15 +212,15 @@ impl<'a> Summary<'a> {
                  first"
             }
         };
-        Some(format!(
-            "warning: {}: this causes artefacts in slices; try --stripes dead, which interpolates bins that always \
-             fail{outliers}",
-            faults.join("; ")
+        Some(Doubt::new(
+            DoubtKind::DefectiveRows,
+            format!("{}: this causes artefacts in slices", faults.join("; ")),
+            format!("try --stripes dead, which interpolates bins that always fail{outliers}"),
         ))
     }
 
     /// Writes the report of `--report`.
-    pub fn write(&self, path: &Path, flags: &ReconstructArgs) -> Result<()> {
+    pub fn write(&self, path: &Path, flags: &ReconstructArgs, doubts: &[Doubt]) -> Result<()> {
         let first = &self.devices[0];
         let report = json!({
             "run": flags,
@@ -255,6 +262,7 @@ impl<'a> Summary<'a> {
             "unlit": self.repairs.unlit,
             "clipped": self.done.clipped,
             "notes": first.plan.notes,
+            "doubts": doubts,
         });
         write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::unwritable(path, "--report", e))
     }

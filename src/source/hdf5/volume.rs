@@ -7,6 +7,7 @@ use super::scan::advice_for;
 use super::serve::served;
 use super::sources::{external_files, sources};
 use crate::error::Result;
+use crate::remark::Remark;
 use crate::source::convert::to_f32;
 use crate::source::files::{InputFiles, may_stay_open, open_plain};
 use crate::source::frames::{Frames, as_f32};
@@ -349,7 +350,11 @@ impl Selection {
         });
         let states = opened.collect::<Result<_>>()?;
         let files = InputFiles::new(flag, paths, states);
-        Ok(Stack::of(flag, &spec, VolumeFrames { selection: self, files, notes }))
+        Ok(Stack::of(
+            flag,
+            &spec,
+            VolumeFrames { selection: self, files, remarks: notes.into_iter().map(Remark::Note).collect() },
+        ))
     }
 
     fn file_of(&self, place: usize) -> usize {
@@ -376,7 +381,7 @@ impl Selection {
 struct VolumeFrames {
     selection: Selection,
     files: InputFiles,
-    notes: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl VolumeFrames {
@@ -413,8 +418,8 @@ impl Frames for VolumeFrames {
         self.files.paths()
     }
 
-    fn notes(&self) -> &[String] {
-        &self.notes
+    fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     fn held(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! The files that a path, a directory or a glob selects.
 
 use crate::error::{Error, Result};
+use crate::remark::Remark;
 use crate::source::files::{FileResult, bad, file_name};
 use crate::source::order::{check_names, natural};
 use std::fs::{self, File};
@@ -28,10 +29,10 @@ impl FileKind {
 }
 
 /// The files of a format that `spec` selects, in natural order.
-pub fn find(spec: &str, flag: &str, kind: &FileKind, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+pub fn find(spec: &str, flag: &str, kind: &FileKind, remarks: &mut Vec<Remark>) -> Result<Vec<PathBuf>> {
     let path = Path::new(spec);
     match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, notes),
+        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, remarks),
         Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
             Err(bad(flag, path, "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles"))
         }
@@ -95,7 +96,7 @@ fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, remarks: &mut Vec<Remark>) -> Result<Vec<PathBuf>> {
     let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}; check the permissions of the directory"));
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
@@ -128,10 +129,10 @@ fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, notes: &mut 
     }
     if !others.is_empty() {
         let noun = if others.len() == 1 { "file that is" } else { "files that are" };
-        notes.push(format!("ignored {} {noun} not {}: {list}", others.len(), kind.name));
+        remarks.push(Remark::note(format!("ignored {} {noun} not {}: {list}", others.len(), kind.name)));
     }
     files.sort_by(|a, b| natural(&a.0, &b.0));
     let (names, files): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-    notes.extend(check_names(&names).map_err(|e| bad(flag, directory, e))?);
+    remarks.extend(check_names(&names).map_err(|e| bad(flag, directory, e))?.map(Remark::Note));
     Ok(files)
 }

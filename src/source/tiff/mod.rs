@@ -10,6 +10,7 @@ use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_o
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
+use crate::remark::Remark;
 use header::read_pages;
 use page::Page;
 use rayon::prelude::*;
@@ -34,7 +35,7 @@ pub(super) struct TiffPages {
     size: (usize, usize),
     sample: SampleType,
     stored: StoredSamples,
-    notes: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl TiffPages {
@@ -43,8 +44,8 @@ impl TiffPages {
     /// # Errors
     /// Those of [`Stack::open`](super::Stack::open).
     pub fn open(spec: &str, flag: &str) -> Result<TiffPages> {
-        let mut notes = Vec::new();
-        let paths = find(spec, flag, &TIFF, &mut notes)?;
+        let mut remarks = Vec::new();
+        let paths = find(spec, flag, &TIFF, &mut remarks)?;
         let keep = may_stay_open(paths.len());
         let opened: Vec<Result<_>> = paths.par_iter().map(|path| open_file(path, flag, keep)).collect();
         let (mut states, mut pages) = (Vec::new(), Vec::new());
@@ -58,7 +59,7 @@ impl TiffPages {
         };
         let (size, sample) = ((first.width, first.height), first.sample);
         let files = InputFiles::new(flag, paths, states);
-        let mut stack = TiffPages { files, pages, size, sample, stored: StoredSamples::F32, notes };
+        let mut stack = TiffPages { files, pages, size, sample, stored: StoredSamples::F32, remarks };
         stack.agree(flag)?;
         stack.stored = stack.stored_alike();
         Ok(stack)
@@ -132,8 +133,8 @@ impl Frames for TiffPages {
         self.files.paths()
     }
 
-    fn notes(&self) -> &[String] {
-        &self.notes
+    fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     fn rows_are_apart(&self) -> bool {

@@ -14,6 +14,7 @@ use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
 use crate::files::read_text;
+use crate::remark::Remark;
 use rayon::prelude::*;
 use serde_json::Value;
 use shard::ShardIndex;
@@ -92,7 +93,7 @@ pub(super) struct ZarrFrames {
     /// Indexes of files with several chunks, once they are needed.
     indexes: Vec<OnceLock<ShardIndex>>,
     memory: ChunkMemory,
-    notes: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 /// Where a chunk is that was written.
@@ -123,19 +124,19 @@ impl ZarrFrames {
             return Err(bad(flag, path, "has a shape, but no chunk was written; copy or write it again"));
         }
         let what = if array.sharding.is_some() { "shards" } else { "chunks" };
-        let notes = match missing {
+        let remarks = match missing {
             0 => Vec::new(),
-            _ => vec![format!(
+            _ => vec![Remark::note(format!(
                 "{}: {missing} of {files} {what} are not there and are read as its fill value; either all of their values \
                  are the fill value, or the scan was stopped",
                 path.display()
-            )],
+            ))],
         };
         let sizes = array.is_encoded().then(|| sizes(&array, &states));
         let memory = ChunkMemory::new(sizes.as_slice(), memory);
         let indexes = (0..if array.sharding.is_some() { files } else { 0 }).map(|_| OnceLock::new()).collect();
         let (flag, files) = (flag.to_owned(), vec![path.to_owned()]);
-        Ok(ZarrFrames { flag, array, files, states, indexes, memory, notes })
+        Ok(ZarrFrames { flag, array, files, states, indexes, memory, remarks })
     }
 
     fn bad(&self, why: String) -> Error {
@@ -279,8 +280,8 @@ impl Frames for ZarrFrames {
         &self.files
     }
 
-    fn notes(&self) -> &[String] {
-        &self.notes
+    fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     fn held(&self) -> u64 {

@@ -15,7 +15,7 @@ fn gaps_are_noted_and_strays_refused() {
         put(&dir, &format!("p_{i:04}.TIFF"), &bytes);
     }
     let stack = open(dir.path()).unwrap();
-    assert!(stack.notes()[0].contains("no file with number 3 (1 missing)"), "{:?}", stack.notes());
+    assert!(stack.remarks()[0].text().contains("no file with number 3 (1 missing)"), "{:?}", stack.remarks());
     put(&dir, "zz_180deg.tif", &bytes);
     input_error(dir.path(), &["zz_180deg.tif", "move", "glob"]);
     assert_eq!(open(&dir.path().join("*")).unwrap().len(), 6);

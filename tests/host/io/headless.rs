@@ -50,7 +50,7 @@ fn raw_volumes_of_every_type() {
             let mut rows = [0.0; 6];
             stack.read_rows(0, 1..3, &mut rows).unwrap();
             assert_eq!(rows[..], numbers(3, 6));
-            assert!(stack.notes()[0].contains("1 bytes follow"), "{:?}", stack.notes());
+            assert!(stack.remarks()[0].text().contains("1 bytes follow"), "{:?}", stack.remarks());
         }
     }
     let path = dir.path().join("with,commas.raw");

@@ -3,6 +3,7 @@
 use super::make::Make;
 use super::{TYPES, input_error, open, put, read};
 use crate::support::samples::read_stored;
+use fbp::remark::Remark;
 use fbp::source::{Binning, SampleType, Stack, StoredRows, StoredSamples, Watch, wait};
 use std::fs;
 use std::ops::Range;
@@ -153,13 +154,13 @@ fn order_notes_and_ignored_files() {
     let values: Vec<f32> = (0..5).map(|p| read(&stack, p).unwrap()[0]).collect();
     assert_eq!(values, [0.0, 1.0, 2.0, 4.0, 10.0]);
     assert_eq!(stack.page_name(4), "s_10.tif");
-    let notes = stack.notes().join("\n");
+    let notes = stack.remarks().iter().map(Remark::text).collect::<Vec<_>>().join("\n");
     assert!(notes.contains("ignored 1 file that is not TIFF: notes.txt"), "{notes}");
     assert!(!notes.contains("hidden") && !notes.contains("part"), "{notes}");
     let glob = dir.path().join("s_?.tif");
     let stack = open(&glob).unwrap();
     assert_eq!(stack.len(), 4);
-    assert!(stack.notes().is_empty());
+    assert!(stack.remarks().is_empty());
     let one = open(&dir.path().join("s_10.tif")).unwrap();
     assert_eq!((one.len(), one.page_name(0)), (1, "s_10.tif".into()));
 }

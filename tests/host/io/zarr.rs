@@ -60,8 +60,8 @@ fn chunks_of_zarr_in_their_places() {
 fn notes_and_fingerprints_of_zarr() {
     let dir = TempDir::new().unwrap();
     let stack = open(&zarr(&dir, |_| ())).unwrap();
-    let notes = stack.notes();
-    assert!(notes.len() == 1 && notes[0].contains("1 of 4 chunks are not there"), "{notes:?}");
+    let notes = stack.remarks();
+    assert!(notes.len() == 1 && notes[0].text().contains("1 of 4 chunks are not there"), "{notes:?}");
     let before = stack.fingerprint();
     let meta = dir.path().join("a.zarr/.zarray");
     let text = fs::read_to_string(&meta).unwrap();
@@ -72,9 +72,9 @@ fn notes_and_fingerprints_of_zarr() {
     fs::write(&meta, &text).unwrap();
     assert_eq!(open(&dir.path().join("a.zarr")).unwrap().fingerprint(), before);
     fs::write(dir.path().join("a.zarr/1.0.1"), [0; 16]).unwrap();
-    assert_eq!(open(&dir.path().join("a.zarr")).unwrap().notes(), [] as [String; 0]);
+    assert_eq!(open(&dir.path().join("a.zarr")).unwrap().remarks(), []);
     let stack = open(&sharded(&dir, "end", |_, _| ())).unwrap();
-    assert!(stack.notes()[0].contains("1 of 2 shards are not there"), "{:?}", stack.notes());
+    assert!(stack.remarks()[0].text().contains("1 of 2 shards are not there"), "{:?}", stack.remarks());
 }
 
 /// Floats in hexadecimal digits of their bits, as Zarr 3 allows.

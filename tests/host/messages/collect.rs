@@ -89,6 +89,24 @@ fn variant(call: &Expr) -> Option<String> {
     (owner == "Error").then(|| format!("{}{rest}", first.to_uppercase()))
 }
 
+/// What `Doubt::new` is given, as it is printed.
+fn doubt(call: &ExprCall) -> Option<String> {
+    let Expr::Path(path) = &*call.func else { return None };
+    let words: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    if !words.ends_with(&["Doubt".into(), "new".into()]) {
+        return None;
+    }
+    let [what, advice] = [1, 2].map(|argument| texts(&call.args[argument]).join(" or "));
+    Some(format!("warning: {what}; {advice}"))
+}
+
+/// Whether a call makes a note.
+fn is_remark(call: &Expr) -> bool {
+    let Expr::Path(path) = call else { return false };
+    let words: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    words.ends_with(&["Remark".into(), "note".into()])
+}
+
 /// The format string of a macro with its placeholders in capitals, if it has one.
 fn formatted(makro: &Macro) -> Option<String> {
     let name = makro.path.segments.last()?.ident.to_string();
@@ -359,7 +377,11 @@ impl<'ast> Visit<'ast> for Collect<'_> {
             Expr::Path(path) => path.path.segments.last().unwrap().ident.to_string(),
             _ => String::new(),
         };
-        if let Some(kind) = variant(&call.func) {
+        if let Some(what) = doubt(call) {
+            self.add(&what);
+        } else if is_remark(&call.func) {
+            self.within(plain("note"), |this| visit::visit_expr_call(this, call));
+        } else if let Some(kind) = variant(&call.func) {
             let about = ["Input", "Output", "Profile"].contains(&kind.as_str()) && call.args.len() == 2;
             let context = if about {
                 let path = call.args.first().map_or(String::new(), placeholder);
