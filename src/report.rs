@@ -3,6 +3,7 @@
 //! This is the only module that prints: results to stdout, everything else to stderr.
 
 use crate::error::{Error, Result};
+use crate::files::{FileKind, InputSet, OutputFile};
 use crate::remark::{Doubt, Remark};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -124,13 +125,8 @@ pub struct Reporter {
 impl Reporter {
     /// `verbosity`: see [`Messages`].
     pub fn new(verbosity: i8, kind: ProgressKind, log: Option<&Path>) -> Result<Self> {
-        let log = log
-            .map(|path| {
-                File::options().create(true).append(true).open(path).map_err(|e| {
-                    Error::Output(format!("--log {}: cannot be written: {e}; choose another file", path.display()))
-                })
-            })
-            .transpose()?;
+        let open = |path| OutputFile::new("--log", path, FileKind::Log, &InputSet::default(), None)?.append();
+        let log = log.map(open).transpose()?;
         let kind = match kind {
             ProgressKind::Auto if verbosity < 0 => ProgressKind::None,
             ProgressKind::Auto if std::io::stderr().is_terminal() => ProgressKind::Bar,

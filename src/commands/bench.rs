@@ -5,7 +5,7 @@ use crate::check::{Bench, KernelTiming};
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::files::{FileKind, InputSet, OutputFile};
 use crate::kernel::{KernelSpec, Offer, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
@@ -43,6 +43,9 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         store.named(name)?;
     }
     let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
+    let chart = args.plot.as_deref();
+    let chart = chart.map(|path| OutputFile::new("--plot", path, FileKind::Svg, &InputSet::default(), None));
+    let chart = chart.transpose()?;
     let found = &device::find_one(&selector)?;
 
     let choices = choices(&args.profile, &store, found)?;
@@ -58,8 +61,8 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let own = store.for_device(None, &found.facts)?.profile;
     let rows = measure(found, Some(&own), None, &candidates, &[protocol], once, &reporter)?;
 
-    if let Some(path) = &args.plot {
-        write_atomically(path, plot(&rows)).map_err(|e| Error::unwritable(path, "--plot", e))?;
+    if let Some(file) = chart {
+        file.write(plot(&rows))?;
     }
     let text = if args.json {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Internal(format!("JSON: {e}")))?;

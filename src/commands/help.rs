@@ -2,7 +2,7 @@
 
 use crate::cli::{Cli, HelpArgs, ManArgs, Topic};
 use crate::error::{Error, Result};
-use crate::sink::write_text;
+use crate::files::{FileKind, InputSet, OutputFile};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -56,7 +56,7 @@ pub fn man(args: &ManArgs) -> Result<String> {
     commands(&command, &args.output, &mut written)?;
     for &topic in Topic::VARIANTS {
         let path = args.output.join(format!("fbp-{topic}.7"));
-        write_text(&path, &topic_page(topic))?;
+        write_page(&path, &topic_page(topic))?;
         written.push(path);
     }
     Ok(written.iter().map(|path| format!("{}\n", path.display())).collect())
@@ -70,9 +70,14 @@ fn commands(command: &Command, directory: &Path, written: &mut Vec<PathBuf>) -> 
     let mut page = Vec::new();
     let man = Man::new(command.clone()).manual("fbp").source(format!("fbp {}", env!("CARGO_PKG_VERSION")));
     man.render(&mut page).map_err(wrong)?;
-    write_text(&path, &String::from_utf8_lossy(&page))?;
+    write_page(&path, &String::from_utf8_lossy(&page))?;
     written.push(path);
     command.get_subcommands().try_for_each(|part| commands(part, directory, written))
+}
+
+/// Writes a page in the place of an older one.
+fn write_page(path: &Path, text: &str) -> Result<()> {
+    OutputFile::new("--output", path, FileKind::Manual, &InputSet::default(), None)?.write(text)
 }
 
 /// The page of a topic: its text as it is printed.

@@ -4,7 +4,7 @@ use crate::bench::Protocol;
 use crate::cli::KernelArgs;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::files::write_atomically;
+use crate::files::{FileKind, InputSet, OutputFile, SOFTWARE};
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
     SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs, step_programs,
@@ -125,8 +125,8 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
     let mut names = String::new();
     for (name, source) in &programs {
         let file = directory.join(format!("{}-{name}.cl", profile.name));
-        write_atomically(&file, kernel_text(profile, source, args))
-            .map_err(|e| Error::unwritable(&file, "--every", e))?;
+        let text = format!("// {SOFTWARE}\n{}", kernel_text(profile, source, args));
+        OutputFile::new("--every", &file, FileKind::Kernel, &InputSet::default(), None)?.write(text)?;
         names += &format!("{}\n", file.display());
     }
     Ok(names)

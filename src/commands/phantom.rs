@@ -3,11 +3,11 @@
 use super::refuse_filled;
 use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
-use crate::files::read_text;
+use crate::files::{FileKind, InputSet, OutputFile, read_text};
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::phantom::{Detector, Kind, PageLayout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
-use crate::sink::{AllowedContents, Dtype, Encoding, SOFTWARE, SliceWriter, Target, write_image};
+use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, SOFTWARE, SliceWriter, Target, write_image};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::path::Path;
@@ -57,7 +57,8 @@ fn refuse_existing(args: &PhantomArgs) -> Result<()> {
     if !args.overwrite && truth.exists() {
         return Err(Error::output(truth, "--truth: exists already; add --overwrite or choose another file"));
     }
-    Ok(())
+    let inputs = InputSet::new(args.angles.as_deref());
+    OutputFile::new("--truth", truth, FileKind::Tiff, &inputs, Some(args.overwrite)).map(|_| ())
 }
 
 /// A phantom for each slice, with the geometry of their projections.
@@ -162,12 +163,15 @@ impl<'a> SimulatedScan<'a> {
     fn write_truth(&self, path: &Path) -> Result<()> {
         let size = self.size;
         if let [phantom] = &self.phantoms[..] {
-            return write_image(path, size, size, &phantom.rasterise(4), LINES, SOFTWARE);
+            let inputs = InputSet::new(self.args.angles.as_deref());
+            let file = OutputFile::new("--truth", path, FileKind::Tiff, &inputs, Some(self.args.overwrite))?;
+            return write_image(&file, (size, size), &phantom.rasterise(4), LINES);
         }
         let indices: Vec<usize> = (0..self.phantoms.len()).collect();
         let target = Target::single(path);
         let present = AllowedContents::new(self.args.overwrite, None);
-        let writer = SliceWriter::create(target, size, size, LINES, &indices, present, SOFTWARE)?;
+        let lock = OutputLock::alone(&target)?;
+        let writer = SliceWriter::create(lock.target().clone(), size, size, LINES, &indices, present, SOFTWARE)?;
         for (slice, phantom) in self.phantoms.iter().enumerate() {
             writer.write(slice, &phantom.rasterise(4))?;
         }
@@ -239,10 +243,11 @@ struct PageFiles<'a> {
 
 impl PageFiles<'_> {
     fn write(&self, count: usize, page: impl Fn(usize) -> Vec<f32>) -> Result<()> {
-        refuse_filled(self.directory, self.overwrite)?;
-        let target = Target::files(self.directory, &format!("{}_", self.prefix));
+        let target = Target::directory_of(self.directory, &format!("{}_", self.prefix));
+        let lock = OutputLock::alone(&target)?;
         let indices: Vec<usize> = (0..count).collect();
         let present = AllowedContents::new(self.overwrite, None);
+        let target = lock.target().clone();
         let writer = SliceWriter::create(target, self.width, self.height, self.encoding, &indices, present, SOFTWARE)?;
         for index in indices {
             writer.write(index, &page(index))?;

@@ -1,6 +1,5 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
-use super::refuse_filled;
 use crate::cli::{PreprocessArgs, ScanArgs, Text};
 use crate::device::DeviceList;
 use crate::engine::{PageDevice, PageSteps};
@@ -9,8 +8,8 @@ use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, parse_size, steps};
 use crate::report::Reporter;
-use crate::sink::{AllowedContents, Dtype, Encoding, Pixels, SOFTWARE, SliceWriter, Target};
-use crate::source::{self, FieldMode, Stack, Stacks};
+use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
+use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Band, Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -22,7 +21,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let reporter = Reporter::of(&job.execution.messages)?;
     let input = &job.recipe.input;
     let sinograms = input.is_sinograms();
-    let target = Target::parse(&args.output)?;
+    let target = output(args, &job)?;
     let request = job.open_request(false);
     let stacks = source::open(request, |path, flag| Stack::open_within(path, flag, request.memory))?;
     let stack = &stacks.data;
@@ -31,7 +30,10 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let median = input.field_mode == FieldMode::Median;
     let scope = Scope { sinograms, median, used: &used, full_projections: true };
     let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
-    let writer = create_writer(args, target, &job, &stacks)?;
+    let indices: Vec<usize> = (0..stack.len()).collect();
+    target.check_inputs(job.execution.files.all().chain(stacks.files()), &indices)?;
+    let lock = OutputLock::alone(&target)?;
+    let writer = create_writer(args, &lock, stack, &indices)?;
     let write = |numbers: Range<usize>, values: &[f32]| {
         let pages: Vec<_> = numbers.zip(values.chunks(rows * bins).map(Pixels::Values)).collect();
         writer.write_all(&pages)
@@ -80,20 +82,16 @@ fn job(args: &PreprocessArgs) -> Result<Job> {
     Ok(Job { recipe: Recipe { input, slice, steps, ..Recipe::default() }, execution })
 }
 
-/// The output, if it may be written.
-fn create_writer(args: &PreprocessArgs, target: Target, job: &Job, stacks: &Stacks) -> Result<SliceWriter> {
-    // pages are not slices
+/// Where the pages go; those of a directory are not called slices.
+fn output(args: &PreprocessArgs, job: &Job) -> Result<Target> {
+    let target = Target::parse(&args.output)?;
     let prefix = if job.recipe.input.is_sinograms() { "sinogram_" } else { "projection_" };
-    let target = match target.fills_directory() {
-        true => {
-            refuse_filled(target.directory(), args.overwrite)?;
-            Target::files(target.directory(), prefix)
-        }
-        false => target,
-    };
-    let stack = &stacks.data;
-    let indices: Vec<usize> = (0..stack.len()).collect();
-    target.check_inputs(job.execution.files.all().chain(stacks.files()), &indices)?;
+    Ok(if target.fills_directory() { Target::directory_of(target.directory(), prefix) } else { target })
+}
+
+/// The output, if it may be written.
+fn create_writer(args: &PreprocessArgs, lock: &OutputLock, stack: &Stack, indices: &[usize]) -> Result<SliceWriter> {
+    let target = lock.target();
     if !args.overwrite && target.unfinished_slices()? > 0 {
         return Err(Error::output(
             &target.path_of(0),
@@ -102,7 +100,7 @@ fn create_writer(args: &PreprocessArgs, target: Target, job: &Job, stacks: &Stac
     }
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let present = AllowedContents::new(args.overwrite, None);
-    SliceWriter::create(target, stack.width(), stack.height(), encoding, &indices, present, SOFTWARE)
+    SliceWriter::create(target.clone(), stack.width(), stack.height(), encoding, indices, present, SOFTWARE)
 }
 
 /// Corrects pages with all threads, as many at once as half of the memory holds, and passes them on; what was replaced, and the

@@ -4,6 +4,7 @@ use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
 use crate::cli::ReportArgs;
 use crate::engine::{Finish, Source};
 use crate::error::{Error, Result};
+use crate::files::{FileKind, InputSet, OutputFile};
 use crate::job::Job;
 use crate::recipe::Scaling;
 use crate::report::{Messages, ProgressKind, Reporter};
@@ -14,10 +15,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Writes the page from the record, the slices and, if it is still there, the input.
 pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
-    if args.output.extension().is_none_or(|extension| extension != "html") {
-        return Err(Error::usage(format!("--output: {} must end in .html", args.output.display())));
-    }
     let reporter = Reporter::new(Messages::verbosity(args.verbose, args.quiet), ProgressKind::None, None)?;
+    let page = OutputFile::new("--output", &args.output, FileKind::Html, &InputSet::new([args.run.as_path()]), None)?;
     let path = record_of(&args.run)?;
     let record = RecordFile::read(&path)?;
     let job = Job::new(&record.flags)?;
@@ -53,7 +52,7 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
             Err(why.clone())
         }
     };
-    RunPage { job: &job, target: &target, record: &record, gathered: &gathered, source }.write(&args.output, "--output")
+    RunPage { job: &job, target: &target, record: &record, gathered: &gathered, source }.write(&page)
 }
 
 /// The record that a path stands for.

@@ -5,12 +5,12 @@ use crate::axis::{Sampled, Trial, sample, trial_slices};
 use crate::center::negative_share;
 use crate::cli::CenterArgs;
 use crate::error::{Error, Result};
+use crate::files::{FileKind, InputSet, OutputFile};
 use crate::html::{IMAGE_BYTES, PackedImage, TRIALS, write_page};
 use crate::job::Job;
 use crate::picture::{Panel, write_montage};
 use crate::recipe::given;
-use crate::sink::SOFTWARE;
-use crate::sink::{Dtype, Encoding, write_image};
+use crate::sink::{Dtype, Encoding, OutputLock, Target, write_image};
 use serde_json::json;
 use std::path::Path;
 
@@ -23,6 +23,9 @@ const FINEST: f64 = 0.01;
 /// Side in pixels of the part that a montage shows, and the largest that a page does unless it is asked for more.
 const TILE: usize = 256;
 const PAGE_TILE: usize = 512;
+
+/// The picture of all slices in a directory.
+const MONTAGE: &str = "montage.png";
 
 /// What is shown of a trial slice.
 struct ShownTrial {
@@ -40,7 +43,18 @@ struct ShownTrial {
 pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -> Result<String> {
     let mut axes = positions(range)?;
     let page = output.extension().is_some_and(|extension| extension == "html");
-    check_output(output, page, args.overwrite)?;
+    let inputs = InputSet::new(job.execution.files.all());
+    check_output(output, page, args.overwrite, &inputs)?;
+    let target = Target::directory_of(output, "center_");
+    let mut lock = None;
+    let file = |name: &Path, kind| OutputFile::new("--output", name, kind, &inputs, None);
+    let place = |center: f64| output.join(format!("center_{center:.2}.tif"));
+    let page_file = if page { Some(file(output, FileKind::Html)?) } else { None };
+    if !page && output.is_dir() {
+        // what may not be replaced is found before the first slice is computed
+        axes.iter().try_for_each(|&center| file(&place(center), FileKind::Tiff).map(drop))?;
+        file(&output.join(MONTAGE), FileKind::Png)?;
+    }
     let side = side(args.tile.map(usize::from), page, axes.len())?;
     // the middle one is the most likely to be sharp: it decides which part is shown
     let middle = axes.len() / 2;
@@ -49,10 +63,16 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
     let mut shown: Vec<ShownTrial> = Vec::with_capacity(axes.len());
     let row = trial_slices(job, &axes, |Trial { center, size, values }| {
         if !page {
-            // created when there is something to write: a refused run leaves nothing behind
-            std::fs::create_dir_all(output).map_err(|e| Error::output(output, format!("--output: {e}")))?;
-            let encoding = Encoding { dtype: Dtype::F32, range: None };
-            write_image(&output.join(format!("center_{center:.2}.tif")), size, size, &values, encoding, SOFTWARE)?;
+            // the directory is made when there is something to write: a refused run leaves nothing behind
+            if lock.is_none() {
+                lock = Some(OutputLock::alone(&target)?);
+            }
+            write_image(
+                &file(&place(center), FileKind::Tiff)?,
+                (size, size),
+                &values,
+                Encoding { dtype: Dtype::F32, range: None },
+            )?;
         }
         let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
         let score = negative_share(&values, size);
@@ -60,9 +80,9 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
         Ok(())
     })?;
     shown.sort_by(|a, b| a.center.total_cmp(&b.center));
-    match page {
-        true => write_trials(job, args, output, row, part, &shown)?,
-        false => montage(job, output, &shown)?,
+    match &page_file {
+        Some(file) => write_trials(job, args, file, row, part, &shown)?,
+        None => montage(job, &file(&output.join(MONTAGE), FileKind::Png)?, &shown)?,
     }
     let (first, last) = (shown.first().map_or(0.0, |t| t.center), shown.last().map_or(0.0, |t| t.center));
     let shows = if page { "the page" } else { "montage.png" };
@@ -75,7 +95,10 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
 }
 
 /// Refuses to replace what is there, unless that was asked for.
-fn check_output(output: &Path, page: bool, overwrite: bool) -> Result<()> {
+fn check_output(output: &Path, page: bool, overwrite: bool, inputs: &InputSet) -> Result<()> {
+    if inputs.contain(output) {
+        return Err(Error::output(output, "--output: is the input; choose another directory or file"));
+    }
     let filled = std::fs::read_dir(output).into_iter().flatten().next().is_some();
     match (page, overwrite) {
         (true, false) if output.exists() => {
@@ -103,7 +126,7 @@ fn side(asked: Option<usize>, page: bool, count: usize) -> Result<usize> {
     }
 }
 
-fn montage(job: &Job, directory: &Path, shown: &[ShownTrial]) -> Result<()> {
+fn montage(job: &Job, file: &OutputFile, shown: &[ShownTrial]) -> Result<()> {
     let titles: Vec<String> = shown.iter().map(|trial| format!("{:.2}", trial.center)).collect();
     let unit = job.recipe.unit();
     let panels: Vec<Panel> = shown
@@ -111,14 +134,14 @@ fn montage(job: &Job, directory: &Path, shown: &[ShownTrial]) -> Result<()> {
         .zip(&titles)
         .map(|(trial, title)| Panel { title, unit: &unit, width: trial.side, height: trial.side, data: &trial.values })
         .collect();
-    write_montage(&directory.join("montage.png"), &panels)
+    write_montage(file, &panels)
 }
 
 /// Writes the page.
 fn write_trials(
     job: &Job,
     args: &CenterArgs,
-    path: &Path,
+    file: &OutputFile,
     row: usize,
     part: Option<Crop>,
     shown: &[ShownTrial],
@@ -141,7 +164,7 @@ fn write_trials(
         "search": survey_json(&sampled, None),
         "command": command(args)?,
     });
-    write_page(path, "--output", &TRIALS, "Trial slices, fbp center", &data)
+    write_page(file, &TRIALS, "Trial slices, fbp center", &data)
 }
 
 /// A run with the flags of a search, but for its axis and its output.

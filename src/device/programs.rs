@@ -257,7 +257,10 @@ mod tests {
         ];
         for (index, key) in keys.iter().enumerate() {
             assert!(!keys[..index].contains(key), "{index}");
-            assert_eq!(name_of_temporary(&format!(".{}.part-1-2", key.file_name())), Some(&*key.file_name()));
+            assert_eq!(
+                name_of_temporary(&format!(".{}.part-0123456789abcdef", key.file_name())),
+                Some(&*key.file_name())
+            );
         }
         assert_eq!(keys[0], ProgramKey::new(&facts, "text", "options"));
     }
@@ -300,7 +303,7 @@ mod tests {
             add(&store, text, 10);
             age(&key(text).file_name(), seconds);
         }
-        let left = format!(".{}.part-1-2", key("x").file_name());
+        let left = format!(".{}.part-0123456789abcdef", key("x").file_name());
         fs::write(path(&left), "of a killed process").unwrap();
         age(&left, 50);
         fs::write(path("other"), "of another kind").unwrap();

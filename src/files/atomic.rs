@@ -3,10 +3,12 @@
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A file under a temporary name, `.NAME.part-PROCESS-NUMBER` beside its own. It gets its name when it is finished, and is
-/// removed when it is dropped before.
+/// Hexadecimal digits at the end of temporary names.
+const DIGITS: usize = 16;
+
+/// A file under a temporary name, `.NAME.part-RANDOM` beside its own. It gets its name when it is finished, and is removed
+/// when it is dropped before.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
@@ -15,13 +17,14 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file of `path`. Makes no directory.
+    /// Creates the temporary file of `path`: a new one, whatever has been prepared for it. Makes no directory.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] when `path` does not end in a name, and those of the system.
     pub fn create(path: &Path) -> Result<AtomicFile> {
         let temporary = temporary_path(path)?;
-        Ok(AtomicFile { file: File::create(&temporary)?, temporary, path: path.to_owned() })
+        let file = File::options().write(true).create_new(true).open(&temporary)?;
+        Ok(AtomicFile { file, temporary, path: path.to_owned() })
     }
 
     /// The file to write to.
@@ -49,16 +52,15 @@ impl Drop for AtomicFile {
     }
 }
 
-/// A path beside this one, `.NAME.part-PROCESS-NUMBER`, that nothing else has.
+/// A path beside this one, `.NAME.part-RANDOM`, that nothing else has and nobody can guess.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] when `path` does not end in a name.
 pub fn temporary_path(path: &Path) -> Result<PathBuf> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
     let not_a_name = || Error::new(ErrorKind::InvalidInput, "is not the name of a file; name a file in a directory");
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or_else(not_a_name)?);
-    name.push(format!(".part-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
+    name.push(format!(".part-{:0DIGITS$x}", rand::random::<u64>()));
     Ok(path.with_file_name(name))
 }
 
@@ -79,10 +81,9 @@ pub fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
 
 /// The final name of a temporary file; `None` for other files.
 pub fn name_of_temporary(name: &str) -> Option<&str> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let (name, tail) = name.strip_prefix('.')?.rsplit_once(".part-")?;
-    let (process, count) = tail.split_once('-')?;
-    (is_number(process) && is_number(count)).then_some(name)
+    let (name, random) = name.strip_prefix('.')?.rsplit_once(".part-")?;
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (random.len() == DIGITS && random.bytes().all(is_digit)).then_some(name)
 }
 
 #[cfg(test)]
@@ -125,9 +126,17 @@ mod tests {
 
     #[test]
     fn names_of_temporaries() {
-        assert_eq!(name_of_temporary(".a.tif.part-12-3"), Some("a.tif"));
-        for other in ["a.tif.part-12-3", ".a.tif.part-12", ".a.tif.part-a-1", ".a.tif", ".part-1-2"] {
+        assert_eq!(name_of_temporary(".a.tif.part-0123456789abcdef"), Some("a.tif"));
+        for other in [
+            "a.tif.part-0123456789abcdef",
+            ".a.tif.part-0123456789abcde",
+            ".a.tif.part-0123456789abcdeg",
+            ".a.tif",
+            ".part-0123456789abcdef",
+        ] {
             assert_eq!(name_of_temporary(other), None, "{other}");
         }
+        let path = Path::new("a.tif");
+        assert_ne!(temporary_path(path).unwrap(), temporary_path(path).unwrap());
     }
 }

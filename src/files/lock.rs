@@ -4,11 +4,11 @@
 //! who holds the lock.
 
 use crate::error::{Error, Result};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -91,12 +91,20 @@ impl Lock {
     }
 
     fn open(path: &Path) -> Result<Lock> {
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|e| {
-            Error::output(
-                path.parent().unwrap_or(path),
-                format!("cannot write here ({}): {e}; choose another --output", path.display()),
-            )
-        })?;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        let file =
+            options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32).open(path).map_err(|e| {
+                Error::output(
+                    path.parent().unwrap_or(path),
+                    format!("cannot write here ({}): {e}; choose another --output", path.display()),
+                )
+            })?;
+        // a link or a device in its place may lead to somebody else's file
+        if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() <= 1) {
+            let why = "is not a lock file of fbp, but a link or a device; remove it or choose another --output";
+            return Err(Error::output(path, why));
+        }
         Ok(Lock { path: path.to_owned(), file, works: true })
     }
 
@@ -207,6 +215,23 @@ mod tests {
         assert!(one.is_last());
         drop(one);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn links_and_devices_are_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim.txt");
+        let [symbolic, hard, pipe] = ["symbolic", "hard", "pipe"].map(|name| directory.path().join(name));
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, &symbolic).unwrap();
+        fs::hard_link(&victim, &hard).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        for path in [symbolic, hard, pipe] {
+            for taken in [Lock::take(&path, LockMode::Exclusive, "me"), Lock::wait(&path)] {
+                assert_eq!(taken.unwrap_err().exit_code(), 5, "{}", path.display());
+            }
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        }
     }
 
     #[test]

@@ -8,9 +8,8 @@ mod packed;
 pub use packed::{PackedImage, Reduction};
 
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::files::{OutputFile, SOFTWARE};
 use serde::Serialize;
-use std::path::Path;
 
 /// No page is larger, in bytes.
 pub const MOST_BYTES: usize = 10_000_000;
@@ -39,14 +38,14 @@ const COMMON: [&str; 3] = [include_str!("common.js"), include_str!("viewer.js"),
 ///
 /// # Errors
 /// [`Error::Output`] that names the flag, when it cannot be written.
-pub fn write_page(path: &Path, flag: &str, kind: &PageKind, title: &str, data: &impl Serialize) -> Result<()> {
-    let failed = |e: &dyn std::fmt::Display| Error::output(path, format!("{flag}: {e}"));
+pub fn write_page(file: &OutputFile, kind: &PageKind, title: &str, data: &impl Serialize) -> Result<()> {
+    let failed = |e: &dyn std::fmt::Display| Error::output(file.path(), format!("{}: {e}", file.flag()));
     let data = serde_json::to_string(data).map_err(|e| failed(&e))?;
     let page = assembled(kind, title, &data);
     if page.len() > MOST_BYTES {
         return Err(failed(&format!("the page would have {} bytes; please report this", page.len())));
     }
-    write_atomically(path, page).map_err(|e| failed(&format!("{e}; check space and permissions")))
+    file.write(page)
 }
 
 /// The frame with what belongs into its places.
@@ -56,6 +55,7 @@ fn assembled(kind: &PageKind, title: &str, data: &str) -> String {
     let data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let part = |name: &str| match name {
         "title" => escaped(title),
+        "software" => SOFTWARE.to_owned(),
         "style" => STYLE.to_owned(),
         "body" => kind.body.to_owned(),
         "data" => data.clone(),
@@ -78,12 +78,14 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::{FileKind, InputSet};
     use serde_json::json;
 
     fn page(kind: &PageKind, data: &serde_json::Value) -> String {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("page.html");
-        write_page(&path, "--report", kind, "a < b & c", data).unwrap();
+        let file = OutputFile::new("--report", &path, FileKind::Html, &InputSet::default(), None).unwrap();
+        write_page(&file, kind, "a < b & c", data).unwrap();
         std::fs::read_to_string(path).unwrap()
     }
 
@@ -108,11 +110,5 @@ mod tests {
                 assert!(!page.contains(word), "{word}");
             }
         }
-    }
-
-    #[test]
-    fn pages_that_cannot_be_written_name_the_flag() {
-        let error = write_page(Path::new("/no/such/run.html"), "--report", &RUN, "", &json!({})).unwrap_err();
-        assert!(error.exit_code() == 5 && error.to_string().contains("--report"), "{error}");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write};
 use crate::error::Result;
+use crate::files::OutputFile;
 use crate::histogram::HistogramReport;
-use std::path::Path;
 
 /// Size of the plot area in pixels.
 const WIDTH: usize = 1024;
@@ -19,8 +19,8 @@ const MARKED: [f64; 2] = [0.1, 99.9];
 /// percentiles 0.1 and 99.9 as lines. If there are more bins than columns, a column shows the fullest of its bins.
 ///
 /// The file appears complete or not at all.
-pub fn write_histogram(path: &Path, report: &HistogramReport, unit: &str) -> Result<()> {
-    write(path, &draw(report, unit))
+pub fn write_histogram(file: &OutputFile, report: &HistogramReport, unit: &str) -> Result<()> {
+    write(file, &draw(report, unit))
 }
 
 /// The plot area, and the scales from values and counts to pixels.

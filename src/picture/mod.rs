@@ -9,7 +9,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::files::{OutputFile, SOFTWARE};
 
 /// One image in the row.
 #[derive(Clone, Copy, Debug)]
@@ -45,15 +45,15 @@ const INK: u8 = 230;
 /// is squeezed to that width. Each has its own contrast, from the 0.5th to the 99.5th percentile of its
 /// finite values; the others are black, and a constant panel is mid-grey. The file appears complete or
 /// not at all: it is written under a temporary name in its directory and renamed.
-pub fn write_preview(path: &Path, panels: &[Panel]) -> Result<()> {
-    let lowest = lowest(path, panels)?;
-    write(path, &draw(panels, lowest, MAX_HEIGHT))
+pub fn write_preview(file: &OutputFile, panels: &[Panel]) -> Result<()> {
+    let lowest = lowest(file.path(), panels)?;
+    write(file, &draw(panels, lowest, MAX_HEIGHT))
 }
 
 /// Writes the panels side by side with one contrast and one scale for all, so that no side has more than 768 pixels;
 /// otherwise as [`write_preview`]. None is squeezed, and none is thinner than a pixel.
-pub fn write_sections(path: &Path, panels: &[Panel]) -> Result<()> {
-    lowest(path, panels)?;
+pub fn write_sections(file: &OutputFile, panels: &[Panel]) -> Result<()> {
+    lowest(file.path(), panels)?;
     let longest = panels.iter().map(|panel| panel.width.max(panel.height)).max().unwrap_or(1);
     let scaled = |side: usize| match MAX_HEIGHT / longest {
         0 => (side * MAX_HEIGHT / longest).max(1),
@@ -62,7 +62,7 @@ pub fn write_sections(path: &Path, panels: &[Panel]) -> Result<()> {
     let images: Vec<Image> =
         panels.iter().map(|panel| Image::of(panel, scaled(panel.width), scaled(panel.height))).collect();
     let contrast = contrast_of_all(&images);
-    write(path, &lay_out(panels, &images, |_| contrast))
+    write(file, &lay_out(panels, &images, |_| contrast))
 }
 
 /// No panel of a montage is enlarged beyond this many pixels.
@@ -71,8 +71,8 @@ const MONTAGE_HEIGHT: usize = 256;
 /// Writes panels of one size row by row, about as many in a row as there are rows, with one contrast for all. They are
 /// enlarged by the largest whole factor that keeps them within 256 pixels, and never shrunk; otherwise as
 /// [`write_preview`].
-pub fn write_montage(path: &Path, panels: &[Panel]) -> Result<()> {
-    let times = (MONTAGE_HEIGHT / lowest(path, panels)?).max(1);
+pub fn write_montage(file: &OutputFile, panels: &[Panel]) -> Result<()> {
+    let times = (MONTAGE_HEIGHT / lowest(file.path(), panels)?).max(1);
     let columns = (panels.len() as f64).sqrt().ceil() as usize;
     let images: Vec<Image> =
         panels.iter().map(|panel| Image::of(panel, times * panel.width, times * panel.height)).collect();
@@ -88,7 +88,7 @@ pub fn write_montage(path: &Path, panels: &[Panel]) -> Result<()> {
             montage.pixels.resize(montage.pixels.len() + width - row.width, BACKGROUND);
         }
     }
-    write(path, &montage)
+    write(file, &montage)
 }
 
 /// The height of the lowest panel, after all have been checked.
@@ -274,14 +274,11 @@ fn greys(values: &[f32], (low, high): (f64, f64)) -> Vec<u8> {
         .collect()
 }
 
-fn write(path: &Path, canvas: &Canvas) -> Result<()> {
-    let written = encode(canvas).and_then(|png| write_atomically(path, png));
-    written.map_err(|error| {
-        Error::output(
-            path,
-            format_args!("cannot write the picture: {error}; check space and permissions, or choose another path"),
-        )
-    })
+fn write(file: &OutputFile, canvas: &Canvas) -> Result<()> {
+    let png = encode(canvas).map_err(|error| {
+        Error::output(file.path(), format!("the picture cannot be encoded: {error}; please report this bug in fbp"))
+    })?;
+    file.write(png)
 }
 
 /// The picture as a PNG.
@@ -291,6 +288,7 @@ fn encode(canvas: &Canvas) -> std::io::Result<Vec<u8>> {
     let mut encoder = png::Encoder::new(&mut png, width, height);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::Eight);
+    encoder.add_text_chunk("Software".into(), SOFTWARE.into())?;
     let mut writer = encoder.write_header()?;
     writer.write_image_data(&canvas.pixels)?;
     writer.finish()?;
@@ -370,6 +368,7 @@ const FONT: &[(char, [u8; 7])] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::{FileKind, InputSet};
     use std::fs::{self, File};
 
     fn read(path: &Path) -> (usize, usize, Vec<u8>) {
@@ -381,6 +380,10 @@ mod tests {
         (info.width as usize, info.height as usize, pixels)
     }
 
+    fn file(path: &Path) -> OutputFile {
+        OutputFile::new("--preview", path, FileKind::Png, &InputSet::default(), None).unwrap()
+    }
+
     #[test]
     fn panels_titles_and_nothing_else_in_the_directory() {
         let dir = tempfile::tempdir().unwrap();
@@ -389,7 +392,7 @@ mod tests {
         let title = "a title that is longer than its panel is wide ".repeat(3);
         let wide = vec![f32::NAN; 400 * 80];
         write_preview(
-            &path,
+            &file(&path),
             &[
                 Panel { title: "Ramp", unit: "per mm", width: 64, height: 64, data: &ramp },
                 Panel { title: &title, unit: "", width: 400, height: 80, data: &wide },
@@ -424,14 +427,14 @@ mod tests {
         let path = dir.path().join("montage.png");
         let data = [1.0f32; 16 * 16];
         let panel = Panel { title: "1023.50", unit: "", width: 16, height: 16, data: &data };
-        write_montage(&path, &[panel; 5]).unwrap();
+        write_montage(&file(&path), &[panel; 5]).unwrap();
         let (width, height, pixels) = read(&path);
         assert_eq!((width, height), (10 + 3 * 266, 2 * (34 + 256 + 34)));
         let at = |x: usize, y: usize| pixels[y * width + x];
         // three and two panels, nothing in the place of the sixth
         assert_eq!((at(20, 100), at(20, 400), at(286, 400), at(552, 100)), (128, 128, 128, 128));
         assert_eq!(at(552, 400), BACKGROUND);
-        assert_eq!(write_montage(&path, &[]).unwrap_err().exit_code(), 5);
+        assert_eq!(write_montage(&file(&path), &[]).unwrap_err().exit_code(), 5);
     }
 
     #[test]
@@ -472,7 +475,7 @@ mod tests {
             Panel { title: "xy", unit: "", width: 100, height: 80, data: &low },
             Panel { title: "xz", unit: "", width: 100, height: 1, data: &high },
         ];
-        write_sections(&path, &panels).unwrap();
+        write_sections(&file(&path), &panels).unwrap();
         let (width, height, pixels) = read(&path);
         // 7 times as large, and as high as the highest
         assert_eq!((width, height), (10 + 2 * 710, 34 + 560 + 34));
@@ -485,26 +488,24 @@ mod tests {
             Panel { title: "", unit: "", width: 3000, height: 1, data: &data },
             Panel { title: "", unit: "", width: 1, height: 3000, data: &data },
         ];
-        write_sections(&path, &panels).unwrap();
+        write_sections(&file(&path), &panels).unwrap();
         let (width, height, _) = read(&path);
         // below the thin one there is space for its scale
         let scale = "1.000 to 1.000 ".len() * LETTER;
         assert_eq!((width, height), (10 + 778 + scale + 10, 34 + 768 + 34));
-        assert_eq!(write_sections(&path, &[]).unwrap_err().exit_code(), 5);
+        assert_eq!(write_sections(&file(&path), &[]).unwrap_err().exit_code(), 5);
     }
 
     #[test]
     fn failures_are_output_errors_and_leave_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let panel = Panel { title: "x", unit: "", width: 1, height: 1, data: &[1.0] };
-        let missing = dir.path().join("no/such/preview.png");
-        assert_eq!(write_preview(&missing, &[panel]).unwrap_err().exit_code(), 5);
         let path = dir.path().join("preview.png");
-        assert!(write_preview(&path, &[]).is_err());
-        assert!(write_preview(&path, &[Panel { width: 2, ..panel }]).is_err());
+        assert!(write_preview(&file(&path), &[]).is_err());
+        assert!(write_preview(&file(&path), &[Panel { width: 2, ..panel }]).is_err());
         // A directory in the way makes the rename fail.
         fs::create_dir_all(path.join("in the way")).unwrap();
-        assert!(write_preview(&path, &[panel]).is_err());
+        assert!(write_preview(&file(&path), &[panel]).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

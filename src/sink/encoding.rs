@@ -50,6 +50,15 @@ pub struct Encoding {
     pub range: Option<(f32, f32)>,
 }
 
+/// What an output holds. Nothing but an output of the same content is ever replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Corrected or simulated pages, which belong to no run.
+    Pages,
+    /// Slices of a run, which carry its key.
+    Slices,
+}
+
 /// How slices are stored: their samples, and what files make of these.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceStorage {
@@ -59,12 +68,14 @@ pub struct SliceStorage {
     pub ome_zarr: OmeZarr,
     /// Files of an HDF5 output, if there are several.
     pub hdf5_parts: Option<u32>,
+    pub content: Content,
 }
 
-/// Samples as they are.
+/// Samples of pages as they are.
 impl From<Encoding> for SliceStorage {
     fn from(encoding: Encoding) -> SliceStorage {
-        SliceStorage { encoding, compression: Compression::None, ome_zarr: OmeZarr::default(), hdf5_parts: None }
+        let (compression, ome_zarr) = (Compression::None, OmeZarr::default());
+        SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None, content: Content::Pages }
     }
 }
 

@@ -2,18 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
-
-/// Writes a text, replacing an existing file; the file appears complete or not at all.
-///
-/// # Errors
-/// [`Error::Output`] when it cannot be written.
-pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    let file = create(path)?;
-    file.file().write_all(text.as_bytes()).map_err(|e| failed(path, &e))?;
-    finish(file, true)
-}
 
 /// Creates a temporary file of an output.
 pub(super) fn create(path: &Path) -> Result<AtomicFile> {

@@ -8,6 +8,7 @@ mod directory;
 mod encoding;
 mod file;
 mod multipage;
+mod output_lock;
 mod page;
 mod separate;
 mod stamp;
@@ -16,8 +17,8 @@ mod volume;
 mod writer;
 
 pub use compression::Compression;
-pub use encoding::{Dtype, Encoding, SliceStorage};
-pub use file::write_text;
+pub use encoding::{Content, Dtype, Encoding, SliceStorage};
+pub use output_lock::OutputLock;
 pub use page::{Pixels, SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, StoredSlices, described};
 pub use target::{OutputFormat, RECORD_END, Target};
@@ -28,7 +29,7 @@ use crate::error::Result;
 use std::path::PathBuf;
 
 /// What the `Software` tag of every slice says.
-pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
+pub use crate::files::SOFTWARE;
 
 /// The forms of `--output`, for help and messages.
 pub const OUTPUT_FORMS: &str = "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one file of all slices: out.tif, out.h5 or out.zarr";

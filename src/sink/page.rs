@@ -5,9 +5,10 @@ use super::directory::{Directory, TagValue, TiffKind, tag};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
-use super::{OmeZarr, SliceStorage};
+use super::{OmeZarr, SOFTWARE, SliceStorage};
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::files::OutputFile;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
@@ -53,7 +54,7 @@ impl SliceForm {
         run: Vec<usize>,
         software: &str,
     ) -> SliceForm {
-        let SliceStorage { encoding, compression, ome_zarr, hdf5_parts } = storage;
+        let SliceStorage { encoding, compression, ome_zarr, hdf5_parts, content: _ } = storage;
         let (software, run_file) = (software.to_owned(), String::new());
         SliceForm { width, height, encoding, compression, ome_zarr, hdf5_parts, run, run_file, software, stamp: None }
     }
@@ -73,6 +74,14 @@ impl SliceForm {
         (self.width * self.height * self.encoding.dtype.bytes()) as u64
     }
 
+    /// No file of one page has more bytes.
+    pub(super) fn most_bytes(&self) -> u64 {
+        let table = 16 * self.height as u64;
+        let stamp =
+            self.stamp.as_ref().map_or(0, |stamp| stamp.run.len() + stamp.pixel_size.as_ref().map_or(0, String::len));
+        self.sample_bytes() + table + 4096 + (self.software.len() + stamp) as u64
+    }
+
     /// Whether this number of pages does not fit a classic TIFF.
     fn is_big(&self, pages: usize) -> bool {
         let row = (self.width as u64).saturating_mul(self.encoding.dtype.bytes() as u64);
@@ -82,23 +91,15 @@ impl SliceForm {
     }
 }
 
-/// Writes one image (row-major, `width * height` values) as a TIFF of one page, replacing an existing
-/// file; the file appears complete or not at all. Creates no directory.
+/// Writes one image (row-major, `width * height` values) as a TIFF of one page; the file appears complete or not at all.
 ///
 /// # Errors
 /// [`Error::Output`] when it cannot be written or `data` has another size; [`Error::Usage`] for
 /// integers without a range.
-pub fn write_image(
-    path: &Path,
-    width: usize,
-    height: usize,
-    data: &[f32],
-    encoding: Encoding,
-    software: &str,
-) -> Result<()> {
-    let form = SliceForm::new((width, height), encoding.into(), Vec::new(), software);
-    OutputPage { form: &form, pixels: Pixels::Values(data), slice: None, number: None }.write_file(path)?;
-    Ok(())
+pub fn write_image(file: &OutputFile, (width, height): (usize, usize), data: &[f32], encoding: Encoding) -> Result<()> {
+    let form = SliceForm::new((width, height), encoding.into(), Vec::new(), SOFTWARE);
+    let page = OutputPage { form: &form, pixels: Pixels::Values(data), slice: None, number: None };
+    file.write(page.bytes(file.path())?)
 }
 
 /// The pixels of an image, `[row][pixel]`.
@@ -207,6 +208,16 @@ impl EncodedPage<'_> {
         self.strips().map(|strip| strip.len() as u64).sum()
     }
 
+    /// The page at offset `data` of a file.
+    fn placed_at(&self, data: u64) -> PlacedPage {
+        PlacedPage {
+            data,
+            strips: self.strips().map(|strip| strip.len() as u64).collect(),
+            compressed: self.compressed.is_some(),
+            crc32: self.compressed.as_ref().map_or_else(|| crc32fast::hash(self.samples()), |c| c.crc32),
+        }
+    }
+
     /// Writes the samples to offset `data` of a file. The checksum of a strip is computed just before it is written, while it
     /// is in the processor's cache.
     pub fn write_at(&self, file: &File, data: u64) -> io::Result<PlacedPage> {
@@ -238,6 +249,21 @@ pub(super) fn aligned(offset: u64) -> u64 {
 }
 
 impl<'a> OutputPage<'a> {
+    /// All bytes of a file with this page only.
+    pub fn bytes(&self, path: &Path) -> Result<Vec<u8>> {
+        let encoded = self.encode(path)?;
+        let kind = self.form.kind(1);
+        let data = kind.header_bytes();
+        let mut bytes = vec![0; data];
+        encoded.strips().for_each(|strip| bytes.extend(strip));
+        let placed = encoded.placed_at(data as u64);
+        let directory = aligned(placed.end());
+        bytes.resize(directory as usize, 0);
+        bytes.extend(self.directory(&placed).bytes(kind, directory, 0));
+        bytes[..data].copy_from_slice(&kind.header(directory));
+        Ok(bytes)
+    }
+
     /// Writes a file with this page only; returns how many values were clamped.
     pub fn write_file(&self, path: &Path) -> Result<u64> {
         let encoded = self.encode(path)?;

@@ -65,12 +65,12 @@ pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
 impl Target {
     /// `slice_00000.tif`, ... in a directory that contains nothing else.
     pub fn directory_of_slices(directory: impl Into<PathBuf>) -> Target {
-        Target::new(SeparateFiles { own_directory: true, ..SeparateFiles::numbered(directory.into(), "slice_") })
+        Target::directory_of(directory, "slice_")
     }
 
-    /// `prefix` with 5 digits and `.tif` in a directory that may contain other files.
-    pub fn files(directory: impl Into<PathBuf>, prefix: &str) -> Target {
-        Target::new(SeparateFiles::numbered(directory.into(), prefix))
+    /// `prefix` with 5 digits and `.tif` in a directory that contains nothing else.
+    pub fn directory_of(directory: impl Into<PathBuf>, prefix: &str) -> Target {
+        Target::new(SeparateFiles { own_directory: true, ..SeparateFiles::numbered(directory.into(), prefix) })
     }
 }
 

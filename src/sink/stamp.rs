@@ -1,14 +1,16 @@
 //! Description of a slice in its TIFF tags, and verification that a file is unchanged.
 
+use super::page::OutputPage;
+use super::{Compression, Content, Pixels, SliceForm};
 use crate::error::{Error, Result};
 use crate::source::Stack;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{BufReader, ErrorKind};
+use std::io::{BufReader, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tiff::TiffError;
-use tiff::decoder::{Decoder, Limits};
+use tiff::decoder::Decoder;
 use tiff::tags::Tag;
 
 /// Description of a run, the same in all of its slices.
@@ -58,8 +60,8 @@ pub(super) fn digits(crc: u32) -> String {
 
 /// Slices that an output has already.
 pub trait StoredSlices: Sync {
-    /// What is there of slice `index`.
-    fn examine(&self, index: usize) -> SliceState;
+    /// What is there of slice `index`, compared with what a writer of this form would write.
+    fn examine(&self, index: usize, form: &SliceForm) -> SliceState;
 
     /// Reads the samples of a complete slice, `[row][pixel]`; integers are not scaled.
     ///
@@ -72,8 +74,8 @@ pub trait StoredSlices: Sync {
 pub(super) struct StoredTiffs<F>(pub F);
 
 impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
-    fn examine(&self, index: usize) -> SliceState {
-        examine(&self.0(index))
+    fn examine(&self, index: usize, form: &SliceForm) -> SliceState {
+        examine(&self.0(index), index, form)
     }
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
@@ -104,8 +106,9 @@ impl StoredPages {
 }
 
 impl StoredSlices for StoredPages {
-    fn examine(&self, _: usize) -> SliceState {
-        examine(&self.path)
+    /// A file of all pages is written at once, and never kept.
+    fn examine(&self, _: usize, _: &SliceForm) -> SliceState {
+        SliceState::Unknown
     }
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
@@ -123,6 +126,43 @@ impl StoredSlices for StoredPages {
     }
 }
 
+/// Who wrote what is at the place of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing is there, or a file without content.
+    Nothing,
+    /// This program.
+    Own(Content),
+    /// A file that is cut or damaged, so that it does not say.
+    Torn,
+    /// Another program, or a person.
+    Foreign,
+}
+
+/// Who wrote the TIFF at a place, which may be anything.
+pub(super) fn origin(path: &Path) -> Origin {
+    match path.symlink_metadata() {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Origin::Nothing,
+        Ok(meta) if meta.is_file() && meta.len() == 0 => return Origin::Nothing,
+        Ok(meta) if meta.is_file() => {}
+        // a link, a directory or a device
+        _ => return Origin::Foreign,
+    }
+    let tags = File::open(path).map_err(TiffError::from).and_then(|file| Decoder::new(BufReader::new(file)));
+    match tags.map(|mut decoder| description(&mut decoder)) {
+        Ok(Some(description)) => Origin::Own(description.content()),
+        Ok(None) => Origin::Foreign,
+        Err(_) => Origin::Torn,
+    }
+}
+
+impl SliceDescription {
+    /// Slices belong to a run, other pages do not.
+    pub(super) fn content(&self) -> Content {
+        if self.stamp.is_some() { Content::Slices } else { Content::Pages }
+    }
+}
+
 /// The description of a file's first page, if there is one.
 pub fn described(path: &Path) -> Option<SliceDescription> {
     description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
@@ -132,31 +172,66 @@ fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescriptio
     serde_json::from_str(&decoder.get_tag_ascii_string(Tag::ImageDescription).ok()?).ok()
 }
 
-/// Reads a slice's file completely and compares it with its checksum.
-pub fn examine(path: &Path) -> SliceState {
+/// Reads a slice's file completely, makes the file of its samples again, and compares the two byte by byte: not only the
+/// samples but everything that a reader goes by is as it was written.
+fn examine(path: &Path, index: usize, form: &SliceForm) -> SliceState {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return SliceState::Missing,
         Err(e) => return SliceState::Unreadable(e.to_string()),
     };
-    let read = || -> std::result::Result<SliceState, TiffError> {
-        let mut decoder = Decoder::new(BufReader::new(file))?.with_limits(Limits::unlimited());
-        let Some(description) = description(&mut decoder) else { return Ok(SliceState::Unknown) };
-        let mut crc = crc32fast::Hasher::new();
-        for strip in 0..decoder.strip_count()? {
-            crc.update(decoder.read_chunk(strip)?.as_buffer(0).as_bytes());
+    match is_whole(file, path, index, form) {
+        Ok(true) => {}
+        Err(e) if e.kind() != ErrorKind::UnexpectedEof => return SliceState::Unreadable(e.to_string()),
+        Ok(false) | Err(_) => {
+            return is_of_another_run(path, form).map_or(SliceState::Damaged, |_| SliceState::Unknown);
         }
-        Ok(if digits(crc.finalize()) == description.crc32 {
-            SliceState::Complete(description)
-        } else {
-            SliceState::Damaged
-        })
-    };
-    match read() {
-        Ok(found) => found,
-        Err(TiffError::IoError(e)) if e.kind() != ErrorKind::UnexpectedEof => SliceState::Unreadable(e.to_string()),
-        Err(_) => SliceState::Damaged,
     }
+    match described(path) {
+        Some(description) => SliceState::Complete(description),
+        None => SliceState::Damaged,
+    }
+}
+
+/// The key of the run of a file that is not as it is written for this one, if that is another run.
+fn is_of_another_run(path: &Path, form: &SliceForm) -> Option<SliceDescription> {
+    described(path).filter(|found| found.stamp.as_ref().map(|s| &s.run) != form.stamp.as_ref().map(|s| &s.run))
+}
+
+/// Whether a file is exactly what would be written for its own samples. No more memory is asked for than such a file needs.
+fn is_whole(mut file: File, path: &Path, index: usize, form: &SliceForm) -> std::io::Result<bool> {
+    let bytes = file.metadata()?.len();
+    if bytes > form.most_bytes() {
+        return Ok(false);
+    }
+    let mut found = Vec::with_capacity(bytes as usize);
+    Read::take(&mut file, bytes).read_to_end(&mut found)?;
+    let samples = match form.compression {
+        Compression::None => {
+            let data = form.kind(1).header_bytes();
+            found.get(data..data + form.sample_bytes() as usize).map(<[u8]>::to_vec)
+        }
+        _ => decoded(&found, form),
+    };
+    let Some(samples) = samples else { return Ok(false) };
+    let page = OutputPage { form, pixels: Pixels::Samples(&samples, 0), slice: Some(index), number: None };
+    Ok(page.bytes(path).is_ok_and(|expected| expected == found))
+}
+
+/// The samples of a compressed TIFF with one page of this form.
+fn decoded(file: &[u8], form: &SliceForm) -> Option<Vec<u8>> {
+    let mut decoder = Decoder::new(Cursor::new(file)).ok()?;
+    let sides = decoder.dimensions().ok()?;
+    let all = form.sample_bytes() as usize;
+    let strips = decoder.strip_count().ok()?;
+    if (sides.0 as usize, sides.1 as usize) != (form.width, form.height) || strips as usize > form.height {
+        return None;
+    }
+    let mut samples = Vec::with_capacity(all);
+    for strip in 0..strips {
+        samples.extend_from_slice(decoder.read_chunk(strip).ok()?.as_buffer(0).as_bytes());
+    }
+    (samples.len() == all).then_some(samples)
 }
 
 /// A positive number as a fraction of two 32-bit integers.

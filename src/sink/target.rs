@@ -1,9 +1,10 @@
 //! Place and format of an output.
 
-use super::stamp::{StoredSlices, StoredTiffs};
-use super::{Compression, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
+use super::stamp::{Origin, StoredSlices, StoredTiffs, origin};
+use super::{Compression, Content, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
 use crate::error::{Error, Result};
-use crate::files::name_of_temporary;
+use crate::files::{FileKind, name_of_temporary};
+use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::collections::HashSet;
 use std::fmt::{self, Debug, Display};
@@ -70,6 +71,14 @@ pub trait OutputFormat: Debug + Send + Sync {
         Box::new(StoredTiffs(|index| self.path_of(index)))
     }
 
+    /// Who wrote what is at the places of these slices: the first that is neither free nor an output with this content.
+    fn in_the_way(&self, slices: &[usize], content: Content) -> Option<(PathBuf, Origin)> {
+        let paths = slices.par_iter().map(|&slice| self.path_of(slice));
+        let found = paths.map(|path| (origin(&path), path));
+        let bad = found.filter(|(origin, _)| !matches!(origin, Origin::Nothing) && *origin != Origin::Own(content));
+        bad.map(|(origin, path)| (path, origin)).find_first(|_| true)
+    }
+
     /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
     ///
     /// # Errors
@@ -78,12 +87,20 @@ pub trait OutputFormat: Debug + Send + Sync {
         Ok(0)
     }
 
-    /// Removes an unfinished output if no slice was written to it. Must only be called while no other run writes here.
+    /// Removes an unfinished output if no slice was written to it. One that cannot be read gets another name, which is
+    /// returned, if the record of a run is beside it. Must only be called while no other run writes here.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be read; then it stays.
-    fn remove_unfinished(&self) -> Result<()> {
-        Ok(())
+    /// [`Error::Output`] when it cannot be read, and nothing says that it is the output of a run; then it stays.
+    fn remove_unfinished(&self) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
+
+    /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
+    fn record(&self) -> PathBuf {
+        let prefix = self.record_prefix();
+        let prefix = if prefix.is_empty() { "fbp" } else { &prefix };
+        self.directory().join(format!("{prefix}{RECORD_END}"))
     }
 
     /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
@@ -208,12 +225,23 @@ impl Target {
         self.0.own_flag() == Some(flag)
     }
 
-    /// Refuses to write to the input or over it.
+    /// Refuses to write to the input, over it or among it.
     ///
     /// # Errors
-    /// [`Error::Output`] when an input is, or lies in, what a run with these slices writes or replaces.
+    /// [`Error::Output`] when an input is, or lies in, what a run with these slices writes or replaces, or when slices would
+    /// be taken for pages of the input.
     pub fn check_inputs<'a>(&self, inputs: impl Iterator<Item = &'a Path>, run: &[usize]) -> Result<()> {
         let inputs: HashSet<_> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
+        let among = |directory: &Path| {
+            let holds = |path: &PathBuf| path.is_file() && path.parent() == Some(directory);
+            inputs.contains(directory) || self.fills_directory() && inputs.iter().any(holds)
+        };
+        if !self.one_file() && self.directory().canonicalize().is_ok_and(|directory| among(&directory)) {
+            return Err(Error::output(
+                self.directory(),
+                "--output: contains the input, and slices beside it would be taken for its pages; choose another --output",
+            ));
+        }
         let within: HashSet<_> = inputs.iter().flat_map(|path| path.ancestors()).collect();
         match self.0.replaced(run).into_iter().find(|path| path.canonicalize().is_ok_and(|p| within.contains(&*p))) {
             Some(path) => Err(Error::output(
@@ -237,6 +265,27 @@ impl Target {
         self.0.unfinished_slices()
     }
 
+    /// Refuses to replace what is not an output with this content that this program wrote.
+    ///
+    /// # Errors
+    /// [`Error::Output`] that names the file.
+    pub fn check_replaceable(&self, slices: &[usize], content: Content) -> Result<()> {
+        let slices = if self.one_file() { &[0] } else { slices };
+        let Some((path, origin)) = self.0.in_the_way(slices, content) else { return Ok(()) };
+        // a torn file does not say who wrote it, but the record beside it does
+        let what = match origin {
+            Origin::Torn if content == Content::Slices && FileKind::Toml.wrote(&self.record()) => return Ok(()),
+            Origin::Torn => "is damaged, and nothing says that fbp wrote it",
+            Origin::Own(Content::Slices) => "has slices that fbp reconstructed, not pages",
+            Origin::Own(Content::Pages) => "has pages that fbp wrote, not slices of a run",
+            Origin::Foreign | Origin::Nothing => "was not written by fbp",
+        };
+        Err(Error::output(
+            &path,
+            format!("--output: {what}; it is never replaced: choose another --output, or move it away"),
+        ))
+    }
+
     /// Prepares to write; see [`OutputFormat::create`].
     pub(super) fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
         self.0.create(slices, form, overwrite)
@@ -244,9 +293,7 @@ impl Target {
 
     /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
     pub fn record(&self) -> PathBuf {
-        let prefix = self.0.record_prefix();
-        let prefix = if prefix.is_empty() { "fbp" } else { &prefix };
-        self.directory().join(format!("{prefix}{RECORD_END}"))
+        self.0.record()
     }
 
     /// The hidden file that is locked while a run writes here.
@@ -286,11 +333,13 @@ impl Target {
         names.any(|name| !name.to_string_lossy().starts_with('.') && Some(name.as_os_str()) != record.file_name())
     }
 
-    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
+    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here. An
+    /// unfinished output that cannot be read gets another name, which is returned.
     ///
     /// # Errors
-    /// [`Error::Output`] when there is an unfinished output, but it cannot be read; then it stays.
-    pub fn remove_temporary_files(&self) -> Result<()> {
+    /// [`Error::Output`] when there is an unfinished output that cannot be read, and nothing says that it is of a run; then
+    /// it stays.
+    pub fn remove_temporary_files(&self) -> Result<Option<PathBuf>> {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
                 let remove = if entry.path().is_dir() { fs::remove_dir_all } else { fs::remove_file };

@@ -1,7 +1,7 @@
 //! Writing the slices of a run: each once, without overwriting other files.
 
 use super::target::Target;
-use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, SliceStorage};
+use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, SliceState, SliceStorage};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs;
@@ -16,7 +16,7 @@ pub enum AllowedContents<'a> {
     Nothing,
     /// Slices with these numbers, which other jobs write; the numbers may include the writer's own, but not their files.
     Slices(&'a [usize]),
-    /// Anything: files of the same names are replaced, others stay.
+    /// Anything: files of the same names are replaced if this program wrote them, others stay.
     Anything,
 }
 
@@ -75,6 +75,9 @@ impl SliceWriter {
             return Err(Error::Internal(format!("slices of {width}x{height} pixels cannot be written")));
         }
         target.make_directory()?;
+        if present == AllowedContents::Anything {
+            target.check_replaceable(indices, storage.content)?;
+        }
         if let Some((path, what)) = occupied(&target, indices, present)? {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
@@ -111,6 +114,12 @@ impl SliceWriter {
     pub fn with_run_file(mut self, text: String) -> SliceWriter {
         self.form.run_file = text;
         self
+    }
+
+    /// What is there of slices of the output, which this writer would write.
+    pub fn stored(&self) -> impl Fn(usize) -> SliceState + Sync + '_ {
+        let stored = self.target.stored(&self.form.run);
+        move |index| stored.examine(index, &self.form)
     }
 
     /// How samples are stored.

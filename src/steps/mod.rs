@@ -350,6 +350,7 @@ pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::{FileKind, InputSet, OutputFile};
     use crate::geometry::Roi;
     use crate::sink::{Dtype, Encoding, write_image};
     use crate::source::Stack;
@@ -366,7 +367,9 @@ mod tests {
         std::fs::create_dir(&directory).unwrap();
         let encoding = Encoding { dtype: Dtype::F32, range: None };
         for (i, frame) in frames.iter().enumerate() {
-            write_image(&directory.join(format!("f_{i}.tif")), BINS, ROWS, frame, encoding, "test").unwrap();
+            let path = directory.join(format!("f_{i}.tif"));
+            let file = OutputFile::new("--output", &path, FileKind::Tiff, &InputSet::default(), None).unwrap();
+            write_image(&file, (BINS, ROWS), frame, encoding).unwrap();
         }
         Stack::open(directory.to_str().unwrap(), "--projections").unwrap()
     }

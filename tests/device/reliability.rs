@@ -347,11 +347,12 @@ fn signals_stop_a_run_that_can_be_resumed() {
 fn leftovers_of_killed_runs_are_removed() {
     let (lab, full) = lab();
     lab.directory("r");
-    for name in [".slice_00003.tif.part-99-1", ".fbp-run.toml.part-99-2", ".fbp-write-test.part-99-0", ".fbp-lock"] {
-        lab.text(&format!("r/{name}"), "left");
+    for name in [".slice_00003.tif.part-", ".fbp-run.toml.part-", ".fbp-write-test.part-"] {
+        lab.text(&format!("r/{name}0123456789abcdef"), "left");
     }
+    lab.text("r/.fbp-lock", "left");
     // not of this output
-    for name in [".other.tif.part-99-1", ".slice_3.tif.part-a-1"] {
+    for name in [".other.tif.part-0123456789abcdef", ".slice_3.tif.part-a"] {
         lab.text(&format!("r/{name}"), "somebody's");
     }
     lab.ok(&format!("{RUN} --output r"));

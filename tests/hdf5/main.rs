@@ -6,6 +6,7 @@ mod support;
 
 mod chunks;
 mod damaged;
+mod flips;
 mod joined;
 mod layouts;
 mod refusals;

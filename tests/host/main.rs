@@ -12,6 +12,7 @@ mod io;
 mod layering;
 mod messages;
 mod model;
+mod outputs;
 mod pages;
 mod paper;
 mod startup;

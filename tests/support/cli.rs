@@ -2,8 +2,10 @@
 //! failure.
 
 use assert_cmd::Command;
+use fbp::error::Result;
+use fbp::files::{FileKind, InputSet, OutputFile};
 use fbp::phantom::{Kind, Phantom};
-use fbp::sink::{AllowedContents, Dtype, Encoding, SliceWriter, Target, write_image};
+use fbp::sink::{self, AllowedContents, Dtype, Encoding, SliceWriter, Target};
 use fbp::source::Stack;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,12 @@ use std::process::Output;
 use std::time::Duration;
 
 pub const F32: Encoding = Encoding { dtype: Dtype::F32, range: None };
+
+/// Writes a TIFF of one page.
+pub fn write_image(path: &Path, width: usize, height: usize, data: &[f32], encoding: Encoding) -> Result<()> {
+    let file = OutputFile::new("--output", path, FileKind::Tiff, &InputSet::default(), Some(true))?;
+    sink::write_image(&file, (width, height), data, encoding)
+}
 
 /// A directory that goes away, and the program run inside it: paths in arguments are relative to it.
 pub struct Lab(tempfile::TempDir);
@@ -123,7 +131,7 @@ impl Lab {
     pub fn page(&self, file: &str, width: usize, values: &[f32]) {
         let path = self.path(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        write_image(&path, width, values.len() / width, values, F32, "test").unwrap();
+        write_image(&path, width, values.len() / width, values, F32).unwrap();
     }
 
     /// Single files `directory/prefix_0000.tif` and so on.

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod cli;
+pub mod flips;
 pub mod reference;
 pub mod samples;
 pub mod skip;

@@ -16,23 +16,22 @@ use crate::engine::{
 };
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::write_atomically;
+use crate::files::{FileKind, OutputFile, TOML};
 use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, StageClock, results};
-use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
+use crate::sink::{AllowedContents, Content, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
-use outputs::{check_files, inputs};
+use outputs::{SideFiles, input_set, inputs};
 use overview::Gathered;
 pub(super) use overview::{Overview, Wanted};
 pub(super) use page::RunPage;
 pub(super) use record::RecordFile;
-use record::{OutputLock, Record, identity, known_range, stamp};
-use std::path::Path;
+use record::{Record, identity, known_range, lock_output, stamp};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use summary::Summary;
@@ -49,9 +48,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let _search = job.execution.watch.is_none().then(|| DeviceSearch::begin(&job.execution.devices));
     reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled)?;
-    if let Some(path) = &job.execution.save_config {
-        write_atomically(path, run_file(&flags)?).map_err(|e| Error::unwritable(path, "--save-config", e))?;
-    }
+    save_config(&job, &source, &flags)?;
     if let Some(target) = &job.execution.output {
         target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
     }
@@ -78,6 +75,14 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     let reconstruction =
         Reconstruction { job: &job, flags: &flags, source: &source, target, reporter: &reporter, cancelled };
     reconstruction.run(axis, start)
+}
+
+/// Writes the run file that was asked for.
+fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()> {
+    let Some(path) = &job.execution.save_config else { return Ok(()) };
+    let overwrite = Some(job.execution.existing == Existing::Overwrite);
+    let file = OutputFile::new("--save-config", path, FileKind::Toml, &input_set(job, source), overwrite)?;
+    file.write(format!("{TOML} --save-config`.\n{}", run_file(flags)?))
 }
 
 /// The job and its source about the axis that the data say, where it is to be searched.
@@ -121,10 +126,10 @@ impl Reconstruction<'_> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let scan = &source.scan;
         // an output that cannot be written is found before the device is bothered
-        let mut lock = OutputLock::take(job, target, reporter)?;
+        let mut lock = lock_output(job, target, reporter)?;
         let writer = create_writer(job, scan, target)?;
         // their directories may be the one just made
-        check_files(job, source, target)?;
+        let files = SideFiles::check(job, source, target)?;
         reporter.stage("preparing devices");
         let mut devices = ready_devices(job, source, reporter)?;
         let finish = Finish::new(&job.recipe, scan.geometry.size);
@@ -141,7 +146,7 @@ impl Reconstruction<'_> {
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {
             if job.execution.existing == Existing::Resume {
-                kept = resume::kept(job, scan, target, &key, reporter, cancelled)?;
+                kept = resume::kept(job, scan, (target, &writer), &key, reporter, cancelled)?;
                 writer.keep(&kept);
                 if let Some(overview) = &overview {
                     overview.add_kept(&kept, (target, &scan.run_slices), writer.encoding(), cancelled)?;
@@ -185,12 +190,12 @@ impl Reconstruction<'_> {
             ));
         }
         let gathered = overview.map(Overview::gathered);
-        self.write_files(&done, gathered.as_ref(), &key)?;
+        self.write_files(&files, &done, gathered.as_ref(), &key)?;
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        match (&job.execution.report, job.execution.page(), gathered) {
-            (_, Some(path), Some(gathered)) => self.write_page(path, &gathered)?,
-            (Some(path), None, _) => summary.write(path, self.flags, &reporter.doubts())?,
+        match (&files.report, job.execution.page(), gathered) {
+            (Some(file), Some(_), Some(gathered)) => self.write_page(file, &gathered)?,
+            (Some(file), None, _) => summary.write(file, self.flags, &reporter.doubts())?,
             _ => {}
         }
         leave(devices);
@@ -198,20 +203,20 @@ impl Reconstruction<'_> {
     }
 
     /// Writes the files beside the slices that are asked for, but for the report.
-    fn write_files(self, done: &Done, gathered: Option<&Gathered>, key: &str) -> Result<()> {
+    fn write_files(self, files: &SideFiles, done: &Done, gathered: Option<&Gathered>, key: &str) -> Result<()> {
         let Reconstruction { job, source, .. } = self;
-        if let Some(path) = &job.execution.preview {
-            preview(path, job, source, done)?;
+        if let Some(file) = &files.preview {
+            preview(file, job, source, done)?;
         }
-        gathered.map_or(Ok(()), |gathered| gathered.write(job, key))
+        gathered.map_or(Ok(()), |gathered| gathered.write(files, &job.recipe.unit(), key))
     }
 
     /// Writes the report as a page.
-    fn write_page(self, path: &Path, gathered: &Gathered) -> Result<()> {
+    fn write_page(self, file: &OutputFile, gathered: &Gathered) -> Result<()> {
         let Reconstruction { job, source, target, reporter, .. } = self;
         reporter.stage("writing the page");
         let record = RecordFile::read(&target.record())?;
-        let written = RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(path, "--report");
+        let written = RunPage { job, target, record: &record, gathered, source: Ok(source) }.write(file);
         reporter.clear();
         written
     }
@@ -287,6 +292,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
             compression: values.compression,
             ome_zarr: values.ome_zarr,
             hdf5_parts: values.hdf5_parts,
+            content: Content::Slices,
         },
         &scan.slices,
         AllowedContents::new(
@@ -326,13 +332,13 @@ fn percentile_range(
     Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
 }
 
-fn preview(path: &Path, job: &Job, source: &Source, done: &Done) -> Result<()> {
+fn preview(file: &OutputFile, job: &Job, source: &Source, done: &Done) -> Result<()> {
     let scan = &source.scan;
     let middle = middle(&scan.slices);
     let sinogram = source.read(&[middle], StepBackends::HOST)?;
     let roi = scan.geometry.roi;
     write_preview(
-        path,
+        file,
         &[
             Panel {
                 title: &format!("slice {middle}"),

@@ -1,87 +1,104 @@
-//! Checks that the files that a run writes do not conflict with others.
+//! The files that a run writes beside its slices, and checks that they do not conflict with others.
 
 use super::overview::{picture_of, section_files};
 use crate::engine::Source;
 use crate::error::{Error, Result};
+use crate::execution::Existing;
+use crate::files::{FileKind, InputSet, OutputFile, directory};
 use crate::job::Job;
 use crate::sink::Target;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Checks every file that a job writes beside its slices, when the directories of these are there.
-///
-/// # Errors
-/// [`Error::Output`] when its directory is missing, or when it is the input, a slice or another of these files.
-pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result<()> {
-    let mut files: Vec<(&str, PathBuf)> = Vec::new();
-    for (path, flag) in [(&job.execution.report, "--report"), (&job.execution.preview, "--preview")] {
-        files.extend(path.iter().map(|path| (flag, path.clone())));
+/// The files beside slices that a job was asked for.
+pub(super) struct SideFiles {
+    pub preview: Option<OutputFile>,
+    /// JSON, and its picture.
+    pub histogram: Option<[OutputFile; 2]>,
+    pub sections: Option<SectionFiles>,
+    /// A page or JSON.
+    pub report: Option<OutputFile>,
+}
+
+/// The picture of three sections, and their values.
+pub(super) struct SectionFiles {
+    pub picture: OutputFile,
+    pub values: [OutputFile; 3],
+}
+
+impl SideFiles {
+    /// Checks every file that a job writes beside its slices, when the directories of these are there.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when its directory is missing, or when it is of the input, a slice or another of these files, or
+    /// was not written by this program; [`Error::Usage`] for the ending of another kind.
+    pub fn check(job: &Job, source: &Source, target: &Target) -> Result<SideFiles> {
+        let (execution, inputs) = (&job.execution, input_set(job, source));
+        let overwrite = Some(execution.existing == Existing::Overwrite);
+        let file = |flag: &str, path: &Path, kind| OutputFile::new(flag, path, kind, &inputs, overwrite);
+        let one = |flag: &str, path: &Option<PathBuf>, kind| path.as_deref().map(|p| file(flag, p, kind)).transpose();
+        let report = if execution.page().is_some() { FileKind::Html } else { FileKind::Json };
+        let pair = |path: &PathBuf| {
+            Ok::<_, Error>([
+                file("--histogram", path, FileKind::Json)?,
+                file("--histogram", &picture_of(path), FileKind::Png)?,
+            ])
+        };
+        let sections = |path: &PathBuf| {
+            let picture = file("--sections", path, FileKind::Png)?;
+            let [xy, xz, yz] = section_files(path).map(|path| file("--sections", &path, FileKind::Tiff));
+            Ok::<_, Error>(SectionFiles { picture, values: [xy?, xz?, yz?] })
+        };
+        let files = SideFiles {
+            preview: one("--preview", &execution.preview, FileKind::Png)?,
+            histogram: execution.histogram.as_ref().map(pair).transpose()?,
+            sections: execution.sections.as_ref().map(sections).transpose()?,
+            report: one("--report", &execution.report, report)?,
+        };
+        files.check_places(source, target, &inputs)?;
+        Ok(files)
     }
-    let others = files.len();
-    if let Some(path) = &job.execution.histogram {
-        files.extend([path.clone(), picture_of(path)].map(|file| ("--histogram", file)));
+
+    fn all(&self) -> impl Iterator<Item = &OutputFile> {
+        let sections = self.sections.iter().flat_map(|s| s.values.iter().chain([&s.picture]));
+        self.preview.iter().chain(self.histogram.iter().flatten()).chain(sections).chain(&self.report)
     }
-    if let Some(path) = &job.execution.sections {
-        files.push(("--sections", path.clone()));
-        files.extend(section_files(path).map(|file| ("--sections", file)));
+
+    /// Refuses files that would be taken for others, or written twice.
+    fn check_places(&self, source: &Source, target: &Target, inputs: &InputSet) -> Result<()> {
+        let slices: HashSet<_> = source.scan.run_slices.iter().map(|&slice| place(&target.path_of(slice))).collect();
+        let record = place(&target.record());
+        let mut seen = HashSet::new();
+        for file in self.all() {
+            let (path, at) = (file.path(), place(file.path()));
+            let wrong = |why: &str| Err(Error::output(path, format!("{}: {why}; choose another file", file.flag())));
+            if slices.contains(&at) || at == record {
+                return wrong("is a file of --output");
+            }
+            if !seen.insert(at.clone()) {
+                return wrong("is also written for another flag");
+            }
+            let is_tiff = FileKind::Tiff.has(path);
+            if is_tiff && inputs.contain(directory(&at)) {
+                return wrong("would be read as a page of the input");
+            }
+            let of_slices = || target.directory().canonicalize().is_ok_and(|output| output == directory(&at));
+            if is_tiff && target.fills_directory() && of_slices() {
+                return wrong("would be taken for a slice in the directory of --output");
+            }
+        }
+        Ok(())
     }
-    for (flag, path) in &files {
-        let parent = directory(path);
-        if !parent.is_dir() {
-            return Err(Error::output(
-                path,
-                format!("{flag}: there is no directory {}; make it, or choose another path", parent.display()),
-            ));
-        }
-    }
-    if files.len() == others {
-        return Ok(());
-    }
-    let inputs: HashSet<_> = inputs(job, source).filter_map(|path| path.canonicalize().ok()).collect();
-    let slices: HashSet<_> = source.scan.run_slices.iter().map(|&slice| place(&target.path_of(slice))).collect();
-    let record = place(&target.record());
-    let mut seen = HashSet::new();
-    for (number, (flag, path)) in files.iter().enumerate() {
-        let file = place(path);
-        let wrong = |why: &str| Err(Error::output(path, format!("{flag}: {why}; choose another file")));
-        let first = seen.insert(file.clone());
-        if number < others {
-            continue;
-        }
-        if path.is_dir() {
-            return wrong("is a directory");
-        }
-        if inputs.contains(&file) {
-            return wrong("is a file of the input");
-        }
-        if slices.contains(&file) || file == record {
-            return wrong("is a file of --output");
-        }
-        if !first {
-            return wrong("is also written for another flag");
-        }
-        let is_tiff = path.extension().is_some_and(|extension| extension == "tif");
-        if is_tiff && inputs.contains(directory(&file)) {
-            return wrong("would be read as a page of the input");
-        }
-        if is_tiff
-            && target.fills_directory()
-            && target.directory().canonicalize().is_ok_and(|output| output == directory(&file))
-        {
-            return wrong("would be taken for a slice in the directory of --output");
-        }
-    }
-    Ok(())
+}
+
+/// The files and directories of the input.
+pub(super) fn input_set(job: &Job, source: &Source) -> InputSet {
+    InputSet::new(inputs(job, source))
 }
 
 /// Files and directories of the input.
 pub(super) fn inputs<'a>(job: &'a Job, source: &'a Source) -> impl Iterator<Item = &'a Path> {
     job.execution.files.all().chain(source.files.iter().map(PathBuf::as_path))
-}
-
-/// The directory that a file is in.
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The same for all names of a file, be it there or not.

@@ -2,16 +2,17 @@
 //! sections for `--sections`, and for a page both and some slices.
 
 use super::middle;
+use super::outputs::{SectionFiles, SideFiles};
 use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
 use crate::execution::Execution;
+use crate::files::OutputFile;
 use crate::geometry::Roi;
 use crate::histogram::{CountedSlice, Histogram, HistogramReport, Moments};
 use crate::html::{IMAGE_BYTES, PackedImage, Reduction};
-use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
 use crate::sink::SOFTWARE;
-use crate::sink::{Dtype, Encoding, Target, write_image, write_text};
+use crate::sink::{Dtype, Encoding, Target, write_image};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -214,14 +215,12 @@ impl Gathered {
     ///
     /// # Errors
     /// [`Error::Output`] when a file cannot be written.
-    pub fn write(&self, job: &Job, run: &str) -> Result<()> {
-        let unit = job.recipe.unit();
-        if let (Some(path), Some(values)) = (&job.execution.histogram, &self.histogram) {
-            let file = HistogramFile { run, unit: &unit, values };
-            file.write(path).map_err(|e| named("--histogram", e))?;
+    pub(super) fn write(&self, files: &SideFiles, unit: &str, run: &str) -> Result<()> {
+        if let (Some(files), Some(values)) = (&files.histogram, &self.histogram) {
+            HistogramFile { software: SOFTWARE, run, unit, values }.write(files)?;
         }
-        if let (Some(path), Some(sections)) = (&job.execution.sections, &self.sections) {
-            sections.write(path, &unit, &self.slices, self.roi).map_err(|e| named("--sections", e))?;
+        if let (Some(files), Some(sections)) = (&files.sections, &self.sections) {
+            sections.write(files, unit, &self.slices, self.roi)?;
         }
         Ok(())
     }
@@ -230,6 +229,7 @@ impl Gathered {
 /// The file of `--histogram`.
 #[derive(Serialize)]
 struct HistogramFile<'a> {
+    software: &'a str,
     /// Key of the run.
     run: &'a str,
     unit: &'a str,
@@ -238,15 +238,15 @@ struct HistogramFile<'a> {
 }
 
 impl HistogramFile<'_> {
-    fn write(&self, path: &Path) -> Result<()> {
-        let json = serde_json::to_string_pretty(self).map_err(|e| Error::output(path, e))?;
-        write_text(path, &format!("{json}\n"))?;
-        write_histogram(&picture_of(path), self.values, self.unit)
+    fn write(&self, [file, picture]: &[OutputFile; 2]) -> Result<()> {
+        let json = serde_json::to_string_pretty(self).map_err(|e| Error::output(file.path(), e))?;
+        file.write(format!("{json}\n"))?;
+        write_histogram(picture, self.values, self.unit)
     }
 }
 
 impl Sections {
-    fn write(&self, path: &Path, unit: &str, slices: &[usize], roi: Roi) -> Result<()> {
+    fn write(&self, files: &SectionFiles, unit: &str, slices: &[usize], roi: Roi) -> Result<()> {
         let Roi { x, y, width, height } = roi;
         let titles = [
             format!("xy, slice {}", middle(slices)),
@@ -254,20 +254,16 @@ impl Sections {
             format!("yz, column {}", x + width / 2),
         ];
         let images = [(width, height, &self.xy), (width, slices.len(), &self.xz), (height, slices.len(), &self.yz)];
-        for ((width, height, data), file) in images.iter().zip(section_files(path)) {
-            write_image(&file, *width, *height, data, Encoding { dtype: Dtype::F32, range: None }, SOFTWARE)?;
+        for ((width, height, data), file) in images.iter().zip(&files.values) {
+            write_image(file, (*width, *height), data, Encoding { dtype: Dtype::F32, range: None })?;
         }
         let panels: Vec<Panel> = titles
             .iter()
             .zip(images)
             .map(|(title, (width, height, data))| Panel { title, unit, width, height, data })
             .collect();
-        write_sections(path, &panels)
+        write_sections(&files.picture, &panels)
     }
-}
-
-fn named(flag: &str, error: Error) -> Error {
-    Error::Output(format!("{flag}: {error}"))
 }
 
 /// The picture of a histogram, beside it.

@@ -7,6 +7,7 @@ use crate::axis::sample_of;
 use crate::commands::center::survey_json;
 use crate::engine::Source;
 use crate::error::Result;
+use crate::files::OutputFile;
 use crate::geometry::Roi;
 use crate::html::{PackedImage, RUN, Reduction, write_page};
 use crate::job::Job;
@@ -35,7 +36,7 @@ impl RunPage<'_> {
     ///
     /// # Errors
     /// [`Error::Output`](crate::error::Error::Output) that names the flag; errors of reading the input.
-    pub fn write(&self, path: &Path, flag: &str) -> Result<()> {
+    pub fn write(&self, file: &OutputFile) -> Result<()> {
         let RunPage { job, target, record, gathered, source } = self;
         let output = absolute(target.directory()).unwrap_or_else(|_| target.directory().to_owned());
         // without a slash at its end
@@ -65,7 +66,7 @@ impl RunPage<'_> {
             "search": search,
             "missing": missing,
         });
-        write_page(path, flag, &RUN, &title(&output, record.facts.scan.as_ref()), &data)
+        write_page(file, &RUN, &title(&output, record.facts.scan.as_ref()), &data)
     }
 }
 

@@ -7,13 +7,13 @@ use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::engine::{ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{Lock, LockMode, read_text};
+use crate::files::{FileKind, Lock, LockMode, TOML, read_text, write_atomically};
 use crate::geometry::Roi;
 use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
 use crate::remark::Doubt;
 use crate::report::Reporter;
-use crate::sink::{SliceStamp, Target, write_text};
+use crate::sink::{OutputLock, SliceStamp, Target};
 use crate::steps::ClampedCounts;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
@@ -76,57 +76,41 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
     }
 }
 
-/// The right to write to an output.
-pub(super) struct OutputLock<'a> {
-    lock: Lock,
-    target: &'a Target,
+/// Takes the lock of the output: alone, or together with other shards of the run.
+///
+/// # Errors
+/// As [`OutputLock::take`].
+pub(super) fn lock_output<'a>(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
+    let mode = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
+    let lock = OutputLock::take(target, mode, &owner(job))?;
+    if !lock.works() {
+        reporter.note("note: the file system of --output has no locks: make sure that no other run writes there");
+    }
+    if let Some(path) = &lock.set_aside {
+        reporter.note(&format!(
+            "note: the unfinished output of an earlier run cannot be read; it is now {}, and this run begins anew",
+            path.display()
+        ));
+    }
+    Ok(lock)
 }
 
-impl<'a> OutputLock<'a> {
-    /// Keeps runs that are not shards of this one away from the output, and clears away what dead ones left.
-    ///
-    /// # Errors
-    /// [`Error::Output`] when another run has it, the directory cannot be made or written to, or an unfinished output cannot
-    /// be read.
-    pub fn take(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
-        target.make_directory()?;
-        let hold = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
-        let lock = Lock::take(&target.lock(), hold, &owner(job))?;
-        if !lock.works() {
-            reporter.note("note: the file system of --output has no locks: make sure that no other run writes there");
-        } else if hold == LockMode::Exclusive {
-            target.remove_temporary_files()?;
-        }
-        Ok(OutputLock { lock, target })
-    }
-
-    /// Makes sure that all who share the output now are of one run: the first says which.
-    ///
-    /// # Errors
-    /// [`Error::Output`] when they are of another.
-    fn agree(&mut self, job: &Job, key: &str) -> Result<()> {
-        const RUN: &str = "run ";
-        self.lock.add(&format!("{RUN}{key} of {}", owner(job)))?;
-        let lines = self.lock.lines();
-        match lines.iter().find_map(|line| line.strip_prefix(RUN)) {
-            Some(first) if !first.starts_with(key) => Err(Error::output(
-                self.target.directory(),
-                format!(
-                    "--output: run {first} is writing here, but this is run {key}, with different input, flags, device \
-                     or driver; wait until it has ended, or choose another --output"
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for OutputLock<'_> {
-    fn drop(&mut self) {
-        // the last one out knows that all others are gone, those that were killed, too
-        if self.lock.is_last() {
-            let _ = self.target.remove_temporary_files(); // an output that cannot be read stays
-        }
+/// Makes sure that all who share the output now are of one run: the first says which.
+///
+/// # Errors
+/// [`Error::Output`] when they are of another.
+fn agree(lock: &mut OutputLock, job: &Job, key: &str) -> Result<()> {
+    const RUN: &str = "run ";
+    let lines = lock.add(&format!("{RUN}{key} of {}", owner(job)))?;
+    match lines.iter().find_map(|line| line.strip_prefix(RUN)) {
+        Some(first) if !first.starts_with(key) => Err(Error::output(
+            lock.target().directory(),
+            format!(
+                "--output: run {first} is writing here, but this is run {key}, with different input, flags, device or \
+                 driver; wait until it has ended, or choose another --output"
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -316,10 +300,10 @@ impl<'a> Record<'a> {
         axis: &Axis,
     ) -> Result<Record<'a>> {
         let Reconstruction { job, flags, source, .. } = run;
-        let target = lock.target;
+        let target = lock.target();
         let key = identity.key();
         let _lock = Lock::wait(&record_lock(target))?;
-        lock.agree(job, &key)?;
+        agree(lock, job, &key)?;
         let before = facts(&target.record());
         if let Some(before) = before.as_ref().filter(|before| before.run != key)
             && job.execution.shard.is_some()
@@ -385,9 +369,16 @@ impl<'a> Record<'a> {
         facts.jobs.push(self.part.clone());
         let toml = |e: toml::ser::Error| Error::Output(format!("{}: {e}", self.target.record().display()));
         let table = toml::Table::from_iter([(FACTS.to_owned(), toml::Value::try_from(facts).map_err(toml)?)]);
-        let head = "# Written by `fbp reconstruct`. With `--config`, this file reproduces the slices.\n";
+        let head = format!("{TOML} reconstruct`. With `--config`, this file reproduces the slices.\n");
         let text = format!("{head}{}\n{}", run_file(&self.run)?, toml::to_string(&table).map_err(toml)?);
-        write_text(&self.target.record(), &text)
+        let path = self.target.record();
+        if path.symlink_metadata().is_ok() && !FileKind::Toml.wrote(&path) {
+            let why = "is the place of the record of this run, but was not written by fbp; move it away";
+            return Err(Error::output(&path, why));
+        }
+        write_atomically(&path, text).map_err(|e| {
+            Error::output(&path, format!("cannot be written: {e}; free some space or choose another --output"))
+        })
     }
 
     /// Says how it went, with the messages that people saw.

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::job::Job;
 use crate::plan::Scan;
 use crate::report::Reporter;
-use crate::sink::{SliceState, Target};
+use crate::sink::{SliceState, SliceWriter, Target};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -26,16 +26,16 @@ struct RedoneSlices {
 pub(super) fn kept(
     job: &Job,
     scan: &Scan,
-    target: &Target,
+    (target, writer): (&Target, &SliceWriter),
     key: &str,
     reporter: &Reporter,
     cancelled: &AtomicBool,
 ) -> Result<Vec<usize>> {
     let slices = &scan.slices;
-    let stored = target.stored(&scan.run_slices);
+    let stored = writer.stored();
     let look = |&slice: &usize| match cancelled.load(Relaxed) {
         true => Err(target.interrupted()),
-        false => Ok((slice, stored.examine(slice))),
+        false => Ok((slice, stored(slice))),
     };
     let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
     // a preview shows the values, which a file may not hold as they are

@@ -3,8 +3,8 @@
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;
 use crate::engine::{DeviceSeconds, Done, ReadyDevice};
-use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::error::Result;
+use crate::files::{OutputFile, SOFTWARE};
 use crate::geometry::Geometry;
 use crate::job::Job;
 use crate::remark::{Doubt, DoubtKind, Remark};
@@ -13,7 +13,6 @@ use crate::sink::Dtype;
 use crate::steps::{Repairs, Stripes};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Most numbers of projections in a message.
 const LISTED: usize = 8;
@@ -220,9 +219,10 @@ impl<'a> Summary<'a> {
     }
 
     /// Writes the report of `--report`.
-    pub fn write(&self, path: &Path, flags: &ReconstructArgs, doubts: &[Doubt]) -> Result<()> {
+    pub fn write(&self, file: &OutputFile, flags: &ReconstructArgs, doubts: &[Doubt]) -> Result<()> {
         let first = &self.devices[0];
         let report = json!({
+            "software": SOFTWARE,
             "run": flags,
             "version": env!("CARGO_PKG_VERSION"),
             "device": first.facts().name,
@@ -264,7 +264,7 @@ impl<'a> Summary<'a> {
             "notes": first.plan.notes,
             "doubts": doubts,
         });
-        write_atomically(path, format!("{report:#}\n")).map_err(|e| Error::unwritable(path, "--report", e))
+        file.write(format!("{report:#}\n"))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::files::{cache_directory, write_atomically};
+use crate::files::{FileKind, InputSet, OutputFile, TOML, cache_directory, directory, write_atomically};
 use crate::kernel::KernelSpec;
 use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
@@ -42,14 +42,16 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     if let Some(name) = args.profile.as_deref().filter(|name| *name != "auto") {
         store.named(name)?;
     }
-    let (cache, tuned) = directories(args)?;
+    let (cache, tuned) = directories()?;
+    let output = output_file(args)?;
     let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
     let found = &device::find_one(&selector)?;
     let facts = &found.facts;
 
     let choice = store.untuned_for_device(args.profile.as_deref(), facts)?;
     if args.steps {
-        return tune_steps(args, (&store, &choice, &tuned), found, &reporter, cancelled).map(|text| (text, Ok(())));
+        let profiles = (&store, &choice, &*tuned, output.as_ref());
+        return tune_steps(args, profiles, found, &reporter, cancelled).map(|text| (text, Ok(())));
     }
     let targets = targets(&choice.profile, &wanted);
     let protocol = fitting(args, requested, &choice.profile, &targets, facts)?;
@@ -91,15 +93,13 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
 
     let mut text = String::new();
     if !outcomes.is_empty() {
-        let path = args.output.clone().unwrap_or_else(|| tuned.join(format!("{stem}.toml")));
         // results of earlier runs for other modes stay in the profile of this device
         let earlier = store.for_device(None, facts)?.profile;
         let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
         let problem = [protocol.bins, protocol.projections, protocol.size];
         let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
         let profile = compose(&choice.profile, earlier, &outcomes, &run)?;
-        write(&profile, &path)?;
-        reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
+        write(&profile, output.as_ref(), &tuned.join(format!("{stem}.toml")), &reporter)?;
         text = format!("{heading}\n\n{}", table(&outcomes));
     }
     if args.json {
@@ -112,7 +112,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
 /// Tunes the sizes of the work-groups of steps; the text for stdout.
 fn tune_steps(
     args: &TuneArgs,
-    (store, choice, tuned): (&ProfileStore, &Choice, &Path),
+    (store, choice, tuned, output): (&ProfileStore, &Choice, &Path, Option<&OutputFile>),
     found: &FoundDevice,
     reporter: &Reporter,
     cancelled: &AtomicBool,
@@ -133,12 +133,10 @@ fn tune_steps(
     let (sizes, outcomes) = tuner.search(&choice.profile.step_sizes)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let run = TuningRun { facts, version: VERSION, date: &date[..10], problem: [bins, projections, 0], log: "" };
-    let path = args.output.clone().unwrap_or_else(|| tuned.join(format!("{}.toml", file_stem(facts))));
     let earlier = store.for_device(None, facts)?.profile;
     let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
     let profile = compose_sizes(&choice.profile, earlier, (&sizes, &outcomes), &run)?;
-    write(&profile, &path)?;
-    reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
+    write(&profile, output, &tuned.join(format!("{}.toml", file_stem(facts))), reporter)?;
     match args.json {
         true => serde_json::to_string_pretty(&tuner.trials)
             .map(|text| text + "\n")
@@ -147,20 +145,18 @@ fn tune_steps(
     }
 }
 
-/// The directories of the log and of tuned profiles; the one of `--output` must exist.
-fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
-    let directories = cache_directory().zip(tuned_directory()).ok_or_else(|| {
+/// The file of `--output`, if it may be written.
+fn output_file(args: &TuneArgs) -> Result<Option<OutputFile>> {
+    let inputs = InputSet::new(args.profile.as_deref().map(Path::new));
+    let file = |path: &PathBuf| OutputFile::new("--output", path, FileKind::Toml, &inputs, None);
+    args.output.as_ref().map(file).transpose()
+}
+
+/// The directories of the log and of tuned profiles.
+fn directories() -> Result<(PathBuf, PathBuf)> {
+    cache_directory().zip(tuned_directory()).ok_or_else(|| {
         Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
-    })?;
-    if let Some(path) = &args.output
-        && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
-    {
-        return Err(Error::output(
-            path,
-            format!("--output: there is no directory {}; make it, or choose another path", parent.display()),
-        ));
-    }
-    Ok(directories)
+    })
 }
 
 fn identity(facts: &DeviceFacts, protocol: &Protocol) -> MeasurementConditions {
@@ -230,20 +226,27 @@ fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration)
     )
 }
 
-/// Writes a profile atomically, after checking that it reads back unchanged.
-fn write(profile: &Profile, path: &Path) -> Result<()> {
+/// Writes a profile to the file of `--output`, else to the cache, after checking that it reads back unchanged.
+fn write(profile: &Profile, output: Option<&OutputFile>, cached: &Path, reporter: &Reporter) -> Result<()> {
+    let path = output.map_or(cached, OutputFile::path);
     let name = path.display().to_string();
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
+    let text = format!("{TOML} tune`.\n{text}");
     if Profile::parse(&text, &name)? != *profile {
         return Err(Error::profile(
             &name,
             "reads back with other values than were written; please report this bug in fbp",
         ));
     }
-    let wrong = |e: std::io::Error| {
-        Error::output(path, format!("the tuned profile cannot be written: {e}; choose another --output"))
-    };
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(PathBuf::from("."), Path::to_owned);
-    std::fs::create_dir_all(&directory).map_err(wrong)?;
-    write_atomically(path, text).map_err(wrong)
+    match output {
+        Some(file) => file.write(text)?,
+        None => {
+            let made = std::fs::create_dir_all(directory(path)).and_then(|()| write_atomically(path, text));
+            made.map_err(|e| {
+                Error::output(path, format!("the tuned profile cannot be written: {e}; choose another --output"))
+            })?;
+        }
+    }
+    reporter.note(&format!("profile {} is in {name}", profile.name));
+    Ok(())
 }

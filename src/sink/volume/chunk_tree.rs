@@ -14,7 +14,7 @@ const KEY: usize = 8 + 4 * 8;
 /// Bytes of a node: signature, kind, level, number of children, and siblings; then keys and children in turn.
 const NODE: usize = 24 + CHILDREN * 8 + (CHILDREN + 1) * KEY;
 /// An address that stands for nothing.
-const UNDEFINED: u64 = u64::MAX;
+pub(super) const UNDEFINED: u64 = u64::MAX;
 /// Where the superblock has its version, and the end of the file.
 const VERSION: u64 = 8;
 const END: u64 = 40;

@@ -38,9 +38,10 @@ impl Marks {
         let mut bytes = [0; MARK_BYTES];
         self.file.read_exact_at(&mut bytes, self.place(plane))?;
         let mark = u64::from_le_bytes(bytes);
-        Ok(match mark {
-            _ if mark & COMPLETE != 0 => Mark::Complete(mark as u32),
-            _ if mark & WRITTEN != 0 => Mark::Written(mark as u32),
+        Ok(match mark & !u64::from(u32::MAX) {
+            COMPLETE => Mark::Complete(mark as u32),
+            WRITTEN => Mark::Written(mark as u32),
+            // none, or one that no job has set
             _ => Mark::Missing,
         })
     }

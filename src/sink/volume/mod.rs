@@ -13,6 +13,7 @@ mod marks;
 mod parts;
 #[cfg(feature = "hdf5")]
 mod space;
+mod stored;
 mod zarr;
 
 #[cfg(feature = "hdf5")]
@@ -24,13 +25,13 @@ pub(super) use zarr::parse_zarr;
 
 use super::file::failed;
 use super::page::{EncodedPage, OutputPage};
-use super::stamp::{StoredSlices, digits};
+use super::stamp::{Origin, StoredSlices};
 use super::target::{OneFile, OutputFormat, Target};
-use super::{Compression, Dtype, Pixels, Sink, SliceDescription, SliceForm, SliceStamp, SliceState};
+use super::{Compression, Content, Dtype, Pixels, Sink, SliceForm, SliceStamp};
 use crate::error::{Error, Result};
-use crate::files::{Lock, temporary_path};
+use crate::files::{FileKind, Lock, temporary_path};
+use crate::source::SampleType;
 use crate::source::zarr::is_zarr;
-use crate::source::{SampleType, to_f32};
 use marks::{Mark, Marks};
 use rayon::prelude::*;
 use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
@@ -41,6 +42,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use stored::StoredVolume;
 
 /// What a volume holds, as JSON in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +100,11 @@ impl VolumeDescription {
         self.stamp.is_some() && self == other
     }
 
+    /// Slices belong to a run, other pages do not.
+    fn content(&self) -> Content {
+        if self.stamp.is_some() { Content::Slices } else { Content::Pages }
+    }
+
     fn sample(&self) -> SampleType {
         match self.dtype {
             Dtype::F32 => SampleType::F32,
@@ -140,8 +147,15 @@ trait Container: Clone + Debug + Send + Sync + 'static {
     /// Makes a volume without slices where nothing is yet; `run_file` describes the run.
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()>;
 
+    /// Whether everything in a volume but samples and marks is as it was made: all that other programs read it by. `path` is
+    /// a volume of this description.
+    fn is_as_made(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool>;
+
     /// Opens a volume. Nothing is written to a finished one.
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>>;
+
+    /// Who wrote what has this name.
+    fn origin(&self, path: &Path) -> Origin;
 
     /// Removes a volume with all that belongs to it, if it is there. Until all of it is gone it has its name and can be opened,
     /// or has lost its name: an unfinished volume that cannot be opened is kept.
@@ -175,6 +189,11 @@ trait OpenVolume: Send + Sync {
 
     /// Reads the samples of a slice.
     fn read(&self, place: usize) -> io::Result<Vec<u8>>;
+
+    /// Whether a slice with the right checksum is stored byte by byte as it was written, with all that was made of it.
+    fn is_as_written(&self, _place: usize) -> io::Result<bool> {
+        Ok(true)
+    }
 
     /// Forgets what was made of a slice that is to be written again.
     fn forget(&self, place: usize) -> io::Result<()> {
@@ -242,21 +261,28 @@ impl<C: Container> VolumeOutput<C> {
         Ok(self.container.open(path, false)?.description().is_of_the_run_of(description))
     }
 
+    /// Whether slices of the run with this description may be added to a volume.
+    fn may_go_on(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
+        Ok(self.is_of_run(path, description)? && self.container.is_as_made(path, description)?)
+    }
+
     /// The volume to which slices of this form go. Of what is there that of the same run is kept.
     fn prepare(&self, form: &SliceForm) -> Result<Box<dyn OpenVolume>> {
         let description = self.container.describe(form);
         let unfinished = self.unfinished();
-        let goes_on = is_there(&unfinished).and_then(|there| Ok(there && self.is_of_run(&unfinished, &description)?));
+        let goes_on = is_there(&unfinished).and_then(|there| Ok(there && self.may_go_on(&unfinished, &description)?));
         if !goes_on.map_err(|e| self.unreadable(&e))? {
             self.container.remove(&unfinished).map_err(|e| self.failed(&e))?;
             // a finished output that cannot be opened stays until it is replaced
-            if self.is_of_run(&self.file.0, &description).unwrap_or(false) {
+            if self.may_go_on(&self.file.0, &description).unwrap_or(false) {
                 rename(&self.file.0, &unfinished).map_err(|e| self.failed(&e.into()))?;
                 self.container.hide_parts(&description).map_err(|e| self.failed(&e))?;
             } else {
                 let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
                 let made = self.container.make(&temporary, &description, &form.run_file);
-                let named = made.and_then(|()| Ok(rename(&temporary, &unfinished)?));
+                // a full disk may have cut it without an error
+                let whole = made.and_then(|()| self.container.open(&temporary, false));
+                let named = whole.and_then(|_| Ok(rename(&temporary, &unfinished)?));
                 named.inspect_err(|_| drop(self.container.remove(&temporary))).map_err(|e| self.failed(&e))?;
             }
         }
@@ -288,9 +314,10 @@ impl<C: Container> VolumeOutput<C> {
     }
 
     /// The volume that has slices of the output: unfinished or finished.
-    fn present(&self) -> Option<io::Result<Box<dyn OpenVolume>>> {
-        let paths = [self.unfinished(), self.file.0.clone()];
-        paths.into_iter().find(|path| path.exists()).map(|path| self.container.open(&path, false))
+    fn present(&self) -> Option<(PathBuf, io::Result<Box<dyn OpenVolume>>)> {
+        let path = [self.unfinished(), self.file.0.clone()].into_iter().find(|path| path.exists())?;
+        let volume = self.container.open(&path, false);
+        Some((path, volume))
     }
 }
 
@@ -375,6 +402,13 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         [self.file.0.clone(), self.unfinished()].into_iter().flat_map(with_parts).collect()
     }
 
+    fn in_the_way(&self, _: &[usize], content: Content) -> Option<(PathBuf, Origin)> {
+        let path = self.file.0.clone();
+        let origin = self.container.origin(&path);
+        let may_go = matches!(origin, Origin::Nothing) || origin == Origin::Own(content);
+        (!may_go).then_some((path, origin))
+    }
+
     fn own_flag(&self) -> Option<&'static str> {
         Some(C::FLAG)
     }
@@ -403,17 +437,26 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         }
     }
 
-    fn remove_unfinished(&self) -> Result<()> {
-        if self.unfinished_slices()? == 0 {
-            let _ = self.container.remove(&self.unfinished()); // it is hidden, and the next run tries again
+    fn remove_unfinished(&self) -> Result<Option<PathBuf>> {
+        match self.unfinished_slices() {
+            Ok(0) => {
+                let _ = self.container.remove(&self.unfinished()); // it is hidden, and the next run tries again
+                Ok(None)
+            }
+            Ok(_) => Ok(None),
+            // the record says that fbp wrote here; what may hold slices is not removed
+            Err(_) if FileKind::Toml.wrote(&self.record()) && fs::metadata(self.unfinished()).is_ok() => {
+                let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
+                let aside = PathBuf::from(temporary.to_string_lossy().replace(".part-", ".damaged-"));
+                rename(self.unfinished(), &aside).map_err(|e| self.failed(&e.into()))?;
+                Ok(Some(aside))
+            }
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
-    fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices> {
-        let volume = self.present();
-        let same = volume.as_ref().is_some_and(|v| v.as_ref().is_ok_and(|v| v.description().slices == run));
-        Box::new(StoredVolume { path: self.file.0.clone(), volume, same })
+    fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {
+        Box::new(StoredVolume::new(self, run))
     }
 
     fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
@@ -432,56 +475,6 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
             return Err(Error::output(&self.file.0, "there is no slice to write to this file; widen --rows"));
         }
         Ok(Box::new(VolumeSink { output: self.clone(), slices: slices.to_vec(), overwrite, volume: OnceLock::new() }))
-    }
-}
-
-/// Slices that are in a volume already.
-struct StoredVolume {
-    path: PathBuf,
-    volume: Option<io::Result<Box<dyn OpenVolume>>>,
-    /// Whether the volume is of the same slices; one of others is made anew.
-    same: bool,
-}
-
-impl StoredSlices for StoredVolume {
-    fn examine(&self, index: usize) -> SliceState {
-        let volume = match &self.volume {
-            None => return SliceState::Missing,
-            Some(Ok(volume)) if self.same => volume,
-            Some(_) => return SliceState::Unknown,
-        };
-        let description = volume.description();
-        let look = || -> io::Result<SliceState> {
-            let Ok(place) = description.slices.binary_search(&index) else { return Ok(SliceState::Missing) };
-            let Mark::Complete(crc) = volume.marks().get(place)? else { return Ok(SliceState::Missing) };
-            if crc32fast::hash(&volume.read(place)?) != crc {
-                return Ok(SliceState::Damaged);
-            }
-            let (crc32, stamp) = (digits(crc), description.stamp.clone());
-            Ok(SliceState::Complete(SliceDescription { slice: index, crc32, stamp }))
-        };
-        look().unwrap_or_else(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound | io::ErrorKind::InvalidData => SliceState::Damaged,
-            _ => SliceState::Unreadable(e.to_string()),
-        })
-    }
-
-    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
-        let bad = |why: String| {
-            Error::output(
-                &self.path,
-                format!("--resume: slice {index} cannot be read: {why}; run again without --resume"),
-            )
-        };
-        let Some(Ok(volume)) = &self.volume else { return Err(bad("it is gone".into())) };
-        let description = volume.description();
-        let place = description.slices.binary_search(&index).map_err(|_| bad("it is not in the file".into()))?;
-        let bytes = volume.read(place).map_err(|e| bad(e.to_string()))?;
-        if bytes.len() != out.len() * description.dtype.bytes() {
-            return Err(bad(format!("it has {} bytes", bytes.len())));
-        }
-        to_f32(&bytes, description.sample(), cfg!(target_endian = "big"), out);
-        Ok(())
     }
 }
 
@@ -564,6 +557,10 @@ impl<C: Container> Sink for VolumeSink<C> {
         }
         let volume = self.output.container.open(&unfinished, true).map_err(|e| self.output.failed(&e))?;
         let planes = volume.description().slices.len();
+        if *volume.description() != self.output.container.describe(form) {
+            let why = "is not written, since another command has replaced it during the run; run again";
+            return Err(Error::output(path, why));
+        }
         if volume.marks().count(planes).map_err(|e| self.output.failed(&e))? < planes {
             return Ok(Vec::new());
         }

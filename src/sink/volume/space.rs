@@ -5,6 +5,7 @@ use super::chunk_tree::StoredFrame;
 use crate::files::Lock;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -64,6 +65,16 @@ impl SliceSpace {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "is damaged; run again without --resume");
         self.put(self.slices + part, [end.ok_or_else(damaged)?, 0])?;
         Ok(offset)
+    }
+
+    /// Where the table is in the file, if the slices are in so many parts.
+    pub fn extent(&self, parts: usize) -> Range<u64> {
+        self.offset..self.row(self.slices + parts)
+    }
+
+    /// Where the space of a part ends that is in use.
+    pub fn end(&self, part: usize) -> io::Result<u64> {
+        Ok(self.numbers(self.slices + part)?[0])
     }
 
     /// Where a slice is.

@@ -1,8 +1,9 @@
 //! Files that are missing, odd or cut, and outputs that cannot be written.
 
 use super::all_fail;
+use crate::support::cli::write_image;
 use crate::support::cli::{Lab, SMALL, Scan};
-use fbp::sink::{Dtype, Encoding, write_image};
+use fbp::sink::{Dtype, Encoding};
 use std::fs;
 #[cfg(unix)]
 use std::time::Duration;
@@ -108,7 +109,7 @@ fn one_odd_file_in_a_stack() {
         "s_0004.tif",
         &|lab| {
             let encoding = Encoding { dtype: Dtype::U16, range: Some((0.0, 1.0)) };
-            write_image(&lab.path("sin/s_0004.tif"), 32, 16, &[0.0; 512], encoding, "test").unwrap();
+            write_image(&lab.path("sin/s_0004.tif"), 32, 16, &[0.0; 512], encoding).unwrap();
         },
         &["others"],
     );

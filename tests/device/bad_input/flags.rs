@@ -134,7 +134,7 @@ fn shards_that_make_no_sense() {
     // what is there already: slices of the other shards may be, own ones and other files may not
     lab.ok("reconstruct -q --sinograms sin --shard 1/3 -o shared");
     lab.ok("reconstruct -q --sinograms sin --shard 1/3 -o shared --overwrite");
-    lab.text("shared/.slice_00000.tif.part-1-1", "of a run that was killed");
+    lab.text("shared/.slice_00000.tif.part-0123456789abcdef", "of a run that was killed");
     lab.fails("reconstruct --sinograms sin --shard 1/3 -o shared", 5, &["slice_00001.tif", "exists", "--overwrite"]);
     lab.fails("reconstruct --sinograms sin --shard 1/3 -o shared/slice_%05i.tif", 5, &["slice_00001.tif", "exists"]);
     lab.fails("reconstruct --sinograms sin --rows 2 --shard 0/1 -o shared", 5, &["slice_00001.tif", "not a slice of"]);

@@ -1,7 +1,8 @@
 //! Values that are no numbers, detectors that failed, and results that are doubtful.
 
+use crate::support::cli::write_image;
 use crate::support::cli::{F32, Lab, Pages, SMALL, Scan};
-use fbp::sink::{Dtype, Encoding, write_image};
+use fbp::sink::{Dtype, Encoding};
 use predicates::prelude::*;
 use serde_json::{Value, json};
 
@@ -82,7 +83,7 @@ fn detectors_that_failed() {
         for (i, page) in pages.pages.iter().enumerate() {
             let path = lab.path(format!("{directory}/p_{i:03}.tif"));
             let encoding = Encoding { dtype: Dtype::U16, range };
-            write_image(&path, 48, page.len() / 48, page, encoding, "test").unwrap();
+            write_image(&path, 48, page.len() / 48, page, encoding).unwrap();
         }
     };
     let mut bad = counts.clone();
@@ -149,7 +150,7 @@ fn integers_need_a_range() {
     assert!(err.contains("too large for f16"), "{err}");
     // a large constant: the values at both percentiles are the same
     let large = Pages { width: 32, pages: vec![vec![3e9; 512]] };
-    write_image(&lab.path("large.tif"), 32, 16, &large.pages[0], F32, "test").unwrap();
+    write_image(&lab.path("large.tif"), 32, 16, &large.pages[0], F32).unwrap();
     lab.ok("reconstruct -q --sinograms large.tif --filter none --roi 16,16,1,1 --dtype u16 -o large-out");
 }
 
@@ -169,7 +170,7 @@ fn doubtful_input_is_warned_about() {
     let encoding = Encoding { dtype: Dtype::U16, range: Some((0.0, 65535.0)) };
     lab.directory("counts");
     for page in 0..16 {
-        write_image(&lab.path(format!("counts/p_{page:02}.tif")), 32, 3, &counts, encoding, "test").unwrap();
+        write_image(&lab.path(format!("counts/p_{page:02}.tif")), 32, 3, &counts, encoding).unwrap();
     }
     warned("--projections counts", &["warning: --projections", "around 20048", "--flats"]);
     assert!(!warned("--projections counts --minus-log", &[]).contains("look like"));

@@ -1,6 +1,7 @@
 //! TIFF stacks in and out.
 
 mod damage;
+mod flips;
 mod headless;
 mod make;
 mod reading;

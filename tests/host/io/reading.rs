@@ -147,7 +147,7 @@ fn order_notes_and_ignored_files() {
         put(&dir, &format!("s_{i}.tif"), &make.file(&[vec![f64::from(i); 35]]));
     }
     put(&dir, "notes.txt", b"hello");
-    put(&dir, ".s_11.tif.part-1-0", b"half");
+    put(&dir, ".s_11.tif.part-0123456789abcdef", b"half");
     put(&dir, ".hidden.tif", b"half");
     fs::create_dir(dir.path().join("old.tif")).unwrap();
     let stack = open(dir.path()).unwrap();

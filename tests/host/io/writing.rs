@@ -1,8 +1,9 @@
 //! Slices written: names, tags, encodings, and what stays when it fails.
 
 use super::{F32, open, put, read};
+use crate::support::cli::write_image;
 use fbp::error::Error;
-use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceStorage, SliceWriter, Target, write_image};
+use fbp::sink::{AllowedContents, Compression, Dtype, Encoding, SliceStorage, SliceWriter, Target};
 use fbp::source::SampleType;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ fn tags_of_a_slice() {
     assert_eq!(decoder.get_tag_ascii_string(Tag::ImageDescription).unwrap(), description);
     assert_eq!(decoder.get_tag_u16_vec(Tag::Unknown(297)).unwrap(), [1, 2]);
     assert_eq!(decoder.get_tag_u32(Tag::RowsPerStrip).unwrap(), 2);
-    write_image(&dir.path().join("y.tif"), 3, 2, &slice(0), F32, "Grüße\n").unwrap();
+    write_image(&dir.path().join("y.tif"), 3, 2, &slice(0), F32).unwrap();
 }
 
 /// One file has the same bytes whichever threads write its pages, and in whatever order; numbers of different lengths
@@ -184,7 +185,7 @@ fn encodings() {
 
     for range in [None, Some((1.0, 1.0)), Some((2.0, 1.0)), Some((f32::NAN, 1.0)), Some((0.0, inf))] {
         let encoding = Encoding { dtype: Dtype::U8, range };
-        let error = write_image(&path, 3, 2, &data, encoding, "").unwrap_err();
+        let error = write_image(&path, 3, 2, &data, encoding).unwrap_err();
         assert!(matches!(error, Error::Usage(_)), "{error}");
         assert_eq!(writer(&dir.path().join("e"), &[0], encoding, false).err().unwrap().exit_code(), 2);
     }
@@ -198,7 +199,7 @@ fn large_images_have_strips_that_follow_each_other() {
     let data: Vec<f32> = (0..1000 * 701).map(|i| i as f32 / 3.0).collect();
     for dtype in [Dtype::F32, Dtype::F16, Dtype::U16, Dtype::U8] {
         let encoding = Encoding { dtype, range: Some((0.0, 300000.0)) };
-        write_image(&path, 1000, 701, &data, encoding, "fbp").unwrap();
+        write_image(&path, 1000, 701, &data, encoding).unwrap();
         let mut decoder = tiff::decoder::Decoder::new(fs::File::open(&path).unwrap()).unwrap();
         let offsets = decoder.get_tag_u64_vec(Tag::StripOffsets).unwrap();
         let counts = decoder.get_tag_u64_vec(Tag::StripByteCounts).unwrap();
@@ -220,7 +221,7 @@ fn large_images_have_strips_that_follow_each_other() {
             _ => panic!("another type"),
         }
     }
-    output_error(write_image(&path, 3, 2, &[0.0; 5], F32, ""), &["x.tif", "3x2"]);
+    output_error(write_image(&path, 3, 2, &[0.0; 5], F32), &["x.tif", "3x2"]);
     assert_eq!(listing(dir.path()), ["x.tif"]);
 }
 
@@ -261,10 +262,10 @@ fn places_that_cannot_be_written() {
     output_error(writer(&file.join("out.tif"), &[0], F32, false), &["file"]);
     output_error(writer(Path::new("/proc/fbp-out"), &[0], F32, false), &["/proc"]);
     output_error(writer(Path::new("/proc/r-%i.tif"), &[0], F32, false), &["cannot write here"]);
-    output_error(write_image(&file.join("a.tif"), 3, 2, &slice(0), F32, ""), &["cannot write here"]);
+    output_error(write_image(&file.join("a.tif"), 3, 2, &slice(0), F32), &["there is no directory"]);
     fs::create_dir(dir.path().join("d.tif")).unwrap();
     let target = Target::single(dir.path().join("d.tif"));
-    output_error(SliceWriter::create(target, 3, 2, F32, &[0], AllowedContents::Anything, ""), &["is a directory"]);
+    output_error(SliceWriter::create(target, 3, 2, F32, &[0], AllowedContents::Nothing, ""), &["exists already"]);
 }
 
 #[test]

@@ -8,10 +8,11 @@ mod planes;
 use super::marks::{MARK_BYTES, Marks};
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, remove};
 use crate::error::Result;
-use crate::files::{name_of_temporary, temporary_path};
+use crate::files::{directory, name_of_temporary, read_text, temporary_path};
 use crate::sink::compression::ZSTD_LEVEL;
+use crate::sink::stamp::Origin;
 use crate::sink::{Compression, Dtype, SliceForm, Target};
-use crate::source::zarr::{ZarrArray, attributes};
+use crate::source::zarr::{ZarrArray, attributes, is_zarr};
 use planes::{OpenZarr, invalid};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 const CHUNK: usize = 1024;
 /// No level is made of slices whose sides are all at most this long.
 const COARSEST: usize = 256;
+/// The attribute with the run file.
+const RUN_FILE: &str = "fbp-run";
 /// The array of marks: those of all levels, the finest first.
 const MARKS: &str = "checksums";
 
@@ -111,17 +114,56 @@ impl ArrayMeta<'_> {
         })
     }
 
-    fn write(&self, directory: &Path, version: OmeZarr, names: &[&str]) -> io::Result<()> {
-        fs::create_dir_all(directory)?;
+    /// The file of the metadata of an array, and its text.
+    fn file(&self, directory: &Path, version: OmeZarr, names: &[&str]) -> (PathBuf, String) {
         match version {
-            OmeZarr::V04 => put_json(&directory.join(".zarray"), &self.version_2()),
-            OmeZarr::V05 => put_json(&directory.join("zarr.json"), &self.version_3(names)),
+            OmeZarr::V04 => (directory.join(".zarray"), pretty(&self.version_2())),
+            OmeZarr::V05 => (directory.join("zarr.json"), pretty(&self.version_3(names))),
         }
     }
 }
 
-fn put_json(path: &Path, value: &Value) -> io::Result<()> {
-    fs::write(path, format!("{value:#}\n"))
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// All files of metadata, relative to the directory, and the number of planes of all levels.
+fn metadata(description: &VolumeDescription, run_file: &str) -> (Vec<(PathBuf, String)>, usize) {
+    let version = description.ome_zarr.unwrap_or_default();
+    let multiscales = multiscales(description, version);
+    let mut attributes = match version {
+        OmeZarr::V04 => json!({"multiscales": multiscales}),
+        OmeZarr::V05 => json!({"ome": {"version": "0.5", "multiscales": multiscales}}),
+    };
+    attributes["fbp"] = json!(description);
+    attributes[RUN_FILE] = json!(run_file);
+    let mut files = match version {
+        OmeZarr::V04 => vec![
+            (PathBuf::from(".zgroup"), pretty(&json!({"zarr_format": 2}))),
+            (PathBuf::from(".zattrs"), pretty(&attributes)),
+        ],
+        OmeZarr::V05 => {
+            let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+            vec![(PathBuf::from("zarr.json"), pretty(&group))]
+        }
+    };
+    let kind = match description.dtype {
+        Dtype::F32 => ["f4", "float32"],
+        Dtype::F16 => ["f2", "float16"],
+        Dtype::U16 => ["u2", "uint16"],
+        Dtype::U8 => ["u1", "uint8"],
+    };
+    let mut planes = 0;
+    for (level, shape) in levels(description).into_iter().enumerate() {
+        let chunk = [1, shape[1].min(CHUNK), shape[2].min(CHUNK)];
+        let meta = ArrayMeta { shape: &shape, chunk: &chunk, kind, compression: description.compression };
+        files.push(meta.file(Path::new(&level.to_string()), version, &["z", "y", "x"]));
+        planes += shape[0];
+    }
+    let marks =
+        ArrayMeta { shape: &[planes], chunk: &[planes], kind: ["u8", "uint64"], compression: Compression::None };
+    files.push(marks.file(Path::new(MARKS), version, &["plane"]));
+    (files, planes)
 }
 
 /// What OME-Zarr says of the levels: places of pixels in the unit of length.
@@ -174,44 +216,40 @@ impl Container for ZarrDirectory {
     }
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
-        let version = description.ome_zarr.unwrap_or_default();
+        let (files, planes) = metadata(description, run_file);
         fs::create_dir(path)?;
-        let multiscales = multiscales(description, version);
-        let mut attributes = match version {
-            OmeZarr::V04 => json!({"multiscales": multiscales}),
-            OmeZarr::V05 => json!({"ome": {"version": "0.5", "multiscales": multiscales}}),
-        };
-        attributes["fbp"] = json!(description);
-        attributes["fbp-run"] = json!(run_file);
-        match version {
-            OmeZarr::V04 => {
-                put_json(&path.join(".zgroup"), &json!({"zarr_format": 2}))?;
-                put_json(&path.join(".zattrs"), &attributes)?;
-            }
-            OmeZarr::V05 => {
-                let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
-                put_json(&path.join("zarr.json"), &group)?;
-            }
+        for (name, text) in files {
+            let file = path.join(name);
+            fs::create_dir_all(directory(&file))?;
+            fs::write(file, text)?;
         }
-        let kind = match description.dtype {
-            Dtype::F32 => ["f4", "float32"],
-            Dtype::F16 => ["f2", "float16"],
-            Dtype::U16 => ["u2", "uint16"],
-            Dtype::U8 => ["u1", "uint8"],
-        };
-        let mut planes = 0;
-        for (level, shape) in levels(description).into_iter().enumerate() {
-            let chunk = [1, shape[1].min(CHUNK), shape[2].min(CHUNK)];
-            let meta = ArrayMeta { shape: &shape, chunk: &chunk, kind, compression: description.compression };
-            meta.write(&path.join(level.to_string()), version, &["z", "y", "x"])?;
-            planes += shape[0];
-        }
-        let marks =
-            ArrayMeta { shape: &[planes], chunk: &[planes], kind: ["u8", "uint64"], compression: Compression::None };
-        marks.write(&path.join(MARKS), version, &["plane"])?;
-        let file = marks_file(path, version);
-        fs::create_dir_all(file.parent().unwrap_or(path))?;
+        let file = marks_file(path, description.ome_zarr.unwrap_or_default());
+        fs::create_dir_all(directory(&file))?;
         fs::write(file, vec![0; planes * MARK_BYTES])
+    }
+
+    fn is_as_made(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
+        let run_file = attributes(path).map_err(invalid)?[RUN_FILE].as_str().unwrap_or_default().to_owned();
+        let (files, _) = metadata(description, &run_file);
+        Ok(files.iter().all(|(name, text)| read_text(&path.join(name)).is_ok_and(|found| found == *text)))
+    }
+
+    fn origin(&self, path: &Path) -> Origin {
+        match path.symlink_metadata() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Origin::Nothing,
+            Ok(meta) if meta.is_dir() => {}
+            _ => return Origin::Foreign,
+        }
+        if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()) {
+            return Origin::Nothing;
+        }
+        match (self.open(path, false), attributes(path)) {
+            _ if has_others(path) => Origin::Foreign,
+            (Ok(volume), _) => Origin::Own(volume.description().content()),
+            (Err(_), Ok(attributes)) if attributes["fbp"].is_null() => Origin::Foreign,
+            (Err(_), Err(_)) if !is_zarr(path) => Origin::Foreign,
+            (Err(_), _) => Origin::Torn,
+        }
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -240,6 +278,13 @@ impl Container for ZarrDirectory {
         let marks = Marks::new(OpenOptions::new().read(true).write(write).open(file)?, 0);
         Ok(Box::new(OpenZarr { description, levels: arrays, marks }))
     }
+}
+
+/// Whether a directory contains something beside levels and marks, which another program has put there.
+fn has_others(path: &Path) -> bool {
+    let is_level = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let is_own = |name: &str| [".zgroup", ".zattrs", "zarr.json", MARKS].contains(&name) || is_level(name);
+    fs::read_dir(path).is_ok_and(|entries| entries.flatten().any(|entry| !is_own(&entry.file_name().to_string_lossy())))
 }
 
 /// The only chunk of the array of marks.

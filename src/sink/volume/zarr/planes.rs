@@ -11,7 +11,7 @@ use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -44,10 +44,7 @@ impl OpenZarr {
             let (band, column) = (number / across, number % across);
             let mut chunk = Vec::new();
             cut(samples, array, (band, column), &mut chunk);
-            let stored = match compression {
-                Compression::Deflate => Compression::gzip(&chunk)?,
-                compression => compression.compress(&chunk)?,
-            };
+            let stored = self.stored(&chunk)?;
             let file = chunk_file(array, [plane, band, column])?;
             file.write_all_at(&stored, 0)?;
             file.set_len(stored.len() as u64)
@@ -72,6 +69,43 @@ impl OpenZarr {
             }
         }
         Ok(samples)
+    }
+
+    /// Whether a plane of a level is in its files as it is written, with the checksum of its mark. One without a mark is not
+    /// finished.
+    fn is_plane_as_written(&self, level: usize, plane: usize) -> io::Result<bool> {
+        let array = &self.levels[level];
+        let crc = match self.marks.get(self.first_mark(level) + plane)? {
+            Mark::Complete(crc) => crc,
+            Mark::Missing | Mark::Written(_) => return Ok(true),
+        };
+        let samples = self.read_plane(level, plane)?;
+        if crc32fast::hash(&samples) != crc {
+            return Ok(false);
+        }
+        let mut chunk = Vec::new();
+        for (band, column) in array.places() {
+            cut(&samples, array, (band, column), &mut chunk);
+            let expected = self.stored(&chunk)?;
+            let mut file = File::open(array.file_path([plane, band, column]))?;
+            let mut found = Vec::new();
+            if file.metadata()?.len() != expected.len() as u64
+                || file.read_to_end(&mut found)? != expected.len()
+                || found != *expected
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A chunk as it is stored.
+    fn stored<'a>(&self, chunk: &'a [u8]) -> io::Result<Cow<'a, [u8]>> {
+        Ok(match self.description.compression {
+            Compression::None => Cow::Borrowed(chunk),
+            Compression::Deflate => Cow::Owned(Compression::gzip(chunk)?),
+            compression => Cow::Owned(compression.compress(chunk)?),
+        })
     }
 
     /// Makes a plane of a level of those below it, which lie in their files.
@@ -290,6 +324,15 @@ impl OpenVolume for OpenZarr {
 
     fn read(&self, place: usize) -> io::Result<Vec<u8>> {
         self.read_plane(0, place)
+    }
+
+    fn is_as_written(&self, place: usize) -> io::Result<bool> {
+        for level in 0..self.levels.len() {
+            if !self.is_plane_as_written(level, place >> level)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn forget(&self, place: usize) -> io::Result<()> {

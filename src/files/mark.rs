@@ -1,0 +1,143 @@
+//! Kinds of files that the program writes beside slices, and the marks by which it knows its own.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use tiff::decoder::Decoder;
+use tiff::tags::Tag;
+
+/// Name and version of the program, in every file that it writes.
+pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
+
+/// The first line of a file of messages.
+pub const LOG: &str = concat!("# Messages of fbp ", env!("CARGO_PKG_VERSION"));
+
+/// How the first line of a TOML file begins.
+pub const TOML: &str = "# Written by `fbp";
+
+/// The program, as marks begin.
+const PROGRAM: &str = "fbp ";
+
+/// Bytes at the beginning of a file within which a mark is.
+const HEAD: u64 = 64 << 10;
+/// Largest JSON file in bytes that is looked at.
+const LARGEST_JSON: u64 = 64 << 20;
+
+/// A kind of file, by the ending of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    Png,
+    Svg,
+    Json,
+    /// A page.
+    Html,
+    /// A run file or a profile.
+    Toml,
+    Tiff,
+    /// Messages; any ending that no other kind has, and none that data have.
+    Log,
+    /// A generated program.
+    Kernel,
+    /// A manual page.
+    Manual,
+}
+
+impl FileKind {
+    /// Endings, the usual one first.
+    fn list(self) -> &'static [&'static str] {
+        match self {
+            FileKind::Png => &["png"],
+            FileKind::Svg => &["svg"],
+            FileKind::Json => &["json"],
+            FileKind::Html => &["html"],
+            FileKind::Toml => &["toml"],
+            FileKind::Tiff => &["tif", "tiff"],
+            FileKind::Log => &["log", "txt"],
+            FileKind::Kernel => &["cl"],
+            FileKind::Manual => &["1", "7"],
+        }
+    }
+
+    /// Endings in words.
+    pub fn endings(self) -> String {
+        let endings: Vec<String> = self.list().iter().map(|ending| format!(".{ending}")).collect();
+        endings.join(" or ")
+    }
+
+    /// Whether a name has an ending of this kind.
+    pub fn has(self, path: &Path) -> bool {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        match self {
+            FileKind::Log => {
+                let data = ["h5", "hdf5", "hdf", "nx", "nxs", "edf", "zarr", "npy", "raw", "bin"];
+                let others =
+                    [FileKind::Png, FileKind::Svg, FileKind::Json, FileKind::Html, FileKind::Toml, FileKind::Tiff];
+                !data.contains(&&*ending) && !others.iter().any(|kind| kind.list().contains(&&*ending))
+            }
+            kind => kind.list().contains(&&*ending),
+        }
+    }
+
+    /// Whether the content of a file has the mark of the program.
+    pub fn is_marked(self, content: &[u8]) -> bool {
+        let head = &content[..content.len().min(HEAD as usize)];
+        let has = |mark: &[u8]| head.windows(mark.len()).any(|window| window == mark);
+        match self {
+            FileKind::Png => head.starts_with(b"\x89PNG") && has(b"tEXtSoftware\0fbp "),
+            FileKind::Svg => has(b"<!-- fbp "),
+            FileKind::Html => has(b"<meta name=\"generator\" content=\"fbp "),
+            FileKind::Toml => head.starts_with(TOML.as_bytes()),
+            FileKind::Log => head.starts_with(LOG.trim_end_matches(|c| c != ' ').as_bytes()),
+            FileKind::Kernel => head.starts_with(b"// fbp "),
+            FileKind::Manual => has(b".TH ") && has(b"\"fbp "),
+            FileKind::Json => serde_json::from_slice::<serde_json::Value>(content)
+                .is_ok_and(|value| value["software"].as_str().is_some_and(|software| software.starts_with(PROGRAM))),
+            FileKind::Tiff => tiff_is_marked(std::io::Cursor::new(content)),
+        }
+    }
+
+    /// Whether the program wrote a file.
+    pub fn wrote(self, path: &Path) -> bool {
+        let Ok(file) = File::open(path) else { return false };
+        if self == FileKind::Tiff {
+            return tiff_is_marked(BufReader::new(file));
+        }
+        let most = if self == FileKind::Json { LARGEST_JSON } else { HEAD };
+        let mut content = Vec::new();
+        file.take(most).read_to_end(&mut content).is_ok() && self.is_marked(&content)
+    }
+}
+
+fn tiff_is_marked(file: impl Read + std::io::Seek) -> bool {
+    let software = Decoder::new(file).and_then(|mut decoder| decoder.get_tag_ascii_string(Tag::Software));
+    software.is_ok_and(|software| software.starts_with(PROGRAM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_files_are_known_by_their_marks() {
+        let own: [(FileKind, &str); 7] = [
+            (FileKind::Json, "{\"a\": 1, \"software\": \"fbp 0.0.9\"}"),
+            (FileKind::Html, "<!doctype html><meta name=\"generator\" content=\"fbp 0.0.9\">"),
+            (FileKind::Toml, "# Written by `fbp tune`.\na = 1\n"),
+            (FileKind::Svg, "<svg><!-- fbp 0.0.9 --></svg>"),
+            (FileKind::Log, "# Messages of fbp 0.0.9\n"),
+            (FileKind::Kernel, "// fbp 0.0.9\n"),
+            (FileKind::Manual, ".TH fbp 1 \"\" \"fbp 0.0.9\"\n"),
+        ];
+        for (kind, text) in own {
+            assert!(kind.is_marked(text.as_bytes()), "{text}");
+            for other in [text.replace("fbp ", "another "), String::new(), "0.5\n1.0\n".into()] {
+                assert!(!kind.is_marked(other.as_bytes()), "{other}");
+            }
+        }
+        assert!(FileKind::Log.is_marked(LOG.as_bytes()));
+        for name in ["a.tif", "a.H5", "a.json", "a.toml", "a.edf"] {
+            assert!(!FileKind::Log.has(Path::new(name)), "{name}");
+        }
+        assert!(["a.log", "a", "/dev/stderr", "slurm-12.out"].iter().all(|name| FileKind::Log.has(Path::new(name))));
+    }
+}

@@ -1,0 +1,68 @@
+//! The right to write to an output, which every command takes before it writes slices or pages.
+
+use super::target::Target;
+use crate::error::Result;
+use crate::files::{Lock, LockMode};
+use std::path::PathBuf;
+
+/// The lock of an output, held until it is dropped. The last holder removes what killed processes left.
+#[derive(Debug)]
+pub struct OutputLock<'a> {
+    lock: Lock,
+    target: &'a Target,
+    /// The new name of an unfinished output that could not be read.
+    pub set_aside: Option<PathBuf>,
+}
+
+impl<'a> OutputLock<'a> {
+    /// Makes the directory of the output and takes its lock; `owner` is the text that others see. If nobody else may write
+    /// here, temporary files of killed processes are removed.
+    ///
+    /// # Errors
+    /// [`Error::Output`](crate::error::Error::Output) when another process has the lock, the directory cannot be made or
+    /// written to, or an unfinished output cannot be read.
+    pub fn take(target: &'a Target, mode: LockMode, owner: &str) -> Result<OutputLock<'a>> {
+        target.make_directory()?;
+        let lock = Lock::take(&target.lock(), mode, owner)?;
+        let set_aside = match lock.works() && mode == LockMode::Exclusive {
+            true => target.remove_temporary_files()?,
+            false => None,
+        };
+        Ok(OutputLock { lock, target, set_aside })
+    }
+
+    /// For this process alone.
+    ///
+    /// # Errors
+    /// As [`OutputLock::take`].
+    pub fn alone(target: &'a Target) -> Result<OutputLock<'a>> {
+        OutputLock::take(target, LockMode::Exclusive, &format!("process {}", std::process::id()))
+    }
+
+    pub fn target(&self) -> &'a Target {
+        self.target
+    }
+
+    /// Whether the file system supports locks; if not, others are not kept out.
+    pub fn works(&self) -> bool {
+        self.lock.works()
+    }
+
+    /// Adds a line to the text that the holders share, and returns all lines.
+    ///
+    /// # Errors
+    /// [`Error::Output`](crate::error::Error::Output) when it cannot be written.
+    pub fn add(&mut self, line: &str) -> Result<Vec<String>> {
+        self.lock.add(line)?;
+        Ok(self.lock.lines())
+    }
+}
+
+impl Drop for OutputLock<'_> {
+    fn drop(&mut self) {
+        // the last one out knows that all others are gone, those that were killed, too
+        if self.lock.is_last() {
+            let _ = self.target.remove_temporary_files(); // an output that cannot be read stays
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Making files without slices, by the library.
+
+use super::{DATA, DESCRIPTION, MARKS, NUMBERS, PART_DATA, PART_OFFSETS, PLACES, RUN_FILE, offset, other};
+use crate::sink::compression::DEFLATE_LEVEL;
+use crate::sink::volume::VolumeDescription;
+use crate::sink::volume::parts::{part_name, slices_of_part};
+use crate::sink::volume::space::ROW;
+use crate::sink::{Compression, Dtype};
+use half::f16;
+use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
+use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
+use hdf5_metno::{Dataset, File, Group, H5Type, Location, SliceOrIndex};
+use std::io;
+use std::path::Path;
+
+fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
+    location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
+}
+
+fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
+    let value: VarLenUnicode =
+        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
+    file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
+}
+
+/// A group of a class of NeXus.
+fn group(file: &File, name: &str, class: &str) -> hdf5_metno::Result<Group> {
+    let group = file.create_group(name)?;
+    text(&group, "NX_class", class)?;
+    Ok(group)
+}
+
+/// A dataset with room for all values, none of which is written.
+fn room(
+    file: &File,
+    name: &str,
+    kind: &TypeDescriptor,
+    shape: &[usize],
+    fill: FillTime,
+) -> hdf5_metno::Result<Dataset> {
+    let builder = file.new_dataset_builder().empty_as(kind).shape(shape);
+    builder
+        .with_dcpl(|plist| plist.layout(Layout::Contiguous).alloc_time(Some(AllocTime::Early)).fill_time(fill))
+        .create(name)
+}
+
+/// A file of the first version of the format, in which nothing has a checksum.
+fn new_file(path: &Path) -> hdf5_metno::Result<File> {
+    File::with_options().with_fapl(|plist| plist.libver_earliest()).create_excl(path)
+}
+
+/// The dataset of slices: with room for all samples, or without chunks yet.
+fn slices_dataset(
+    file: &File,
+    name: &str,
+    slices: usize,
+    description: &VolumeDescription,
+) -> hdf5_metno::Result<Dataset> {
+    let VolumeDescription { height, width, compression, .. } = *description;
+    let (kind, shape) = (sample_type(description.dtype), [slices, height, width]);
+    if compression == Compression::None {
+        return room(file, name, &kind, &shape, FillTime::Never);
+    }
+    let builder = file.new_dataset_builder().empty_as(&kind).shape(shape);
+    let builder = builder.chunk([1, height, width]).shuffle().deflate(DEFLATE_LEVEL as u8);
+    builder.with_dcpl(|plist| plist.alloc_time(Some(AllocTime::Incr)).fill_time(FillTime::Never)).create(name)
+}
+
+fn sample_type(dtype: Dtype) -> TypeDescriptor {
+    match dtype {
+        Dtype::F32 => f32::type_descriptor(),
+        Dtype::F16 => f16::type_descriptor(),
+        Dtype::U16 => u16::type_descriptor(),
+        Dtype::U8 => u8::type_descriptor(),
+    }
+}
+
+/// Makes a part with room for slices and returns where they begin in it, or 0 if they are compressed.
+pub(super) fn make_part(path: &Path, slices: usize, description: &VolumeDescription) -> io::Result<u64> {
+    let file = new_file(path).map_err(other)?;
+    let data = slices_dataset(&file, PART_DATA, slices, description).map_err(other)?;
+    let offset = if description.compression == Compression::None { offset(&data)? } else { 0 };
+    drop(data);
+    file.close().map_err(other)?;
+    Ok(offset)
+}
+
+/// The virtual dataset of slices in several parts.
+fn make_virtual(
+    file: &File,
+    directory: &Path,
+    parts: usize,
+    description: &VolumeDescription,
+) -> hdf5_metno::Result<Dataset> {
+    let shape = [description.slices.len(), description.height, description.width];
+    let [slices, height, width] = shape;
+    let mut builder = file.new_dataset_builder().empty_as(&sample_type(description.dtype)).shape(shape);
+    for part in 0..parts {
+        let path = directory.join(part_name(part));
+        let shape_of_part = [slices_of_part(slices, parts, part), height, width];
+        let every = SliceOrIndex::SliceTo { start: part, step: parts, end: slices, block: 1 };
+        let all = (.., .., ..);
+        let places = (every, 0..height, 0..width);
+        builder = builder.virtual_map(path.to_string_lossy(), PART_DATA, shape_of_part, all, shape, places);
+    }
+    builder.create(DATA)
+}
+
+/// The whole file but the samples; with parts, whose directory and offsets these are. Returns where it says where compressed
+/// slices are.
+pub(super) fn make(
+    path: &Path,
+    description: &VolumeDescription,
+    run_file: &str,
+    parts: Option<(&Path, &[u64])>,
+) -> hdf5_metno::Result<Option<u64>> {
+    let file = if parts.is_none() { new_file(path)? } else { File::create_excl(path)? };
+    text(&file, "NX_class", "NXroot")?;
+    text(&file, "default", "entry")?;
+    let entry = group(&file, "/entry", "NXentry")?;
+    text(&entry, "default", "reconstruction")?;
+    let process = group(&file, "/entry/reconstruction", "NXprocess")?;
+    text(&process, "default", "results")?;
+    let results = group(&file, "/entry/reconstruction/results", "NXdata")?;
+    group(&file, "/entry/reconstruction/configuration", "NXcollection")?;
+    let data = match parts {
+        None => slices_dataset(&file, DATA, description.slices.len(), description)?,
+        Some((directory, offsets)) => {
+            file.new_dataset::<u64>().shape(offsets.len()).create(PART_OFFSETS)?.write_raw(offsets)?;
+            make_virtual(&file, directory, offsets.len(), description)?
+        }
+    };
+    text(&results, "signal", "data")?;
+    text(&results, "interpretation", "image")?;
+    text(&data, "interpretation", "image")?;
+    text(&data, "units", &description.unit)?;
+    if let Some((low, high)) = description.range {
+        // a value is the sample times the factor, plus the offset
+        let top = if description.dtype == Dtype::U8 { 255.0 } else { 65535.0 };
+        let number = |name: &str, value: f64| data.new_attr::<f64>().create(name)?.write_scalar(&value);
+        number("scaling_factor", (f64::from(high) - f64::from(low)) / top)?;
+        number("offset", low.into())?;
+    }
+    let numbers: Vec<u64> = description.slices.iter().map(|&slice| slice as u64).collect();
+    file.new_dataset::<u64>().shape(numbers.len()).create(NUMBERS)?.write_raw(&numbers)?;
+    // 0: no slice is there
+    let marks = room(&file, MARKS, &u64::type_descriptor(), &[numbers.len()], FillTime::Alloc)?;
+    marks.write_raw(&vec![0u64; numbers.len()])?;
+    let places = match description.compression {
+        Compression::None => None,
+        _ => {
+            let rows = numbers.len() + description.parts.unwrap_or(1);
+            room(&file, PLACES, &u64::type_descriptor(), &[rows, ROW], FillTime::Alloc)?.offset()
+        }
+    };
+    text_dataset(&file, "/entry/reconstruction/program", &description.software)?;
+    let json = serde_json::to_string(description).map_err(|e| hdf5_metno::Error::from(e.to_string().as_str()))?;
+    text_dataset(&file, DESCRIPTION, &json)?;
+    text_dataset(&file, RUN_FILE, run_file)?;
+    drop((data, marks));
+    file.close()?;
+    Ok(places)
+}

@@ -1,0 +1,186 @@
+//! An open file: reading and writing its slices without the library.
+
+use super::{DATA, PART_DATA, invalid, other};
+use crate::sink::Compression;
+use crate::sink::page::EncodedPage;
+use crate::sink::volume::chunk_tree::{ChunkTree, StoredFrame, UNDEFINED};
+use crate::sink::volume::marks::Marks;
+use crate::sink::volume::space::SliceSpace;
+use crate::sink::volume::{OpenVolume, VolumeDescription, WrittenSlices};
+use crate::source::codec::{ChunkFilter, Compressor, DecodeBuffers, Pipeline};
+use crate::source::hdf5::index::tree_address;
+use hdf5_metno::File;
+use rayon::prelude::*;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Bytes that deflate makes of one at most.
+const DEFLATES: u64 = 1032;
+
+/// An open output.
+pub(super) struct OpenHdf5 {
+    pub description: VolumeDescription,
+    /// Files of the samples, with the offset at which these begin.
+    pub files: Vec<(fs::File, u64)>,
+    pub paths: Vec<PathBuf>,
+    pub marks: Marks,
+    /// Offset of the marks in the file.
+    pub marks_at: u64,
+    /// Where slices are, if they are compressed.
+    pub space: Option<SliceSpace>,
+}
+
+impl OpenHdf5 {
+    /// File and offset of a slice.
+    fn place(&self, place: usize) -> (&fs::File, u64) {
+        let parts = self.files.len();
+        let (file, offset) = &self.files[place % parts];
+        (file, offset + (place / parts) as u64 * self.description.slice_bytes() as u64)
+    }
+
+    /// Appends a slice as a chunk and returns the CRC-32 of its samples.
+    fn append(&self, space: &SliceSpace, place: usize, samples: &[u8]) -> io::Result<u32> {
+        let chunk = Compression::shuffled(samples, self.description.dtype.bytes())?;
+        let bytes = u32::try_from(chunk.len()).map_err(io::Error::other)?;
+        let part = place % self.files.len();
+        let offset = space.reserve(part, bytes.into())?;
+        self.files[part].0.write_all_at(&chunk, offset)?;
+        space.set(place, StoredFrame { offset, bytes })?;
+        Ok(crc32fast::hash(samples))
+    }
+
+    /// Reads a slice that is a chunk.
+    fn decode(&self, space: &SliceSpace, place: usize) -> io::Result<Vec<u8>> {
+        let (file, _) = self.place(place);
+        let length = self.description.slice_bytes();
+        let StoredFrame { offset, bytes } = space.get(place)?;
+        // sizes that a damaged file claims take no memory
+        let (stored, in_file) = (u64::from(bytes), file.metadata()?.len());
+        if offset.checked_add(stored).is_none_or(|end| end > in_file) || length as u64 > stored.saturating_mul(DEFLATES)
+        {
+            return Err(invalid("has a slice of an impossible length; run again"));
+        }
+        let mut buffers = DecodeBuffers::default();
+        buffers.bytes.resize(bytes as usize, 0);
+        file.read_exact_at(&mut buffers.bytes, offset)?;
+        let filters = vec![ChunkFilter::Shuffle, ChunkFilter::Compressed(Compressor::Zlib)];
+        let pipeline = Pipeline::new(filters, self.description.dtype.bytes());
+        let pipeline = pipeline.ok_or_else(|| invalid("has samples of no size; run again without --resume"))?;
+        let decoded = pipeline.decode(0, &mut buffers, length, &(0..length));
+        decoded.map_err(|e| invalid(&format!("slice {place} {e}")))?;
+        Ok(buffers.bytes)
+    }
+
+    /// Where all slices of a part are.
+    fn frames(&self, space: &SliceSpace, part: usize) -> io::Result<Vec<StoredFrame>> {
+        let places = (part..self.description.slices.len()).step_by(self.files.len());
+        places.map(|place| space.get(place)).collect()
+    }
+
+    /// Where the header of the dataset of a part has the address of the index of its chunks.
+    fn index_address(&self, part: usize) -> io::Result<u64> {
+        let name = if self.description.parts.is_some() { PART_DATA } else { DATA };
+        let header = File::open(&self.paths[part]).and_then(|file| Ok(vds_sys::header_address(&file.dataset(name)?)));
+        let address = header.map_err(other)?.and_then(|header| tree_address(&self.files[part].0, header));
+        address.ok_or_else(|| invalid("has no dataset with chunks; run again without --resume"))
+    }
+
+    /// Writes the index of the chunks of a part.
+    fn index(&self, space: &SliceSpace, part: usize) -> io::Result<()> {
+        let frames = self.frames(space, part)?;
+        // no job writes slices any more
+        let start = space.reserve_alone(part, ChunkTree::bytes(frames.len()))?;
+        ChunkTree::new(&frames, start).write(&self.files[part].0, start, self.index_address(part)?)
+    }
+
+    /// Writes the index that a part of another file with these slices must have, if it has one, and returns its place.
+    pub fn index_again(&self, part: usize, slices: &SliceSpace, file: &fs::File) -> io::Result<Option<Range<u64>>> {
+        let address = self.index_address(part)?;
+        let mut root = [0; 8];
+        file.read_exact_at(&mut root, address)?;
+        if u64::from_le_bytes(root) == UNDEFINED {
+            return Ok(None);
+        }
+        let frames = self.frames(slices, part)?;
+        let end = slices.end(part)?;
+        let in_file = file.metadata()?.len();
+        let start = end.checked_sub(ChunkTree::bytes(frames.len())).filter(|_| end <= in_file);
+        let start = start.ok_or_else(|| invalid("has an index at an impossible place"))?;
+        ChunkTree::new(&frames, start).write(&self.files[part].0, start, address)?;
+        Ok(Some(start..end))
+    }
+}
+
+impl OpenVolume for OpenHdf5 {
+    fn description(&self) -> &VolumeDescription {
+        &self.description
+    }
+
+    fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    fn write(&self, slices: &[(usize, EncodedPage)]) -> io::Result<WrittenSlices> {
+        let written = slices.par_iter().map(|(place, page)| {
+            if let Some(space) = &self.space {
+                return Ok((*place, self.append(space, *place, page.samples())?));
+            }
+            let (file, offset) = self.place(*place);
+            Ok((*place, page.write_at(file, offset)?.crc32))
+        });
+        Ok(WrittenSlices { slices: written.collect::<io::Result<_>>()?, coarser: None })
+    }
+
+    fn read(&self, place: usize) -> io::Result<Vec<u8>> {
+        if let Some(space) = &self.space {
+            return self.decode(space, place);
+        }
+        let (file, offset) = self.place(place);
+        let mut samples = vec![0; self.description.slice_bytes()];
+        file.read_exact_at(&mut samples, offset)?;
+        Ok(samples)
+    }
+
+    fn is_as_written(&self, place: usize) -> io::Result<bool> {
+        let Some(space) = &self.space else { return Ok(true) };
+        let samples = self.decode(space, place)?;
+        let StoredFrame { offset, bytes } = space.get(place)?;
+        let mut stored = vec![0; bytes as usize];
+        self.place(place).0.read_exact_at(&mut stored, offset)?;
+        Ok(Compression::shuffled(&samples, self.description.dtype.bytes())? == stored)
+    }
+
+    fn complete(&self) -> io::Result<()> {
+        let Some(space) = &self.space else { return Ok(()) };
+        (0..self.files.len()).try_for_each(|part| self.index(space, part))
+    }
+}
+
+/// Whether two files have the same first bytes, but for those that are skipped.
+pub(super) fn is_same(a: &fs::File, b: &fs::File, length: u64, skipped: &[Range<u64>]) -> io::Result<bool> {
+    const BLOCK: u64 = 1 << 20;
+    if a.metadata()?.len() < length || b.metadata()?.len() < length {
+        return Ok(false);
+    }
+    let mut bounds: Vec<u64> = skipped.iter().flat_map(|range| [range.start, range.end]).collect();
+    bounds.extend([0, length]);
+    bounds.retain(|&bound| bound <= length);
+    bounds.sort_unstable();
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for pair in bounds.windows(2).filter(|pair| !skipped.iter().any(|s| s.start <= pair[0] && pair[1] <= s.end)) {
+        for at in (pair[0]..pair[1]).step_by(BLOCK as usize) {
+            let bytes = BLOCK.min(pair[1] - at) as usize;
+            left.resize(bytes, 0);
+            right.resize(bytes, 0);
+            a.read_exact_at(&mut left, at)?;
+            b.read_exact_at(&mut right, at)?;
+            if left != right {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}

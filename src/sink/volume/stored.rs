@@ -1,0 +1,77 @@
+//! Slices that are in a volume already.
+
+use super::marks::Mark;
+use super::{Container, OpenVolume, VolumeOutput};
+use crate::error::{Error, Result};
+use crate::sink::stamp::{StoredSlices, digits};
+use crate::sink::{SliceDescription, SliceForm, SliceState};
+use crate::source::to_f32;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Slices that are in a volume already.
+pub(super) struct StoredVolume<'a, C> {
+    output: &'a VolumeOutput<C>,
+    volume: Option<(PathBuf, io::Result<Box<dyn OpenVolume>>)>,
+    /// Whether the volume is of the same slices; one of others is made anew.
+    same: bool,
+    /// Whether it is of the run, and as it was made.
+    sound: OnceLock<bool>,
+}
+
+impl<'a, C: Container> StoredVolume<'a, C> {
+    /// The volume that is there, if it has slices with these numbers.
+    pub fn new(output: &'a VolumeOutput<C>, run: &[usize]) -> Self {
+        let volume = output.present();
+        let same = volume.as_ref().is_some_and(|(_, v)| v.as_ref().is_ok_and(|v| v.description().slices == run));
+        StoredVolume { output, volume, same, sound: OnceLock::new() }
+    }
+
+    fn is_sound(&self, path: &Path, form: &SliceForm) -> bool {
+        let look = || self.output.may_go_on(path, &self.output.container.describe(form)).unwrap_or(false);
+        *self.sound.get_or_init(look)
+    }
+}
+
+impl<C: Container> StoredSlices for StoredVolume<'_, C> {
+    fn examine(&self, index: usize, form: &SliceForm) -> SliceState {
+        let volume = match &self.volume {
+            None => return SliceState::Missing,
+            Some((path, Ok(volume))) if self.same && self.is_sound(path, form) => volume,
+            Some(_) => return SliceState::Unknown,
+        };
+        let description = volume.description();
+        let look = || -> io::Result<SliceState> {
+            let Ok(place) = description.slices.binary_search(&index) else { return Ok(SliceState::Missing) };
+            let Mark::Complete(crc) = volume.marks().get(place)? else { return Ok(SliceState::Missing) };
+            if crc32fast::hash(&volume.read(place)?) != crc || !volume.is_as_written(place)? {
+                return Ok(SliceState::Damaged);
+            }
+            let (crc32, stamp) = (digits(crc), description.stamp.clone());
+            Ok(SliceState::Complete(SliceDescription { slice: index, crc32, stamp }))
+        };
+        look().unwrap_or_else(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound | io::ErrorKind::InvalidData => SliceState::Damaged,
+            _ => SliceState::Unreadable(e.to_string()),
+        })
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+        let bad = |why: String| {
+            Error::output(
+                &self.output.file.0,
+                format!("--resume: slice {index} cannot be read: {why}; run again without --resume"),
+            )
+        };
+        let Some((_, Ok(volume))) = &self.volume else { return Err(bad("it is gone".into())) };
+        let description = volume.description();
+        let place = description.slices.binary_search(&index).map_err(|_| bad("it is not in the file".into()))?;
+        let bytes = volume.read(place).map_err(|e| bad(e.to_string()))?;
+        if bytes.len() != out.len() * description.dtype.bytes() {
+            return Err(bad(format!("it has {} bytes", bytes.len())));
+        }
+        to_f32(&bytes, description.sample(), cfg!(target_endian = "big"), out);
+        Ok(())
+    }
+}
