@@ -3,7 +3,7 @@
 //! This is the only module that prints: results to stdout, everything else to stderr.
 
 use crate::error::{Error, Result};
-use crate::files::{FileKind, InputSet, OutputFile};
+use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::remark::{Doubt, Remark};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ pub struct Reporter {
 impl Reporter {
     /// `verbosity`: see [`Messages`].
     pub fn new(verbosity: i8, kind: ProgressKind, log: Option<&Path>) -> Result<Self> {
-        let open = |path| OutputFile::new("--log", path, FileKind::Log, &InputSet::default(), None)?.append();
+        let open = |path| OutputFile::new("--log", path, OutputKind::Log, &InputSet::default(), None)?.append();
         let log = log.map(open).transpose()?;
         let kind = match kind {
             ProgressKind::Auto if verbosity < 0 => ProgressKind::None,

@@ -5,7 +5,7 @@ use crate::check::{Bench, KernelTiming};
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, InputSet, OutputFile};
+use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::kernel::{KernelSpec, Offer, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
@@ -44,7 +44,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     }
     let reporter = Reporter::new(if args.quiet { -1 } else { 0 }, ProgressKind::None, None)?;
     let chart = args.plot.as_deref();
-    let chart = chart.map(|path| OutputFile::new("--plot", path, FileKind::Svg, &InputSet::default(), None));
+    let chart = chart.map(|path| OutputFile::new("--plot", path, OutputKind::Svg, &InputSet::default(), None));
     let chart = chart.transpose()?;
     let found = &device::find_one(&selector)?;
 

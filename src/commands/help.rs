@@ -2,7 +2,7 @@
 
 use crate::cli::{Cli, HelpArgs, ManArgs, Topic};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, InputSet, OutputFile};
+use crate::files::{InputSet, OutputFile, OutputKind};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -77,7 +77,7 @@ fn commands(command: &Command, directory: &Path, written: &mut Vec<PathBuf>) -> 
 
 /// Writes a page in the place of an older one.
 fn write_page(path: &Path, text: &str) -> Result<()> {
-    OutputFile::new("--output", path, FileKind::Manual, &InputSet::default(), None)?.write(text)
+    OutputFile::new("--output", path, OutputKind::Manual, &InputSet::default(), None)?.write(text)
 }
 
 /// The page of a topic: its text as it is printed.

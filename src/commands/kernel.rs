@@ -4,7 +4,7 @@ use crate::bench::Protocol;
 use crate::cli::KernelArgs;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::files::{FileKind, InputSet, OutputFile, SOFTWARE};
+use crate::files::{InputSet, OutputFile, OutputKind, SOFTWARE};
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
     SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs, step_programs,
@@ -126,7 +126,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
     for (name, source) in &programs {
         let file = directory.join(format!("{}-{name}.cl", profile.name));
         let text = format!("// {SOFTWARE}\n{}", kernel_text(profile, source, args));
-        OutputFile::new("--every", &file, FileKind::Kernel, &InputSet::default(), None)?.write(text)?;
+        OutputFile::new("--every", &file, OutputKind::Kernel, &InputSet::default(), None)?.write(text)?;
         names += &format!("{}\n", file.display());
     }
     Ok(names)

@@ -40,8 +40,10 @@ pub use tune::tune;
 use crate::error::{Error, Result};
 use std::path::Path;
 
+/// Refuses a directory with files that are not hidden, unless that was asked for.
 fn refuse_filled(directory: &Path, overwrite: bool) -> Result<()> {
-    if !overwrite && directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+    let is_visible = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
+    if !overwrite && directory.read_dir().is_ok_and(|entries| entries.flatten().any(is_visible)) {
         return Err(Error::output(directory, "the directory is not empty; add --overwrite or choose another --output"));
     }
     Ok(())

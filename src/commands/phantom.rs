@@ -3,7 +3,7 @@
 use super::refuse_filled;
 use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
-use crate::files::{FileKind, InputSet, OutputFile, read_text};
+use crate::files::{InputSet, OutputFile, OutputKind, read_text};
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::phantom::{Detector, Kind, PageLayout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
@@ -58,7 +58,7 @@ fn refuse_existing(args: &PhantomArgs) -> Result<()> {
         return Err(Error::output(truth, "--truth: exists already; add --overwrite or choose another file"));
     }
     let inputs = InputSet::new(args.angles.as_deref());
-    OutputFile::new("--truth", truth, FileKind::Tiff, &inputs, Some(args.overwrite)).map(|_| ())
+    OutputFile::new("--truth", truth, OutputKind::Tiff, &inputs, Some(args.overwrite)).map(|_| ())
 }
 
 /// A phantom for each slice, with the geometry of their projections.
@@ -164,7 +164,7 @@ impl<'a> SimulatedScan<'a> {
         let size = self.size;
         if let [phantom] = &self.phantoms[..] {
             let inputs = InputSet::new(self.args.angles.as_deref());
-            let file = OutputFile::new("--truth", path, FileKind::Tiff, &inputs, Some(self.args.overwrite))?;
+            let file = OutputFile::new("--truth", path, OutputKind::Tiff, &inputs, Some(self.args.overwrite))?;
             return write_image(&file, (size, size), &phantom.rasterise(4), LINES);
         }
         let indices: Vec<usize> = (0..self.phantoms.len()).collect();

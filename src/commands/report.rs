@@ -4,7 +4,7 @@ use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
 use crate::cli::ReportArgs;
 use crate::engine::{Finish, Source};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, InputSet, OutputFile};
+use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::job::Job;
 use crate::recipe::Scaling;
 use crate::report::{Messages, ProgressKind, Reporter};
@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 /// Writes the page from the record, the slices and, if it is still there, the input.
 pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     let reporter = Reporter::new(Messages::verbosity(args.verbose, args.quiet), ProgressKind::None, None)?;
-    let page = OutputFile::new("--output", &args.output, FileKind::Html, &InputSet::new([args.run.as_path()]), None)?;
+    let page = OutputFile::new("--output", &args.output, OutputKind::Html, &InputSet::new([args.run.as_path()]), None)?;
     let path = record_of(&args.run)?;
     let record = RecordFile::read(&path)?;
     let job = Job::new(&record.flags)?;

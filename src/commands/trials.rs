@@ -5,7 +5,7 @@ use crate::axis::{Sampled, Trial, sample, trial_slices};
 use crate::center::negative_share;
 use crate::cli::CenterArgs;
 use crate::error::{Error, Result};
-use crate::files::{FileKind, InputSet, OutputFile};
+use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::html::{IMAGE_BYTES, PackedImage, TRIALS, write_page};
 use crate::job::Job;
 use crate::picture::{Panel, write_montage};
@@ -49,11 +49,11 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
     let mut lock = None;
     let file = |name: &Path, kind| OutputFile::new("--output", name, kind, &inputs, None);
     let place = |center: f64| output.join(format!("center_{center:.2}.tif"));
-    let page_file = if page { Some(file(output, FileKind::Html)?) } else { None };
+    let page_file = if page { Some(file(output, OutputKind::Html)?) } else { None };
     if !page && output.is_dir() {
         // what may not be replaced is found before the first slice is computed
-        axes.iter().try_for_each(|&center| file(&place(center), FileKind::Tiff).map(drop))?;
-        file(&output.join(MONTAGE), FileKind::Png)?;
+        axes.iter().try_for_each(|&center| file(&place(center), OutputKind::Tiff).map(drop))?;
+        file(&output.join(MONTAGE), OutputKind::Png)?;
     }
     let side = side(args.tile.map(usize::from), page, axes.len())?;
     // the middle one is the most likely to be sharp: it decides which part is shown
@@ -68,7 +68,7 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
                 lock = Some(OutputLock::alone(&target)?);
             }
             write_image(
-                &file(&place(center), FileKind::Tiff)?,
+                &file(&place(center), OutputKind::Tiff)?,
                 (size, size),
                 &values,
                 Encoding { dtype: Dtype::F32, range: None },
@@ -82,7 +82,7 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
     shown.sort_by(|a, b| a.center.total_cmp(&b.center));
     match &page_file {
         Some(file) => write_trials(job, args, file, row, part, &shown)?,
-        None => montage(job, &file(&output.join(MONTAGE), FileKind::Png)?, &shown)?,
+        None => montage(job, &file(&output.join(MONTAGE), OutputKind::Png)?, &shown)?,
     }
     let (first, last) = (shown.first().map_or(0.0, |t| t.center), shown.last().map_or(0.0, |t| t.center));
     let shows = if page { "the page" } else { "montage.png" };

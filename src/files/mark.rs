@@ -25,7 +25,7 @@ const LARGEST_JSON: u64 = 64 << 20;
 
 /// A kind of file, by the ending of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
+pub enum OutputKind {
     Png,
     Svg,
     Json,
@@ -42,19 +42,19 @@ pub enum FileKind {
     Manual,
 }
 
-impl FileKind {
+impl OutputKind {
     /// Endings, the usual one first.
     fn list(self) -> &'static [&'static str] {
         match self {
-            FileKind::Png => &["png"],
-            FileKind::Svg => &["svg"],
-            FileKind::Json => &["json"],
-            FileKind::Html => &["html"],
-            FileKind::Toml => &["toml"],
-            FileKind::Tiff => &["tif", "tiff"],
-            FileKind::Log => &["log", "txt"],
-            FileKind::Kernel => &["cl"],
-            FileKind::Manual => &["1", "7"],
+            OutputKind::Png => &["png"],
+            OutputKind::Svg => &["svg"],
+            OutputKind::Json => &["json"],
+            OutputKind::Html => &["html"],
+            OutputKind::Toml => &["toml"],
+            OutputKind::Tiff => &["tif", "tiff"],
+            OutputKind::Log => &["log", "txt"],
+            OutputKind::Kernel => &["cl"],
+            OutputKind::Manual => &["1", "7"],
         }
     }
 
@@ -68,10 +68,16 @@ impl FileKind {
     pub fn has(self, path: &Path) -> bool {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match self {
-            FileKind::Log => {
+            OutputKind::Log => {
                 let data = ["h5", "hdf5", "hdf", "nx", "nxs", "edf", "zarr", "npy", "raw", "bin"];
-                let others =
-                    [FileKind::Png, FileKind::Svg, FileKind::Json, FileKind::Html, FileKind::Toml, FileKind::Tiff];
+                let others = [
+                    OutputKind::Png,
+                    OutputKind::Svg,
+                    OutputKind::Json,
+                    OutputKind::Html,
+                    OutputKind::Toml,
+                    OutputKind::Tiff,
+                ];
                 !data.contains(&&*ending) && !others.iter().any(|kind| kind.list().contains(&&*ending))
             }
             kind => kind.list().contains(&&*ending),
@@ -83,26 +89,26 @@ impl FileKind {
         let head = &content[..content.len().min(HEAD as usize)];
         let has = |mark: &[u8]| head.windows(mark.len()).any(|window| window == mark);
         match self {
-            FileKind::Png => head.starts_with(b"\x89PNG") && has(b"tEXtSoftware\0fbp "),
-            FileKind::Svg => has(b"<!-- fbp "),
-            FileKind::Html => has(b"<meta name=\"generator\" content=\"fbp "),
-            FileKind::Toml => head.starts_with(TOML.as_bytes()),
-            FileKind::Log => head.starts_with(LOG.trim_end_matches(|c| c != ' ').as_bytes()),
-            FileKind::Kernel => head.starts_with(b"// fbp "),
-            FileKind::Manual => has(b".TH ") && has(b"\"fbp "),
-            FileKind::Json => serde_json::from_slice::<serde_json::Value>(content)
+            OutputKind::Png => head.starts_with(b"\x89PNG") && has(b"tEXtSoftware\0fbp "),
+            OutputKind::Svg => has(b"<!-- fbp "),
+            OutputKind::Html => has(b"<meta name=\"generator\" content=\"fbp "),
+            OutputKind::Toml => head.starts_with(TOML.as_bytes()),
+            OutputKind::Log => head.starts_with(LOG.trim_end_matches(|c| c != ' ').as_bytes()),
+            OutputKind::Kernel => head.starts_with(b"// fbp "),
+            OutputKind::Manual => has(b".TH ") && has(b"\"fbp "),
+            OutputKind::Json => serde_json::from_slice::<serde_json::Value>(content)
                 .is_ok_and(|value| value["software"].as_str().is_some_and(|software| software.starts_with(PROGRAM))),
-            FileKind::Tiff => tiff_is_marked(std::io::Cursor::new(content)),
+            OutputKind::Tiff => tiff_is_marked(std::io::Cursor::new(content)),
         }
     }
 
     /// Whether the program wrote a file.
     pub fn wrote(self, path: &Path) -> bool {
         let Ok(file) = File::open(path) else { return false };
-        if self == FileKind::Tiff {
+        if self == OutputKind::Tiff {
             return tiff_is_marked(BufReader::new(file));
         }
-        let most = if self == FileKind::Json { LARGEST_JSON } else { HEAD };
+        let most = if self == OutputKind::Json { LARGEST_JSON } else { HEAD };
         let mut content = Vec::new();
         file.take(most).read_to_end(&mut content).is_ok() && self.is_marked(&content)
     }
@@ -119,14 +125,14 @@ mod tests {
 
     #[test]
     fn own_files_are_known_by_their_marks() {
-        let own: [(FileKind, &str); 7] = [
-            (FileKind::Json, "{\"a\": 1, \"software\": \"fbp 0.0.9\"}"),
-            (FileKind::Html, "<!doctype html><meta name=\"generator\" content=\"fbp 0.0.9\">"),
-            (FileKind::Toml, "# Written by `fbp tune`.\na = 1\n"),
-            (FileKind::Svg, "<svg><!-- fbp 0.0.9 --></svg>"),
-            (FileKind::Log, "# Messages of fbp 0.0.9\n"),
-            (FileKind::Kernel, "// fbp 0.0.9\n"),
-            (FileKind::Manual, ".TH fbp 1 \"\" \"fbp 0.0.9\"\n"),
+        let own: [(OutputKind, &str); 7] = [
+            (OutputKind::Json, "{\"a\": 1, \"software\": \"fbp 0.0.9\"}"),
+            (OutputKind::Html, "<!doctype html><meta name=\"generator\" content=\"fbp 0.0.9\">"),
+            (OutputKind::Toml, "# Written by `fbp tune`.\na = 1\n"),
+            (OutputKind::Svg, "<svg><!-- fbp 0.0.9 --></svg>"),
+            (OutputKind::Log, "# Messages of fbp 0.0.9\n"),
+            (OutputKind::Kernel, "// fbp 0.0.9\n"),
+            (OutputKind::Manual, ".TH fbp 1 \"\" \"fbp 0.0.9\"\n"),
         ];
         for (kind, text) in own {
             assert!(kind.is_marked(text.as_bytes()), "{text}");
@@ -134,10 +140,10 @@ mod tests {
                 assert!(!kind.is_marked(other.as_bytes()), "{other}");
             }
         }
-        assert!(FileKind::Log.is_marked(LOG.as_bytes()));
+        assert!(OutputKind::Log.is_marked(LOG.as_bytes()));
         for name in ["a.tif", "a.H5", "a.json", "a.toml", "a.edf"] {
-            assert!(!FileKind::Log.has(Path::new(name)), "{name}");
+            assert!(!OutputKind::Log.has(Path::new(name)), "{name}");
         }
-        assert!(["a.log", "a", "/dev/stderr", "slurm-12.out"].iter().all(|name| FileKind::Log.has(Path::new(name))));
+        assert!(["a.log", "a", "/dev/stderr", "slurm-12.out"].iter().all(|name| OutputKind::Log.has(Path::new(name))));
     }
 }

@@ -11,6 +11,6 @@ mod text;
 pub use atomic::{AtomicFile, name_of_temporary, temporary_path, write_atomically};
 pub use cache::cache_directory;
 pub use lock::{Lock, LockMode};
-pub use mark::{FileKind, SOFTWARE, TOML};
+pub use mark::{OutputKind, SOFTWARE, TOML};
 pub use output::{InputSet, OutputFile, directory};
 pub use text::read_text;

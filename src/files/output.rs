@@ -4,7 +4,7 @@
 //! input never is.
 
 use super::atomic::write_atomically;
-use super::mark::FileKind;
+use super::mark::OutputKind;
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
@@ -39,7 +39,7 @@ fn identity(meta: &Metadata) -> (u64, u64) {
 pub struct OutputFile {
     flag: String,
     path: PathBuf,
-    kind: FileKind,
+    kind: OutputKind,
     inputs: InputSet,
     overwrite: Option<bool>,
 }
@@ -53,7 +53,7 @@ impl OutputFile {
     pub fn new(
         flag: &str,
         path: &Path,
-        kind: FileKind,
+        kind: OutputKind,
         inputs: &InputSet,
         overwrite: Option<bool>,
     ) -> Result<OutputFile> {
@@ -83,7 +83,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// As [`OutputFile::new`].
-    pub fn beside(&self, path: &Path, kind: FileKind) -> Result<OutputFile> {
+    pub fn beside(&self, path: &Path, kind: OutputKind) -> Result<OutputFile> {
         OutputFile::new(&self.flag, path, kind, &self.inputs, self.overwrite)
     }
 
@@ -162,7 +162,7 @@ mod tests {
         for name in ["input.json", "link.json", "hard.json"] {
             for overwrite in [false, true] {
                 let (code, text) =
-                    refused(OutputFile::new("--report", &path(name), FileKind::Json, &inputs, Some(overwrite)));
+                    refused(OutputFile::new("--report", &path(name), OutputKind::Json, &inputs, Some(overwrite)));
                 assert!(code == 5 && text.contains("--report: is a file of the input"), "{name}: {text}");
             }
         }
@@ -173,7 +173,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.json");
         let none = InputSet::default();
-        let open = |overwrite| OutputFile::new("--report", &path, FileKind::Json, &none, Some(overwrite));
+        let open = |overwrite| OutputFile::new("--report", &path, OutputKind::Json, &none, Some(overwrite));
         let own = "{\"software\": \"fbp 1\"}";
         open(false).unwrap().write(own).unwrap();
         open(false).unwrap().write(own).unwrap();
@@ -194,12 +194,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let none = InputSet::default();
         let new = |name: &str, kind| OutputFile::new("--preview", &directory.path().join(name), kind, &none, None);
-        assert_eq!(new("x.tif", FileKind::Png).unwrap_err().exit_code(), 2);
-        assert_eq!(new("no/x.png", FileKind::Png).unwrap_err().exit_code(), 5);
+        assert_eq!(new("x.tif", OutputKind::Png).unwrap_err().exit_code(), 2);
+        assert_eq!(new("no/x.png", OutputKind::Png).unwrap_err().exit_code(), 5);
         fs::create_dir(directory.path().join("x.png")).unwrap();
-        assert_eq!(new("x.png", FileKind::Png).unwrap_err().exit_code(), 5);
-        new("y.PNG", FileKind::Png).unwrap();
-        OutputFile::new("--log", Path::new("/dev/null"), FileKind::Log, &none, None).unwrap().append().unwrap();
+        assert_eq!(new("x.png", OutputKind::Png).unwrap_err().exit_code(), 5);
+        new("y.PNG", OutputKind::Png).unwrap();
+        OutputFile::new("--log", Path::new("/dev/null"), OutputKind::Log, &none, None).unwrap().append().unwrap();
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.log");
         let none = InputSet::default();
-        let open = || OutputFile::new("--log", &path, FileKind::Log, &none, None);
+        let open = || OutputFile::new("--log", &path, OutputKind::Log, &none, None);
         for line in ["one", "two"] {
             writeln!(open().unwrap().append().unwrap(), "{line}").unwrap();
         }

@@ -78,13 +78,13 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{FileKind, InputSet};
+    use crate::files::{InputSet, OutputKind};
     use serde_json::json;
 
     fn page(kind: &PageKind, data: &serde_json::Value) -> String {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("page.html");
-        let file = OutputFile::new("--report", &path, FileKind::Html, &InputSet::default(), None).unwrap();
+        let file = OutputFile::new("--report", &path, OutputKind::Html, &InputSet::default(), None).unwrap();
         write_page(&file, kind, "a < b & c", data).unwrap();
         std::fs::read_to_string(path).unwrap()
     }

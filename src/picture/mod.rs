@@ -368,7 +368,7 @@ const FONT: &[(char, [u8; 7])] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{FileKind, InputSet};
+    use crate::files::{InputSet, OutputKind};
     use std::fs::{self, File};
 
     fn read(path: &Path) -> (usize, usize, Vec<u8>) {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     fn file(path: &Path) -> OutputFile {
-        OutputFile::new("--preview", path, FileKind::Png, &InputSet::default(), None).unwrap()
+        OutputFile::new("--preview", path, OutputKind::Png, &InputSet::default(), None).unwrap()
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct Encoding {
 
 /// What an output holds. Nothing but an output of the same content is ever replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum PageContent {
     /// Corrected or simulated pages, which belong to no run.
     Pages,
     /// Slices of a run, which carry its key.
@@ -68,14 +68,14 @@ pub struct SliceStorage {
     pub ome_zarr: OmeZarr,
     /// Files of an HDF5 output, if there are several.
     pub hdf5_parts: Option<u32>,
-    pub content: Content,
+    pub content: PageContent,
 }
 
 /// Samples of pages as they are.
 impl From<Encoding> for SliceStorage {
     fn from(encoding: Encoding) -> SliceStorage {
         let (compression, ome_zarr) = (Compression::None, OmeZarr::default());
-        SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None, content: Content::Pages }
+        SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None, content: PageContent::Pages }
     }
 }
 

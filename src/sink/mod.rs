@@ -17,7 +17,7 @@ mod volume;
 mod writer;
 
 pub use compression::Compression;
-pub use encoding::{Content, Dtype, Encoding, SliceStorage};
+pub use encoding::{Dtype, Encoding, PageContent, SliceStorage};
 pub use output_lock::OutputLock;
 pub use page::{Pixels, SliceForm, write_image};
 pub use stamp::{SliceDescription, SliceStamp, SliceState, StoredSlices, described};

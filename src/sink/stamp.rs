@@ -1,7 +1,7 @@
 //! Description of a slice in its TIFF tags, and verification that a file is unchanged.
 
 use super::page::OutputPage;
-use super::{Compression, Content, Pixels, SliceForm};
+use super::{Compression, PageContent, Pixels, SliceForm};
 use crate::error::{Error, Result};
 use crate::source::Stack;
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ pub enum Origin {
     /// Nothing is there, or a file without content.
     Nothing,
     /// This program.
-    Own(Content),
+    Own(PageContent),
     /// A file that is cut or damaged, so that it does not say.
     Torn,
     /// Another program, or a person.
@@ -158,8 +158,8 @@ pub(super) fn origin(path: &Path) -> Origin {
 
 impl SliceDescription {
     /// Slices belong to a run, other pages do not.
-    pub(super) fn content(&self) -> Content {
-        if self.stamp.is_some() { Content::Slices } else { Content::Pages }
+    pub(super) fn content(&self) -> PageContent {
+        if self.stamp.is_some() { PageContent::Slices } else { PageContent::Pages }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Place and format of an output.
 
 use super::stamp::{Origin, StoredSlices, StoredTiffs, origin};
-use super::{Compression, Content, FORMATS, OUTPUT_FORMS, Sink, SliceForm};
+use super::{Compression, FORMATS, OUTPUT_FORMS, PageContent, Sink, SliceForm};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, name_of_temporary};
+use crate::files::{OutputKind, name_of_temporary};
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ pub trait OutputFormat: Debug + Send + Sync {
     }
 
     /// Who wrote what is at the places of these slices: the first that is neither free nor an output with this content.
-    fn in_the_way(&self, slices: &[usize], content: Content) -> Option<(PathBuf, Origin)> {
+    fn in_the_way(&self, slices: &[usize], content: PageContent) -> Option<(PathBuf, Origin)> {
         let paths = slices.par_iter().map(|&slice| self.path_of(slice));
         let found = paths.map(|path| (origin(&path), path));
         let bad = found.filter(|(origin, _)| !matches!(origin, Origin::Nothing) && *origin != Origin::Own(content));
@@ -269,15 +269,15 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::Output`] that names the file.
-    pub fn check_replaceable(&self, slices: &[usize], content: Content) -> Result<()> {
+    pub fn check_replaceable(&self, slices: &[usize], content: PageContent) -> Result<()> {
         let slices = if self.one_file() { &[0] } else { slices };
         let Some((path, origin)) = self.0.in_the_way(slices, content) else { return Ok(()) };
         // a torn file does not say who wrote it, but the record beside it does
         let what = match origin {
-            Origin::Torn if content == Content::Slices && FileKind::Toml.wrote(&self.record()) => return Ok(()),
+            Origin::Torn if content == PageContent::Slices && OutputKind::Toml.wrote(&self.record()) => return Ok(()),
             Origin::Torn => "is damaged, and nothing says that fbp wrote it",
-            Origin::Own(Content::Slices) => "has slices that fbp reconstructed, not pages",
-            Origin::Own(Content::Pages) => "has pages that fbp wrote, not slices of a run",
+            Origin::Own(PageContent::Slices) => "has slices that fbp reconstructed, not pages",
+            Origin::Own(PageContent::Pages) => "has pages that fbp wrote, not slices of a run",
             Origin::Foreign | Origin::Nothing => "was not written by fbp",
         };
         Err(Error::output(

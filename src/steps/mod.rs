@@ -350,7 +350,7 @@ pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{FileKind, InputSet, OutputFile};
+    use crate::files::{InputSet, OutputFile, OutputKind};
     use crate::geometry::Roi;
     use crate::sink::{Dtype, Encoding, write_image};
     use crate::source::Stack;
@@ -368,7 +368,7 @@ mod tests {
         let encoding = Encoding { dtype: Dtype::F32, range: None };
         for (i, frame) in frames.iter().enumerate() {
             let path = directory.join(format!("f_{i}.tif"));
-            let file = OutputFile::new("--output", &path, FileKind::Tiff, &InputSet::default(), None).unwrap();
+            let file = OutputFile::new("--output", &path, OutputKind::Tiff, &InputSet::default(), None).unwrap();
             write_image(&file, (BINS, ROWS), frame, encoding).unwrap();
         }
         Stack::open(directory.to_str().unwrap(), "--projections").unwrap()

@@ -20,6 +20,7 @@ mod kernels;
 mod kill;
 mod outliers;
 mod outputs;
+mod pairs;
 mod phantom;
 mod pipeline;
 mod preprocess;

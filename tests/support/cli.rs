@@ -3,7 +3,7 @@
 
 use assert_cmd::Command;
 use fbp::error::Result;
-use fbp::files::{FileKind, InputSet, OutputFile};
+use fbp::files::{InputSet, OutputFile, OutputKind};
 use fbp::phantom::{Kind, Phantom};
 use fbp::sink::{self, AllowedContents, Dtype, Encoding, SliceWriter, Target};
 use fbp::source::Stack;
@@ -16,7 +16,7 @@ pub const F32: Encoding = Encoding { dtype: Dtype::F32, range: None };
 
 /// Writes a TIFF of one page.
 pub fn write_image(path: &Path, width: usize, height: usize, data: &[f32], encoding: Encoding) -> Result<()> {
-    let file = OutputFile::new("--output", path, FileKind::Tiff, &InputSet::default(), Some(true))?;
+    let file = OutputFile::new("--output", path, OutputKind::Tiff, &InputSet::default(), Some(true))?;
     sink::write_image(&file, (width, height), data, encoding)
 }
 

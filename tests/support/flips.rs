@@ -1,7 +1,7 @@
 //! Finished outputs with a flipped bit: what is kept of them reads as it was written.
 
 use fbp::sink::{
-    AllowedContents, Compression, Content, Encoding, SliceStamp, SliceState, SliceStorage, SliceWriter, Target,
+    AllowedContents, Compression, Encoding, PageContent, SliceStamp, SliceState, SliceStorage, SliceWriter, Target,
 };
 use fbp::source::Stack;
 use rand::{Rng, SeedableRng};
@@ -51,7 +51,7 @@ fn values(path: &Path, place: usize) -> Option<Vec<f32>> {
 
 /// Writes an output, and flips `count` bits of its files one after the other, half of them in the first bytes of a file.
 pub fn check(path: &Path, encoding: Encoding, storage: SliceStorage, count: usize, seed: u64) {
-    let storage = SliceStorage { encoding, content: Content::Slices, ..storage };
+    let storage = SliceStorage { encoding, content: PageContent::Slices, ..storage };
     let made = writer(path, storage).unwrap();
     SLICES.iter().for_each(|&index| made.write(index, &slice(index)).unwrap());
     made.finish().unwrap();

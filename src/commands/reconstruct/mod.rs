@@ -16,14 +16,14 @@ use crate::engine::{
 };
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{FileKind, OutputFile, TOML};
+use crate::files::{OutputFile, OutputKind, TOML};
 use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, StageClock, results};
-use crate::sink::{AllowedContents, Content, Encoding, OUTPUT_FORMS, SOFTWARE, SliceStorage, SliceWriter, Target};
+use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use outputs::{SideFiles, input_set, inputs};
@@ -81,7 +81,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
 fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()> {
     let Some(path) = &job.execution.save_config else { return Ok(()) };
     let overwrite = Some(job.execution.existing == Existing::Overwrite);
-    let file = OutputFile::new("--save-config", path, FileKind::Toml, &input_set(job, source), overwrite)?;
+    let file = OutputFile::new("--save-config", path, OutputKind::Toml, &input_set(job, source), overwrite)?;
     file.write(format!("{TOML} --save-config`.\n{}", run_file(flags)?))
 }
 
@@ -292,7 +292,7 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
             compression: values.compression,
             ome_zarr: values.ome_zarr,
             hdf5_parts: values.hdf5_parts,
-            content: Content::Slices,
+            content: PageContent::Slices,
         },
         &scan.slices,
         AllowedContents::new(

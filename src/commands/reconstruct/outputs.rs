@@ -4,7 +4,7 @@ use super::overview::{picture_of, section_files};
 use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{FileKind, InputSet, OutputFile, directory};
+use crate::files::{InputSet, OutputFile, OutputKind, directory};
 use crate::job::Job;
 use crate::sink::Target;
 use std::collections::HashSet;
@@ -37,20 +37,20 @@ impl SideFiles {
         let overwrite = Some(execution.existing == Existing::Overwrite);
         let file = |flag: &str, path: &Path, kind| OutputFile::new(flag, path, kind, &inputs, overwrite);
         let one = |flag: &str, path: &Option<PathBuf>, kind| path.as_deref().map(|p| file(flag, p, kind)).transpose();
-        let report = if execution.page().is_some() { FileKind::Html } else { FileKind::Json };
+        let report = if execution.page().is_some() { OutputKind::Html } else { OutputKind::Json };
         let pair = |path: &PathBuf| {
             Ok::<_, Error>([
-                file("--histogram", path, FileKind::Json)?,
-                file("--histogram", &picture_of(path), FileKind::Png)?,
+                file("--histogram", path, OutputKind::Json)?,
+                file("--histogram", &picture_of(path), OutputKind::Png)?,
             ])
         };
         let sections = |path: &PathBuf| {
-            let picture = file("--sections", path, FileKind::Png)?;
-            let [xy, xz, yz] = section_files(path).map(|path| file("--sections", &path, FileKind::Tiff));
+            let picture = file("--sections", path, OutputKind::Png)?;
+            let [xy, xz, yz] = section_files(path).map(|path| file("--sections", &path, OutputKind::Tiff));
             Ok::<_, Error>(SectionFiles { picture, values: [xy?, xz?, yz?] })
         };
         let files = SideFiles {
-            preview: one("--preview", &execution.preview, FileKind::Png)?,
+            preview: one("--preview", &execution.preview, OutputKind::Png)?,
             histogram: execution.histogram.as_ref().map(pair).transpose()?,
             sections: execution.sections.as_ref().map(sections).transpose()?,
             report: one("--report", &execution.report, report)?,
@@ -78,7 +78,7 @@ impl SideFiles {
             if !seen.insert(at.clone()) {
                 return wrong("is also written for another flag");
             }
-            let is_tiff = FileKind::Tiff.has(path);
+            let is_tiff = OutputKind::Tiff.has(path);
             if is_tiff && inputs.contain(directory(&at)) {
                 return wrong("would be read as a page of the input");
             }

@@ -7,7 +7,7 @@ use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::engine::{ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{FileKind, Lock, LockMode, TOML, read_text, write_atomically};
+use crate::files::{Lock, LockMode, OutputKind, TOML, read_text, write_atomically};
 use crate::geometry::Roi;
 use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
@@ -372,7 +372,7 @@ impl<'a> Record<'a> {
         let head = format!("{TOML} reconstruct`. With `--config`, this file reproduces the slices.\n");
         let text = format!("{head}{}\n{}", run_file(&self.run)?, toml::to_string(&table).map_err(toml)?);
         let path = self.target.record();
-        if path.symlink_metadata().is_ok() && !FileKind::Toml.wrote(&path) {
+        if path.symlink_metadata().is_ok() && !OutputKind::Toml.wrote(&path) {
             let why = "is the place of the record of this run, but was not written by fbp; move it away";
             return Err(Error::output(&path, why));
         }

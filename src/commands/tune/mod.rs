@@ -10,7 +10,7 @@ use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::files::{FileKind, InputSet, OutputFile, TOML, cache_directory, directory, write_atomically};
+use crate::files::{InputSet, OutputFile, OutputKind, TOML, cache_directory, directory, write_atomically};
 use crate::kernel::KernelSpec;
 use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
@@ -148,7 +148,7 @@ fn tune_steps(
 /// The file of `--output`, if it may be written.
 fn output_file(args: &TuneArgs) -> Result<Option<OutputFile>> {
     let inputs = InputSet::new(args.profile.as_deref().map(Path::new));
-    let file = |path: &PathBuf| OutputFile::new("--output", path, FileKind::Toml, &inputs, None);
+    let file = |path: &PathBuf| OutputFile::new("--output", path, OutputKind::Toml, &inputs, None);
     args.output.as_ref().map(file).transpose()
 }
 

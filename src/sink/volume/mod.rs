@@ -27,9 +27,9 @@ use super::file::failed;
 use super::page::{EncodedPage, OutputPage};
 use super::stamp::{Origin, StoredSlices};
 use super::target::{OneFile, OutputFormat, Target};
-use super::{Compression, Content, Dtype, Pixels, Sink, SliceForm, SliceStamp};
+use super::{Compression, Dtype, PageContent, Pixels, Sink, SliceForm, SliceStamp};
 use crate::error::{Error, Result};
-use crate::files::{FileKind, Lock, temporary_path};
+use crate::files::{Lock, OutputKind, temporary_path};
 use crate::source::SampleType;
 use crate::source::zarr::is_zarr;
 use marks::{Mark, Marks};
@@ -101,8 +101,8 @@ impl VolumeDescription {
     }
 
     /// Slices belong to a run, other pages do not.
-    fn content(&self) -> Content {
-        if self.stamp.is_some() { Content::Slices } else { Content::Pages }
+    fn content(&self) -> PageContent {
+        if self.stamp.is_some() { PageContent::Slices } else { PageContent::Pages }
     }
 
     fn sample(&self) -> SampleType {
@@ -402,7 +402,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         [self.file.0.clone(), self.unfinished()].into_iter().flat_map(with_parts).collect()
     }
 
-    fn in_the_way(&self, _: &[usize], content: Content) -> Option<(PathBuf, Origin)> {
+    fn in_the_way(&self, _: &[usize], content: PageContent) -> Option<(PathBuf, Origin)> {
         let path = self.file.0.clone();
         let origin = self.container.origin(&path);
         let may_go = matches!(origin, Origin::Nothing) || origin == Origin::Own(content);
@@ -445,7 +445,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
             }
             Ok(_) => Ok(None),
             // the record says that fbp wrote here; what may hold slices is not removed
-            Err(_) if FileKind::Toml.wrote(&self.record()) && fs::metadata(self.unfinished()).is_ok() => {
+            Err(_) if OutputKind::Toml.wrote(&self.record()) && fs::metadata(self.unfinished()).is_ok() => {
                 let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
                 let aside = PathBuf::from(temporary.to_string_lossy().replace(".part-", ".damaged-"));
                 rename(self.unfinished(), &aside).map_err(|e| self.failed(&e.into()))?;

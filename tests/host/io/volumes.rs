@@ -3,7 +3,7 @@
 use super::{open, read};
 use crate::support::all_bytes;
 use fbp::sink::{
-    AllowedContents, Compression, Content, Dtype, Encoding, OmeZarr, Pixels, SliceStamp, SliceStorage, SliceWriter,
+    AllowedContents, Compression, Dtype, Encoding, OmeZarr, PageContent, Pixels, SliceStamp, SliceStorage, SliceWriter,
     Target,
 };
 use std::fs;
@@ -34,14 +34,15 @@ fn volumes(dir: &TempDir) -> Vec<(std::path::PathBuf, SliceStorage)> {
                 let name = format!("{dtype}-{ome_zarr}-{compression}.zarr");
                 all.push((
                     dir.path().join(name),
-                    SliceStorage { compression, ome_zarr, content: Content::Slices, ..encoding.into() },
+                    SliceStorage { compression, ome_zarr, content: PageContent::Slices, ..encoding.into() },
                 ));
             }
         }
         if cfg!(feature = "hdf5") {
             for compression in [Compression::None, Compression::Deflate] {
                 for hdf5_parts in [None, Some(2)] {
-                    let storage = SliceStorage { compression, hdf5_parts, content: Content::Slices, ..encoding.into() };
+                    let storage =
+                        SliceStorage { compression, hdf5_parts, content: PageContent::Slices, ..encoding.into() };
                     let name = format!("{dtype}-{compression}-{}.h5", hdf5_parts.unwrap_or(1));
                     all.push((dir.path().join(name), storage));
                 }
@@ -152,13 +153,19 @@ fn begun(path: &Path, storage: SliceStorage) -> (SliceWriter, PathBuf) {
 fn unreadable_unfinished_outputs_are_kept() {
     let dir = TempDir::new().unwrap();
     let zarr = |name: &str, ome_zarr| {
-        let storage =
-            SliceStorage { ome_zarr, content: Content::Slices, ..Encoding { dtype: Dtype::F32, range: None }.into() };
+        let storage = SliceStorage {
+            ome_zarr,
+            content: PageContent::Slices,
+            ..Encoding { dtype: Dtype::F32, range: None }.into()
+        };
         (dir.path().join(name), storage)
     };
     let hdf5 = |name: &str, hdf5_parts| {
-        let storage =
-            SliceStorage { hdf5_parts, content: Content::Slices, ..Encoding { dtype: Dtype::F32, range: None }.into() };
+        let storage = SliceStorage {
+            hdf5_parts,
+            content: PageContent::Slices,
+            ..Encoding { dtype: Dtype::F32, range: None }.into()
+        };
         (dir.path().join(name), storage)
     };
     let mut damages = vec![
@@ -213,7 +220,7 @@ fn removed_outputs_are_no_success() {
         outputs.push("a.h5");
     }
     let encoding = Encoding { dtype: Dtype::F32, range: None };
-    let storage = SliceStorage { content: Content::Slices, ..encoding.into() };
+    let storage = SliceStorage { content: PageContent::Slices, ..encoding.into() };
     for name in outputs {
         let path = dir.path().join(name);
         let begin = |run: &str| {
@@ -254,7 +261,7 @@ fn jobs_make_the_same_files() {
         (Dtype::U16, OmeZarr::V05, Compression::Zstd),
     ] {
         let encoding = Encoding { dtype, range: Some((-150.0, 500.0)) };
-        let storage = SliceStorage { compression, ome_zarr, content: Content::Slices, ..encoding.into() };
+        let storage = SliceStorage { compression, ome_zarr, content: PageContent::Slices, ..encoding.into() };
         let mut expected = None;
         for count in [1, 2, 5] {
             let job = |number: usize| {

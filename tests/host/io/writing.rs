@@ -242,11 +242,17 @@ fn what_exists_is_kept() {
     put(&dir, "slice_00002.tif", b"another run's");
     output_error(w.write(2, &slice(2)), &["slice_00002.tif", "another run"]);
 
-    let single = put(&dir, "one.tif", b"old");
+    let single = put(&dir, "one.tif", b"somebody's");
     output_error(writer(&single, &[0], F32, false), &["one.tif", "--overwrite"]);
-    let w = writer(&single, &[0], F32, true).unwrap();
-    drop(w);
-    assert_eq!(fs::read(&single).unwrap(), b"old");
+    output_error(writer(&single, &[0], F32, true), &["one.tif", "never replaced"]);
+    assert_eq!(fs::read(&single).unwrap(), b"somebody's");
+    fs::remove_file(&single).unwrap();
+    let w = writer(&single, &[0], F32, false).unwrap();
+    w.write(0, &slice(7)).unwrap();
+    w.finish().unwrap();
+    let old = fs::read(&single).unwrap();
+    drop(writer(&single, &[0], F32, true).unwrap());
+    assert_eq!(fs::read(&single).unwrap(), old);
     let w = writer(&single, &[0], F32, true).unwrap();
     w.write(0, &slice(0)).unwrap();
     w.finish().unwrap();

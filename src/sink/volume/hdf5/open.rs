@@ -108,7 +108,7 @@ impl OpenHdf5 {
         let end = slices.end(part)?;
         let in_file = file.metadata()?.len();
         let start = end.checked_sub(ChunkTree::bytes(frames.len())).filter(|_| end <= in_file);
-        let start = start.ok_or_else(|| invalid("has an index at an impossible place"))?;
+        let start = start.ok_or_else(|| invalid("has an index at an impossible place; run again without --resume"))?;
         ChunkTree::new(&frames, start).write(&self.files[part].0, start, address)?;
         Ok(Some(start..end))
     }
