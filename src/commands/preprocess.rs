@@ -24,7 +24,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let sinograms = input.is_sinograms();
     let target = Target::parse(&args.output)?;
     let request = job.open_request(false);
-    let stacks = source::open(request, |path, flag| Stack::open_within(path, flag, request.memory))?;
+    let stacks =
+        source::open(request, |path, flag| Stack::open_by(path, flag, request.memory, request.paths.order_by))?;
     let stack = &stacks.data;
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();

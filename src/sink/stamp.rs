@@ -1,6 +1,7 @@
 //! Description of a slice in its TIFF tags, and verification that a file is unchanged.
 
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use crate::source::Stack;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -125,7 +126,7 @@ impl StoredSlices for StoredPages {
 
 /// The description of a file's first page, if there is one.
 pub fn described(path: &Path) -> Option<SliceDescription> {
-    description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
+    description(&mut Decoder::new(BufReader::new(open_regular(path).ok()?)).ok()?)
 }
 
 fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescription> {
@@ -134,7 +135,7 @@ fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescriptio
 
 /// Reads a slice's file completely and compares it with its checksum.
 pub fn examine(path: &Path) -> SliceState {
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return SliceState::Missing,
         Err(e) => return SliceState::Unreadable(e.to_string()),

@@ -13,6 +13,7 @@ use super::{
     volume_lock,
 };
 use crate::error::Result;
+use crate::files::open_regular;
 use crate::sink::compression::DEFLATE_LEVEL;
 use crate::sink::page::EncodedPage;
 use crate::sink::{Compression, Dtype, SliceForm, Target};
@@ -239,6 +240,7 @@ struct Contents {
 
 impl Contents {
     fn read(path: &Path) -> io::Result<Contents> {
+        open_regular(path)?;
         examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = File::open(path).map_err(other)?;
         let description = file.dataset(DESCRIPTION).and_then(|text| text.read_scalar::<VarLenUnicode>());
