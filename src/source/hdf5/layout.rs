@@ -61,7 +61,7 @@ impl Layout {
         let keys = pick(&given.keys, KEYS.iter().find_map(|name| beside(name)));
         let angles = match keys {
             Some(_) => nx_angles(group, &there),
-            None => beside("theta"),
+            None => beside("theta").or_else(|| nx_angles(group, &there)),
         };
         let layout = Layout {
             flats: pick(&given.flats, beside("data_white").filter(|_| keys.is_none())),
@@ -165,7 +165,9 @@ pub(super) fn is_list(dataset: &Dataset) -> bool {
 /// Paths of some lists of so many numbers.
 pub(super) fn lists(file: &File, of: impl Fn(usize) -> bool) -> Vec<String> {
     let found = chosen(file, |dataset| is_list(dataset) && of(dataset.size()));
-    found.into_iter().take(NAMED).map(|(path, _)| path).collect()
+    let paths = found.into_iter().map(|(path, _)| path);
+    let is_keys = |path: &String| KEYS.iter().any(|key| path.ends_with(&format!("/{key}")));
+    paths.filter(|path| !is_keys(path)).take(NAMED).collect()
 }
 
 /// List of datasets for messages about something that was not found.

@@ -258,6 +258,9 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
 pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
     let plain = match open_regular(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
+        Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
+            return Err(format!("is not an HDF5 file: {e}; give TIFF files with --projections or --sinograms"));
+        }
         opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
     };
     if !has_signature(&plain).unwrap_or(false) {
