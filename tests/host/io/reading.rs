@@ -236,7 +236,7 @@ fn what_headers_say_besides_is_a_note() {
         image_j("ImageJ=1.53t\nimages=2\n"),
         image_j("other\nimages=7\n"),
     ] {
-        assert_eq!(notes(&[good.clone()], 3), [""; 0], "{good:?}");
+        assert_eq!(notes(std::slice::from_ref(&good), 3), [""; 0], "{good:?}");
     }
     let dir = TempDir::new().unwrap();
     let colours = Make { samples: 3, photometric: 2, ..Default::default() };
