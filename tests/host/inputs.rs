@@ -152,7 +152,17 @@ fn what_is_no_regular_file_is_refused_at_once() {
         fs::create_dir_all(lab.path(name).parent().unwrap()).unwrap();
         mknodat(CWD, lab.path(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
     };
-    for name in ["q", "q.tif", "q.edf", "q.h5", "dir/p_0000.tif", "edf/p_0.edf", "a.zarr/zarr.json", "b.zarr/c/0/0/0"] {
+    for name in [
+        "q",
+        "q.tif",
+        "q.edf",
+        "q.h5",
+        "dir/p_0000.tif",
+        "edf/p_0.edf",
+        "run/fbp-run.toml",
+        "a.zarr/zarr.json",
+        "b.zarr/c/0/0/0",
+    ] {
         queue(name);
     }
     lab.page("dir/p_0001.tif", 2, &[0.0; 4]);
@@ -179,7 +189,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         ("phantom --size 8 --projections 4 --angles q --output out", 3),
         ("reconstruct --config q --output out", 2),
         ("profiles check q", 2),
-        ("report q --output out.html", 3),
+        ("report run --output out.html", 3),
     ];
     if cfg!(feature = "hdf5") {
         commands.extend([
@@ -211,7 +221,7 @@ fn links_that_lead_back_do_not_hold_a_glob_up() {
 #[test]
 fn angles_are_read_from_text_numpy_pipes_and_standard_input() {
     let lab = Lab::small();
-    let angles: Vec<f64> = (0..SMALL.projections).map(|p| 22.5 * p as f64).collect();
+    let angles: Vec<f64> = (0..SMALL.projections).map(|p| 11.25 * p as f64).collect();
     lab.numbers("a.txt", &angles);
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}\n", angles.len());
     let mut npy = b"\x93NUMPY\x01\0".to_vec();
@@ -219,7 +229,7 @@ fn angles_are_read_from_text_numpy_pipes_and_standard_input() {
     npy.extend(header.bytes().chain(angles.iter().flat_map(|angle| angle.to_le_bytes())));
     fs::write(lab.path("a.npy"), npy).unwrap();
     let found = |angles: &str, input: &[u8]| {
-        let args = format!("center --sinograms sin --method registration --json --angles {angles}");
+        let args = format!("center --sinograms sin --method vo --json --angles {angles}");
         let output = lab.command(&args).write_stdin(input).output().unwrap();
         assert_ne!(output.stdout, b"", "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout

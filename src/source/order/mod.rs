@@ -297,8 +297,10 @@ fn not_named_like(strays: &[&str], usual: &str, of: NamesOf) -> String {
         true => {
             "narrow the glob to files that belong together, or give a text file with one path a line as 'list FILE'"
         }
-        false => "move files that do not belong to the scan away, or select the files with a glob, or in order with a text file \
-         with one path a line as 'list FILE'",
+        false => {
+            "move files that do not belong to the scan away, or select the files with a glob, or in order with a text file \
+         with one path a line as 'list FILE'"
+        }
     };
     format!("{list}{more} {verb} not named like the other files ({usual}); {advice}")
 }
