@@ -4,7 +4,7 @@
 //! it only costs time.
 
 use crate::facts::DeviceFacts;
-use crate::files::{cache_directory, write_atomically};
+use crate::files::{cache_directory, read_text, write_atomically};
 use crate::hash::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl Verdicts {
 
     /// The kernels in the file at present.
     fn stored(&self) -> BTreeMap<String, StoredVerdict> {
-        let read = std::fs::read_to_string(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
+        let read = read_text(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
         let same = |stored: &Content| Content { kernel: self.content.kernel.clone(), ..stored.clone() } == self.content;
         read.filter(same).map(|stored| stored.kernel).unwrap_or_default()
     }

@@ -8,7 +8,7 @@ use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::{OUTPUT_FORMS, Target};
-use crate::source::StackPaths;
+use crate::source::{StackPaths, list_file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -81,6 +81,7 @@ impl Files {
                 flats: input.flats.clone(),
                 flats2: input.flats2.clone(),
                 darks: input.darks.clone(),
+                order_by: input.order_by,
             },
             angles: scan.angles.clone(),
             center_shifts: scan.center_shifts.clone(),
@@ -90,10 +91,11 @@ impl Files {
 
     /// All that the input was read from, beside files in directories.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
-        let StackPaths { data, flats, flats2, darks } = &self.stacks;
+        let StackPaths { data, flats, flats2, darks, order_by: _ } = &self.stacks;
         let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
         let texts = [&self.angles, &self.center_shifts, &self.config];
-        stacks.into_iter().flatten().map(Path::new).chain(texts.into_iter().flatten().map(PathBuf::as_path))
+        let stacks = stacks.into_iter().flatten().map(|spec| list_file(spec).unwrap_or(Path::new(spec)));
+        stacks.chain(texts.into_iter().flatten().map(PathBuf::as_path))
     }
 }
 

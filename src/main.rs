@@ -1,6 +1,6 @@
 //! Parse, run, print the error once, exit with its code.
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use fbp::cli::{Cli, Command};
 use fbp::commands;
 use fbp::error::{Error, INTERRUPTED, Result};
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == hdf5::EXAMINE) {
         return ended(commands::examine_hdf5().and_then(|verdict| results(&verdict)));
     }
-    let cli = Cli::parse();
+    let cli = fbp::cli::parse();
     // a write beyond the limit of file sizes then fails with an error, which names the file
     if let Err(error) = block(&SigSet::from(Signal::SIGXFSZ)) {
         return ended(Err(error));
@@ -87,8 +87,8 @@ fn run(cli: Cli) -> Result<()> {
 
 /// A message in which very long lines, which quote input, are shortened in the middle.
 fn clipped(message: &str) -> String {
-    const HEAD: usize = 3000;
-    const TAIL: usize = 1000;
+    const HEAD: usize = 1200;
+    const TAIL: usize = 400;
     let clip = |line: &str| {
         let count = line.chars().count();
         if count <= HEAD + TAIL {

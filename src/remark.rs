@@ -19,6 +19,10 @@ pub enum DoubtKind {
     Saturated,
     /// Projections have no beam.
     Unlit,
+    /// The numbers in the names of projections have gaps.
+    MissingFiles,
+    /// Files were awaited until none came any more, and nothing says how many there should be.
+    EndedByTime,
 }
 
 /// A reason why slices may be wrong although the run succeeded.

@@ -12,12 +12,12 @@ use std::ops::Not;
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct InputArgs {
-    /// Directory or glob of TIFF or EDF files, multi-page TIFF, Zarr, or FILE.h5::/DATASET; one sinogram per file or
-    /// page, with one projection per row
+    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, or
+    /// FILE.h5::/DATASET; one sinogram per file or page, with one projection per row
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub sinograms: Option<String>,
-    /// Directory or glob of TIFF or EDF files, multi-page TIFF, Zarr, or FILE.h5::/DATASET; one projection per file or
-    /// page
+    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, or
+    /// FILE.h5::/DATASET; one projection per file or page
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub projections: Option<String>,
     /// HDF5 file with projections, flats, darks and angles: Data Exchange, NXtomo, or the datasets named below
@@ -39,6 +39,10 @@ pub struct InputArgs {
     /// Dataset of the angles [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
     pub hdf5_angles: Option<String>,
+    /// Dataset that says what each frame is (0 projection, 1 flat, 2 dark, 3 invalid, -1 taken again), or the word none
+    /// [default: image_key_control or image_key next to the projections]
+    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
+    pub hdf5_keys: Option<String>,
     /// Flat fields (beam without sample) for --projections, or to use instead of those in --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub flats: Option<String>,
@@ -48,6 +52,10 @@ pub struct InputArgs {
     /// Dark fields (no beam) for --projections, or to use instead of those in --hdf5
     #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
     pub darks: Option<String>,
+    /// Which number in the file names is the order of --projections or --sinograms, from 1 [default: the one that varies, or
+    /// counts up by one]
+    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first four)")]
+    pub order_by: Option<usize>,
     /// How to combine several flats or darks [default: mean]
     #[arg(long, value_name = "MODE", value_parser = words::<FieldMode>(), help_heading = "Input (exactly one of the first four)")]
     pub field_mode: Option<FieldMode>,

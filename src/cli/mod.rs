@@ -43,9 +43,11 @@ pub use tune::TuneArgs;
 use crate::kernel::SLICE_MODES;
 use crate::spectrum::Filter;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
+use std::path::Path;
 use std::str::FromStr;
 use strum::VariantArray;
 
@@ -121,6 +123,26 @@ With --profile: every kernel of the profiles, next to the measured speed.
     Man(ManArgs),
     /// Print help for a command, or explain conventions, exit codes or units
     Help(HelpArgs),
+}
+
+/// The command line of this process. One that is wrong ends the process with exit code 2, with help or the version asked for it
+/// ends well.
+pub fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| with_hint(error).exit())
+}
+
+/// The same error, with a hint where a shell seems to have put names of files in the place of a glob.
+fn with_hint(mut error: clap::Error) -> clap::Error {
+    let word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => return error,
+    };
+    if error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') && Path::new(&word).exists() {
+        let hint =
+            "the shell has put the names of files in the place of a glob; put the glob in quotes, as in 'scan/p_*.tif'";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
 }
 
 /// Accepts the names of an enum's variants, and lists them in the help.

@@ -2,6 +2,7 @@
 
 use crate::cli::InfoArgs;
 use crate::error::Result;
+use crate::memory;
 use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
 use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, Stack, hdf5};
@@ -68,7 +69,7 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         let contents = hdf5::contents(Path::new(&args.path))?;
         return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { hdf5_text(&contents) });
     }
-    let stack = Stack::open(&args.path, "PATH")?;
+    let stack = Stack::open_by(&args.path, "PATH", memory::available() / 2, args.order_by)?;
     let (width, height) = (stack.width(), stack.height());
     let mut low = f32::INFINITY;
     let mut high = f32::NEG_INFINITY;
@@ -90,7 +91,8 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         return Ok(format!(
             "{:#}\n",
             json!({
-                "slice": description, "volume": volume, "pages": stack.len(), "files": stack.files().len(), "width": width, "height": height,
+                "slice": description, "volume": volume, "pages": stack.len(), "files": stack.files().len(), "names": stack.file_names(),
+                "width": width, "height": height,
                 "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
                 "notes": stack.remarks().iter().map(Remark::text).collect::<Vec<_>>(),
             })
@@ -112,6 +114,9 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         text += &format!("slice {slice} of run {}, axis at bin {}", stamp.run, stamp.center);
         text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();
         text.push('\n');
+    }
+    if stack.files().len() > 1 {
+        text += &format!("files {}\n", stack.file_names());
     }
     text += &volume.map(|volume| volume_text(&volume)).unwrap_or_default();
     for remark in stack.remarks() {

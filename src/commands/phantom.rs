@@ -3,7 +3,7 @@
 use super::refuse_filled;
 use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
-use crate::files::{InputSet, OutputFile, OutputKind, read_text};
+use crate::files::{InputSet, OutputFile, OutputKind, read_numbers};
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::phantom::{Detector, Kind, PageLayout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
@@ -214,7 +214,7 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
     let Some(file) = &args.angles else {
         return Ok(even_angles(args.start_angle, args.overall_angle, projections));
     };
-    let text = read_text(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
+    let text = read_numbers(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
     let (angles, note) = parse_angles(&text, &format!("--angles {}", file.display()))?;
     if let Some(note) = note {
         Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));

@@ -23,8 +23,10 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let sinograms = input.is_sinograms();
     let target = output(args, &job)?;
     let request = job.open_request(false);
-    let stacks = source::open(request, |path, flag| Stack::open_within(path, flag, request.memory))?;
+    let stacks =
+        source::open(request, |path, flag| Stack::open_by(path, flag, request.memory, request.paths.order_by))?;
     let stack = &stacks.data;
+    stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
     let median = input.field_mode == FieldMode::Median;

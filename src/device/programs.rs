@@ -4,11 +4,11 @@
 //! on. A file that is damaged, or that the driver rejects, is written again; losing one only costs the time of a build.
 
 use crate::facts::DeviceFacts;
-use crate::files::{cache_directory, name_of_temporary, write_atomically};
+use crate::files::{cache_directory, name_of_temporary, open_regular, write_atomically};
 use opencl3::context::Context;
 use opencl3::program::Program;
 use sha2::{Digest, Sha256};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -167,7 +167,7 @@ impl ProgramStore {
 
     /// The content of a file. The file counts as used now, so that it is not among the first to be removed.
     fn load(&self, key: &ProgramKey) -> Option<StoredProgram> {
-        let file = File::open(self.directory.join(key.file_name())).ok()?;
+        let file = open_regular(&self.directory.join(key.file_name())).ok()?;
         let mut bytes = Vec::new();
         (&file).take(self.most_bytes + 1).read_to_end(&mut bytes).ok()?;
         let stored = StoredProgram::decode(&bytes, key)?;
@@ -293,7 +293,7 @@ mod tests {
         let path = |name: &str| directory.path().join("programs").join(name);
         let mut store = ProgramStore { most_files: 3, ..ProgramStore::within(path("")) };
         let age = |file: &str, seconds: u64| {
-            let file = File::options().write(true).open(path(file)).unwrap();
+            let file = fs::File::options().write(true).open(path(file)).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
         };
         let add = |store: &ProgramStore, text: &str, bytes: usize| {

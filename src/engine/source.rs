@@ -3,7 +3,7 @@
 use super::stages::parts_of;
 use crate::device::{RowCorrection, SampleOrder};
 use crate::error::{Error, Result};
-use crate::files::read_text;
+use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
@@ -55,7 +55,7 @@ impl Source {
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = job.recipe.input.is_sinograms();
         let text = |path: &Path, flag: &str| -> Result<(String, String)> {
-            let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
+            let text = read_numbers(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
             Ok((text, format!("{flag} {}", path.display())))
         };
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
@@ -72,17 +72,19 @@ impl Source {
             None => None,
         };
         let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
+        let order_by = request.paths.order_by;
         let mut stacks = source::open(request, |path, flag| match job.execution.watch {
-            None => Stack::open_within(path, flag, request.memory),
+            None => Stack::open_by(path, flag, request.memory, order_by),
             Some(patience) => {
                 let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
-                let watch = Watch { patience, pages: job.execution.expect.or(of_angles) };
+                let watch = Watch { patience, pages: job.execution.expect.or(of_angles), order_by };
                 await_stack(path, flag, watch, reporter, cancelled)
             }
         })?;
         let angles = angles.or(stacks.angles.take());
         let stack = &stacks.data;
         stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
+        reporter.detail(&format!("{:<16}{}", "files", stack.file_names()));
         let shifts =
             job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
         let (slices, projections) = match sinograms {

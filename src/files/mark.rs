@@ -1,6 +1,6 @@
 //! Kinds of files that the program writes beside slices, and the marks by which it knows its own.
 
-use std::fs::File;
+use super::regular::open_regular;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use tiff::decoder::Decoder;
@@ -104,7 +104,7 @@ impl OutputKind {
 
     /// Whether the program wrote a file.
     pub fn wrote(self, path: &Path) -> bool {
-        let Ok(file) = File::open(path) else { return false };
+        let Ok(file) = open_regular(path) else { return false };
         if self == OutputKind::Tiff {
             return tiff_is_marked(BufReader::new(file));
         }

@@ -1,11 +1,13 @@
-//! Files in general: the cache directory, locks, text files of bounded length, files that appear complete or not at all, and
-//! which files may be replaced.
+//! Files in general: the cache directory, locks, files that are only read, text files of bounded length, files that appear
+//! complete or not at all, and which files may be replaced.
 
 mod atomic;
 mod cache;
 mod lock;
 mod mark;
+mod npy;
 mod output;
+mod regular;
 mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, temporary_path, write_atomically};
@@ -13,4 +15,5 @@ pub use cache::cache_directory;
 pub use lock::{Lock, LockMode};
 pub use mark::{OutputKind, SOFTWARE, TOML};
 pub use output::{InputSet, OutputFile, directory};
-pub use text::read_text;
+pub use regular::{open_once, open_regular};
+pub use text::{excerpt, excerpt_of_lines, read_numbers, read_text, read_text_once};

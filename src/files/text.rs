@@ -1,5 +1,7 @@
 //! Text files: run files, profiles, angles.
 
+use super::{npy, open_once, open_regular};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Error, Read, Result};
 use std::path::Path;
@@ -7,16 +9,110 @@ use std::path::Path;
 /// Largest size of a text file in bytes; enough for some million angles.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// The text of a file; a file that is too large, or has no end, is an error.
+/// The text of a regular file; a file that is too large is an error.
 pub fn read_text(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_TEXT + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_TEXT {
+    text_of(open_regular(path)?)
+}
+
+/// The same of a file that is read once, which may also be a pipe of the shell, or `-` for standard input.
+pub fn read_text_once(path: &Path) -> Result<String> {
+    text_of(open_once(path)?)
+}
+
+fn text_of(file: File) -> Result<String> {
+    text_of_bytes(bytes_of(file)?)
+}
+
+/// The text of a file of numbers that is read once, where that of a NumPy file (`.npy`) has one number a line.
+pub fn read_numbers(path: &Path) -> Result<String> {
+    let bytes = bytes_of(open_once(path)?)?;
+    match npy::is_npy(&bytes) {
+        true => npy::lines(&bytes).map_err(Error::other),
+        false => text_of_bytes(bytes),
+    }
+}
+
+fn bytes_of(file: File) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_TEXT {
         return Err(Error::other(format!(
             "is larger than {} MiB; expected a text file; check the path",
             MAX_TEXT >> 20
         )));
     }
+    Ok(bytes)
+}
+
+/// Bytes as text.
+///
+/// # Errors
+/// One that names UTF-16, where bytes look like it.
+fn text_of_bytes(bytes: Vec<u8>) -> Result<String> {
+    if is_utf16(&bytes) {
+        return Err(Error::other(
+            "is UTF-16 text, expected UTF-8; save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8",
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        Error::other(format!("is not text in UTF-8 from byte {}; save it as UTF-8", e.utf8_error().valid_up_to()))
+    })?;
     // editors put a byte-order mark in front
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Whether bytes begin with the mark of UTF-16, or are ASCII characters of two bytes each.
+fn is_utf16(bytes: &[u8]) -> bool {
+    let marked = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let some = &bytes[..bytes.len().min(64) & !1];
+    let wide = |zero: usize| some.chunks(2).all(|pair| pair[zero] == 0 && pair[1 - zero] != 0);
+    marked || some.len() >= 4 && (wide(0) || wide(1))
+}
+
+/// Longest quotation from a file in a message, in characters.
+const QUOTED: usize = 80;
+
+/// A text that a message quotes, cut if it is long.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()).into(),
+        None => text.into(),
+    }
+}
+
+/// A text whose lines are cut if they are long.
+pub fn excerpt_of_lines(text: &str) -> String {
+    text.lines().map(excerpt).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_quoted_in_part() {
+        assert_eq!(excerpt("short \u{b5}"), "short \u{b5}");
+        let long = "\u{b5}".repeat(2000);
+        assert_eq!(excerpt(&long), format!("{}... (2000 characters)", "\u{b5}".repeat(80)));
+        assert_eq!(excerpt_of_lines(&format!("a\n{long}\nb")), format!("a\n{}\nb", excerpt(&long)));
+    }
+
+    #[test]
+    fn text_that_is_not_utf_8_is_named() {
+        let wide = |text: &str, swap: bool, mark: bool| -> Vec<u8> {
+            let mark = mark.then_some(0xfeff);
+            let units = mark.into_iter().chain(text.encode_utf16());
+            units.flat_map(|unit| if swap { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+        };
+        for (swap, mark) in [(false, false), (false, true), (true, false), (true, true)] {
+            let error = text_of_bytes(wide("0.0\r\n1.5\r\n", swap, mark)).unwrap_err().to_string();
+            assert!(error.contains("UTF-16"), "{error}");
+        }
+        let error = text_of_bytes(b"0.5\n1\xb5\n".to_vec()).unwrap_err().to_string();
+        assert!(error.contains("UTF-8 from byte 5"), "{error}");
+        for text in ["", "1", "\u{b5}\u{3bc}", "0\n1\n"] {
+            assert_eq!(text_of_bytes(text.into()).unwrap(), text);
+        }
+        assert_eq!(text_of_bytes("\u{feff}1".into()).unwrap(), "1");
+    }
 }

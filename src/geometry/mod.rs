@@ -25,6 +25,7 @@ pub use grid::{ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS
 pub use gridding::{Segment, SplitTile, Spreading, Tile, Tiling};
 
 use crate::error::{Error, Result};
+use crate::files::excerpt;
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::f64::consts::PI;
@@ -395,8 +396,9 @@ pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
             Ok(value) if value.is_finite() => values.push(value),
             _ => {
                 return Err(Error::Input(format!(
-                    "{what}, line {}: `{content}` is not a finite number; write one number per line",
-                    line_number + 1
+                    "{what}, line {}: `{}` is not a finite number; write one number per line",
+                    line_number + 1,
+                    excerpt(content)
                 )));
             }
         }

@@ -19,6 +19,7 @@ pub use throughput::{Special, Throughput};
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
+use crate::files::excerpt_of_lines;
 use crate::kernel::{
     Algorithm, Build, Fft, Hardware, Interpolation, KernelTarget, Mode, Offer, StepBackends, StepSizes,
 };
@@ -183,7 +184,8 @@ pub struct MeasuredSpeed {
 impl Profile {
     /// Reads and checks a profile; `name` is used in messages.
     pub fn parse(text: &str, name: &str) -> Result<Profile> {
-        let profile: Profile = toml::from_str(text).map_err(|e| Error::profile(name, e.to_string().trim_end()))?;
+        let profile: Profile =
+            toml::from_str(text).map_err(|e| Error::profile(name, excerpt_of_lines(e.to_string().trim_end())))?;
         profile.check().map_err(|message| Error::profile(name, message))?;
         Ok(profile)
     }

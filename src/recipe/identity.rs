@@ -119,6 +119,7 @@ mod tests {
                     flats: Some("flats".into()),
                     darks: Some("darks".into()),
                     angles: Some("angles".into()),
+                    keys: Some("keys".into()),
                 },
                 field_mode: FieldMode::Median,
                 binning: 2,

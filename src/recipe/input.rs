@@ -40,6 +40,9 @@ impl Input {
     /// [`Error::Usage`] that names the flag.
     pub fn new(args: &InputArgs) -> Result<Input> {
         let kind = kind(args)?;
+        if args.order_by.is_some() && args.hdf5.as_ref().or(args.raw.as_ref()).is_some() {
+            return Err(Error::usage("--order-by: is about the names of files; leave it out with --hdf5 and --raw"));
+        }
         match kind {
             InputKind::Hdf5 => check_hdf5(args)?,
             _ => check_tiff(args)?,
@@ -55,6 +58,7 @@ impl Input {
                 flats: dataset(&args.flats, &args.hdf5_flats),
                 darks: dataset(&args.darks, &args.hdf5_darks),
                 angles: args.hdf5_angles.clone(),
+                keys: args.hdf5_keys.clone(),
             },
             _ => Datasets::default(),
         };
@@ -91,6 +95,7 @@ fn check_tiff(args: &InputArgs) -> Result<()> {
         ("--hdf5-flats", &args.hdf5_flats),
         ("--hdf5-darks", &args.hdf5_darks),
         ("--hdf5-angles", &args.hdf5_angles),
+        ("--hdf5-keys", &args.hdf5_keys),
     ] {
         if value.is_some() {
             return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing; give --hdf5, too")));

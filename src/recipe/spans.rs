@@ -37,6 +37,18 @@ impl Span {
         let wrong = |why: &str| {
             Error::usage(format!("{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"))
         };
+        if let (Some((start, end)), false) = (text.split_once(':'), text.contains("..")) {
+            let (start, end) = (start.trim(), end.trim());
+            let (last, step) = end.split_once(':').map_or((end, None), |(last, step)| (last.trim(), Some(step.trim())));
+            let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+            let advice = match [start, last, step.unwrap_or_default()].into_iter().all(is_number) {
+                true => format!("{start}..{last}{}", step.map(|step| format!(":{step}")).unwrap_or_default()),
+                false => "A..B, or A..B:STEP with a step".to_owned(),
+            };
+            return Err(Error::usage(format!(
+                "{flag}: `{text}` has no `..`: a colon alone could mean a range or a step; write {advice}"
+            )));
+        }
         let number = |part: &str| match part.trim().parse::<usize>() {
             // one more must be a number, too
             Ok(value) if value < usize::MAX => Ok(value),

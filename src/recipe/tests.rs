@@ -52,6 +52,43 @@ fn spans() {
 }
 
 #[test]
+fn a_colon_without_two_points_is_refused_everywhere_with_the_right_spelling() {
+    let args = |flag: &str, range: &str| {
+        let text = Some(Text::from(range));
+        let mut scan = ScanArgs::default();
+        let mut rows = None;
+        match flag {
+            "--rows" => rows = text,
+            "--exclude" => scan.exclude = text,
+            _ => scan.projection_range = text,
+        }
+        ReconstructArgs { input: sinograms(), scan, rows, ..args() }
+    };
+    for (range, right) in [
+        ("4:10", "write 4..10"),
+        ("0:90", "write 0..90"),
+        (" 4 : 10 ", "write 4..10"),
+        ("4:", "write 4.."),
+        (":10", "write ..10"),
+        ("0:90:2", "write 0..90:2"),
+        ("::2", "write ..:2"),
+        ("-5:", "write A..B"),
+    ] {
+        for flag in ["--rows", "--exclude", "--projection-range"] {
+            let refused = message(args(flag, range));
+            for word in [flag, range, "no `..`", right] {
+                assert!(refused.contains(word), "{flag} {range}: {refused}");
+            }
+        }
+    }
+    assert!(message(args("--exclude", "1,4..6,7:9")).contains("write 7..9"));
+    assert!("4:10".parse::<Span>().is_err(), "in a run file, too");
+    for right in ["4..10:2", "4..:2", "..:2", "4..=10:2", "4..10", "4"] {
+        assert!(Span::parse(right, "--rows").is_ok(), "{right}");
+    }
+}
+
+#[test]
 fn sizes() {
     assert_eq!(parse_size("8G", "--memory").unwrap(), 8 << 30);
     assert_eq!(parse_size("1.5MiB", "--memory").unwrap(), 3 << 19);

@@ -3,6 +3,7 @@
 use super::page::OutputPage;
 use super::{Compression, PageContent, Pixels, SliceForm};
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use crate::source::Stack;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -148,7 +149,7 @@ pub(super) fn origin(path: &Path) -> Origin {
         // a link, a directory or a device
         _ => return Origin::Foreign,
     }
-    let tags = File::open(path).map_err(TiffError::from).and_then(|file| Decoder::new(BufReader::new(file)));
+    let tags = open_regular(path).map_err(TiffError::from).and_then(|file| Decoder::new(BufReader::new(file)));
     match tags.map(|mut decoder| description(&mut decoder)) {
         Ok(Some(description)) => Origin::Own(description.content()),
         Ok(None) => Origin::Foreign,
@@ -165,7 +166,7 @@ impl SliceDescription {
 
 /// The description of a file's first page, if there is one.
 pub fn described(path: &Path) -> Option<SliceDescription> {
-    description(&mut Decoder::new(BufReader::new(File::open(path).ok()?)).ok()?)
+    description(&mut Decoder::new(BufReader::new(open_regular(path).ok()?)).ok()?)
 }
 
 fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescription> {
@@ -175,7 +176,7 @@ fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescriptio
 /// Reads a slice's file completely, makes the file of its samples again, and compares the two byte by byte: not only the
 /// samples but everything that a reader goes by is as it was written.
 fn examine(path: &Path, index: usize, form: &SliceForm) -> SliceState {
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return SliceState::Missing,
         Err(e) => return SliceState::Unreadable(e.to_string()),

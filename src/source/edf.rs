@@ -2,9 +2,11 @@
 
 use super::SampleType;
 use super::files::{FileResult, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::list::{list_file, listed};
 use super::plain::PlainFrames;
 use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find, refuse_archive};
 use crate::error::{Error, Result};
+use crate::files::excerpt;
 use rayon::prelude::*;
 use std::fs::{self, File};
 use std::ops::Range;
@@ -19,6 +21,10 @@ const MAX_FRAMES: usize = 1 << 20;
 
 /// Whether a path, a glob or the files of a directory are EDF: TIFF files beside them come first.
 pub(super) fn is_edf(spec: &str) -> bool {
+    if list_file(spec).is_some() {
+        // what is wrong with a list is said when it is opened
+        return listed(spec, "").is_ok_and(|paths| paths.iter().all(|path| EDF.has(path)));
+    }
     let Ok(entries) = fs::read_dir(spec) else { return EDF.has(Path::new(spec)) };
     let mut found = false;
     for entry in entries.flatten() {
@@ -39,13 +45,14 @@ struct EdfForm {
     big_endian: bool,
 }
 
-/// Opens a directory, a glob or one file of EDF; frames are in the order of names, and of their places in a file.
+/// Opens a directory, a glob, a list or one file of EDF; frames are in the order of names, of which `by` chooses a number, and
+/// of their places in a file.
 ///
 /// # Errors
 /// [`Error::Input`] when a file is no EDF or too short, or frames differ.
-pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
+pub(super) fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<PlainFrames> {
     let mut remarks = Vec::new();
-    let paths = find(spec, flag, &EDF, &mut remarks)?;
+    let paths = find(spec, flag, &EDF, by, &mut remarks)?;
     let keep = may_stay_open(paths.len());
     let opened = paths.par_iter().map(|path| {
         let (file, state) = open_plain(path, flag)?;
@@ -180,7 +187,7 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
         text.parse()
             .ok()
             .filter(|side| (1..=MAX_SIDE).contains(side))
-            .ok_or_else(|| format!("has {name} = {text}, expected 1 to {MAX_SIDE}"))
+            .ok_or_else(|| format!("has {name} = {}, expected 1 to {MAX_SIDE}", excerpt(text)))
     };
     let (width, height) = (side("Dim_1")?, side("Dim_2")?);
     if width * height > MAX_PIXELS || value("Dim_3").is_some_and(|depth| depth != "1") {
@@ -189,7 +196,7 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
         ));
     }
     if let Some(method) = value("COMPRESSION").filter(|method| !method.eq_ignore_ascii_case("none")) {
-        return Err(format!("is compressed by {method}, expected none; save it again"));
+        return Err(format!("is compressed by {}, expected none; save it again", excerpt(method)));
     }
     let kind = value("DataType").ok_or("has no DataType; copy or write it again")?;
     let sample = match kind.to_ascii_lowercase().as_str() {
@@ -203,15 +210,21 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
         "double" | "doublevalue" | "floatieee64" | "doubleieee64" | "float64" => SampleType::F64,
         _ => {
             return Err(format!(
-                "has DataType = {kind}, expected UnsignedByte, UnsignedShort, UnsignedInteger, the same with Signed, FloatValue, \
-                 DoubleValue, or another name of one of these; save it again as one of them"
+                "has DataType = {}, expected UnsignedByte, UnsignedShort, UnsignedInteger, the same with Signed, FloatValue, \
+                 DoubleValue, or another name of one of these; save it again as one of them",
+                excerpt(kind)
             ));
         }
     };
     let big_endian = match value("ByteOrder").unwrap_or("LowByteFirst") {
         order if order.eq_ignore_ascii_case("LowByteFirst") => false,
         order if order.eq_ignore_ascii_case("HighByteFirst") => true,
-        order => return Err(format!("has ByteOrder = {order}, expected LowByteFirst or HighByteFirst")),
+        order => {
+            let order = excerpt(order);
+            return Err(format!(
+                "has ByteOrder = {order}, expected LowByteFirst or HighByteFirst; save it again with one"
+            ));
+        }
     };
     let bytes = width * height * sample.bytes() as u64;
     // some programs write a Size with padding after the samples

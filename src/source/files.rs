@@ -1,6 +1,7 @@
 //! Input files, and detection of changes since they were opened.
 
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -28,6 +29,17 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
+/// Names of files without the directories that all of them are in.
+pub(super) fn short_names(files: &[PathBuf]) -> Vec<String> {
+    let Some(first) = files.first().and_then(|path| path.parent()) else { return Vec::new() };
+    let shared = first.ancestors().find(|folder| files.iter().all(|path| path.starts_with(folder)));
+    let short = |path: &PathBuf| {
+        let rest = shared.and_then(|shared| path.strip_prefix(shared).ok());
+        rest.unwrap_or(path).to_string_lossy().into_owned()
+    };
+    files.iter().map(short).collect()
+}
+
 /// Size and time of the last change of a file, to detect writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileState {
@@ -39,7 +51,7 @@ pub(super) struct FileState {
 /// Opens a file and returns its present state.
 pub(super) fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
     let cannot = |e| bad(flag, path, format!("cannot be read: {e}; check the path and the permissions"));
-    let file = File::open(path).map_err(cannot)?;
+    let file = open_regular(path).map_err(cannot)?;
     let state = FileState::of(&file).map_err(cannot)?;
     Ok((file, state))
 }

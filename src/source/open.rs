@@ -73,6 +73,8 @@ pub struct Datasets {
     pub darks: Option<String>,
     #[serde(rename = "hdf5-angles")]
     pub angles: Option<String>,
+    #[serde(rename = "hdf5-keys", default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
 }
 
 /// Directories, globs or files of the data and their fields.
@@ -83,6 +85,8 @@ pub struct StackPaths {
     pub flats: Option<String>,
     pub flats2: Option<String>,
     pub darks: Option<String>,
+    /// The number in the names of the data's files that is their order, from 1, if there is a choice.
+    pub order_by: Option<usize>,
 }
 
 /// Inputs to be opened.
@@ -112,9 +116,9 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
             Stacks::of(data(&paths.data, flag)?)
         }
         InputKind::Hdf5 => {
-            let Datasets { data, flats, darks, angles: of_angles } = datasets.clone();
+            let Datasets { data, flats, darks, angles: of_angles, keys } = datasets.clone();
             hdf5::open(
-                &Hdf5Input { file: paths.data.clone().into(), data, flats, darks, angles: of_angles },
+                &Hdf5Input { file: paths.data.clone().into(), data, flats, darks, angles: of_angles, keys },
                 angles,
                 memory,
             )?

@@ -1,6 +1,7 @@
 //! A sequence of frames of one size, binned.
 
 use super::binning::{Binning, Means};
+use super::files::short_names;
 use super::frames::{Frames, as_f32};
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
@@ -8,10 +9,12 @@ use super::{RawVolume, SampleType, StoredRows, StoredSamples, edf, hdf5};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::remark::Remark;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Pages of one size and sample type: of TIFF files in natural order of their names, or frames of a dataset.
+/// Pages of one size and sample type: of TIFF files in the order of their names, or frames of a dataset.
 ///
 /// Opening only reads headers; [`Stack::read_rows`] may be called from several threads at once.
 /// Values are as stored, whatever the photometric interpretation.
@@ -22,17 +25,44 @@ pub struct Stack {
     spec: String,
     frames: Box<dyn Frames>,
     binning: Binning,
+    remarks: Vec<Remark>,
+}
+
+/// The files of a stack, by which people see their order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileNames {
+    pub count: usize,
+    pub first: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<String>,
+    /// Of two files or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+}
+
+impl fmt::Display for FileNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileNames { count, first, second, last } = self;
+        write!(f, "{count}: {first}")?;
+        match (second, last) {
+            (Some(second), Some(last)) if *count > 2 => {
+                write!(f, ", {second}{} {last}", if *count > 3 { " ..." } else { "," })
+            }
+            (Some(second), _) => write!(f, ", {second}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Stack {
-    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, or one TIFF of any number of
-    /// pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any number
+    /// of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
     /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
     /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
-    /// pages differ in size or sample type, or when a file of the directory is not named like the
-    /// others; [`Error::Usage`] for a malformed glob.
+    /// pages differ in size or sample type, when a file of the directory or glob is not named like the
+    /// others, or when names have several orders; [`Error::Usage`] for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         Stack::open_within(spec, flag, memory::available() / 2)
     }
@@ -42,6 +72,19 @@ impl Stack {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_within(spec: &str, flag: &str, memory: u64) -> Result<Stack> {
+        Stack::open_by(spec, flag, memory, None)
+    }
+
+    /// The same, where `by` is the number in the names of files that is their order, from 1, if the user has chosen one.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and [`Error::Usage`] where there is no choice.
+    pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
+        if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
+            return Err(Error::usage(format!(
+                "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}; leave --order-by out"
+            )));
+        }
         if let Some((file, dataset)) = hdf5::dataset_path(spec) {
             return hdf5::stack(file, dataset, flag, memory);
         }
@@ -52,9 +95,9 @@ impl Stack {
             return Ok(Stack::of(flag, spec, RawVolume::parse(spec, flag)?.open(flag)?));
         }
         if edf::is_edf(spec) {
-            return Ok(Stack::of(flag, spec, edf::open(spec, flag)?));
+            return Ok(Stack::of(flag, spec, edf::open(spec, flag, by)?));
         }
-        Ok(Stack::of(flag, spec, TiffPages::open(spec, flag)?))
+        Ok(Stack::of(flag, spec, TiffPages::open(spec, flag, by)?))
     }
 
     /// The format of what `spec` names, if it is not TIFF.
@@ -70,7 +113,20 @@ impl Stack {
 
     /// A stack of frames; `flag` and `spec` are used in messages.
     pub(super) fn of(flag: &str, spec: &str, frames: impl Frames + 'static) -> Stack {
-        Stack { flag: flag.to_owned(), spec: spec.to_owned(), frames: Box::new(frames), binning: Binning::NONE }
+        let remarks = frames.remarks().to_vec();
+        Stack {
+            flag: flag.to_owned(),
+            spec: spec.to_owned(),
+            frames: Box::new(frames),
+            binning: Binning::NONE,
+            remarks,
+        }
+    }
+
+    /// The same stack with something else that the user should know.
+    pub(super) fn with_remark(mut self, remark: impl Into<Remark>) -> Stack {
+        self.remarks.push(remark.into());
+        self
     }
 
     /// The same stack with binned pixels; incomplete bins at the ends are dropped.
@@ -151,6 +207,18 @@ impl Stack {
         self.frames.files()
     }
 
+    /// The first, the second and the last of the files.
+    pub fn file_names(&self) -> FileNames {
+        let files = self.files();
+        let places = [0, 1, files.len().saturating_sub(1)];
+        let few: Vec<PathBuf> = places.iter().filter_map(|&place| files.get(place).cloned()).collect();
+        let mut names = short_names(&few).into_iter();
+        let first = names.next().unwrap_or_default();
+        let several = files.len() > 1;
+        let (second, last) = (names.next().filter(|_| several), names.next().filter(|_| several));
+        FileNames { count: files.len(), first, second, last }
+    }
+
     /// Name of a page for messages: `p_0003.tif`, or `stack.tif page 7` (from 0) in a file of several.
     pub fn page_name(&self, page: usize) -> String {
         let frame = page * self.binning.pages();
@@ -167,7 +235,7 @@ impl Stack {
 
     /// Notes for the user about the files: ignored ones, missing numbers.
     pub fn remarks(&self) -> &[Remark] {
-        self.frames.remarks()
+        &self.remarks
     }
 
     /// Reads rows of one page as f32, row-major: `rows.len() * width` values into `out`.

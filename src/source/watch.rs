@@ -1,8 +1,10 @@
 //! Stacks whose files are still arriving.
 
 use super::Stack;
-use super::tiff::{TIFF, find};
+use super::tiff::{TIFF, present};
 use crate::error::{Error, Result};
+use crate::memory;
+use crate::remark::{Doubt, DoubtKind};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,8 @@ pub struct Watch {
     pub patience: Duration,
     /// Pages that the stack will have; `None` uses the files that exist when waiting ends.
     pub pages: Option<usize>,
+    /// The number in the names that is the order, if the user has chosen one.
+    pub order_by: Option<usize>,
 }
 
 /// Waits until a stack is complete. `look` is called at every check with the number of files and may end the wait.
@@ -27,6 +31,7 @@ pub struct Watch {
 /// [`Error::Usage`] when the input is not TIFF: the shape of other formats does not tell what has arrived. [`Error::Input`] when
 /// pages are missing, or the files are not a stack; and those of `look`.
 pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) -> Result<()>) -> Result<Stack> {
+    let open = || Stack::open_by(spec, flag, memory::available() / 2, watch.order_by);
     let mut changed = Instant::now();
     let mut last = None;
     loop {
@@ -47,7 +52,7 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
         let over = changed.elapsed() >= watch.patience;
         match watch.pages {
             Some(pages) if quiet || over => {
-                let stack = Stack::open(spec, flag);
+                let stack = open();
                 match stack {
                     Ok(stack) if stack.len() >= pages => return Ok(stack),
                     Ok(stack) if over => return Err(missing(spec, flag, watch, stack.len(), pages)),
@@ -55,7 +60,7 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
                     _ => {}
                 }
             }
-            None if over => return Stack::open(spec, flag),
+            None if over => return Ok(ended_by_time(open()?, watch)),
             _ => {}
         }
         // checks must not saturate a slow file system
@@ -63,9 +68,25 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
     }
 }
 
+/// A stack of which nobody said how many pages it has.
+fn ended_by_time(stack: Stack, watch: Watch) -> Stack {
+    let doubt = Doubt::new(
+        DoubtKind::EndedByTime,
+        format!(
+            "{}: waiting ended because nothing has arrived for {:.1} s; {} pages are used, and whether more should have come is \
+             not known",
+            stack.title(),
+            watch.patience.as_secs_f64(),
+            stack.len()
+        ),
+        "give the expected number with --expect, or --angles with a line for every projection",
+    );
+    stack.with_remark(doubt)
+}
+
 /// Number and total size in bytes of the existing files.
 fn seen(spec: &str, flag: &str) -> (usize, u64) {
-    let files = find(spec, flag, &TIFF, &mut Vec::new()).unwrap_or_default();
+    let files = present(spec, flag, &TIFF);
     let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|meta| meta.len()).sum();
     (files.len(), bytes)
 }

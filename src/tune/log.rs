@@ -2,10 +2,11 @@
 
 use crate::bench::Verdict;
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Conditions that measurements must share to be comparable.
@@ -100,7 +101,7 @@ impl Log {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(wrong)?;
         }
-        let text = match std::fs::read(path) {
+        let text = match contents(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(e) => return Err(wrong(e)),
@@ -155,6 +156,13 @@ impl Log {
     pub fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
+}
+
+/// All bytes of a log that is there.
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod gridding;
 mod histogram;
 mod hostile;
 mod images;
+mod inputs;
 mod kernels;
 mod kill;
 mod outliers;

@@ -8,6 +8,7 @@ mod chunks;
 mod damaged;
 mod flips;
 mod joined;
+mod keys;
 mod layouts;
 mod refusals;
 mod sources;
@@ -192,7 +193,16 @@ fn info_describes_the_scan_of_a_file() {
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["scan"]["layout"], "NXtomo");
     assert_eq!((&json["scan"]["flats_after"]["frames"], &json["scan"]["angles"]["count"]), (&2.into(), &16.into()));
-    assert_eq!(json["datasets"].as_array().unwrap().len(), 1);
+    let datasets: Vec<&str> = json["datasets"].as_array().unwrap().iter().filter_map(|text| text.as_str()).collect();
+    let detector = "/entry/instrument/detector";
+    assert_eq!(
+        datasets,
+        [
+            format!("{detector}/data 26x3x32 uint16, contiguous"),
+            format!("{detector}/image_key 26 int32, contiguous"),
+            "/entry/sample/rotation_angle 26 float64, contiguous".to_owned(),
+        ]
+    );
 
     // one without a scan that is known
     let own = file(&lab, "own.h5");

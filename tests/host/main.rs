@@ -8,6 +8,7 @@ mod center;
 mod golden;
 mod help;
 mod hostile;
+mod inputs;
 mod io;
 mod layering;
 mod messages;

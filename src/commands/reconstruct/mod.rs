@@ -104,7 +104,9 @@ fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {
     let (devices, memory) = chosen(job, &source.scan)?;
     for found in &devices {
         let plan = plan_for(job, &source.scan, found, memory, reporter)?;
-        results(&plan.describe(job, &source.scan, &found.facts, &source.preparation.describe()))?;
+        let mut before = vec![("files", source.stack.file_names().to_string())];
+        before.extend(source.preparation.describe());
+        results(&plan.describe(job, &source.scan, &found.facts, &before))?;
     }
     Ok(())
 }
@@ -171,6 +173,7 @@ impl Reconstruction<'_> {
             job,
             devices: &devices,
             geometry: &scan.geometry,
+            files: source.stack.file_names(),
             axis,
             slices: scan.slices.len() - kept.len(),
             updates: scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64,

@@ -7,13 +7,14 @@ use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::engine::{ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
-use crate::files::{Lock, LockMode, OutputKind, TOML, read_text, write_atomically};
+use crate::files::{Lock, LockMode, OutputKind, TOML, excerpt_of_lines, read_text, write_atomically};
 use crate::geometry::Roi;
 use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
 use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::sink::{OutputLock, SliceStamp, Target};
+use crate::source::{FileNames, absolute_spec};
 use crate::steps::ClampedCounts;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
@@ -151,6 +152,9 @@ pub(in crate::commands) struct ScanRecord {
     pub size: usize,
     pub region: Roi,
     pub projections: usize,
+    /// Of the projections or sinograms; those of earlier versions have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileNames>,
     /// Of the rows that are filtered.
     pub bins: usize,
     /// Of the first and the last projection, in degrees.
@@ -175,6 +179,7 @@ impl ScanRecord {
             size: geometry.size,
             region: geometry.roi,
             projections: geometry.projections(),
+            files: Some(source.stack.file_names()),
             bins: geometry.bins,
             angles: ends.map(|angle| angle.copied().unwrap_or_default()),
             axis: axis.clone(),
@@ -239,7 +244,7 @@ pub(in crate::commands) struct DeviceRecord {
 
 /// The facts of a record that is there and makes sense.
 fn facts(path: &Path) -> Option<Facts> {
-    let mut table: toml::Table = std::fs::read_to_string(path).ok()?.parse().ok()?;
+    let mut table: toml::Table = read_text(path).ok()?.parse().ok()?;
     table.remove(FACTS)?.try_into().ok()
 }
 
@@ -264,7 +269,7 @@ impl RecordFile {
                 format!("is not the record of a run: {why}; name a directory with fbp-run.toml, or that file"),
             )
         };
-        let flags = toml::from_str(&text).map_err(|e| wrong(&e.to_string().trim_end()))?;
+        let flags = toml::from_str(&text).map_err(|e| wrong(&excerpt_of_lines(e.to_string().trim_end())))?;
         let mut table: toml::Table = text.parse().map_err(|e| wrong(&e))?;
         let facts = table.remove(FACTS).ok_or_else(|| wrong(&"it has no table [facts]"))?;
         Ok(RecordFile { flags, facts: facts.try_into().map_err(|e: toml::de::Error| wrong(&e.message()))?, text })
@@ -432,9 +437,13 @@ pub(super) fn run_file_of(flags: &ReconstructArgs, center: f64) -> Result<String
 
 /// The run as flags that lead to the same slices from anywhere: what decides them, with nothing that is about this job.
 fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
-    let path = |path: &Path| absolute(path).map_err(|e| Error::output(path, e));
+    let path = |path: &Path| match path == Path::new("-") {
+        true => Ok(path.to_owned()),
+        false => absolute(path).map_err(|e| Error::output(path, e)),
+    };
     let spec = |spec: &Option<String>| -> Result<Option<String>> {
-        spec.as_deref().map(|spec| Ok(path(Path::new(spec))?.to_string_lossy().into_owned())).transpose()
+        let absolute = |spec: &str| absolute_spec(spec).map_err(|e| Error::output(Path::new(spec), e));
+        spec.as_deref().map(absolute).transpose()
     };
     let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
     let args = flags.clone();

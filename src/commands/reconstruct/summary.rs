@@ -10,6 +10,7 @@ use crate::job::Job;
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::report::Reporter;
 use crate::sink::Dtype;
+use crate::source::FileNames;
 use crate::steps::{Repairs, Stripes};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ pub(super) struct Summary<'a> {
     pub devices: &'a [ReadyDevice],
     pub done: &'a Done,
     pub geometry: &'a Geometry,
+    /// Of the projections or sinograms.
+    pub files: FileNames,
     pub axis: Axis,
     /// Slices of the run.
     pub slices: usize,
@@ -170,8 +173,9 @@ impl<'a> Summary<'a> {
             several => format!("{} devices", several.len()),
         };
         reporter.note(&format!(
-            "{} in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
+            "{} from {} in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
             counted(self.slices, "slice"),
+            counted(self.geometry.projections(), "projection"),
             self.seconds,
             self.kernel_rate(),
             self.total_rate(),
@@ -238,6 +242,8 @@ impl<'a> Summary<'a> {
                 "chunk": device.plan.chunk,
                 "seconds": seconds,
             })).collect::<Vec<_>>(),
+            "files": self.files,
+            "projections": self.geometry.projections(),
             "center": self.axis,
             "self_test": first.self_test,
             "padded_bins": first.plan.rows.length,

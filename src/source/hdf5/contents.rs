@@ -14,12 +14,14 @@ pub struct Hdf5Input {
     pub flats: Option<String>,
     pub darks: Option<String>,
     pub angles: Option<String>,
+    /// What every frame is, as NXtomo's `image_key` says it.
+    pub keys: Option<String>,
 }
 
 /// Contents of an HDF5 file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hdf5Contents {
-    /// Path, shape, type and storage of every dataset of at least two dimensions.
+    /// Path, shape, type and storage of every dataset of at least two dimensions, and of every list of numbers.
     pub datasets: Vec<String>,
     /// The scan that is read when no dataset is named,
     pub scan: Option<Hdf5Scan>,

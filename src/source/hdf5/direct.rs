@@ -4,6 +4,7 @@ use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
 use super::sources::{DEPTH, source_file};
 use super::volume::{MAX_FRAMES, files};
+use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::chunk_memory::ChunkMemory;
 use crate::source::convert::to_f32;
@@ -254,7 +255,7 @@ impl DirectSearch<'_> {
         frames: usize,
         chunked: bool,
     ) -> FileResult<Option<FrameList>> {
-        let file = std::fs::File::open(holder).map_err(|e| unreadable(&e))?;
+        let file = open_regular(holder).map_err(|e| unreadable(&e))?;
         let [_, height, width] = self.of.shape;
         let shape = [frames, height, width];
         let storage = if chunked {
@@ -336,6 +337,8 @@ impl DirectSearch<'_> {
         if let Some((list, rank)) = self.known.get(&key) {
             return Ok(Some((list.clone(), *rank)));
         }
+        // the library would wait for a queue
+        let Ok(_) = open_regular(&key.0) else { return Ok(None) };
         let opened = File::open(&key.0).and_then(|opened| opened.dataset(name));
         let Ok(dataset) = opened else { return Ok(None) };
         // links lead to other files

@@ -4,11 +4,16 @@ use super::text::text;
 use super::volume::{shape, stored};
 use super::{FileResult, Hdf5Input, NOTHING};
 
+use hdf5_metno::types::TypeDescriptor as Kind;
 use hdf5_metno::{Dataset, File, Group, LocationType};
+use std::collections::HashSet;
+use std::path::PathBuf;
 
-/// NXtomo's frames and keys in their entry.
+/// NXtomo's detector and frames in their entry.
+const NX_DETECTOR: &str = "instrument/detector";
 const NX_DATA: &str = "instrument/detector/data";
-const NX_KEYS: &str = "instrument/detector/image_key";
+/// Names of keys; those of the first kind also say which projections were taken again.
+const KEYS: [&str; 2] = ["image_key_control", "image_key"];
 /// Depth of groups that are searched for a scan,
 const ENTRY_DEPTH: usize = 4;
 /// and for any dataset,
@@ -49,16 +54,15 @@ impl Layout {
         let group = data.rsplit_once('/').map_or("", |(group, _)| group);
         let there = |path: String| exists(file, &path).then_some(path);
         let beside = |name: &str| there(format!("{group}/{name}"));
-        let keys = beside("image_key");
-        let entry = group.rsplitn(3, '/').nth(2).unwrap_or("");
-        let angles = match keys {
-            Some(_) => there(format!("{entry}/sample/rotation_angle")),
-            None => beside("theta"),
-        };
         let pick = |given: &Option<String>, found: Option<String>| match given.as_deref() {
             Some(NOTHING) => None,
             Some(path) => Some(absolute(path)),
             None => found,
+        };
+        let keys = pick(&given.keys, KEYS.iter().find_map(|name| beside(name)));
+        let angles = match keys {
+            Some(_) => nx_angles(group, &there),
+            None => beside("theta").or_else(|| nx_angles(group, &there)),
         };
         let layout = Layout {
             flats: pick(&given.flats, beside("data_white").filter(|_| keys.is_none())),
@@ -73,6 +77,7 @@ impl Layout {
             (layout.flats.as_ref(), "--hdf5-flats"),
             (layout.darks.as_ref(), "--hdf5-darks"),
             (layout.angles.as_ref(), "--hdf5-angles"),
+            (layout.keys.as_ref(), "--hdf5-keys"),
         ] {
             if let Some(path) = path
                 && !exists(file, path)
@@ -85,13 +90,45 @@ impl Layout {
     }
 }
 
+/// Angles of NXtomo: `sample/rotation_angle` in a group around that of the frames, the innermost first, or next to the frames.
+fn nx_angles(group: &str, there: &impl Fn(String) -> Option<String>) -> Option<String> {
+    let around = group.match_indices('/').map(|(at, _)| &group[..at]).rev();
+    let of_sample = around.into_iter().find_map(|outer| there(format!("{outer}/sample/rotation_angle")));
+    of_sample.or_else(|| there(format!("{group}/rotation_angle")))
+}
+
 fn absolute(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// Whether there is a link of this name, which may be broken.
+/// Whether there is a link of this name, which may be broken, on a way that the library can go without waiting for ever.
 fn exists(file: &File, path: &str) -> bool {
-    file.link_exists(path)
+    is_passable(file, path) && file.link_exists(path)
+}
+
+/// Whether no external link on the way to an object leads to what is no regular file: the library would wait for a queue.
+pub(super) fn is_passable(file: &File, path: &str) -> bool {
+    let Ok(mut group) = file.as_group() else { return true };
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        if leads_astray(&group, name) {
+            return false;
+        }
+        match group.group(name) {
+            Ok(next) => group = next,
+            Err(_) => break,
+        }
+    }
+    true
+}
+
+/// Whether a link leads to a file that is there, but no regular one.
+fn leads_astray(group: &Group, name: &str) -> bool {
+    let Some(target) = vds_sys::external_file(group, name) else { return false };
+    let holder = PathBuf::from(group.filename());
+    let beside = holder.parent().map(|folder| folder.join(&target));
+    let last = target.file_name().and_then(|last| holder.parent().map(|folder| folder.join(last)));
+    let irregular = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
+    [Some(target), beside, last].iter().flatten().any(irregular)
 }
 
 /// Path of the only scan in a known layout.
@@ -101,7 +138,7 @@ fn find_data(file: &File) -> FileResult<String> {
     }
     let mut entries = Vec::new();
     visit(file, ENTRY_DEPTH, &mut |path, group| {
-        if group.link_exists(NX_DATA) && group.link_exists(NX_KEYS) {
+        if group.link_exists(NX_DATA) && KEYS.iter().any(|key| group.link_exists(&format!("{NX_DETECTOR}/{key}"))) {
             let defined = group.dataset("definition").ok().and_then(|d| text(&d)).is_some_and(|d| d == "NXtomo");
             entries.push((format!("{path}/{NX_DATA}"), defined));
         }
@@ -109,10 +146,13 @@ fn find_data(file: &File) -> FileResult<String> {
     if entries.iter().filter(|(_, defined)| *defined).count() == 1 {
         entries.retain(|(_, defined)| *defined);
     }
+    if entries.is_empty() {
+        entries = with_keys(file).into_iter().map(|path| (path, false)).collect();
+    }
     match entries.as_slice() {
         [(data, _)] => Ok(data.clone()),
         [] => Err(format!(
-            "contains neither /exchange/data (Data Exchange) nor an entry with {NX_DATA} and image_key (NXtomo); name the \
+            "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo); name the \
              datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; {}",
             listed(file)
         )),
@@ -121,6 +161,42 @@ fn find_data(file: &File) -> FileResult<String> {
             Err(format!("contains {} scans; choose one with --hdf5-data: {}", several.len(), names.join(", ")))
         }
     }
+}
+
+/// Datasets of three dimensions in groups that have keys, each once, however many links lead to it.
+fn with_keys(file: &File) -> Vec<String> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    visit(file, ENTRY_DEPTH, &mut |path, group| {
+        if !KEYS.iter().any(|key| group.link_exists(key)) {
+            return;
+        }
+        for name in group.member_names().unwrap_or_default() {
+            if leads_astray(group, &name) {
+                continue;
+            }
+            let Ok(dataset) = group.dataset(&name) else { continue };
+            let place = (dataset.filename(), vds_sys::header_address(&dataset));
+            if dataset.ndim() == 3 && seen.insert(place) {
+                found.push(format!("{path}/{name}"));
+            }
+        }
+    });
+    found
+}
+
+/// Whether a dataset is a list of numbers, of two or more.
+pub(super) fn is_list(dataset: &Dataset) -> bool {
+    let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
+    let numbers = matches!(kind, Ok(Kind::Integer(_) | Kind::Unsigned(_) | Kind::Float(_)));
+    dataset.ndim() == 1 && dataset.size() > 1 && numbers
+}
+
+/// Paths of some lists of so many numbers.
+pub(super) fn lists(file: &File, of: impl Fn(usize) -> bool) -> Vec<String> {
+    let found = chosen(file, |dataset| is_list(dataset) && of(dataset.size()));
+    let paths = found.into_iter().map(|(path, _)| path);
+    let is_keys = |path: &String| KEYS.iter().any(|key| path.ends_with(&format!("/{key}")));
+    paths.filter(|path| !is_keys(path)).take(NAMED).collect()
 }
 
 /// List of datasets for messages about something that was not found.
@@ -136,14 +212,21 @@ fn listed(file: &File) -> String {
 
 /// Name, shape, type and storage of all datasets that `which` selects.
 pub(super) fn datasets(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<String> {
+    let text = |(path, dataset): (String, Dataset)| format!("{path} {} {}", shape(&dataset), stored(&dataset));
+    chosen(file, which).into_iter().map(text).collect()
+}
+
+/// Datasets that `which` selects, with their paths.
+fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset)> {
     let mut found = Vec::new();
     visit(file, DEPTH, &mut |path, group| {
         for name in group.member_names().unwrap_or_default() {
-            if let Ok(LocationType::Dataset) = group.loc_type_by_name(&name)
+            if !leads_astray(group, &name)
+                && let Ok(LocationType::Dataset) = group.loc_type_by_name(&name)
                 && let Ok(dataset) = group.dataset(&name)
                 && which(&dataset)
             {
-                found.push(format!("{path}/{name} {} {}", shape(&dataset), stored(&dataset)));
+                found.push((format!("{path}/{name}"), dataset));
             }
         }
     });
@@ -164,6 +247,7 @@ fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) {
         // the last is visited first
         for name in group.member_names().unwrap_or_default().into_iter().rev() {
             if visited + open.len() < GROUPS
+                && !leads_astray(&group, &name)
                 && let Ok(LocationType::Group) = group.loc_type_by_name(&name)
                 && let Ok(below) = group.group(&name)
             {

@@ -6,6 +6,7 @@ use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
 use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use crate::source::{Stack, Stacks};
 use hdf5_metno as hdf5;
 use std::fs::File;
@@ -69,21 +70,26 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
     notes.extend(roles.notes(layout));
     let part =
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
-    let mut field = |dataset: &Option<String>, frames: &[usize]| -> FileResult<Option<Selection>> {
+    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> FileResult<Option<Selection>> {
         let Some(name) = dataset else { return Ok(part(frames)) };
-        let volume = Volume::open_field(path, file, name, memory)?;
+        let volume = Volume::open_field(path, file, name, memory, flag)?;
         notes.extend(volume.notes());
         let frames = (0..volume.frames()).collect();
         Ok(Some(Selection { volume, frames }))
     };
-    let flats = field(&layout.flats, &roles.flats)?;
+    let flats = field(&layout.flats, &roles.flats, "--hdf5-flats")?;
     let flats2 = part(&roles.flats2);
-    let darks = field(&layout.darks, &roles.darks)?;
+    let darks = field(&layout.darks, &roles.darks, "--hdf5-darks")?;
     let angles = match (angles, &layout.angles) {
         (false, _) => None,
         (true, None) => {
-            let advice = "name the dataset with --hdf5-angles, or give --angles or --overall-angle";
-            return Err(format!("contains no angles where they are expected; {advice}"));
+            let counts = [data.frames(), roles.projections.len()];
+            let lists = super::layout::lists(file, |count| counts.contains(&count));
+            let found = if lists.is_empty() { String::new() } else { format!(" (perhaps {})", lists.join(", ")) };
+            return Err(format!(
+                "contains no angles where they are expected; name the dataset with --hdf5-angles{found}, or give --angles or \
+                 --overall-angle"
+            ));
         }
         (true, Some(name)) => {
             let angles = text::angles(file, name)?;
@@ -125,15 +131,17 @@ struct Roles {
     /// Number of flats between projections, which are not used.
     between: usize,
     invalid: usize,
+    /// Projections that were taken again after the scan to see whether the sample moved; they are not used.
+    returns: Vec<usize>,
 }
 
 impl Roles {
-    /// Reads NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid.
+    /// Reads NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid, -1 a projection taken again.
     fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
         let keys = text::numbers(file, name)?;
         if keys.len() != data.frames() {
             return Err(format!(
-                "{name} has {} keys, but {} has {} frames; write the file again, or name the datasets with --hdf5-data",
+                "{name} has {} keys, but {} has {} frames; write the file again, or name other keys with --hdf5-keys",
                 keys.len(),
                 data.name,
                 data.frames()
@@ -147,17 +155,17 @@ impl Roles {
                 1.0 => flats.push(frame),
                 2.0 => roles.darks.push(frame),
                 3.0 => roles.invalid += 1,
+                -1.0 => roles.returns.push(frame),
                 other => {
                     return Err(format!(
                         "{name}: key {other} of frame {frame} is not one of 0 (projection), 1 (flat), 2 (dark), 3 \
-                         (invalid); write the \
-                         file again, or name the datasets with --hdf5-data"
+                         (invalid), -1 (taken again); write the file again, or name other keys with --hdf5-keys"
                     ));
                 }
             }
         }
         let (Some(&first), Some(&last)) = (roles.projections.first(), roles.projections.last()) else {
-            return Err(format!("{name} marks no frame as a projection (0); name the datasets with --hdf5-data"));
+            return Err(format!("{name} marks no frame as a projection (0); name other keys with --hdf5-keys"));
         };
         let (before, rest): (Vec<_>, Vec<_>) = flats.into_iter().partition(|&frame| frame < first);
         let (after, between): (Vec<_>, Vec<_>) = rest.into_iter().partition(|&frame| frame > last);
@@ -176,6 +184,12 @@ impl Roles {
         if self.invalid > 0 {
             notes.push(format!("{keys} marks {} frames as invalid; they are left out", self.invalid));
         }
+        if !self.returns.is_empty() {
+            notes.push(format!(
+                "{keys} marks {} frames as taken again after the scan (-1); they are left out",
+                self.returns.len()
+            ));
+        }
         if self.between > 0 {
             notes.push(format!("{} flat fields between projections are left out", self.between));
         }
@@ -184,9 +198,18 @@ impl Roles {
 
     /// The values for the projections from a list with one value for each projection, or one for each frame.
     fn pick(&self, values: &[f64], frames: usize, name: &str) -> FileResult<Vec<f64>> {
+        let mut exposed = [self.projections.as_slice(), &self.returns].concat();
+        exposed.sort_unstable();
         let values: Vec<f64> = match values.len() {
             n if n == frames => self.projections.iter().map(|&frame| values[frame]).collect(),
             n if n == self.projections.len() => values.to_vec(),
+            // one for each projection, those that were taken again, too
+            n if n == exposed.len() => {
+                let all = exposed.iter().zip(values);
+                all.filter(|(frame, _)| self.projections.binary_search(frame).is_ok())
+                    .map(|(_, &value)| value)
+                    .collect()
+            }
             n => {
                 let of_frames = match frames == self.projections.len() {
                     true => String::new(),
@@ -215,7 +238,7 @@ const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
 /// Whether a file has the signature of an HDF5 file.
 pub fn is_hdf5(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
+    open_regular(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
 }
 
 fn has_signature(file: &File) -> std::io::Result<bool> {
@@ -233,11 +256,14 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
 }
 
 pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
-    let plain = match File::open(path) {
+    let plain = match open_regular(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
+        Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
+            return Err(format!("is not an HDF5 file: {e}; give TIFF files with --projections or --sinograms"));
+        }
         opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
     };
-    if plain.metadata().is_ok_and(|meta| !meta.is_file()) || !has_signature(&plain).unwrap_or(false) {
+    if !has_signature(&plain).unwrap_or(false) {
         return Err("is not an HDF5 file; give TIFF files with --projections or --sinograms".into());
     }
     hdf5::silence_errors(true);
@@ -289,19 +315,28 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Res
     let opened = open_file(path, ChunkCache::SMALL);
     let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
     let name = match dataset {
+        Some(name) if !super::layout::is_passable(&file, name) => {
+            return Err(bad(format!(
+                "{name}: a link on its way leads to what is no regular file; name another dataset"
+            )));
+        }
         Some(name) => name.to_owned(),
-        None if file.dataset(SLICES).is_ok() => SLICES.to_owned(),
+        None if super::layout::is_passable(&file, SLICES) && file.dataset(SLICES).is_ok() => SLICES.to_owned(),
         None => {
             let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
             return Err(bad(format!("{ADVICE}; there are: {list}")));
         }
     };
-    let volume = Volume::open(path, &file, &name, memory).map_err(bad)?;
+    let volume = match flag {
+        "--flats" | "--flats2" | "--darks" => Volume::open_field(path, &file, &name, memory, flag),
+        _ => Volume::open(path, &file, &name, memory),
+    };
+    let volume = volume.map_err(bad)?;
     let (notes, frames) = (volume.notes(), (0..volume.frames()).collect());
     Selection { volume, frames }.stack(flag, notes)
 }
 
-/// What `fbp info` prints about a file: its datasets of at least two dimensions, and the scan that `--hdf5` would read.
+/// What `fbp info` prints about a file: its datasets and lists of numbers, and the scan that `--hdf5` would read.
 ///
 /// # Errors
 /// [`Error::Input`] when it is not an HDF5 file.
@@ -318,7 +353,8 @@ pub fn contents(path: &Path) -> Result<Hdf5Contents> {
         Ok(scan) => (Some(scan), None),
         Err(problem) => (None, Some(problem)),
     };
-    Ok(Hdf5Contents { datasets: super::layout::datasets(&file, |dataset| dataset.ndim() >= 2), scan, problem })
+    let shown = |dataset: &hdf5::Dataset| dataset.ndim() >= 2 || super::layout::is_list(dataset);
+    Ok(Hdf5Contents { datasets: super::layout::datasets(&file, shown), scan, problem })
 }
 
 impl ScanParts {

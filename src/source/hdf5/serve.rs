@@ -100,8 +100,8 @@ fn read_numbers<const N: usize>(input: &mut impl Read) -> io::Result<[u64; N]> {
 /// In the process that reads: answers requests until there are no more.
 pub fn serve(file: &Path, dataset: &str, cache: (u64, u64)) -> Result<()> {
     let (slots, bytes) = cache;
-    let volume =
-        open_file(file, ChunkCache { bytes, slots }).and_then(|opened| Volume::open_field(file, &opened, dataset, 0));
+    let volume = open_file(file, ChunkCache { bytes, slots })
+        .and_then(|opened| Volume::open_field(file, &opened, dataset, 0, ""));
     let (mut requests, mut answers) = (io::stdin().lock(), io::stdout().lock());
     while let Ok([frame, start, end]) = read_numbers(&mut requests) {
         renew_time()?;

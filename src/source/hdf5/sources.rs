@@ -3,6 +3,7 @@
 use super::FileResult;
 use super::filters::filters;
 use super::volume::chunk_bytes;
+use crate::files::open_regular;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
 use std::collections::HashSet;
@@ -74,6 +75,11 @@ impl SourceSearch {
             }
             if path != holder && !self.found.files.contains(&path) {
                 self.found.files.push(path.clone());
+            }
+            // the library would wait for a queue
+            if let Err(error) = open_regular(&path) {
+                self.missing(format!("{} ({error})", path.display()));
+                continue;
             }
             match File::open(&path).map(|file| file.dataset(&name)) {
                 Err(error) => self.missing(format!("{} ({error})", path.display())),

@@ -7,6 +7,7 @@ use super::scan::advice_for;
 use super::serve::served;
 use super::sources::{external_files, sources};
 use crate::error::Result;
+use crate::files::open_regular;
 use crate::remark::Remark;
 use crate::source::convert::to_f32;
 use crate::source::files::{InputFiles, may_stay_open, open_plain};
@@ -98,18 +99,18 @@ fn not_opened(message: &str) -> String {
 impl Volume {
     /// Opens a dataset of the file at `path`; chunks may take a part of `memory`, in bytes.
     pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
-        Volume::of(path, file, name, memory, false)
+        Volume::of(path, file, name, memory, None)
     }
 
-    /// The same for flats or darks, which may be a single averaged frame.
-    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
-        Volume::of(path, file, name, memory, true)
+    /// The same for flats or darks, which may be a single averaged frame; `flag` names them.
+    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64, flag: &str) -> FileResult<Volume> {
+        Volume::of(path, file, name, memory, Some(flag))
     }
 
-    fn of(path: &Path, file: &File, name: &str, memory: u64, field: bool) -> FileResult<Volume> {
+    fn of(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
         let dataset = file.dataset(name).map_err(|e| bad(not_opened(&e.to_string())))?;
-        let single = field && dataset.ndim() == 2;
+        let single = field.is_some() && dataset.ndim() == 2;
         let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
         let files = files(path, &dataset);
@@ -121,7 +122,7 @@ impl Volume {
             filters(&volume.dataset).map_err(bad)?;
             return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
         }
-        volume.access = volume.direct(memory, !field).map_err(bad)?.unwrap_or(Access::Library);
+        volume.access = volume.direct(memory, field.is_none()).map_err(bad)?.unwrap_or(Access::Library);
         if let Access::Library = volume.access {
             volume.prepare_library().map_err(bad)?;
         }
@@ -240,8 +241,8 @@ impl Volume {
 
     /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
     fn agrees(&self, values: &DirectValues) -> FileResult<bool> {
-        let file = std::fs::File::open(&self.files[0])
-            .map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
+        let file =
+            open_regular(&self.files[0]).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
         for frame in [0, frames / 2, frames - 1] {
@@ -446,10 +447,10 @@ impl Frames for VolumeFrames {
     }
 }
 
-/// The shape, checked; a `field` may be one frame.
-fn sides(dataset: &Dataset, field: bool) -> FileResult<[usize; 3]> {
+/// The shape, checked; a field, which this flag names, may be one frame.
+fn sides(dataset: &Dataset, field: Option<&str>) -> FileResult<[usize; 3]> {
     let text = shape(dataset);
-    let [frames, height, width] = match (&dataset.shape()[..], field) {
+    let [frames, height, width] = match (&dataset.shape()[..], field.is_some()) {
         (&[frames, height, width], _) => [frames, height, width],
         (&[height, width], true) => [1, height, width],
         (_, true) => {
@@ -463,7 +464,10 @@ fn sides(dataset: &Dataset, field: bool) -> FileResult<[usize; 3]> {
         (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
     };
     if frames == 0 || height == 0 || width == 0 {
-        return Err(format!("has the shape {text}, which is empty; name another dataset with --hdf5-data"));
+        return Err(match field {
+            None => format!("has the shape {text}, which is empty; name another dataset with --hdf5-data"),
+            Some(flag) => format!("has the shape {text}, which is empty; name another dataset with {flag}, or files"),
+        });
     }
     let side = |n: usize| n as u64 > MAX_SIDE;
     if frames > MAX_FRAMES || side(height) || side(width) || height as u64 * width as u64 > MAX_PIXELS {

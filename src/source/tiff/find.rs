@@ -1,9 +1,12 @@
 //! The files that a path, a directory or a glob selects.
 
-use crate::error::{Error, Result};
-use crate::remark::Remark;
-use crate::source::files::{FileResult, bad, file_name};
-use crate::source::order::{check_names, natural};
+use super::glob::matching;
+use crate::error::Result;
+use crate::files::open_regular;
+use crate::remark::{Doubt, DoubtKind, Remark};
+use crate::source::files::{FileResult, bad, file_name, short_names};
+use crate::source::list::{list_file, listed};
+use crate::source::order::{Arranged, Gaps, NamesOf, arrange, natural};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -28,17 +31,31 @@ impl FileKind {
     }
 }
 
-/// The files of a format that `spec` selects, in natural order.
-pub fn find(spec: &str, flag: &str, kind: &FileKind, remarks: &mut Vec<Remark>) -> Result<Vec<PathBuf>> {
+/// The files of a format that `spec` selects, in the order of the numbers in their names, of which `by` chooses one.
+pub fn find(
+    spec: &str,
+    flag: &str,
+    kind: &FileKind,
+    by: Option<usize>,
+    remarks: &mut Vec<Remark>,
+) -> Result<Vec<PathBuf>> {
     let path = Path::new(spec);
     match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, remarks),
+        Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, by, remarks),
         Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
             Err(bad(flag, path, "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles"))
         }
         Ok(meta) if meta.is_file() => Ok(vec![path.to_owned()]),
         Ok(_) => Err(bad(flag, path, "is neither a file nor a directory; expected a TIFF or a directory of TIFFs")),
-        Err(_) if spec.contains(['*', '?', '[']) => find_by_glob(spec, flag),
+        Err(_) if list_file(spec).is_some() => listed(spec, flag),
+        Err(_) if spec.contains(['*', '?', '[']) => {
+            let files = matching(spec, flag)?;
+            if files.is_empty() {
+                return Err(bad(flag, path, "no file matches this glob; check the path, and put the glob in quotes"));
+            }
+            let names = short_names(&files);
+            in_order(files, &names, NamesOf { field: is_field(flag), by, glob: true }, (path, flag), remarks)
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(bad(flag, path, "does not exist; expected a directory, a glob or a TIFF file"))
         }
@@ -68,35 +85,63 @@ fn is_compressed(name: &str) -> bool {
 /// Whether a file starts with the signature of an HDF5 file.
 fn starts_as_hdf5(path: &Path) -> bool {
     let mut start = [0; 8];
-    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
+    open_regular(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
 }
 
-fn find_by_glob(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
-    let options =
-        glob::MatchOptions { require_literal_leading_dot: true, require_literal_separator: true, ..Default::default() };
-    let matches = glob::glob_with(spec, options)
-        .map_err(|e| Error::usage(format!("{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'")))?;
-    let mut files = Vec::new();
-    for entry in matches {
-        let path = entry.map_err(|e| {
-            bad(flag, e.path(), format!("cannot be read: {}; check the path and the permissions", e.error()))
-        })?;
-        if !path.is_dir() {
-            files.push(path);
+/// The files that are there so far, in any order; none where they cannot be listed.
+pub fn present(spec: &str, flag: &str, kind: &FileKind) -> Vec<PathBuf> {
+    let path = Path::new(spec);
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => list_directory(path, flag, kind).map(|listed| listed.files).unwrap_or_default(),
+        Ok(_) => vec![path.to_owned()],
+        Err(_) if list_file(spec).is_some() => listed(spec, flag).unwrap_or_default(),
+        Err(_) => matching(spec, flag).unwrap_or_default(),
+    }
+}
+
+/// Files in the order of the numbers in their names, which are `names`.
+fn in_order(
+    files: Vec<PathBuf>,
+    names: &[String],
+    of: NamesOf,
+    place: (&Path, &str),
+    remarks: &mut Vec<Remark>,
+) -> Result<Vec<PathBuf>> {
+    let (path, flag) = place;
+    let Arranged { order, note, gaps } = arrange(names, of).map_err(|e| bad(flag, path, e))?;
+    remarks.extend(note.map(Remark::note));
+    remarks.extend(gaps.map(|gaps| missing(gaps, flag)));
+    Ok(order.into_iter().map(|index| files[index].clone()).collect())
+}
+
+/// What to say of numbers that no file has. Angles of projections follow the files.
+fn missing(gaps: Gaps, flag: &str) -> Remark {
+    match gaps {
+        Gaps::Everywhere => {
+            Remark::note("the numbers in the file names are not consecutive; files are used in their order")
         }
+        Gaps::Some { numbers, count } if flag == "--sinograms" => Remark::note(format!(
+            "no file with number {numbers} ({count} missing); existing files are treated as consecutive"
+        )),
+        Gaps::Some { numbers, count } => Remark::from(Doubt::new(
+            DoubtKind::MissingFiles,
+            format!(
+                "{flag}: no file with number {numbers} ({count} missing): existing files are treated as consecutive, so all \
+                 later angles are those of other projections"
+            ),
+            "copy the missing files, or give the angle of each existing file with --angles; a text file with one path a \
+             line, as 'list FILE', says that nothing is missing",
+        )),
     }
-    if files.is_empty() {
-        return Err(bad(
-            flag,
-            Path::new(spec),
-            "no file matches this glob; check the path, and put the glob in quotes",
-        ));
-    }
-    files.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
-    Ok(files)
 }
 
-fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, remarks: &mut Vec<Remark>) -> Result<Vec<PathBuf>> {
+/// The files of a format in a directory, and the names of others.
+struct Listed {
+    files: Vec<PathBuf>,
+    others: Vec<String>,
+}
+
+fn list_directory(directory: &Path, flag: &str, kind: &FileKind) -> Result<Listed> {
     let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}; check the permissions of the directory"));
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
@@ -106,11 +151,22 @@ fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, remarks: &mu
             continue; // hidden files are unfinished or belong to the system
         }
         if kind.has(&path) {
-            files.push((name, path));
+            files.push(path);
         } else {
             others.push(name);
         }
     }
+    Ok(Listed { files, others })
+}
+
+fn find_in_directory(
+    directory: &Path,
+    flag: &str,
+    kind: &FileKind,
+    by: Option<usize>,
+    remarks: &mut Vec<Remark>,
+) -> Result<Vec<PathBuf>> {
+    let Listed { files, mut others } = list_directory(directory, flag, kind)?;
     others.sort_by(|a, b| natural(a, b));
     let dots = if others.len() > 3 { ", .." } else { "" };
     let list = others[..others.len().min(3)].join(", ") + dots;
@@ -131,8 +187,11 @@ fn find_in_directory(directory: &Path, flag: &str, kind: &FileKind, remarks: &mu
         let noun = if others.len() == 1 { "file that is" } else { "files that are" };
         remarks.push(Remark::note(format!("ignored {} {noun} not {}: {list}", others.len(), kind.name)));
     }
-    files.sort_by(|a, b| natural(&a.0, &b.0));
-    let (names, files): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-    remarks.extend(check_names(&names).map_err(|e| bad(flag, directory, e))?.map(Remark::Note));
-    Ok(files)
+    let names: Vec<String> = files.iter().map(|path| file_name(path)).collect();
+    in_order(files, &names, NamesOf { field: is_field(flag), by, glob: false }, (directory, flag), remarks)
+}
+
+/// Whether a flag names frames whose order does not matter.
+fn is_field(flag: &str) -> bool {
+    matches!(flag, "--flats" | "--flats2" | "--darks")
 }

@@ -38,8 +38,17 @@ struct TagEntry {
     value: [u8; 8],
 }
 
+/// What the headers of a file say.
+pub struct TiffHeaders {
+    pub pages: Vec<Page>,
+    /// The value of the tag `Orientation`, where it is not the usual 1.
+    pub orientation: Option<u64>,
+    /// Number of images that ImageJ's description promises, where there are fewer.
+    pub promised: Option<u64>,
+}
+
 /// Reads the headers of all pages of a file of `length` bytes.
-pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
+pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
     if length == 0 {
         return Err("is empty (0 bytes), expected a TIFF; copy or write it again".into());
     }
@@ -69,6 +78,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
     };
 
     let (mut pages, mut seen) = (Vec::new(), HashSet::new());
+    let (mut orientation, mut promised) = (None, None);
     while next != 0 {
         let number = pages.len();
         if !seen.insert(next) {
@@ -79,8 +89,13 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
         }
         let (entries, after) = reader.directory(next, number)?;
         let page = reader.page(&entries).map_err(|e| format!("page {number}: {e}"))?;
-        if number == 0 && after == 0 {
-            return reader.image_j(&entries, page);
+        // what is wrong with a tag that nothing depends on does no harm
+        orientation = orientation.or(reader.value(&entries, 274).unwrap_or(None).filter(|&value| value != 1));
+        if number == 0 {
+            promised = reader.promised(&entries);
+            if let (0, Some(images)) = (after, promised) {
+                return Ok(TiffHeaders { pages: reader.image_j(images, page)?, orientation, promised: None });
+            }
         }
         pages.push(page);
         next = after;
@@ -90,7 +105,8 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<Vec<Page>> {
             "is a TIFF without pages, perhaps because writing it was interrupted; copy or write it again".into()
         );
     }
-    Ok(pages)
+    let promised = promised.filter(|&images| images > pages.len() as u64);
+    Ok(TiffHeaders { pages, orientation, promised })
 }
 
 impl Reader<'_> {
@@ -247,9 +263,14 @@ impl Reader<'_> {
                 _ => "of another kind",
             };
             let kind = if photometric < 2 { "several channels" } else { kind };
+            // some programs take three or four frames for the colours of one
+            let frames = match samples {
+                3 | 4 => format!(", or, if these are {samples} frames, save each of them as a page of grey values"),
+                _ => String::new(),
+            };
             return Err(format!(
                 "has {samples} sample(s) per pixel ({kind}), expected one grey value per pixel; \
-                 convert it to greyscale"
+                 convert it to greyscale{frames}"
             ));
         }
         let format = self.value(entries, 339)?.unwrap_or(1);
@@ -353,17 +374,19 @@ impl Reader<'_> {
         Ok(tiles)
     }
 
-    /// ImageJ writes stacks above 4 GB with only the header of the first page; the data of the others follow.
-    fn image_j(&mut self, entries: &[TagEntry], page: Page) -> FileResult<Vec<Page>> {
+    /// Number of images of a stack of ImageJ, as the description of its first page says it.
+    fn promised(&mut self, entries: &[TagEntry]) -> Option<u64> {
         let text = match entries.iter().find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
             None => Vec::new(),
         };
         let text = String::from_utf8_lossy(&text);
         let images = text.lines().find_map(|line| line.strip_prefix("images=")?.trim().parse::<u64>().ok());
-        let Some(images) = images.filter(|&n| n > 1 && n < 1 << 20 && text.starts_with("ImageJ=")) else {
-            return Ok(vec![page]);
-        };
+        images.filter(|&n| n > 1 && n < 1 << 20 && text.starts_with("ImageJ="))
+    }
+
+    /// ImageJ writes stacks above 4 GB with only the header of the first page; the data of the others follow.
+    fn image_j(&self, images: u64, page: Page) -> FileResult<Vec<Page>> {
         let [(offset, bytes)] = *page.tiles else {
             return Err(format!("is an ImageJ stack of {images} images with a header for only one; save it again"));
         };

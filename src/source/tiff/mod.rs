@@ -1,17 +1,18 @@
 //! TIFF files as input.
 
 mod find;
+mod glob;
 mod header;
 mod page;
 
-pub(super) use find::{EDF, TIFF, find, refuse_archive};
+pub(super) use find::{EDF, TIFF, find, present, refuse_archive};
 
 use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
 use crate::remark::Remark;
-use header::read_pages;
+use header::{TiffHeaders, read_pages};
 use page::Page;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -26,7 +27,7 @@ pub(super) const MAX_PIXELS: u64 = 1 << 31;
 /// Bytes of one positioned read.
 const PIECE: usize = 1 << 20;
 
-/// The pages of TIFF files in natural order of their names.
+/// The pages of TIFF files in the order of their names.
 #[derive(Debug)]
 pub(super) struct TiffPages {
     files: InputFiles,
@@ -39,24 +40,28 @@ pub(super) struct TiffPages {
 }
 
 impl TiffPages {
-    /// Opens a directory, a glob or one file and reads the headers of all pages.
+    /// Opens a directory, a glob, a list or one file and reads the headers of all pages. `by` is the number in the names that
+    /// is their order, if the user has chosen one.
     ///
     /// # Errors
     /// Those of [`Stack::open`](super::Stack::open).
-    pub fn open(spec: &str, flag: &str) -> Result<TiffPages> {
+    pub fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<TiffPages> {
         let mut remarks = Vec::new();
-        let paths = find(spec, flag, &TIFF, &mut remarks)?;
+        let paths = find(spec, flag, &TIFF, by, &mut remarks)?;
         let keep = may_stay_open(paths.len());
         let opened: Vec<Result<_>> = paths.par_iter().map(|path| open_file(path, flag, keep)).collect();
         let (mut states, mut pages) = (Vec::new(), Vec::new());
+        let mut notes = HeaderNotes::default();
         for (index, result) in opened.into_iter().enumerate() {
             let (state, handle, found) = result?;
             states.push((state, handle));
-            pages.extend(found.into_iter().enumerate().map(|(number, page)| (index, number, page)));
+            notes.add(&paths[index], &found);
+            pages.extend(found.pages.into_iter().enumerate().map(|(number, page)| (index, number, page)));
         }
         let Some((_, _, first)) = pages.first() else {
             return Err(bad(flag, Path::new(spec), "contains no pages; name a file or directory that does"));
         };
+        remarks.extend(notes.remarks());
         let (size, sample) = ((first.width, first.height), first.sample);
         let files = InputFiles::new(flag, paths, states);
         let mut stack = TiffPages { files, pages, size, sample, stored: StoredSamples::F32, remarks };
@@ -159,7 +164,45 @@ impl Frames for TiffPages {
     }
 }
 
-type Opened = (FileState, Option<File>, Vec<Page>);
+/// What headers say that a user should know: of each kind the number of files, and the first of them.
+#[derive(Default)]
+struct HeaderNotes {
+    turned: Option<(usize, String, u64)>,
+    promising: Option<(usize, String, u64, usize)>,
+}
+
+impl HeaderNotes {
+    fn add(&mut self, path: &Path, headers: &TiffHeaders) {
+        if let Some(orientation) = headers.orientation {
+            self.turned.get_or_insert_with(|| (0, file_name(path), orientation)).0 += 1;
+        }
+        if let Some(images) = headers.promised {
+            let pages = headers.pages.len();
+            self.promising.get_or_insert_with(|| (0, file_name(path), images, pages)).0 += 1;
+        }
+    }
+
+    fn remarks(self) -> Vec<Remark> {
+        let others = |count: usize| if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        let turned = self.turned.map(|(count, name, orientation)| {
+            Remark::note(format!(
+                "{name}{} has the orientation {orientation} (tag 274), which is not applied: rows and bins are taken as they \
+                 are stored",
+                others(count)
+            ))
+        });
+        let promising = self.promising.map(|(count, name, images, pages)| {
+            Remark::note(format!(
+                "{name}{} should have {images} images, as its description by ImageJ says, but has {pages}; check whether the \
+                 file is complete",
+                others(count)
+            ))
+        });
+        turned.into_iter().chain(promising).collect()
+    }
+}
+
+type Opened = (FileState, Option<File>, TiffHeaders);
 
 fn open_file(path: &Path, flag: &str, keep: bool) -> Result<Opened> {
     let (file, state) = open_plain(path, flag)?;

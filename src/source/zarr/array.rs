@@ -3,6 +3,7 @@
 use super::codec::{self, ArrayCodec, ChunkCodec, checked};
 use super::shard::Sharding;
 use super::{FileResult, json_of};
+use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::codec::{DecodeBuffers, DecodeError};
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
@@ -305,7 +306,7 @@ impl StoredChunk {
     /// # Errors
     /// Those of the system.
     pub fn open(path: PathBuf) -> io::Result<StoredChunk> {
-        Ok(StoredChunk { file: File::open(&path)?, path, bytes: None })
+        Ok(StoredChunk { file: open_regular(&path)?, path, bytes: None })
     }
 
     fn failed<T>(&self, e: &io::Error) -> FileResult<T> {

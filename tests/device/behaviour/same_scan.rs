@@ -200,7 +200,7 @@ fn repeated_runs_change_no_byte() {
     same_bytes(&lab, "--sinograms sin", "--sinograms sin");
     same_bytes(&lab, "--sinograms sin --dtype u8 --percentile 1,99", "--sinograms sin --dtype u8 --percentile 1,99");
     same_bytes(&lab, "--sinograms sin", "--sinograms sin --progress json --log log.txt --report r.json");
-    assert!(lab.read_text("log.txt").contains("3 slices in"));
+    assert!(lab.read_text("log.txt").contains("3 slices from"));
 }
 
 #[test]

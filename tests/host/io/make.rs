@@ -22,6 +22,8 @@ pub struct Make {
     pub samples: u16,
     pub header_first: bool,
     pub description: &'static str,
+    /// The value of the tag; 0 leaves it out.
+    pub orientation: u16,
 }
 
 /// A tag with its type, the number of values, and the values or where they are.
@@ -54,6 +56,7 @@ impl Default for Make {
             samples: 1,
             header_first: false,
             description: "",
+            orientation: 0,
         }
     }
 }
@@ -228,7 +231,8 @@ impl Make {
     fn layout(&self, base: usize, blobs: &[Vec<u8>]) -> Layout {
         let word = self.word();
         let text = self.text().len();
-        let tags = 10 + if self.is_in_strips() { 1 } else { 2 } + usize::from(text > 0);
+        let tags =
+            10 + if self.is_in_strips() { 1 } else { 2 } + usize::from(text > 0) + usize::from(self.orientation > 0);
         let directory_size = if self.big_tiff { 8 + tags * 20 + 8 } else { 2 + tags * 12 + 4 };
         // a single offset stands in its entry
         let table_size = if blobs.len() > 1 { blobs.len() * word } else { 0 };
@@ -273,9 +277,12 @@ impl Make {
             entries.push((270, 2, text, self.number(at as u64, word)));
         }
         if self.is_in_strips() {
-            entries.extend([offsets(273), short(277, self.samples), long(278, self.tile.1), counts(279)]);
+            entries.push(offsets(273));
+            entries.extend((self.orientation > 0).then(|| short(274, self.orientation)));
+            entries.extend([short(277, self.samples), long(278, self.tile.1), counts(279)]);
             entries.push(short(317, self.predictor));
         } else {
+            entries.extend((self.orientation > 0).then(|| short(274, self.orientation)));
             entries.extend([short(277, self.samples), short(317, self.predictor)]);
             entries.extend([long(322, self.tile.0), long(323, self.tile.1), offsets(324), counts(325)]);
         }

@@ -160,7 +160,8 @@ fn order_notes_and_ignored_files() {
     let glob = dir.path().join("s_?.tif");
     let stack = open(&glob).unwrap();
     assert_eq!(stack.len(), 4);
-    assert!(stack.remarks().is_empty());
+    let notes = stack.remarks().iter().map(Remark::text).collect::<Vec<_>>();
+    assert!(notes.len() == 1 && notes[0].contains("no file with number 3 (1 missing)"), "{notes:?}");
     let one = open(&dir.path().join("s_10.tif")).unwrap();
     assert_eq!((one.len(), one.page_name(0)), (1, "s_10.tif".into()));
 }
@@ -202,6 +203,46 @@ fn imagej_stacks_with_one_header() {
 }
 
 /// What other formats declare is there from the beginning, whatever has arrived.
+/// What headers say and reading does not follow is a note, once for all files.
+#[test]
+fn what_headers_say_besides_is_a_note() {
+    let notes = |makes: &[Make], pages: usize| -> Vec<String> {
+        let dir = TempDir::new().unwrap();
+        for (number, make) in makes.iter().enumerate() {
+            let pages: Vec<Vec<f64>> = (0..pages).map(|page| make.values(page)).collect();
+            put(&dir, &format!("p_{number}.tif"), &make.file(&pages));
+        }
+        let stack = open(dir.path()).unwrap();
+        assert_eq!(stack.len(), makes.len() * pages);
+        stack.remarks().iter().map(Remark::text).collect()
+    };
+    let turned = |orientation| Make { orientation, ..Default::default() };
+    for orientation in 2..=8 {
+        let found = notes(&[turned(1), turned(orientation), turned(orientation)], 1);
+        assert_eq!(found.len(), 1, "{found:?}");
+        for word in ["p_1.tif and 1 more", &format!("orientation {orientation}"), "not applied"] {
+            assert!(found[0].contains(word), "no {word} in {}", found[0]);
+        }
+    }
+    let tiled = Make { tile: (16, 16), big_endian: true, orientation: 3, ..Default::default() };
+    assert!(notes(&[tiled], 2)[0].contains("orientation 3"));
+    let image_j = |description| Make { description, ..Default::default() };
+    let found = notes(&[image_j("ImageJ=1.53t\nimages=7\nslices=7\n")], 3);
+    assert!(found.len() == 1 && found[0].contains("7 images") && found[0].contains("has 3;"), "{found:?}");
+    for good in [
+        turned(0),
+        turned(1),
+        image_j("ImageJ=1.53t\nimages=3\n"),
+        image_j("ImageJ=1.53t\nimages=2\n"),
+        image_j("other\nimages=7\n"),
+    ] {
+        assert_eq!(notes(std::slice::from_ref(&good), 3), [""; 0], "{good:?}");
+    }
+    let dir = TempDir::new().unwrap();
+    let colours = Make { samples: 3, photometric: 2, ..Default::default() };
+    input_error(&put(&dir, "x.tif", &colours.file(&[colours.values(0)])), &["RGB", "if these are 3 frames"]);
+}
+
 #[test]
 fn only_tiff_is_waited_for() {
     let dir = TempDir::new().unwrap();
@@ -226,7 +267,7 @@ fn only_tiff_is_waited_for() {
     }
     let start = Instant::now();
     for (spec, format) in others {
-        let watch = Watch { patience: Duration::from_secs(60), pages: Some(1) };
+        let watch = Watch { patience: Duration::from_secs(60), pages: Some(1), order_by: None };
         let error = wait(&spec, "--projections", watch, |_| Ok(())).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{error}");
         for word in ["--watch", "TIFF", &format!("--projections {spec} is {format};")] {
@@ -234,7 +275,7 @@ fn only_tiff_is_waited_for() {
         }
     }
     assert!(start.elapsed() < Duration::from_secs(20));
-    let watch = Watch { patience: Duration::from_millis(1), pages: None };
+    let watch = Watch { patience: Duration::from_millis(1), pages: None, order_by: None };
     let error = wait(&in_directory("tif"), "--projections", watch, |_| Ok(())).unwrap_err();
     assert_eq!(error.exit_code(), 3, "{error}");
 }

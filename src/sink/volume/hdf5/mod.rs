@@ -12,7 +12,7 @@ use super::parts::{PartDirectories, part_name, slices_of_part};
 use super::space::{ROW, SliceSpace};
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name, remove, unfinished, volume_lock};
 use crate::error::Result;
-use crate::files::temporary_path;
+use crate::files::{open_regular, temporary_path};
 use crate::sink::stamp::Origin;
 use crate::sink::{Compression, SliceForm, Target};
 use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
@@ -86,6 +86,7 @@ fn text_of(file: &File, name: &str) -> io::Result<String> {
 
 impl Contents {
     fn read(path: &Path) -> io::Result<Contents> {
+        open_regular(path)?;
         examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = File::open(path).map_err(other)?;
         let description: VolumeDescription = serde_json::from_str(&text_of(&file, DESCRIPTION)?)?;

@@ -1,0 +1,137 @@
+//! Lists of numbers in files of NumPy (`.npy`).
+
+use half::f16;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+const ADVICE: &str = "save it again with numpy.save, or as text with numpy.savetxt";
+
+pub(super) fn is_npy(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// The numbers of a list, one a line.
+///
+/// # Errors
+/// What is wrong with the file, and what to do.
+pub(super) fn lines(bytes: &[u8]) -> Result<String, String> {
+    let damaged = || format!("is a damaged NumPy file; {ADVICE}");
+    let (length, start) = match bytes.get(6) {
+        Some(1) => (bytes.get(8..10).map(|b| u64::from(u16::from_le_bytes([b[0], b[1]]))), 10),
+        Some(2 | 3) => (bytes.get(8..12).map(|b| u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))), 12),
+        _ => return Err(damaged()),
+    };
+    let end = length.and_then(|length| usize::try_from(length).ok()?.checked_add(start)).ok_or_else(damaged)?;
+    let header = bytes.get(start..end).ok_or_else(damaged)?;
+    let header = String::from_utf8_lossy(header);
+    let kind = value(&header, "descr").ok_or_else(damaged)?.trim_matches(['\'', '"']);
+    let shape = value(&header, "shape").ok_or_else(damaged)?;
+    let sides = shape.trim_matches(['(', ')']).split(',').map(str::trim).filter(|side| !side.is_empty());
+    let sides: Vec<usize> = sides.map(|side| side.parse().map_err(|_| damaged())).collect::<Result<_, _>>()?;
+    if sides.iter().filter(|&&side| side != 1).count() > 1 {
+        return Err(format!("is an array of shape {shape}, expected a list of numbers; save one column of it"));
+    }
+    let count = sides.iter().product::<usize>();
+    let number = number(kind)
+        .ok_or_else(|| format!("has values of type {kind}, expected whole or real numbers; save them as float64"))?;
+    let size: usize = kind[2..].parse().map_err(|_| damaged())?;
+    let values = count.checked_mul(size).and_then(|length| bytes[end..].get(..length)).ok_or_else(damaged)?;
+    let big_endian = kind.starts_with('>');
+    let lines = values.chunks_exact(size).map(|bytes| {
+        let mut bytes = bytes.to_vec();
+        if big_endian {
+            bytes.reverse();
+        }
+        format!("{}\n", number(&bytes))
+    });
+    Ok(lines.collect())
+}
+
+/// The text of a value in the header, which is a Python dictionary.
+fn value<'a>(header: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = header.split_once(&format!("'{key}'"))?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = match rest.starts_with('(') {
+        true => rest.find(')')? + 1,
+        false => rest.find([',', '}'])?,
+    };
+    Some(rest[..end].trim())
+}
+
+/// What makes text of the bytes of a type, the lowest first.
+fn number(kind: &str) -> Option<fn(&[u8]) -> String> {
+    fn bytes<const N: usize>(from: &[u8]) -> [u8; N] {
+        std::array::from_fn(|i| from.get(i).copied().unwrap_or_default())
+    }
+    Some(match kind.get(1..)? {
+        "f8" => |b| format!("{:?}", f64::from_le_bytes(bytes(b))),
+        "f4" => |b| format!("{:?}", f64::from(f32::from_le_bytes(bytes(b)))),
+        "f2" => |b| format!("{:?}", f16::from_le_bytes(bytes(b)).to_f64()),
+        "i8" => |b| i64::from_le_bytes(bytes(b)).to_string(),
+        "i4" => |b| i32::from_le_bytes(bytes(b)).to_string(),
+        "i2" => |b| i16::from_le_bytes(bytes(b)).to_string(),
+        "i1" => |b| i8::from_le_bytes(bytes(b)).to_string(),
+        "u8" => |b| u64::from_le_bytes(bytes(b)).to_string(),
+        "u4" => |b| u32::from_le_bytes(bytes(b)).to_string(),
+        "u2" => |b| u16::from_le_bytes(bytes(b)).to_string(),
+        "u1" => |b| u8::from_le_bytes(bytes(b)).to_string(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of NumPy as its documentation describes it.
+    fn file(version: u8, kind: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut file = MAGIC.to_vec();
+        file.extend([version, 0]);
+        match version {
+            1 => file.extend((header.len() as u16).to_le_bytes()),
+            _ => file.extend((header.len() as u32).to_le_bytes()),
+        }
+        [file.as_slice(), header.as_bytes(), values].concat()
+    }
+
+    #[test]
+    fn lists_of_all_types_are_read() {
+        let read = |version, kind, shape, values: &[u8]| lines(&file(version, kind, shape, values)).unwrap();
+        let reals = [-1.5f64, 0.1, 1e300];
+        let little: Vec<u8> = reals.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let big: Vec<u8> = reals.iter().flat_map(|value| value.to_be_bytes()).collect();
+        for version in [1, 2, 3] {
+            for shape in ["(3,)", "(3, 1)", "(1, 3)"] {
+                assert_eq!(read(version, "<f8", shape, &little), "-1.5\n0.1\n1e300\n");
+                assert_eq!(read(version, ">f8", shape, &big), "-1.5\n0.1\n1e300\n");
+            }
+        }
+        let single: Vec<u8> = [0.5f32, 0.25].iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(read(1, "<f4", "(2,)", &single), "0.5\n0.25\n");
+        assert_eq!(read(1, "<f2", "(1,)", &f16::from_f32(0.75).to_le_bytes()), "0.75\n");
+        assert_eq!(read(1, "|u1", "(2,)", &[7, 200]), "7\n200\n");
+        assert_eq!(read(1, "|i1", "(2,)", &[7, 200]), "7\n-56\n");
+        assert_eq!(read(1, ">i2", "(1,)", &[0xff, 0xfe]), "-2\n");
+        assert_eq!(read(1, "<i8", "()", &(-9i64).to_le_bytes()), "-9\n");
+        assert_eq!(read(1, "<u4", "(0,)", &[]), "");
+    }
+
+    #[test]
+    fn what_is_no_list_of_numbers_is_refused() {
+        let refused = |bytes: &[u8], word: &str| {
+            let error = lines(bytes).unwrap_err();
+            assert!(error.contains(word) && error.contains(';'), "{error}");
+        };
+        refused(&file(1, "<f8", "(2, 2)", &[0; 32]), "(2, 2)");
+        refused(&file(1, "<c16", "(2,)", &[0; 32]), "<c16");
+        refused(&file(1, "<U4", "(2,)", &[0; 32]), "<U4");
+        refused(&file(1, "<f8", "(2,)", &[0; 15]), "damaged");
+        refused(&file(1, "<f8", "(99999999999999999999,)", &[0; 15]), "damaged");
+        refused(&file(1, "<f8", "(9999999999999999999, 1)", &[0; 15]), "damaged");
+        refused(&file(9, "<f8", "(2,)", &[0; 16]), "damaged");
+        let whole = file(1, "<f8", "(2,)", &[0; 16]);
+        for length in 6..whole.len() {
+            refused(&whole[..length], "damaged");
+        }
+    }
+}
