@@ -173,42 +173,6 @@ fn a_scan_is_found_in_a_group_of_any_name_and_through_links() {
     refused(&lab, "--hdf5 two.h5", &["2 scans", "--hdf5-data", "/entry/instrument/imaging/data"]);
 }
 
-/// External links to a queue, on every way to a dataset: the library would wait for it.
-#[test]
-fn links_to_a_queue_are_not_followed() {
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-    let _alone = alone();
-    let lab = Lab::new();
-    let counts = Counts::new(&lab);
-    mknodat(CWD, lab.path("q.h5"), FileType::Fifo, Mode::RWXU, 0).unwrap();
-    for (number, link) in
-        ["/exchange", "/exchange/data", "/entry", "/entry/instrument/detector", "/entry/reconstruction", "/other"]
-            .into_iter()
-            .enumerate()
-    {
-        let name = format!("{number}.h5");
-        let new = file(&lab, &name);
-        if let Some((groups, _)) = link.rsplit_once('/').filter(|(groups, _)| !groups.is_empty()) {
-            new.create_group(groups).unwrap();
-        }
-        new.link_external("q.h5", "/data", link).unwrap();
-        volume(&new, "/frames", &counts.projections, |v| v);
-        drop(new);
-        let run = |args: &str| {
-            let output = lab.command(args).timeout(std::time::Duration::from_secs(20)).output().unwrap();
-            assert!(output.status.code().is_some(), "fbp {args} waited for {link}");
-            String::from_utf8_lossy(&output.stderr).into_owned()
-        };
-        run(&format!("info {name}"));
-        run(&format!("info {name}::{link}"));
-        run(&format!("info {name}::{link}/data"));
-        let refused = run(&format!("preprocess --hdf5 {name} --hdf5-data {link} --output out"));
-        assert!(refused.contains(link), "{refused}");
-        run(&format!("preprocess --hdf5 {name} --output out"));
-        run(&format!("preprocess --hdf5 {name} --hdf5-data frames --hdf5-flats {link}/a --output out"));
-    }
-}
-
 #[test]
 fn fields_are_named_by_their_own_flags_and_may_be_single_frames() {
     let _alone = alone();

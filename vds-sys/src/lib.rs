@@ -1,10 +1,9 @@
 //! What `hdf5-metno` does not tell of datasets: what a virtual one is made of (it lists mappings as well, but it refuses
-//! selections of a single block, the usual ones), where the header of one is, and whether its type is a standard one; and
-//! where links lead to.
+//! selections of a single block, the usual ones), where the header of one is, and whether its type is a standard one.
 
 use hdf5_metno::dataset::DatasetCreate;
 use hdf5_metno::sync::sync;
-use hdf5_metno::{Dataset, Datatype, Group, globals};
+use hdf5_metno::{Dataset, Datatype, globals};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::{
     H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename, H5Pget_virtual_srcspace,
@@ -12,8 +11,8 @@ use hdf5_metno_sys::h5p::{
 };
 use hdf5_metno_sys::h5s::H5S_sel_type;
 use hdf5_metno_sys::h5t::H5Tequal;
-use hdf5_metno_sys::{h5d, h5l, h5o, h5p, h5s};
-use std::ffi::{CString, OsString, c_char};
+use hdf5_metno_sys::{h5d, h5o, h5p, h5s};
+use std::ffi::{OsString, c_char};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -122,32 +121,6 @@ pub fn header_address(dataset: &Dataset) -> Option<u64> {
     // SAFETY: the dataset is open as long as it is borrowed, `info` is there to be written to, and the library's lock is held
     let done = sync(|| unsafe { h5o::H5Oget_info1(dataset.id(), &mut info) });
     (done >= 0).then_some(info.addr)
-}
-
-/// The file that an external link of a group leads to, as the link has it; `None` for other links.
-pub fn external_file(group: &Group, name: &str) -> Option<PathBuf> {
-    /// Type of external links; others that the library knows have other numbers.
-    const EXTERNAL: i32 = 64;
-    const PATH: usize = 4096;
-    let name = CString::new(name).ok()?;
-    // more than the library writes; a file may have types of links that the enum of them lacks
-    let mut info = [0u64; 16];
-    // flags, the name of the file with its zero, and the path of the object
-    let mut value = vec![0u8; 2 * PATH];
-    let id = group.id();
-    let found = sync(|| {
-        let link = name.as_ptr();
-        // SAFETY: the group is open as long as it is borrowed, the name ends with zero, `info` has room for the answer, whose
-        // first field is the type as a C enum, and the library's lock is held
-        let done = unsafe { h5l::H5Lget_info1(id, link, info.as_mut_ptr().cast(), h5p::H5P_DEFAULT) };
-        let [a, b, c, d, ..] = info[0].to_ne_bytes();
-        // SAFETY: as above, and `value` has the size that is given
-        done >= 0
-            && i32::from_ne_bytes([a, b, c, d]) == EXTERNAL
-            && unsafe { h5l::H5Lget_val(id, link, value.as_mut_ptr().cast(), value.len(), h5p::H5P_DEFAULT) } >= 0
-    });
-    let file = value.get(1..)?.split(|&byte| byte == 0).next()?;
-    found.then(|| OsString::from_vec(file.to_vec()).into())
 }
 
 /// Whether a type is one of the library's own of 8, 16 or 32 bits, or of 32 or 64 of a float, in either byte order: without

@@ -7,7 +7,6 @@ use super::{FileResult, Hdf5Input, NOTHING};
 use hdf5_metno::types::TypeDescriptor as Kind;
 use hdf5_metno::{Dataset, File, Group, LocationType};
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 /// NXtomo's detector and frames in their entry.
 const NX_DETECTOR: &str = "instrument/detector";
@@ -101,34 +100,9 @@ fn absolute(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// Whether there is a link of this name, which may be broken, on a way that the library can go without waiting for ever.
+/// Whether there is a link of this name, which may be broken.
 fn exists(file: &File, path: &str) -> bool {
-    is_passable(file, path) && file.link_exists(path)
-}
-
-/// Whether no external link on the way to an object leads to what is no regular file: the library would wait for a queue.
-pub(super) fn is_passable(file: &File, path: &str) -> bool {
-    let Ok(mut group) = file.as_group() else { return true };
-    for name in path.split('/').filter(|name| !name.is_empty()) {
-        if leads_astray(&group, name) {
-            return false;
-        }
-        match group.group(name) {
-            Ok(next) => group = next,
-            Err(_) => break,
-        }
-    }
-    true
-}
-
-/// Whether a link leads to a file that is there, but no regular one.
-fn leads_astray(group: &Group, name: &str) -> bool {
-    let Some(target) = vds_sys::external_file(group, name) else { return false };
-    let holder = PathBuf::from(group.filename());
-    let beside = holder.parent().map(|folder| folder.join(&target));
-    let last = target.file_name().and_then(|last| holder.parent().map(|folder| folder.join(last)));
-    let irregular = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
-    [Some(target), beside, last].iter().flatten().any(irregular)
+    file.link_exists(path)
 }
 
 /// Path of the only scan in a known layout.
@@ -171,9 +145,6 @@ fn with_keys(file: &File) -> Vec<String> {
             return;
         }
         for name in group.member_names().unwrap_or_default() {
-            if leads_astray(group, &name) {
-                continue;
-            }
             let Ok(dataset) = group.dataset(&name) else { continue };
             let place = (dataset.filename(), vds_sys::header_address(&dataset));
             if dataset.ndim() == 3 && seen.insert(place) {
@@ -221,8 +192,7 @@ fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset
     let mut found = Vec::new();
     visit(file, DEPTH, &mut |path, group| {
         for name in group.member_names().unwrap_or_default() {
-            if !leads_astray(group, &name)
-                && let Ok(LocationType::Dataset) = group.loc_type_by_name(&name)
+            if let Ok(LocationType::Dataset) = group.loc_type_by_name(&name)
                 && let Ok(dataset) = group.dataset(&name)
                 && which(&dataset)
             {
@@ -247,7 +217,6 @@ fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) {
         // the last is visited first
         for name in group.member_names().unwrap_or_default().into_iter().rev() {
             if visited + open.len() < GROUPS
-                && !leads_astray(&group, &name)
                 && let Ok(LocationType::Group) = group.loc_type_by_name(&name)
                 && let Ok(below) = group.group(&name)
             {

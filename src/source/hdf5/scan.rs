@@ -315,13 +315,8 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Res
     let opened = open_file(path, ChunkCache::SMALL);
     let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
     let name = match dataset {
-        Some(name) if !super::layout::is_passable(&file, name) => {
-            return Err(bad(format!(
-                "{name}: a link on its way leads to what is no regular file; name another dataset"
-            )));
-        }
         Some(name) => name.to_owned(),
-        None if super::layout::is_passable(&file, SLICES) && file.dataset(SLICES).is_ok() => SLICES.to_owned(),
+        None if file.dataset(SLICES).is_ok() => SLICES.to_owned(),
         None => {
             let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
             return Err(bad(format!("{ADVICE}; there are: {list}")));
