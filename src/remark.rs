@@ -19,6 +19,10 @@ pub enum DoubtKind {
     Saturated,
     /// Projections have no beam.
     Unlit,
+    /// Angles in degrees look like radians.
+    Radians,
+    /// Angles leave out a part of the turn.
+    MissingAngles,
 }
 
 /// A reason why slices may be wrong although the run succeeded.

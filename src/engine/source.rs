@@ -144,7 +144,9 @@ impl Source {
     /// The same data with the axis of another job.
     pub fn with_axis_of(self, job: &Job) -> Result<Source> {
         let Scan { held, cached, samples, .. } = self.scan;
-        let scan = Scan { held, cached, samples, ..Scan::new(job, &self.shape)? };
+        let mut scan = Scan { held, cached, samples, ..Scan::new(job, &self.shape)? };
+        // what was said is not said again
+        scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         Ok(Source { scan, ..self })
     }
 
