@@ -52,14 +52,13 @@ pub(super) fn doubt(origin: &AngleOrigin, all: &[f64], used: &[f64], period: f64
             },
         ));
     }
-    let advice = match all.len() == used.len() {
-        true => "check the angles; if the scan is like that, slices have artefacts along the missing directions",
-        false => "check --exclude and --projection-range; slices have artefacts along the missing directions",
-    };
     Some(Doubt::new(
         DoubtKind::MissingAngles,
         format!("angles cover {covered:.1} of {period} degrees: the largest gap leaves {missing:.1} degrees out"),
-        advice,
+        match all.len() == used.len() {
+            true => "check the angles; if the scan is like that, slices have artefacts along the missing directions",
+            false => "check --exclude and --projection-range; slices have artefacts along the missing directions",
+        },
     ))
 }
 
@@ -102,16 +101,16 @@ mod tests {
     #[test]
     fn radians_are_recognised_wherever_they_come_from() {
         for origin in origins() {
-            for (overall, count) in [(180.0, 120), (360.0, 900), (180.0, 20), (150.0, 100), (720.0, 1500), (200.0, 90)] {
+            for (overall, count) in [(180.0, 120), (360.0, 900), (180.0, 20), (150.0, 100), (720.0, 1500), (200.0, 90)]
+            {
                 for offset in [0.0, -90.0, 720.0] {
-                    let angles: Vec<f64> =
-                        jittered(overall, count).iter().map(|a| (a + offset).to_radians()).collect();
+                    let angles: Vec<f64> = jittered(overall, count).iter().map(|a| (a + offset).to_radians()).collect();
                     assert_eq!(found(&origin, &angles, &angles), Some(DoubtKind::Radians), "{overall} {count}");
                     // of some of them
                     assert_eq!(found(&origin, &angles, &angles[3..13]), Some(DoubtKind::Radians), "{overall} {count}");
                 }
             }
-            let even = even_angles(0.0, 6.2831853, 180);
+            let even = even_angles(0.0, 2.0 * PI, 180);
             let text = doubt(&origin, &even, &even, 180.0).unwrap().to_string();
             assert!(text.contains("6.28 radians are 360.0 degrees"), "{text}");
             let advice = ["--overall-angle 360", "57.29577951", "units"];

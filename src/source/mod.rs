@@ -22,7 +22,7 @@ pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
 pub use convert::{SampleType, StoredSamples, to_f32};
-pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
+pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;
 pub use raw::{RAW_FORM, RawVolume};
