@@ -17,6 +17,7 @@
  *   sinograms    [row][projection][bin], `sinogram_stride` values from one to the next
  *   counts       [row] {without light in the flat field, not finite, without logarithm, saturated}
  *   unlit        [projection] 1 if a row has no light at all
+ *   levels       [projection] mean transmissions of the counted rows, before air, added up in 4096ths; if -log is taken
  *   replaced     [row][bin] how often a bin was replaced, in the projections where that is counted
  */
 #ifndef FIELDS
@@ -31,6 +32,9 @@
 #ifndef GROUP
 #define GROUP 64
 #endif
+
+/* Transmissions beyond this, either way, count as this in the level of a row. */
+#define MOST_TRANSMISSION 4.0f
 
 /* Where a value of a row is, and what a row needs. */
 typedef struct {
@@ -92,11 +96,17 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
                   __global const float *restrict flat2, __global const float *restrict dark,
                   __global const int *restrict rows, __global const float4 *restrict projections,
                   __global float *restrict sinograms, __global uint *restrict counts, __global uint *restrict unlit,
-                  __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
+                  __global int *restrict levels, __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
                   int projection_stride, int bins, int first_row, int2 counted, int first_projection,
                   float saturation, int2 air)
 {
     __local uint all[4];
+#if MINUS_LOG
+    __local int light;
+    float sum_of_item = 0.0f;
+    if (get_local_id(0) == 0)
+        light = 0;
+#endif
     const int item = get_local_id(0), p = get_global_id(1), r = get_global_id(2);
     const ulong fields = (ulong)rows[r] * bins;
     const float4 projection = projections[first_projection + p];
@@ -131,8 +141,11 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
         uint4 now = 0;
         float value = transmission(row, bin, &now);
         found += now;
-        if (counts_here && projection.z > 0.0f && (now.x | now.y | now.z))
+        if (counts_here && projection.z > 0.0f && (now.x | now.y | (MINUS_LOG == 1 ? now.z : 0)))
             atomic_inc(failing + bin);
+#if MINUS_LOG
+        sum_of_item += clamp(value, -MOST_TRANSMISSION, MOST_TRANSMISSION);
+#endif
 #if AIR == 1
         if (lit)
             value /= left + clamp(((float)bin - from) / span, 0.0f, 1.0f) * change;
@@ -144,6 +157,11 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
 #endif
         out[bin] = value;
     }
+#if MINUS_LOG
+    /* in 65536ths, so that it does not matter which work-items a row is shared by */
+    if (counts_here)
+        atomic_add(&light, convert_int_rte(sum_of_item * (65536.0f / (float)bins)));
+#endif
     if (found.x)
         atomic_add(all, found.x);
     if (found.y)
@@ -157,6 +175,10 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
         return;
     if (item < 4 && ((MINUS_LOG != 2) | (item != 2)) && all[item] > 0)
         atomic_add(counts + 4 * place + item, all[item]);
+#if MINUS_LOG
+    if (item == 0)
+        atomic_add(levels + first_projection + p, (light + 8) >> 4);
+#endif
     if (item == 0 && all[2] == (uint)bins)
         unlit[first_projection + p] = 1;
 }

@@ -23,6 +23,20 @@ pub enum DoubtKind {
     MissingFiles,
     /// Files were awaited until none came any more, and nothing says how many there should be.
     EndedByTime,
+    /// Data that are reconstructed as line integrals look like transmissions or counts.
+    MissingLogarithm,
+    /// The energy or the ratio delta / beta of a phase filter is not usual.
+    PhaseValues,
+    /// The length of a phase filter is not usual.
+    PhaseLength,
+    /// Values of slices are so small, or so close together, that samples of 16-bit floats do not tell them apart.
+    CoarseF16,
+    /// A flat or dark field has another level than the others.
+    OddField,
+    /// Angles in degrees look like radians.
+    Radians,
+    /// Angles leave out a part of the turn.
+    MissingAngles,
 }
 
 /// A reason why slices may be wrong although the run succeeded.

@@ -41,6 +41,11 @@ impl FromStr for Length {
 }
 
 impl Length {
+    /// So many times this length.
+    pub fn times(&self, factor: f64) -> Length {
+        Length { value: self.value * factor, unit: self.unit.clone() }
+    }
+
     /// The size in metres, if its unit was given.
     pub fn metres(&self) -> Option<f64> {
         UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)

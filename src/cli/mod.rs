@@ -37,7 +37,7 @@ pub use reconstruct::ReconstructArgs;
 pub use report::ReportArgs;
 pub use scan::ScanArgs;
 pub use selection::KernelSelectionArgs;
-pub use steps::StepArgs;
+pub use steps::{InputMeasures, StepArgs};
 pub use tune::TuneArgs;
 
 use crate::kernel::SLICE_MODES;

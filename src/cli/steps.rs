@@ -1,6 +1,7 @@
 //! Flags for the steps before the filter.
 
 use super::{Text, one_or_many};
+use crate::units::Length;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -29,7 +30,8 @@ pub struct StepArgs {
     /// further down
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub tilt: Option<f64>,
-    /// Phase retrieval, for projections; needs --energy-kev, --distance, --delta-beta and --pixel-size
+    /// Phase retrieval, for projections; needs --delta-beta, and --energy-kev, --distance and --pixel-size, unless an HDF5
+    /// file says them
     #[arg(long, value_name = "NAME", value_parser = ["paganin"], help_heading = "Preprocessing")]
     pub phase: Option<String>,
     /// Photon energy in keV
@@ -44,4 +46,17 @@ pub struct StepArgs {
     /// Unsharp mask after --phase: sigma of the Gaussian in pixels, and factor of the difference that is added
     #[arg(long, value_name = "SIGMA,AMOUNT", help_heading = "Preprocessing")]
     pub unsharp: Option<Text>,
+    // no flag: what the input says where flags do not
+    #[arg(skip)]
+    #[serde(skip)]
+    pub of_input: InputMeasures,
+}
+
+/// What the input says of how the scan was taken, where flags do not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InputMeasures {
+    pub energy_kev: Option<f64>,
+    pub distance: Option<Length>,
+    /// Of the detector, before binning.
+    pub pixel_size: Option<Length>,
 }

@@ -1,21 +1,26 @@
 //! `fbp center`: finds the rotation axis in the data, or writes trial slices for choosing it by eye.
 
+use super::add_measures;
 use super::trials::trials;
 use crate::axis::{Sampled, sample};
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey};
-use crate::cli::{CenterArgs, Text};
+use crate::cli::{CenterArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, given, steps};
-use crate::report::Messages;
+use crate::report::{Messages, Reporter};
 use crate::units::parse_pair;
 use serde_json::{Value, json};
 
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
 pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
-    let job = job(args)?;
+    let mut steps = args.steps.clone();
+    let remarks = add_measures(&args.input, &mut steps, args.pixel_size.is_some())?;
+    let job = job(args, &steps)?;
+    let reporter = Reporter::of(&job.execution.messages)?;
+    remarks.into_iter().for_each(|remark| reporter.remark(remark));
     if let (Some(range), Some(output)) = (&args.sweep, &args.output) {
         return Ok((trials(&job, args, range, output)?, Ok(())));
     }
@@ -29,14 +34,14 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
 }
 
 /// A job without an output whose axis is to be found.
-fn job(args: &CenterArgs) -> Result<Job> {
+fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
     check_conflicts(&[given(&args.input)?, given(&args.scan)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let recipe = Recipe {
         scan: ScanRecipe { center: Center::Search(None), ..ScanRecipe::new(&args.scan, input.kind)? },
-        steps: steps(&args.input, &args.steps, &slice)?,
+        steps: steps(&args.input, given_steps, &slice)?,
         input,
         slice,
         ..Recipe::default()
@@ -103,7 +108,7 @@ mod tests {
             let command = ["fbp", "center"].into_iter().chain(flags.split_whitespace());
             let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(command).unwrap();
             let crate::cli::Command::Center(args) = cli.command else { panic!("{flags}") };
-            job(&args).unwrap_err().to_string()
+            job(&args, &args.steps).unwrap_err().to_string()
         };
         assert!(refused("--hdf5 f.h5 --hdf5-angles a --angles b.txt").starts_with("--hdf5-angles and --angles"));
         assert!(refused("--sinograms s --angles b.txt --overall-angle 90").starts_with("--angles and --overall-angle"));

@@ -31,6 +31,9 @@ fn read(reading: &Hdf5Reading) -> Result<()> {
             let _ = described_volume(file);
             hdf5::contents(file)?;
         }
+        Hdf5Reading::Measures { input } => {
+            hdf5::measures(input)?;
+        }
         Hdf5Reading::Rows { .. } => {}
     }
     Ok(())

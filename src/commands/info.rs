@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::memory;
 use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
-use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, Stack, hdf5};
+use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, hdf5};
 use serde_json::json;
 use std::path::Path;
 
@@ -86,13 +86,16 @@ pub fn info(args: &InfoArgs) -> Result<String> {
             }
         }
     }
-    let description = described(&stack.files()[0]).filter(|_| stack.len() == 1);
+    let description = described(&stack.files()[0]);
+    // the same in all slices of a run
+    let range = description.as_ref().and_then(|description| description.range);
+    let description = description.filter(|_| stack.len() == 1);
     if args.json {
         return Ok(format!(
             "{:#}\n",
             json!({
-                "slice": description, "volume": volume, "pages": stack.len(), "files": stack.files().len(), "names": stack.file_names(),
-                "width": width, "height": height,
+                "slice": description, "range": range, "volume": volume, "pages": stack.len(),
+                "files": stack.files().len(), "names": stack.file_names(), "width": width, "height": height,
                 "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
                 "notes": stack.remarks().iter().map(Remark::text).collect::<Vec<_>>(),
             })
@@ -110,6 +113,12 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         stack.len(),
         stack.len()
     );
+    let largest = match stack.sample() {
+        SampleType::U8 => 255,
+        _ => 65535,
+    };
+    text +=
+        &range.map(|(low, high)| format!("integers 0 to {largest} are values {low} to {high}\n")).unwrap_or_default();
     if let Some(SliceDescription { slice, stamp: Some(stamp), .. }) = description {
         text += &format!("slice {slice} of run {}, axis at bin {}", stamp.run, stamp.center);
         text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();

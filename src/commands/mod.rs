@@ -37,8 +37,40 @@ pub use reconstruct::reconstruct;
 pub use report::report;
 pub use tune::tune;
 
+use crate::cli::{InputArgs, InputMeasures, StepArgs};
 use crate::error::{Error, Result};
+use crate::recipe::Input;
+use crate::remark::Remark;
+use crate::source::{Hdf5Input, Hdf5Measure, InputKind, hdf5};
+use crate::steps::phase_doubts;
+use crate::units::Length;
 use std::path::Path;
+
+/// Adds to the flags of `--phase` what the HDF5 file says that they do not; what the user should know about all of it.
+fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -> Result<Vec<Remark>> {
+    let mut remarks = Vec::new();
+    let complete = steps.energy_kev.is_some() && steps.distance.is_some() && has_pixel_size;
+    if let (Some(_), Some(file), false) = (&steps.phase, &input.hdf5, complete) {
+        let Input { kind: InputKind::Hdf5, datasets, .. } = Input::new(input)? else { return Ok(remarks) };
+        // the fields do not matter
+        let scan = Hdf5Input { file: file.into(), data: datasets.data, ..Hdf5Input::default() };
+        let measures = hdf5::measures(&scan)?;
+        let mut used = |what: &str, measure: Option<Hdf5Measure>, flag_is_given: bool| {
+            let Hdf5Measure { value, unit, dataset } = measure.filter(|_| !flag_is_given)?;
+            remarks.push(Remark::note(format!(
+                "--phase uses the {what} of {value} {unit} that the file gives as {dataset}"
+            )));
+            Some(Length { value, unit: unit.to_owned() })
+        };
+        steps.of_input = InputMeasures {
+            energy_kev: used("energy", measures.energy, steps.energy_kev.is_some()).map(|energy| energy.value),
+            distance: used("distance", measures.distance, steps.distance.is_some()),
+            pixel_size: used("pixel size", measures.pixel_size, has_pixel_size),
+        };
+    }
+    remarks.extend(phase_doubts(steps).into_iter().map(Remark::from));
+    Ok(remarks)
+}
 
 /// Refuses a directory with files that are not hidden, unless that was asked for.
 fn refuse_filled(directory: &Path, overwrite: bool) -> Result<()> {

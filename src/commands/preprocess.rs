@@ -1,12 +1,13 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
-use crate::cli::{PreprocessArgs, ScanArgs, Text};
+use super::add_measures;
+use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::engine::{PageDevice, PageSteps};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
-use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, given, parse_size, steps};
+use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, parse_size, steps};
 use crate::report::Reporter;
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
@@ -17,7 +18,9 @@ use std::time::Instant;
 
 /// Reads, corrects and writes all pages, several at once; a line with sizes and times.
 pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
-    let job = job(args)?;
+    let mut steps = args.steps.clone();
+    let remarks = add_measures(&args.input, &mut steps, args.pixel_size.is_some())?;
+    let job = job(args, &steps)?;
     let reporter = Reporter::of(&job.execution.messages)?;
     let input = &job.recipe.input;
     let sinograms = input.is_sinograms();
@@ -32,6 +35,8 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let median = input.field_mode == FieldMode::Median;
     let scope = Scope { sinograms, median, used: &used, full_projections: true };
     let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
+    preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
+    remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
     let indices: Vec<usize> = (0..stack.len()).collect();
     target.check_inputs(job.execution.files.all().chain(stacks.files()), &indices)?;
     let lock = OutputLock::alone(&target)?;
@@ -54,6 +59,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         }
     };
     writer.finish()?;
+    counts.clamped.expect_data(counts.values)?;
     Ok(format!(
         "{pages} {} of {bins}x{rows}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
         if sinograms { "sinograms" } else { "projections" },
@@ -64,12 +70,12 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
 }
 
 /// The input, its steps, and a device for them.
-fn job(args: &PreprocessArgs) -> Result<Job> {
-    check_conflicts(&[given(&args.input)?])?;
+fn job(args: &PreprocessArgs, given: &StepArgs) -> Result<Job> {
+    check_conflicts(&[crate::recipe::given(&args.input)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
-    let steps = steps(&args.input, &args.steps, &slice)?;
+    let steps = steps(&args.input, given, &slice)?;
     if !input.is_sinograms() && !steps.stripes.is_empty() {
         return Err(Error::usage(
             "--stripes: works on sinograms, but with --projections or --hdf5 this command writes projections",

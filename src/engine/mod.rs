@@ -5,6 +5,7 @@ mod chunks;
 mod corrected_rows;
 mod devices;
 mod finish;
+mod levels;
 mod pages;
 mod prepare;
 mod rows;

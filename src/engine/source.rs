@@ -1,5 +1,6 @@
 //! Where sinograms come from.
 
+use super::levels;
 use super::stages::parts_of;
 use crate::device::{RowCorrection, SampleOrder};
 use crate::error::{Error, Result};
@@ -9,9 +10,8 @@ use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, digest};
-use crate::remark::{Doubt, DoubtKind};
 use crate::report::Reporter;
-use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
+use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
@@ -112,16 +112,11 @@ impl Source {
         for (name, value) in preparation.describe() {
             reporter.detail(&format!("{name:<16}{value}"));
         }
-        if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
-            reporter.remark(Doubt::new(
-                DoubtKind::DetectorCounts,
-                format!(
-                    "{}: reconstructing whole numbers around {level}, which look like detector counts, as line integrals",
-                    stack.title()
-                ),
-                "give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
-            ));
-        }
+        let logarithm = job.recipe.steps.logarithm;
+        let doubt = levels::doubt(stack, &preparation, logarithm, &scan, sinograms);
+        doubt.into_iter().for_each(|doubt| reporter.remark(doubt));
+        preparation.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
+        preparation.expect_light(&scan.run_slices)?;
         // every thread takes the stripes out of a sinogram of its own
         let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
         scan.held = HeldByHost {
@@ -146,7 +141,9 @@ impl Source {
     /// The same data with the axis of another job.
     pub fn with_axis_of(self, job: &Job) -> Result<Source> {
         let Scan { held, cached, samples, .. } = self.scan;
-        let scan = Scan { held, cached, samples, ..Scan::new(job, &self.shape)? };
+        let mut scan = Scan { held, cached, samples, ..Scan::new(job, &self.shape)? };
+        // what was said is not said again
+        scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         Ok(Source { scan, ..self })
     }
 
@@ -401,23 +398,6 @@ fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms
         whole_frames: !sinograms && stacks.data.has_whole_frames(),
         fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
     }
-}
-
-/// Level of what looks like counts of a detector that nothing makes attenuations of: the median of a row in the middle of
-/// unsigned integers, if it is in the thousands.
-fn counts(stack: &Stack, preparation: &Preparation, scan: &Scan, sinograms: bool) -> Option<f32> {
-    const LEAST: f32 = 1000.0;
-    let unsigned = matches!(stack.sample(), SampleType::U16 | SampleType::U32);
-    if !unsigned || preparation.has_fields() || preparation.minus_log() {
-        return None;
-    }
-    let (slice, projection) = (*scan.slices.get(scan.slices.len() / 2)?, *scan.used.get(scan.used.len() / 2)?);
-    let (page, at) = if sinograms { (slice, projection) } else { (projection, slice) };
-    let mut row = vec![0f32; stack.width()];
-    // a file that cannot be read is an error when it is needed
-    stack.read_rows(page, at..at + 1, &mut row).ok()?;
-    let (_, median, _) = row.select_nth_unstable_by(stack.width() / 2, f32::total_cmp);
-    Some(*median).filter(|level| *level >= LEAST)
 }
 
 /// Waits for a stack, and tells how many files are there whenever more have come.

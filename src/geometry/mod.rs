@@ -16,10 +16,12 @@
 //! Everything here is `f64`; values for the kernels are rounded once, from numbers that are kept small
 //! (see [`Geometry::block_offsets`]).
 
+mod coverage;
 mod extended;
 mod grid;
 mod gridding;
 
+pub use coverage::Coverage;
 pub use extended::{ExtendedField, widest_gap};
 pub use grid::{ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS, coefficients};
 pub use gridding::{Segment, SplitTile, Spreading, Tile, Tiling};

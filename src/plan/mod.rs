@@ -1,5 +1,6 @@
 //! The plan: what will be computed where, in which chunks, with how many bytes. Pure; `--dry-run` prints it.
 
+mod angles;
 mod describe;
 mod estimate;
 mod kernel_choice;

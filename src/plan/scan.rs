@@ -1,5 +1,6 @@
 //! The scan: flags combined with the contents of the files.
 
+use super::angles::{self, AngleOrigin};
 use crate::device::RowBlocks;
 use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
@@ -96,7 +97,7 @@ impl Scan {
         let (recipe, execution) = (&job.recipe, &job.execution);
         let mut remarks = Vec::new();
         let used = used_projections(recipe, stack.projections)?;
-        let (angles, weights) = angles_and_weights(job, stack, &used)?;
+        let (angles, weights) = angles_and_weights(job, stack, &used, &mut remarks)?;
         let (bins, binning) = (stack.bins, stack.binning as f64);
         let center = center(recipe, bins * stack.binning, &angles, &mut remarks)?;
         let axis: Vec<f64> = match &stack.shifts {
@@ -175,29 +176,41 @@ fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
 }
 
 /// Angles in degrees and weights of the projections that are used.
-fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+fn angles_and_weights(
+    job: &Job,
+    stack: &StackShape,
+    used: &[usize],
+    remarks: &mut Vec<Remark>,
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let scan = &job.recipe.scan;
     let files = &job.execution.files;
     let period = if scan.extended_field { 360.0 } else { 180.0 };
-    let flag = match (scan.angles, &files.angles) {
-        (AngleSource::Even { start, overall }, _) => {
-            let angles = pick(&geometry::even_angles(start, overall, stack.projections), used);
-            let weights = match used.len() == stack.projections {
-                true => geometry::even_weights(&angles, overall, scan.weights, period),
-                false => geometry::weights(&angles, scan.weights, period),
-            };
-            return Ok((angles, weights));
+    let origin = match (scan.angles, &files.angles) {
+        (AngleSource::Even { .. }, _) => AngleOrigin::Even,
+        (AngleSource::File, Some(file)) => AngleOrigin::Text(format!("--angles {}", file.display())),
+        _ => AngleOrigin::Hdf5(format!("--hdf5 {}", files.stacks.data)),
+    };
+    let even;
+    let all = match (scan.angles, &origin, &stack.angles) {
+        (AngleSource::Even { start, overall }, ..) => {
+            even = geometry::even_angles(start, overall, stack.projections);
+            &even
         }
-        (AngleSource::File, Some(file)) => format!("--angles {}", file.display()),
-        _ => format!("--hdf5 {}", files.stacks.data),
+        (_, AngleOrigin::Text(flag) | AngleOrigin::Hdf5(flag), Some(values)) => {
+            expect_count(values, stack, flag, "angles")?;
+            within(values, MAX_ANGLE, flag, "degrees")?;
+            values
+        }
+        _ => return Err(Error::Internal(format!("{origin:?}: its angles were not read"))),
     };
-    let Some(values) = &stack.angles else {
-        return Err(Error::Internal(format!("{flag}: its angles were not read")));
+    let angles = pick(all, used);
+    remarks.extend(angles::doubt(&origin, all, &angles, period).map(Remark::from));
+    let weights = match scan.angles {
+        AngleSource::Even { overall, .. } if used.len() == stack.projections => {
+            geometry::even_weights(&angles, overall, scan.weights, period)
+        }
+        _ => geometry::weights(&angles, scan.weights, period),
     };
-    expect_count(values, stack, &flag, "angles")?;
-    within(values, MAX_ANGLE, &flag, "degrees")?;
-    let angles = pick(values, used);
-    let weights = geometry::weights(&angles, scan.weights, period);
     Ok((angles, weights))
 }
 

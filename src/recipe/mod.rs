@@ -135,7 +135,8 @@ impl Recipe {
 /// # Errors
 /// [`Error::Usage`] that names the flag.
 pub fn steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result<Steps> {
-    Steps::parse(&StepFlags { input, steps, pixel_size: slice.pixel_size.as_ref() })
+    let by_input = steps.of_input.pixel_size.as_ref().map(|size| size.times(input.binning.unwrap_or(1) as f64));
+    Steps::parse(&StepFlags { input, steps, pixel_size: slice.pixel_size.as_ref().or(by_input.as_ref()) })
 }
 
 impl RowFilterRecipe {

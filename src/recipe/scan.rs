@@ -164,7 +164,7 @@ impl SliceGrid {
     /// With pixels of the size that `--pixel-size` says of the detector's, of which `binning` are one.
     pub fn of_pixels(size: Option<&str>, binning: usize) -> Result<SliceGrid> {
         let size = size.map(|text| parse_length(text, "--pixel-size")).transpose()?;
-        let pixel_size = size.map(|size| Length { value: size.value * binning as f64, ..size });
+        let pixel_size = size.map(|size| size.times(binning as f64));
         Ok(SliceGrid { pixel_size, ..SliceGrid::default() })
     }
 

@@ -99,6 +99,14 @@ impl Span {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranges(Vec<Span>);
 
+/// As `--exclude` takes them.
+impl fmt::Display for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spans: Vec<String> = self.0.iter().map(Span::to_string).collect();
+        f.write_str(&spans.join(","))
+    }
+}
+
 impl Ranges {
     pub(super) fn parse(text: &str, flag: &str) -> Result<Self> {
         text.split(',').map(|part| Span::parse(part, flag)).collect::<Result<_>>().map(Ranges)

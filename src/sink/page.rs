@@ -355,7 +355,8 @@ impl<'a> OutputPage<'a> {
         // pixels without a unit, or by centimetre
         let mut resolution = (1, TagValue::Rational(1, 1));
         if let Some(slice) = self.slice {
-            let description = SliceDescription { slice, crc32: digits(placed.crc32), stamp: stamp.clone() };
+            let range = encoding.range.filter(|_| encoding.dtype.is_integer());
+            let description = SliceDescription { slice, crc32: digits(placed.crc32), range, stamp: stamp.clone() };
             // numbers and texts
             let text = serde_json::to_string(&description).unwrap_or_default();
             directory.set(tag::IMAGE_DESCRIPTION, TagValue::Text(text));

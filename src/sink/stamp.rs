@@ -36,6 +36,9 @@ pub struct SliceDescription {
     pub slice: usize,
     /// CRC-32 of the samples, in hexadecimal digits.
     pub crc32: String,
+    /// Values of the smallest and the largest integer, if samples are integers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f32, f32)>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<SliceStamp>,
 }

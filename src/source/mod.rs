@@ -23,7 +23,7 @@ pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
 pub use convert::{SampleType, StoredSamples, to_f32};
-pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
+pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 pub use list::{absolute_spec, list_file};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, open};
 pub use order::natural;

@@ -1,6 +1,8 @@
 //! Counts of replaced values.
 
+use super::beam::BeamLevels;
 use super::defects::DefectCounts;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Add, AddAssign};
@@ -20,6 +22,25 @@ impl ClampedCounts {
     /// Total number.
     pub fn total(&self) -> u64 {
         self.non_positive + self.dead + self.non_finite
+    }
+
+    /// Refuses a result of which most values were replaced: it says nothing of the sample.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with the numbers, of `values` that were corrected.
+    pub fn expect_data(&self, values: u64) -> Result<()> {
+        if 2 * self.total() <= values {
+            return Ok(());
+        }
+        Err(Error::Input(format!(
+            "{} of {values} values were replaced, which is more than half: {} transmissions at or below 0, {} where the \
+             flat is not above the dark, {} not finite; what was written says nothing of the sample, check that --flats \
+             and --darks are those of this scan",
+            self.total(),
+            self.non_positive,
+            self.dead,
+            self.non_finite
+        )))
     }
 }
 
@@ -43,6 +64,8 @@ pub struct Counts {
     pub saturated: u64,
     /// Projections with a row without any light.
     pub unlit: BTreeSet<usize>,
+    /// How much light projections have, where -log is taken.
+    pub beam: BeamLevels,
     pub defects: DefectCounts,
 }
 
@@ -53,6 +76,7 @@ impl AddAssign for Counts {
         self.outliers += other.outliers;
         self.saturated += other.saturated;
         self.unlit.append(&mut other.unlit);
+        self.beam += other.beam;
         self.defects += other.defects;
     }
 }
@@ -82,6 +106,21 @@ pub struct Repairs {
     pub saturated: u64,
     /// The same for the mean or median flat field.
     pub saturated_flats: u64,
-    /// Projections with a row without any light, ascending.
+    /// Projections without beam, or with a row without any light, ascending.
     pub unlit: Vec<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_of_which_most_is_replaced_are_refused() {
+        let counts = ClampedCounts { non_positive: 30, dead: 20, non_finite: 10 };
+        for values in [0, 60, 119] {
+            let error = counts.expect_data(values).unwrap_err();
+            assert!(error.exit_code() == 3 && error.to_string().contains("60 of"), "{error}");
+        }
+        assert!(counts.expect_data(120).is_ok() && ClampedCounts::default().expect_data(0).is_ok());
+    }
 }

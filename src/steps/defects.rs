@@ -56,6 +56,7 @@ impl AddAssign for DefectCounts {
 pub struct Defects {
     /// Number of values of a row over all projections.
     values: f64,
+    bins: usize,
     /// Which projections are watched: spread evenly over those that are used.
     watched: Vec<bool>,
     /// Number of watched projections.
@@ -70,7 +71,7 @@ impl Defects {
         for place in 0..count {
             watched[used[place * used.len() / count]] = true;
         }
-        Defects { values: (used.len() * bins) as f64, watched, count }
+        Defects { values: (used.len() * bins) as f64, bins, watched, count }
     }
 
     /// Whether the bins of a projection are counted with [`DefectCounts::add_bins`].
@@ -78,16 +79,21 @@ impl Defects {
         self.watched.get(projection).copied().unwrap_or(false)
     }
 
-    /// Rows in which more than 1 % of the values were replaced, ascending.
-    pub fn spoilt_rows(&self, counts: &DefectCounts) -> Vec<usize> {
-        let spoilt = counts.rows.iter().filter(|(_, count)| **count as f64 > MOST * self.values);
+    /// Rows in which more than 1 % of the values were replaced, ascending; not those of the projections `lost`, of which all
+    /// may be.
+    pub fn spoilt_rows(&self, counts: &DefectCounts, lost: &[usize]) -> Vec<usize> {
+        let of_lost = (lost.len() * self.bins) as f64;
+        let most = of_lost + MOST * (self.values - of_lost).max(0.0);
+        let spoilt = counts.rows.iter().filter(|(_, count)| **count as f64 > most);
         spoilt.map(|(row, _)| *row).collect()
     }
 
-    /// Row and bin of values that were replaced in more than half of the watched projections, ascending.
-    pub fn failing_bins(&self, counts: &DefectCounts) -> Vec<(usize, usize)> {
+    /// Row and bin of values that were replaced in more than half of the watched projections, ascending, however often that was
+    /// in the projections `lost`.
+    pub fn failing_bins(&self, counts: &DefectCounts, lost: &[usize]) -> Vec<(usize, usize)> {
+        let lost = lost.iter().filter(|&&projection| self.watches(projection)).count();
         let failing = |(&row, counts): (&usize, &Vec<u32>)| -> Vec<(usize, usize)> {
-            let most = |count: u32| 2 * count as usize > self.count;
+            let most = |count: u32| 2 * (count as usize).saturating_sub(lost) > self.count - lost;
             counts.iter().enumerate().filter(|(_, count)| most(**count)).map(|(bin, _)| (row, bin)).collect()
         };
         counts.bins.iter().flat_map(failing).collect()
@@ -117,8 +123,24 @@ mod tests {
         sum += other;
         turned += one;
         assert_eq!(sum, turned);
-        assert_eq!(defects.failing_bins(&sum), [(1, 7)]);
-        assert_eq!(defects.spoilt_rows(&sum), [2]);
-        assert!(Defects::new(&[], 4).failing_bins(&DefectCounts::default()).is_empty());
+        assert_eq!(defects.failing_bins(&sum, &[]), [(1, 7)]);
+        assert_eq!(defects.spoilt_rows(&sum, &[]), [2]);
+        assert!(Defects::new(&[], 4).failing_bins(&DefectCounts::default(), &[]).is_empty());
+    }
+
+    #[test]
+    fn lost_projections_spoil_no_rows_and_bins() {
+        let used: Vec<usize> = (0..100).collect();
+        let lost: Vec<usize> = (20..80).collect();
+        let defects = Defects::new(&used, 50);
+        let mut counts = DefectCounts::default();
+        for p in used.iter().filter(|p| defects.watches(**p)) {
+            counts.add_bins(0, 50, |bin| lost.contains(p) || bin == 3);
+        }
+        counts.add(0, 60 * 50);
+        counts.add(1, 60 * 50 + 21);
+        assert_eq!((defects.spoilt_rows(&counts, &[]).len(), defects.failing_bins(&counts, &[]).len()), (2, 50));
+        assert_eq!(defects.spoilt_rows(&counts, &lost), [1]);
+        assert_eq!(defects.failing_bins(&counts, &lost), [(0, 3)]);
     }
 }

@@ -1,9 +1,11 @@
 //! Flat and dark field correction: from detector counts to transmissions.
 
+use super::beam::level;
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::device::{FieldImages, RowCorrection};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::source::{Stack, Stacks};
 use crate::units::human;
 use multiversion::multiversion;
@@ -48,9 +50,15 @@ impl Step for FieldCorrection {
         if self.dark_scale.is_some() && data.stacks.darks.is_none() {
             return Err(Error::usage("--dark-scale: there are no dark fields to scale; give --darks"));
         }
-        let fields = Fields::read(data, before)?.map(|fields| fields.with_dark_scale(self.dark_scale.unwrap_or(1.0)));
-        let saturation = data.stacks.data.sample().largest();
-        Ok(Some(Ready::Rows(Box::new(Transmission { fields, minus_log: data.minus_log, saturation }))))
+        let mut remarks = Vec::new();
+        let fields = Fields::read(data, before, &mut remarks)?;
+        let fields = fields.map(|fields| fields.with_dark_scale(self.dark_scale.unwrap_or(1.0)));
+        if let Some(fields) = &fields {
+            fields.expect_beam(data.stacks, self.dark_scale)?;
+        }
+        let Data { minus_log, images, .. } = *data;
+        let (saturation, later) = (data.stacks.data.sample().largest(), minus_log && images);
+        Ok(Some(Ready::Rows(Box::new(Transmission { fields, minus_log, later, saturation, remarks }))))
     }
 }
 
@@ -60,8 +68,12 @@ struct Transmission {
     fields: Option<Fields>,
     /// Whether -log follows.
     minus_log: bool,
+    /// Whether it is taken of other values, so that it is not known here which of them have none.
+    later: bool,
     /// The largest count of the sample type.
     saturation: Option<f32>,
+    /// What the user should know about the fields.
+    remarks: Vec<Remark>,
 }
 
 impl RowStep for Transmission {
@@ -83,6 +95,9 @@ impl RowStep for Transmission {
             counts.clamped.dead += dead;
             counts.clamped.non_finite += non_finite;
             counts.defects.add(row, dead + non_finite);
+            if self.minus_log {
+                counts.beam.add(projection, level(line));
+            }
             if self.minus_log && line.iter().all(|value| *value <= 0.0) {
                 counts.unlit.insert(projection);
             }
@@ -103,6 +118,14 @@ impl RowStep for Transmission {
             repairs.saturated_flats = fields.saturated(largest);
         }
     }
+
+    fn remarks(&self) -> Vec<Remark> {
+        self.remarks.clone()
+    }
+
+    fn expect_light(&self, rows: &[usize]) -> Result<()> {
+        self.fields.as_ref().map_or(Ok(()), |fields| fields.expect_light(rows))
+    }
 }
 
 impl Transmission {
@@ -112,13 +135,13 @@ impl Transmission {
             Some(fields) => fields.transmission(count, row * fields.width + bin, progress),
             None => Some(count),
         };
-        transmission.is_none_or(|value| !value.is_finite() || self.minus_log && value <= 0.0)
+        transmission.is_none_or(|value| !value.is_finite() || self.minus_log && !self.later && value <= 0.0)
     }
 
-    /// Whether -log follows and some transmissions have no logarithm.
+    /// Whether -log follows at once and some transmissions have no logarithm.
     fn without_logarithm(&self, values: &[f32]) -> bool {
         // without a branch per value, so that the loop vectorises
-        self.minus_log && values.iter().fold(false, |any, value| any | (*value <= 0.0))
+        self.minus_log && !self.later && values.iter().fold(false, |any, value| any | (*value <= 0.0))
     }
 }
 
@@ -146,7 +169,7 @@ impl Fields {
 
     /// Reads and combines the fields, if there are flats, after applying the steps `before` to their frames; they must have
     /// the size of the projections. Without darks the dark level is 0.
-    fn read(data: &Data, before: &RowSteps) -> Result<Option<Fields>> {
+    fn read(data: &Data, before: &RowSteps, remarks: &mut Vec<Remark>) -> Result<Option<Fields>> {
         let Stacks { data: projections, flats, flats2, darks, .. } = data.stacks;
         let Some(flats) = flats else { return Ok(None) };
         let (width, height) = (projections.width(), projections.height());
@@ -162,7 +185,7 @@ impl Fields {
                 human(free)
             )));
         }
-        let field = |stack: &Stack| -> Result<Vec<f32>> {
+        let field = |stack: &Stack| -> Result<CombinedField> {
             if (stack.width(), stack.height()) != (width, height) {
                 return Err(Error::Input(format!(
                     "{}: its frames are {}x{}, the projections {width}x{height}; both must have the same size and \
@@ -176,11 +199,51 @@ impl Fields {
         };
         let flat = field(flats)?;
         let flat2 = flats2.as_ref().map(field).transpose()?;
-        let dark = match darks {
-            Some(darks) => field(darks)?,
-            None => vec![0.0; flat.len()],
+        let dark = darks.as_ref().map(field).transpose()?;
+        let frames = FieldFrames { flats: Some((flats, &flat)), darks: darks.as_ref().zip(dark.as_ref()) };
+        remarks.extend(frames.doubts(data.median));
+        if let (Some(stack), Some(flat2)) = (flats2, &flat2) {
+            let after = FieldFrames { flats: Some((stack, flat2)), darks: None };
+            remarks.extend(after.doubts(data.median));
+        }
+        let dark = dark.map_or_else(|| vec![0.0; flat.values.len()], |dark| dark.values);
+        Ok(Some(Fields { width, flat: flat.values, flat2: flat2.map(|flat| flat.values), dark }))
+    }
+
+    /// Refuses flats that are not brighter than the darks, all in all.
+    fn expect_beam(&self, stacks: &Stacks, dark_scale: Option<f32>) -> Result<()> {
+        let (flat, dark) = (level_of(&self.flat), level_of(&self.dark));
+        let flat = self.flat2.as_ref().map_or(flat, |after| flat.min(level_of(after)));
+        let (Some(flats), true) = (&stacks.flats, flat <= dark) else { return Ok(()) };
+        let title = |stack: &Option<Stack>| stack.as_ref().map_or("no dark fields".to_owned(), Stack::title);
+        let scaled = dark_scale.map(|scale| format!(", or give another --dark-scale than {scale}")).unwrap_or_default();
+        Err(Error::Input(format!(
+            "{}: the flat fields, with a mean of {flat:.1}, are not brighter than the dark fields, {:.1}, of {}: they are \
+             exchanged, or not those of this scan; exchange them, or give those of the scan{scaled}",
+            flats.title(),
+            dark,
+            title(&stacks.darks)
+        )))
+    }
+
+    /// Refuses these rows if the flats are not above the darks in more than half of their pixels.
+    fn expect_light(&self, rows: &[usize]) -> Result<()> {
+        let of_row = |row: usize| row * self.width..(row + 1) * self.width;
+        let dead = |at: usize| {
+            let after = self.flat2.as_ref().map_or(self.flat[at], |flat| flat[at]);
+            self.flat[at] <= self.dark[at] && after <= self.dark[at]
         };
-        Ok(Some(Fields { width, flat, flat2, dark }))
+        let rows = rows.iter().filter(|&&row| (row + 1) * self.width <= self.flat.len());
+        let (dead, all) =
+            rows.flat_map(|&row| of_row(row)).fold((0u64, 0u64), |(sum, all), at| (sum + u64::from(dead(at)), all + 1));
+        if 2 * dead <= all {
+            return Ok(());
+        }
+        Err(Error::Input(format!(
+            "the flat fields are not above the dark fields in {dead} of {all} pixels of the rows to reconstruct, so more \
+             than half of all values would be replaced; check that --flats and --darks are those of this scan, or choose \
+             rows in the beam with --rows"
+        )))
     }
 
     /// The same with the dark level multiplied by `scale`, for darks with another exposure time.
@@ -237,11 +300,98 @@ fn finite(values: &mut [f32], instead: f32) -> u64 {
     non_finite.into()
 }
 
+/// The mean of finite values; 0 if there are none.
+fn level_of(values: &[f32]) -> f64 {
+    let (sum, count) = sum_of(values);
+    sum / count.max(1) as f64
+}
+
+/// Sum and number of finite values.
+fn sum_of(values: &[f32]) -> (f64, u64) {
+    let finite = values.iter().filter(|value| value.is_finite());
+    finite.fold((0.0, 0), |(sum, count), &value| (sum + f64::from(value), count + 1))
+}
+
+/// A field from several frames.
+struct CombinedField {
+    values: Vec<f32>,
+    /// Mean of every frame.
+    levels: Vec<f64>,
+}
+
+/// Flats and darks, with what became of them.
+#[derive(Clone, Copy)]
+struct FieldFrames<'a> {
+    flats: Option<(&'a Stack, &'a CombinedField)>,
+    darks: Option<(&'a Stack, &'a CombinedField)>,
+}
+
+/// Most frames that a message names.
+const NAMED: usize = 4;
+
+impl FieldFrames<'_> {
+    /// Frames whose level is far from that of the others, unless a median leaves them out.
+    fn doubts(&self, median: bool) -> Vec<Remark> {
+        let levels = |frames: Option<(&Stack, &CombinedField)>| frames.map(|(_, field)| field.levels.clone());
+        let (flats, darks) = (levels(self.flats).unwrap_or_default(), levels(self.darks).unwrap_or_default());
+        let doubt = |frames: Option<(&Stack, &CombinedField)>, (odd, usual): (Vec<usize>, f64)| {
+            let (stack, field) = frames?;
+            if odd.is_empty() || median && 2 * odd.len() < field.levels.len() {
+                return None;
+            }
+            let named = odd.iter().take(NAMED);
+            let names: Vec<String> =
+                named.map(|&i| format!("frame {i} ({}, {:.1})", stack.page_name(i), field.levels[i])).collect();
+            let more = if odd.len() > NAMED { " and others" } else { "" };
+            Some(Remark::from(Doubt::new(
+                DoubtKind::OddField,
+                format!(
+                    "{}: the mean of {}{more} is far from that of the other frames, {usual:.1}",
+                    stack.title(),
+                    names.join(", ")
+                ),
+                "leave such frames out, or give --field-mode median, which single frames do not change",
+            )))
+        };
+        let beam = (bright(&flats) - dim(&darks)).abs();
+        [
+            doubt(self.flats, odd(&flats, bright(&flats), ODD_FLAT * beam)),
+            doubt(self.darks, odd(&darks, dim(&darks), ODD_DARK * beam)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Share of the beam that the mean of a flat, or of a dark, may be away from that of the others. Beams change from frame to
+/// frame, dark levels hardly do.
+const ODD_FLAT: f64 = 0.3;
+const ODD_DARK: f64 = 0.05;
+
+/// The median level; of two in the middle the higher one, for flats: a closed shutter is more likely than too much light.
+fn bright(levels: &[f64]) -> f64 {
+    let mut sorted = levels.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The same for darks: of two in the middle the lower one.
+fn dim(levels: &[f64]) -> f64 {
+    let negative: Vec<f64> = levels.iter().map(|level| -level).collect();
+    -bright(&negative)
+}
+
+/// Frames whose level is more than `most` away from the `usual` one.
+fn odd(levels: &[f64], usual: f64, most: f64) -> (Vec<usize>, f64) {
+    ((0..levels.len()).filter(|&i| (levels[i] - usual).abs() > most).collect(), usual)
+}
+
 /// Mean or median over all pages, pixel by pixel, after applying the steps `before` to the frames.
-fn combine(stack: &Stack, median: bool, before: &RowSteps) -> Result<Vec<f32>> {
+fn combine(stack: &Stack, median: bool, before: &RowSteps) -> Result<CombinedField> {
     let (width, height, frames) = (stack.width(), stack.height(), stack.len());
     let mut field = vec![0f32; width * height];
-    field.par_chunks_mut(BAND * width).enumerate().try_for_each(|(band, out)| -> Result<()> {
+    let bands = field.par_chunks_mut(BAND * width).enumerate().map(|(band, out)| -> Result<Vec<(f64, u64)>> {
         let rows = band * BAND..(band * BAND + out.len() / width);
         let read = widened(&rows, before.halo(), height);
         let mut frame_rows = vec![0f32; frames * out.len()];
@@ -263,9 +413,15 @@ fn combine(stack: &Stack, median: bool, before: &RowSteps) -> Result<Vec<f32>> {
                 (column.iter().map(|v| f64::from(*v)).sum::<f64>() / frames as f64) as f32
             };
         }
-        Ok(())
-    })?;
-    Ok(field)
+        Ok(frame_rows.chunks(rows.len() * width).map(sum_of).collect())
+    });
+    // in order, as rounding depends on it
+    let sums = bands.collect::<Result<Vec<_>>>()?.into_iter().fold(vec![(0.0, 0); frames], |mut all, band| {
+        all.iter_mut().zip(band).for_each(|(all, (sum, count))| *all = (all.0 + sum, all.1 + count));
+        all
+    });
+    let levels = sums.into_iter().map(|(sum, count)| sum / count.max(1) as f64).collect();
+    Ok(CombinedField { values: field, levels })
 }
 
 fn median_of(values: &mut [f32]) -> f32 {
@@ -281,7 +437,9 @@ pub(super) fn progress(projection: usize, projections: usize) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::defects::Defects;
     use super::super::logarithm::MinusLog;
+    use super::super::{BeamLevels, ClampedCounts};
     use super::*;
 
     fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Option<Fields> {
@@ -299,7 +457,8 @@ mod tests {
         let mut values = row.to_vec();
         let mut counts = Counts::default();
         let mut band = Band { projection, projections, ..Band::new(&mut values, 1, 0..1, 0..1) };
-        Transmission { fields, minus_log, saturation: None }.apply(&mut band, &mut counts);
+        Transmission { fields, minus_log, later: false, saturation: None, remarks: Vec::new() }
+            .apply(&mut band, &mut counts);
         if minus_log {
             MinusLog.apply(&mut band, &mut counts);
         }
@@ -311,7 +470,37 @@ mod tests {
         let fields = fields(&[110.0, 210.0], None, &[10.0, 10.0]);
         let (row, counts) = corrected(fields, true, &[60.0, 110.0], (0, 1));
         assert!(row.iter().all(|v| (v - 2f32.ln()).abs() < 1e-6));
-        assert_eq!(counts, Counts::default());
+        assert_eq!(counts.clamped, ClampedCounts::default());
+        // half of the light
+        let mut half = BeamLevels::default();
+        half.add(0, 2048);
+        assert_eq!(counts.beam, half);
+    }
+
+    #[test]
+    fn bins_are_replaced_only_where_their_logarithm_is_taken() {
+        for later in [false, true] {
+            let fields = fields(&[110.0, 110.0, 5.0], None, &[10.0; 3]);
+            let mut values = [5.0, 60.0, 60.0];
+            let mut counts = Counts::default();
+            let mut band = Band { watched: true, ..Band::new(&mut values, 1, 0..1, 0..1) };
+            let step = Transmission { fields, minus_log: true, later, saturation: None, remarks: Vec::new() };
+            step.apply(&mut band, &mut counts);
+            // a filter follows, which may leave none at or below 0: that is counted after it
+            let failing = Defects::new(&[0], 3).failing_bins(&counts.defects, &[]);
+            assert_eq!(failing, if later { vec![(0, 2)] } else { vec![(0, 0), (0, 2)] });
+        }
+    }
+
+    #[test]
+    fn odd_frames_are_those_far_from_the_usual_level() {
+        let flats = |levels: &[f64]| odd(levels, bright(levels), ODD_FLAT * 20000.0).0;
+        let darks = |levels: &[f64]| odd(levels, dim(levels), ODD_DARK * 20000.0).0;
+        assert_eq!(flats(&[20100.0, 19000.0, 20500.0, 100.0, 22000.0]), [3]);
+        assert_eq!((flats(&[20100.0, 100.0]), flats(&[100.0, 20100.0])), (vec![1], vec![0]));
+        assert_eq!(darks(&[100.0, 103.0, 20100.0, 2000.0, 98.0]), [2, 3]);
+        assert_eq!((darks(&[100.0, 20100.0]), darks(&[100.0])), (vec![1], vec![]));
+        assert!(flats(&[]).is_empty() && flats(&[20100.0, 16000.0, 18000.0]).is_empty());
     }
 
     #[test]

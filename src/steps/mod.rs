@@ -5,6 +5,7 @@
 //! [`Preparation`] combines all steps for a reader.
 
 mod air;
+mod beam;
 mod counts;
 mod defects;
 mod fields;
@@ -16,11 +17,12 @@ pub mod stripes;
 mod tilt;
 
 pub use air::Air;
+pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use fields::FieldCorrection;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
 pub use outliers::Outliers;
-pub use phase::{Paganin, Unsharp};
+pub use phase::{Paganin, Unsharp, phase_doubts};
 pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
 pub use stripes::Stripes;
 pub use tilt::Tilt;
@@ -28,11 +30,13 @@ pub use tilt::Tilt;
 use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape};
 use crate::error::Result;
 use crate::kernel::StepTarget;
+use crate::remark::Remark;
 use crate::source::Stacks;
 use defects::Defects;
 use fields::progress;
 use phase::PaganinFilter;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use step::check_projections;
 
@@ -160,7 +164,8 @@ impl Preparation {
         let minus_log = steps.logarithm.is_taken(has_fields);
         let block = steps.block(bins, height);
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
-        let data = Data { stacks, median: scope.median, minus_log, most_rows };
+        let images = steps.tilt.is_some() || steps.phase.is_some();
+        let data = Data { stacks, median: scope.median, minus_log, images, most_rows };
         let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
         for step in steps.all() {
             match step.ready(&data, &rows)? {
@@ -184,6 +189,19 @@ impl Preparation {
             bins,
             height,
         })
+    }
+
+    /// What the user should know before the data are corrected.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.rows.remarks()
+    }
+
+    /// Refuses rows of projections of which the fields leave nothing.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) that says what is wrong.
+    pub fn expect_light(&self, rows: &[usize]) -> Result<()> {
+        self.rows.expect_light(rows)
     }
 
     /// Whether there are flat fields.
@@ -275,6 +293,7 @@ impl Preparation {
             }
         }
         counts.outliers = found.outliers.iter().map(|&count| u64::from(count)).sum();
+        used.iter().zip(&found.levels).for_each(|(&p, &level)| counts.beam.add(p, level.into()));
         counts.unlit = used.iter().zip(&found.unlit).filter(|(_, unlit)| **unlit > 0).map(|(&p, _)| p).collect();
         counts
     }
@@ -300,15 +319,16 @@ impl Preparation {
 
     /// Summary of these counts.
     pub fn repairs(&self, counts: &Counts) -> Repairs {
+        let lost = counts.beam.lost();
         let mut repairs = Repairs {
             clamped: counts.clamped,
             values: counts.values,
-            spoilt_rows: self.defects.spoilt_rows(&counts.defects),
-            failing_bins: self.defects.failing_bins(&counts.defects),
+            spoilt_rows: self.defects.spoilt_rows(&counts.defects, &lost),
+            failing_bins: self.defects.failing_bins(&counts.defects, &lost),
             outliers: counts.outliers,
             saturated: counts.saturated,
             saturated_flats: 0,
-            unlit: counts.unlit.iter().copied().collect(),
+            unlit: counts.unlit.iter().copied().chain(lost).collect::<BTreeSet<_>>().into_iter().collect(),
         };
         self.rows.found(&mut repairs);
         repairs

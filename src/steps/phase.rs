@@ -4,6 +4,7 @@ use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check
 use crate::cli::StepArgs;
 use crate::device::{ImageFilterForm, RowCorrection};
 use crate::error::{Error, Result};
+use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::units::{Length, parse_length};
 use realfft::num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
@@ -11,7 +12,7 @@ use rustfft::{Fft, FftPlanner};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// Planck's constant times the speed of light, in keV m (CODATA 2018).
@@ -141,7 +142,53 @@ impl Step for Option<Paganin> {
     }
 }
 
+/// Energies in keV of beams that are used for this, and least ratio of a material.
+const ENERGIES: RangeInclusive<f64> = 1.0..=1000.0;
+const LEAST_RATIO: f64 = 1.0;
+
+/// Lengths in pixels of filters that change something, and leave something.
+const LENGTHS: RangeInclusive<f64> = 0.2..=100.0;
+
+/// Values for `--phase` that cannot be right.
+pub fn phase_doubts(given: &StepArgs) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let energy = given.energy_kev.or(given.of_input.energy_kev).filter(|_| given.phase.is_some());
+    if let Some(energy) = energy.filter(|energy| !ENERGIES.contains(energy)) {
+        doubts.push(Doubt::new(
+            DoubtKind::PhaseValues,
+            format!("--energy-kev: {energy} keV is no usual energy of X-rays, 1 to 1000 keV"),
+            "give keV: 20 keV are 20000 eV",
+        ));
+    }
+    let ratio = given.delta_beta.filter(|_| given.phase.is_some());
+    if let Some(ratio) = ratio.filter(|ratio| *ratio < LEAST_RATIO) {
+        doubts.push(Doubt::new(
+            DoubtKind::PhaseValues,
+            format!("--delta-beta: {ratio} is below 1, but for X-rays delta is much larger than beta"),
+            format!("give delta / beta, such as 300; the inverse is {:.4}", 1.0 / ratio),
+        ));
+    }
+    doubts
+}
+
 impl Paganin {
+    /// Whether the length of its filter is usual.
+    fn doubt(&self) -> Option<Doubt> {
+        let what = match self.length {
+            length if LENGTHS.contains(&length) => return None,
+            length if length < *LENGTHS.start() => "changes hardly anything",
+            _ => "leaves hardly any details",
+        };
+        Some(Doubt::new(
+            DoubtKind::PhaseLength,
+            format!(
+                "--phase: the filter has a length of {:.3} pixels, which {what}; usual are 0.2 to 100",
+                self.length
+            ),
+            "check --energy-kev, --distance, --pixel-size and --delta-beta, and their units",
+        ))
+    }
+
     /// For photons of `energy_kev`, a detector `distance` behind the sample and pixels of side `pixel` (metres), and a
     /// material with `delta_beta` = decrement of the refractive index over absorption index. The beam is parallel.
     pub fn new(energy_kev: f64, distance: f64, pixel: f64, delta_beta: f64) -> Self {
@@ -151,10 +198,11 @@ impl Paganin {
 
     /// Reads the filter from its flags, without the unsharp mask.
     fn parse(given: &StepArgs, pixel_size: Option<&Length>) -> Result<Paganin> {
+        let energy = given.energy_kev.or(given.of_input.energy_kev);
         // all missing flags are reported together
         let missing: Vec<&str> = [
-            ("--energy-kev", given.energy_kev.is_none()),
-            ("--distance", given.distance.is_none()),
+            ("--energy-kev", energy.is_none()),
+            ("--distance", given.distance.is_none() && given.of_input.distance.is_none()),
             ("--delta-beta", given.delta_beta.is_none()),
             ("--pixel-size", pixel_size.is_none()),
         ]
@@ -167,13 +215,17 @@ impl Paganin {
                 missing.join(", ")
             )));
         }
-        let energy = positive(given.energy_kev, "--energy-kev", "an energy in keV")?;
+        let energy = positive(energy, "--energy-kev", "an energy in keV")?;
         let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
-        let Some(distance) = &given.distance else {
-            return Err(Error::usage("--phase: also needs --distance from sample to detector, such as 50mm"));
+        let length = match (&given.distance, &given.of_input.distance) {
+            (Some(text), _) => parse_length(&text.0, "--distance")?,
+            (None, Some(length)) => length.clone(),
+            (None, None) => {
+                return Err(Error::usage("--phase: also needs --distance from sample to detector, such as 50mm"));
+            }
         };
-        let Some(distance) = parse_length(&distance.0, "--distance")?.metres() else {
-            return Err(Error::usage(format!("--distance: `{}` has no unit; write it like 50mm or 0.05m", distance.0)));
+        let Some(distance) = length.metres() else {
+            return Err(Error::usage(format!("--distance: `{length}` has no unit; write it like 50mm or 0.05m")));
         };
         let Some(pixel) = pixel_size.and_then(Length::metres) else {
             return Err(Error::usage("--phase: also needs --pixel-size with its unit, such as 0.65um"));
@@ -245,6 +297,10 @@ impl RowStep for PaganinFilter {
         let Unsharp { sigma, amount } = unsharp.unwrap_or(Unsharp { sigma: 0.0, amount: 0.0 });
         correction.images.filter = Some(ImageFilterForm { length, sigma, sharpening: amount, halo: self.halo });
         true
+    }
+
+    fn remarks(&self) -> Vec<Remark> {
+        self.paganin.doubt().into_iter().map(Remark::from).collect()
     }
 
     fn apply(&self, band: &mut Band, _: &mut Counts) {

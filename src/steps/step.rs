@@ -4,6 +4,7 @@ use super::{Counts, Repairs, widened};
 use crate::cli::{InputArgs, StepArgs};
 use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
+use crate::remark::Remark;
 use crate::source::Stacks;
 use crate::units::Length;
 use std::ops::Range;
@@ -64,6 +65,8 @@ pub struct Data<'a> {
     pub median: bool,
     /// Whether -log is taken.
     pub minus_log: bool,
+    /// Whether projections are processed as images before.
+    pub images: bool,
     /// Largest number of rows of a projection that are corrected at once.
     pub most_rows: usize,
 }
@@ -89,6 +92,19 @@ pub trait RowStep: Send + Sync {
 
     /// Adds findings from preparing the step.
     fn found(&self, _: &mut Repairs) {}
+
+    /// What the user should know before the step is done.
+    fn remarks(&self) -> Vec<Remark> {
+        Vec::new()
+    }
+
+    /// Refuses to correct these rows of the detector where nothing would be left of them.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that says what is wrong.
+    fn expect_light(&self, _rows: &[usize]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A step on a complete sinogram.
@@ -216,6 +232,19 @@ impl RowSteps {
     /// Adds all steps to what a device does to rows; false if only the host can do one of them.
     pub fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
         self.0.iter().all(|(step, _)| step.on_device(correction))
+    }
+
+    /// What the user should know before the steps are done.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.0.iter().flat_map(|(step, _)| step.remarks()).collect()
+    }
+
+    /// Refuses rows of the detector of which nothing would be left.
+    ///
+    /// # Errors
+    /// Those of the steps.
+    pub fn expect_light(&self, rows: &[usize]) -> Result<()> {
+        self.0.iter().try_for_each(|(step, _)| step.expect_light(rows))
     }
 
     /// Adds findings from preparing the steps.

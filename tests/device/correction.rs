@@ -84,12 +84,14 @@ struct Wanted {
     line: Vec<f64>,
     counts: [u32; 4],
     replaced: Vec<usize>,
+    /// Mean of the transmissions before air, each limited to 4 either way.
+    level: f64,
 }
 
 /// From the definition, in f64.
 fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, minus_log: bool) -> Wanted {
     let share = p as f64 / (PROJECTIONS - 1) as f64;
-    let mut found = Wanted { line: Vec::new(), counts: [0; 4], replaced: Vec::new() };
+    let mut found = Wanted { line: Vec::new(), counts: [0; 4], replaced: Vec::new(), level: 0.0 };
     for bin in 0..BINS {
         let field = row * BINS + bin;
         let count = scan.counts[(p * HEIGHT + row) * BINS + bin] - offset;
@@ -101,6 +103,7 @@ fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, mi
         if counts[..3].contains(&true) {
             found.replaced.push(bin);
         }
+        found.level += value.clamp(-4.0, 4.0) / BINS as f64;
         found.line.push(value);
     }
     if air == AirCorrection::Levels {
@@ -169,6 +172,7 @@ fn correct(
     // what was handed out is forgotten
     let again = corrector.take_counts(session, ROWS.len()).unwrap();
     assert!(again.rows.iter().flatten().chain(&again.unlit).chain(&again.bins).all(|&count| count == 0));
+    assert!(again.levels.iter().all(|&level| level == 0) && again.levels.is_empty() != minus_log);
     let mut values = vec![0f32; ROWS.len() * length];
     session.read(&sinograms, &mut values, "sinograms").unwrap();
     (values.chunks(length).map(|sinogram| sinogram[..PROJECTIONS * BINS].to_vec()).collect(), counts)
@@ -186,7 +190,7 @@ fn check(scan: &Scan, samples: StoredSamples, air: AirCorrection, minus_log: boo
     let what = format!("{samples:?} {air:?}, -log {minus_log}");
     let offset = if negative(samples.sample) { OFFSET } else { 0.0 };
     let (sinograms, counts) = got;
-    let mut unlit = [0; PROJECTIONS];
+    let (mut unlit, mut levels) = ([0; PROJECTIONS], [0.0; PROJECTIONS]);
     for (place, &row) in ROWS.iter().enumerate() {
         let (mut sum, mut bins) = ([0; 4], vec![0; BINS]);
         for p in 0..PROJECTIONS {
@@ -198,6 +202,7 @@ fn check(scan: &Scan, samples: StoredSamples, air: AirCorrection, minus_log: boo
                 );
             }
             sum.iter_mut().zip(want.counts).for_each(|(sum, count)| *sum += count);
+            levels[p] += want.level;
             unlit[p] |= u32::from(want.counts[2] == BINS as u32);
             want.replaced.iter().filter(|_| p % 2 == 0).for_each(|&bin| bins[bin] += 1);
         }
@@ -205,6 +210,12 @@ fn check(scan: &Scan, samples: StoredSamples, air: AirCorrection, minus_log: boo
         assert_eq!(counts.bins[place * BINS..][..BINS], bins, "{what}: row {row}");
     }
     assert_eq!(counts.unlit, unlit, "{what}");
+    for (p, (&got, want)) in counts.levels.iter().zip(levels).enumerate() {
+        assert!(
+            (f64::from(got) / 4096.0 - want).abs() < ROWS.len() as f64 * 1e-3,
+            "{what}: level of {p}: {got}, {want}"
+        );
+    }
 }
 
 #[test]

@@ -107,6 +107,25 @@ fn extended_fields_reach_as_far_as_the_longer_side() {
     }
 }
 
+/// A few lost projections leave a gap, which costs little and is named with its size.
+#[test]
+fn extended_fields_bear_a_gap() {
+    let truth = volume(SIDE, 1);
+    let lab = Lab::new();
+    lab.write("p", "p", &projections(70, 1, 18.3, &even_angles(0.0, 360.0, 360), 0.0));
+    let scan = "--projections p --overall-angle 360 --center 18.3 --extended-field --size 101";
+    let all = error(&lab.slices(scan, "all"), &truth);
+    let (_, err) = lab.ok(&format!("reconstruct {scan} --exclude 100..=104 --output gap"));
+    assert!(err.contains("angles cover 355.0 of 360 degrees: the largest gap leaves 5.0 degrees out"), "{err}");
+    let gap = error(&lab.read("gap"), &truth);
+    assert!(gap < all + 0.05, "{gap} against {all}");
+    lab.fails(
+        &format!("reconstruct {scan} --exclude 100..160 --output wide"),
+        2,
+        &["--extended-field", "61.00 degrees"],
+    );
+}
+
 #[test]
 fn extended_fields_do_not_depend_on_how_they_are_computed() {
     let lab = Lab::new();

@@ -215,3 +215,48 @@ fn info_describes_the_scan_of_a_file() {
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(json["scan"].is_null() && json["problem"].as_str().unwrap().contains("NXtomo"), "{out}");
 }
+
+/// What `--phase` needs is read where flags do not say it; slices stay per pixel.
+#[test]
+fn phase_takes_energy_distance_and_pixel_size_from_the_file() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    let scan = file(&lab, "scan.nx");
+    nxtomo(&scan, "/entry", &counts, false);
+    unit(&list(&scan, "/entry/beam/incident_energy", &[20000.0]), "eV");
+    unit(&list(&scan, "/entry/instrument/detector/distance", &[0.02]), "meters");
+    drop(scan);
+    let paganin = "--hdf5 scan.nx --phase paganin --center 15.2";
+    let phase = format!("{paganin} --delta-beta 50");
+    let (_, err) = lab.ok(&format!("reconstruct {phase} --output by-file"));
+    for (what, dataset) in [
+        ("energy of 20 keV", "/entry/beam/incident_energy"),
+        ("distance of 0.02 m", "/entry/instrument/detector/distance"),
+        ("pixel size of 0.65 um", "/entry/instrument/detector/x_pixel_size"),
+    ] {
+        let note = format!("note: --phase uses the {what} that the file gives as {dataset}");
+        assert!(err.contains(&note), "no `{note}` in\n{err}");
+    }
+    // flags go before
+    let (_, err) = lab.ok(&format!("reconstruct {phase} --distance 40mm --energy-kev 40 --output by-both"));
+    assert!(!err.contains("uses the energy") && !err.contains("uses the distance"), "{err}");
+    assert!(err.contains("uses the pixel size"), "{err}");
+    let flags = "--distance 20mm --energy-kev 20 --pixel-size 0.65um";
+    let (_, err) = lab.ok(&format!("reconstruct {phase} {flags} --output by-flags"));
+    assert!(!err.contains("--phase uses"), "{err}");
+    // the same filter, and only the flag gives values another unit
+    let (by_file, by_flags) = (lab.read("by-file"), lab.read("by-flags"));
+    for (a, b) in by_file.pages.iter().flatten().zip(by_flags.pages.iter().flatten()) {
+        assert!((a / 0.65 - b).abs() <= 1e-5 * b.abs().max(1e-3), "{a} {b}");
+    }
+    // what is odd is said
+    for (flags, words) in [
+        ("--delta-beta 50 --energy-kev 20000", "20000 keV is no usual energy"),
+        ("--delta-beta 0.003", "the inverse is 333.3"),
+        ("--delta-beta 50 --distance 2um", "the filter has a length of 0.0"),
+    ] {
+        let (_, err) = lab.ok(&format!("reconstruct {paganin} {flags} --output odd --overwrite"));
+        assert!(err.contains("warning: ") && err.contains(words), "{flags}: {err}");
+    }
+}

@@ -3,8 +3,10 @@
 use super::layering::files;
 use clap::Parser;
 use fbp::cli::Cli;
+use fbp::remark::DoubtKind;
 use std::fs;
 use std::path::{Path, PathBuf};
+use strum::VariantArray;
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
@@ -181,4 +183,15 @@ fn recipes_are_of_this_version() {
         }
     }
     assert!(count >= 5);
+}
+
+#[test]
+fn every_doubt_stands_in_the_table_of_doubts() {
+    let page = read("docs/outputs.md");
+    let (_, section) = page.split_once("\n## Doubts\n").unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let named: Vec<&str> = rows.map(|(name, _)| name).collect();
+    let mut kinds: Vec<String> = DoubtKind::VARIANTS.iter().map(DoubtKind::to_string).collect();
+    kinds.sort();
+    assert_eq!(named, kinds, "the table has every doubt once, in alphabetical order");
 }

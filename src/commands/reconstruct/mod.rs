@@ -1,6 +1,7 @@
 //! `fbp reconstruct`: slices from sinograms or projections.
 
 mod ahead;
+mod coarse;
 mod outputs;
 mod overview;
 mod page;
@@ -8,6 +9,7 @@ mod record;
 mod resume;
 mod summary;
 
+use super::add_measures;
 use crate::axis::{self, Axis};
 use crate::cli::ReconstructArgs;
 use crate::device::DeviceSearch;
@@ -41,9 +43,11 @@ use summary::Summary;
 /// `cancelled` is looked at between pieces; a run that it stops leaves only whole slices behind.
 pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
-    let flags = merge(args)?;
+    let mut flags = merge(args)?;
+    let remarks = add_measures(&flags.input, &mut flags.steps, flags.pixel_size.is_some())?;
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
+    remarks.into_iter().for_each(|remark| reporter.remark(remark));
     // not while files are awaited: drivers take memory of every device
     let _search = job.execution.watch.is_none().then(|| DeviceSearch::begin(&job.execution.devices));
     reporter.stage("opening the input");
@@ -183,6 +187,8 @@ impl Reconstruction<'_> {
             done: &done,
         };
         summary.warn(reporter);
+        let computed = summary.slices > 0;
+        coarse::doubt(job, source, target, computed).into_iter().for_each(|doubt| reporter.remark(doubt));
         record.end(&summary, kept.len(), reporter)?;
         // another job may be giving it its name now, so that it cannot be read for a moment
         if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {
@@ -201,7 +207,9 @@ impl Reconstruction<'_> {
             (Some(file), None, _) => summary.write(file, self.flags, &reporter.doubts())?,
             _ => {}
         }
+        let data = summary.repairs.clamped.expect_data(summary.repairs.values);
         leave(devices);
+        data?;
         reporter.refuse_doubts()
     }
 

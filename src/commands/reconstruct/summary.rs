@@ -11,12 +11,9 @@ use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::source::FileNames;
-use crate::steps::{Repairs, Stripes};
+use crate::steps::{Repairs, Stripes, ranges};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// Most numbers of projections in a message.
-const LISTED: usize = 8;
 
 /// How a run went. Seconds are of the wall's clock, but for kernels, which the device times.
 pub(super) struct Summary<'a> {
@@ -130,15 +127,7 @@ impl<'a> Summary<'a> {
                 "use a shorter exposure for the next scan",
             )));
         }
-        if let [first, ..] = self.repairs.unlit[..] {
-            let most = self.repairs.unlit.iter().take(LISTED).map(usize::to_string).collect::<Vec<_>>().join(",");
-            let more = if self.repairs.unlit.len() > LISTED { " and so on" } else { "" };
-            remarks.push(Remark::from(Doubt::new(
-                DoubtKind::Unlit,
-                format!("{} projections have rows without any light, the first is {first}", self.repairs.unlit.len()),
-                format!("leave them out with --exclude {most}{more}"),
-            )));
-        }
+        remarks.extend(unlit(&self.repairs.unlit, &self.job.recipe.scan.exclude.to_string()).map(Remark::from));
         if self.done.clipped > 0 {
             let what = match self.job.recipe.values.dtype {
                 Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
@@ -274,6 +263,18 @@ impl<'a> Summary<'a> {
     }
 }
 
+/// Projections without light, and the flag that leaves them out, too.
+fn unlit(projections: &[usize], excluded: &str) -> Option<Doubt> {
+    let list = ranges(projections);
+    let (what, them) = match projections {
+        [] => return None,
+        [one] => (format!("projection {one} has no beam, or a row without any light"), "it"),
+        several => (format!("{} projections have no beam, or rows without any light: {list}", several.len()), "them"),
+    };
+    let before = if excluded.is_empty() { String::new() } else { format!("{excluded},") };
+    Some(Doubt::new(DoubtKind::Unlit, what, format!("leave {them} out with --exclude {before}{list}")))
+}
+
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -302,4 +303,19 @@ fn rate(updates: f64, seconds: f64) -> f64 {
 
 fn share(part: f64, total: f64) -> f64 {
     if total > 0.0 { part / total } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projections_without_light_are_named_so_that_they_can_be_pasted() {
+        let text = |projections: &[usize], excluded: &str| unlit(projections, excluded).map(|doubt| doubt.to_string());
+        assert_eq!(text(&[], ""), None);
+        assert!(text(&[7], "").unwrap().ends_with("; leave it out with --exclude 7"));
+        let several = text(&[59, 60, 61, 74, 90, 91], "3,100..104").unwrap();
+        assert!(several.starts_with("6 projections have no beam"), "{several}");
+        assert!(several.ends_with("--exclude 3,100..104,59..=61,74,90..=91"), "{several}");
+    }
 }

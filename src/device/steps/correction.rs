@@ -95,6 +95,8 @@ pub struct RowCounts {
     pub outliers: Vec<u32>,
     /// For every projection whether a row had no light at all.
     pub unlit: Vec<u32>,
+    /// Mean transmissions of every projection, added up over the counted rows, in 4096ths; empty if -log is not taken.
+    pub levels: Vec<i32>,
     /// How often bins were replaced in the watched projections, `[row][bin]`; empty if nothing was replaced.
     pub bins: Vec<u32>,
 }
@@ -167,8 +169,8 @@ pub struct RowCorrector {
     group: usize,
     saturation: f32,
     air: [i32; 2],
-    /// Whether -log is taken later: the counts do not tell then whether bins were replaced.
-    later: bool,
+    /// Whether -log is taken, by this kernel or later.
+    minus_log: bool,
     size: PieceSize,
     /// Taken in turn.
     pieces: VecDeque<PieceBuffers>,
@@ -178,6 +180,7 @@ pub struct RowCorrector {
     states: Buffer<[f32; 4]>,
     counts: Buffer<[u32; 4]>,
     unlit: Buffer<u32>,
+    levels: Buffer<i32>,
     replaced: Buffer<u32>,
 }
 
@@ -202,7 +205,7 @@ impl RowCorrector {
         let cleaned = if halo > 0 { rows } else { 0 };
         // counts of chunks are few
         (at_once * stored.row_bytes() as u64 * read + 4 * bins * (binned + cleaned)) * projections
-            + 4 * (fields as u64 * height * bins + 5 * projections)
+            + 4 * (fields as u64 * height * bins + 6 * projections)
     }
 
     /// Builds the kernel and copies fields and tables to the device.
@@ -273,7 +276,7 @@ impl RowCorrector {
                 AirCorrection::Sides(left, right) => [left as i32, right as i32],
                 AirCorrection::Without | AirCorrection::Levels => [0, 0],
             },
-            later: correction.minus_log && correction.images.any(),
+            minus_log: correction.minus_log,
             size,
             pieces: (0..size.at_once.max(1)).map(|_| pieces()).collect::<Result<_>>()?,
             flat: field(fields.map(|f| f.flat), "flat fields")?,
@@ -282,6 +285,7 @@ impl RowCorrector {
             states: session.constant_buffer(&states, "projections")?,
             counts: session.buffer(size.counted, CL_MEM_READ_WRITE, "counts of replaced values")?,
             unlit: session.buffer(projections, CL_MEM_READ_WRITE, "projections without light")?,
+            levels: session.buffer(projections, CL_MEM_READ_WRITE, "levels of projections")?,
             replaced: session.buffer(size.counted * bins, CL_MEM_READ_WRITE, "replaced bins")?,
         };
         corrector.clear(session)?;
@@ -401,6 +405,7 @@ impl RowCorrector {
             .handle(out)?
             .handle(&self.counts)?
             .handle(&self.unlit)?
+            .handle(&self.levels)?
             .handle(&self.replaced)?
             .value(first as u64)?
             .value(stride as u64)?
@@ -430,30 +435,43 @@ impl RowCorrector {
     /// # Errors
     /// The device's.
     pub fn take_counts(&mut self, session: &Session, count: usize) -> Result<RowCounts> {
-        let (outliers, unlit) = (Vec::new(), vec![0; self.projections]);
-        let mut counts = RowCounts { rows: vec![[0; 4]; count], outliers, unlit, bins: Vec::new() };
+        let (outliers, unlit, levels, bins) = (Vec::new(), vec![0; self.projections], Vec::new(), Vec::new());
+        let mut counts = RowCounts { rows: vec![[0; 4]; count], outliers, unlit, levels, bins };
         session.read_uploaded(&self.counts, &mut counts.rows, "counts of replaced values")?;
         let found = self.outliers.as_mut().map(|(outliers, _)| outliers.take_counts(session, count)).transpose()?;
-        let replaced = self.later || counts.rows.iter().flatten().any(|&count| count > 0);
+        let replaced = counts.rows.iter().flatten().any(|&count| count > 0);
         for (row, [outliers, saturated]) in counts.rows.iter_mut().zip(found.into_iter().flatten()) {
             row[3] += saturated;
             counts.outliers.push(outliers);
         }
-        if !replaced {
-            return Ok(counts);
+        if self.minus_log {
+            counts.levels = vec![0; self.projections];
+            session.read_uploaded(&self.levels, &mut counts.levels, "levels of projections")?;
+            session.read_uploaded(&self.unlit, &mut counts.unlit, "projections without light")?;
+            self.clear_projections(session)?;
         }
-        session.read_uploaded(&self.unlit, &mut counts.unlit, "projections without light")?;
-        if self.later || counts.rows.iter().any(|[dead, non_finite, dark, _]| dead + non_finite + dark > 0) {
+        if counts.rows.iter().any(|[dead, non_finite, dark, _]| dead + non_finite + dark > 0) {
             counts.bins = vec![0; count * self.bins];
             session.read_uploaded(&self.replaced, &mut counts.bins, "replaced bins")?;
         }
-        self.clear(session)?;
+        if replaced {
+            self.clear_rows(session)?;
+        }
         Ok(counts)
     }
 
     fn clear(&mut self, session: &Session) -> Result<()> {
-        session.upload(&mut self.counts, 0, &vec![[0; 4]; self.size.counted], "counts of replaced values")?;
+        self.clear_projections(session)?;
+        self.clear_rows(session)
+    }
+
+    fn clear_projections(&mut self, session: &Session) -> Result<()> {
         session.upload(&mut self.unlit, 0, &vec![0; self.projections], "projections without light")?;
+        session.upload(&mut self.levels, 0, &vec![0; self.projections], "levels of projections")
+    }
+
+    fn clear_rows(&mut self, session: &Session) -> Result<()> {
+        session.upload(&mut self.counts, 0, &vec![[0; 4]; self.size.counted], "counts of replaced values")?;
         session.upload(&mut self.replaced, 0, &vec![0; self.size.counted * self.bins], "replaced bins")
     }
 }

@@ -49,7 +49,7 @@ impl<C: Container> StoredSlices for StoredVolume<'_, C> {
                 return Ok(SliceState::Damaged);
             }
             let (crc32, stamp) = (digits(crc), description.stamp.clone());
-            Ok(SliceState::Complete(SliceDescription { slice: index, crc32, stamp }))
+            Ok(SliceState::Complete(SliceDescription { slice: index, crc32, range: None, stamp }))
         };
         look().unwrap_or_else(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound | io::ErrorKind::InvalidData => SliceState::Damaged,

@@ -18,6 +18,25 @@ pub struct Hdf5Input {
     pub keys: Option<String>,
 }
 
+/// How a scan was taken, as far as its file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hdf5Measures {
+    /// In keV.
+    pub energy: Option<Hdf5Measure>,
+    /// From the sample to the detector.
+    pub distance: Option<Hdf5Measure>,
+    /// Of the detector, before binning.
+    pub pixel_size: Option<Hdf5Measure>,
+}
+
+/// A value above 0 with its unit, as flags have it, and the path of its dataset.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hdf5Measure {
+    pub value: f64,
+    pub unit: &'static str,
+    pub dataset: String,
+}
+
 /// Contents of an HDF5 file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hdf5Contents {

@@ -49,6 +49,8 @@ pub(super) fn program() -> Option<&'static Path> {
 pub enum Hdf5Reading {
     /// A scan, as [`open`](super::open) reads it.
     Scan { input: Hdf5Input, angles: bool, memory: u64 },
+    /// What [`measures`](super::measures()) reads of a scan.
+    Measures { input: Hdf5Input },
     /// A dataset of frames, as [`stack`](super::stack) reads it.
     Frames { file: PathBuf, dataset: Option<String>, flag: String },
     /// What [`contents`](super::contents) gives, and what a file of slices says of its run.
@@ -60,7 +62,7 @@ pub enum Hdf5Reading {
 impl Hdf5Reading {
     fn file(&self) -> &Path {
         match self {
-            Hdf5Reading::Scan { input, .. } => &input.file,
+            Hdf5Reading::Scan { input, .. } | Hdf5Reading::Measures { input } => &input.file,
             Hdf5Reading::Frames { file, .. } | Hdf5Reading::Contents { file } | Hdf5Reading::Rows { file, .. } => file,
         }
     }
@@ -69,7 +71,7 @@ impl Hdf5Reading {
     fn title(&self) -> String {
         let file = self.file().display();
         match self {
-            Hdf5Reading::Scan { .. } => format!("--hdf5 {file}"),
+            Hdf5Reading::Scan { .. } | Hdf5Reading::Measures { .. } => format!("--hdf5 {file}"),
             Hdf5Reading::Frames { flag, .. } => format!("{flag}: {file}"),
             Hdf5Reading::Contents { .. } | Hdf5Reading::Rows { .. } => file.to_string(),
         }

@@ -1,6 +1,6 @@
 //! Replacement for the reader in a build without HDF5.
 
-use super::{Hdf5Contents, Hdf5Input};
+use super::{Hdf5Contents, Hdf5Input, Hdf5Measures};
 use crate::error::{Error, Result};
 use crate::source::{Stack, Stacks};
 use std::path::Path;
@@ -25,6 +25,14 @@ pub fn built_in() -> Result<()> {
 /// # Errors
 /// Those of [`built_in`].
 pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
+    Err(missing())
+}
+
+/// What a file says of how its scan was taken.
+///
+/// # Errors
+/// Those of [`built_in`].
+pub fn measures(_: &Hdf5Input) -> Result<Hdf5Measures> {
     Err(missing())
 }
 

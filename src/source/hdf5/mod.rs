@@ -12,6 +12,8 @@ mod filters;
 pub mod index;
 #[cfg(feature = "hdf5")]
 mod layout;
+#[cfg(feature = "hdf5")]
+mod measures;
 #[cfg(not(feature = "hdf5"))]
 mod missing;
 #[cfg(feature = "hdf5")]
@@ -25,11 +27,13 @@ mod text;
 #[cfg(feature = "hdf5")]
 mod volume;
 
-pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
+pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 #[cfg(feature = "hdf5")]
 pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
+#[cfg(feature = "hdf5")]
+pub use measures::measures;
 #[cfg(not(feature = "hdf5"))]
-pub use missing::{built_in, contents, dataset_path, is_hdf5, open, stack};
+pub use missing::{built_in, contents, dataset_path, is_hdf5, measures, open, stack};
 #[cfg(feature = "hdf5")]
 pub use scan::{built_in, contents, dataset_path, is_hdf5, open, stack};
 #[cfg(feature = "hdf5")]

@@ -106,7 +106,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
 fn stacks(scan: ScanParts) -> Result<Stacks> {
     let mut notes = scan.notes;
     if let Some(size) = scan.pixel_size {
-        notes.push(format!("the file gives a pixel size of {size}, which is not used; give --pixel-size"));
+        notes.push(format!("the file gives a pixel size of {size}; values are per pixel unless --pixel-size is given"));
     }
     let field = |part: Option<Selection>, flag: &str| part.map(|part| part.stack(flag, Vec::new())).transpose();
     Ok(Stacks {

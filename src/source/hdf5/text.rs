@@ -102,9 +102,17 @@ pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
     Ok(Angles { name: name.to_owned(), degrees, unit: Some(unit), note: None })
 }
 
+/// The first number of a dataset.
+pub(super) fn first_number(file: &File, name: &str) -> Option<f64> {
+    values(&file.dataset(name).ok()?, name).ok()?.first().copied()
+}
+
+/// The unit of a dataset.
+pub(super) fn unit_of(file: &File, name: &str) -> Option<String> {
+    unit(&file.dataset(name).ok()?)
+}
+
 /// A length with its unit, such as `0.65 um`.
 pub(super) fn length_of(file: &File, name: &str) -> Option<String> {
-    let dataset = file.dataset(name).ok()?;
-    let value = *values(&dataset, name).ok()?.first()?;
-    Some(format!("{value} {}", unit(&dataset)?))
+    Some(format!("{} {}", first_number(file, name)?, unit_of(file, name)?))
 }

@@ -104,7 +104,7 @@ fn detectors_that_failed() {
     let args = "--flats flats --darks darks";
     let (_, err) = lab.ok(&format!("reconstruct --projections bad {args} --output r --report r.json --mask"));
     assert!(
-        err.contains("2 projections have rows without any light, the first is 7; leave them out with --exclude 7,9"),
+        err.contains("2 projections have no beam, or rows without any light: 7,9; leave them out with --exclude 7,9"),
         "{err}"
     );
     assert!(err.contains("6 counts, and 0 in the flat field, have the largest value"), "{err}");
@@ -175,6 +175,15 @@ fn doubtful_input_is_warned_about() {
     warned("--projections counts", &["warning: --projections", "around 20048", "--flats"]);
     assert!(!warned("--projections counts --minus-log", &[]).contains("look like"));
     assert!(!warned("--projections proj", &[]).contains("look like"));
+    // transmissions without --minus-log, and angles that leave something out
+    let most = SMALL.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    lab.write("light", "p", &SMALL.sinograms().map(|v| (-v / most).exp()).transposed());
+    warned("--projections light", &["rows end near 1.00 on both sides", "look like transmissions", "--minus-log"]);
+    for flags in ["--minus-log", "--no-minus-log"] {
+        assert!(!warned(&format!("--projections light {flags}"), &[]).contains("look like"));
+    }
+    warned("--sinograms sin --overall-angle 3.14159265", &["cover 3.1 of 180 degrees and look like radians"]);
+    warned("--sinograms sin --overall-angle 90", &["cover 90.0 of 180 degrees: the largest gap"]);
     // angles in radians, behind a byte-order mark
     let scan = Scan { projections: 40, ..SMALL };
     lab.write("forty", "s", &scan.sinograms());
@@ -190,4 +199,106 @@ fn doubtful_input_is_warned_about() {
     for flag in ["--projections", "--sinograms"] {
         lab.fails(&format!("reconstruct {flag} scan.h5 --output out"), 3, &[flag, "scan.h5", "--hdf5"]);
     }
+}
+
+/// Counts of a scan with read noise, in `proj`, and one frame of its flats and its darks.
+fn counted(lab: &Lab, change: impl Fn(usize, usize, f32) -> f32) -> (Pages, Pages) {
+    let scan = Scan { width: 48, projections: 60, slices: 3, overall: 180.0 };
+    let most = scan.sinograms().pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let mut counts = scan.sinograms().transposed().map(|v| 100.0 + 20000.0 * (-2.0 * v / most).exp());
+    for (p, page) in counts.pages.iter_mut().enumerate() {
+        page.iter_mut().enumerate().for_each(|(i, value)| *value = change(p, i, *value));
+    }
+    lab.write("proj", "p", &counts);
+    let frame = |level: f32| Pages { width: 48, pages: vec![vec![level; 48 * 3]] };
+    (frame(20100.0), frame(100.0))
+}
+
+/// Without a beam there is noise about the dark level, which is neither counted as light nor called a dead detector.
+#[test]
+fn projections_without_beam_are_named_as_ranges_whoever_corrects() {
+    let lab = Lab::new();
+    let noise = |p: usize, i: usize| 0.3 * ((p * 977 + i * 31) as f32).sin();
+    let lost = |p: usize| (20..35).contains(&p) || p == 50;
+    let (flats, darks) = counted(&lab, |p, i, count| if lost(p) { 100.0 + noise(p, i) } else { count });
+    lab.write("flats", "f", &flats);
+    lab.write("darks", "d", &darks);
+    lab.profile_with_steps("device.toml", "");
+    lab.profile_with_steps("host.toml", "rows = \"host\"\n");
+    let mut reports = Vec::new();
+    for profile in ["device.toml", "host.toml"] {
+        let args = format!("--projections proj --flats flats --darks darks --profile {profile} --no-self-test");
+        let (_, err) = lab.ok(&format!("reconstruct {args} --output r --overwrite --report r.json --exclude 3"));
+        assert!(err.contains("16 projections have no beam") && err.contains("--exclude 3..4,20..=34,50"), "{err}");
+        assert!(!err.contains("--stripes dead"), "{err}");
+        let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+        reports.push(["unlit", "clamped", "replaced_rows", "replaced_bins"].map(|key| report[key].clone()));
+        let (_, err) = lab.ok(&format!("reconstruct {args} --output s --overwrite --exclude 3..4,20..=34,50"));
+        assert!(!err.contains("no beam"), "{err}");
+    }
+    assert_eq!(reports[0], reports[1]);
+}
+
+#[test]
+fn fields_that_do_not_belong_to_the_others_are_named() {
+    let lab = Lab::new();
+    let (flats, darks) = counted(&lab, |_, _, count| count);
+    let five = |usual: &Pages, odd: &Pages, at: usize| Pages {
+        width: 48,
+        pages: (0..5).map(|i| if i == at { odd.pages[0].clone() } else { usual.pages[0].clone() }).collect(),
+    };
+    lab.write("flats", "f", &flats);
+    lab.write("darks", "d", &darks);
+    lab.write("closed", "f", &five(&flats, &darks, 3));
+    lab.write("open", "d", &five(&darks, &flats, 2));
+    let run = |flats: &str, darks: &str, more: &str| {
+        format!("reconstruct --projections proj --flats {flats} --darks {darks} --output r --overwrite {more}")
+    };
+    let (_, err) = lab.ok(&run("closed", "darks", ""));
+    assert!(err.contains("--flats closed: the mean of frame 3 (f_0003.tif, 100.0)"), "{err}");
+    assert!(err.contains("20100.0") && err.contains("--field-mode median"), "{err}");
+    let (_, err) = lab.ok(&run("flats", "open", ""));
+    assert!(err.contains("--darks open: the mean of frame 2 (d_0002.tif, 20100.0)"), "{err}");
+    for args in [run("closed", "open", "--field-mode median"), run("flats", "darks", "")] {
+        let (_, err) = lab.ok(&args);
+        assert!(!err.contains("the mean of frame"), "{err}");
+    }
+    lab.fails(&run("darks", "flats", ""), 3, &["--flats darks", "are exchanged"]);
+    lab.fails(&run("flats", "flats", ""), 3, &["not brighter"]);
+    // dark where the slices are, although not everywhere
+    let mut half = flats.clone();
+    half.pages[0][..48].fill(90.0);
+    lab.write("half", "f", &half);
+    lab.fails(&run("half", "darks", "--rows 0"), 3, &["48 of 48 pixels", "--rows"]);
+    lab.ok(&run("half", "darks", "--rows 1..3"));
+    // known at the end only
+    lab.write("black", "p", &Pages { width: 48, pages: vec![vec![50.0; 48 * 3]; 60] });
+    let black = run("flats", "darks", "").replace("--projections proj", "--projections black");
+    lab.fails(&black, 3, &["8640 of 8640 values were replaced", "more than half"]);
+}
+
+#[test]
+fn samples_that_are_too_coarse_or_have_a_range_say_so() {
+    let lab = Lab::small();
+    let said = |flags: &str| lab.ok(&format!("reconstruct --sinograms sin {flags} --output r --overwrite")).1;
+    for size in ["10000000nm", "1000000000000nm"] {
+        let err = said(&format!("--dtype f16 --pixel-size {size}"));
+        assert!(err.contains("warning: --dtype f16: neighbouring samples"), "{size}: {err}");
+    }
+    assert!(!said("--dtype f16").contains("neighbouring"));
+    assert!(!said("--pixel-size 10000000nm").contains("neighbouring"));
+    lab.write("zero", "s", &SMALL.sinograms().map(|_| 0.0));
+    let (_, err) = lab.ok("reconstruct --sinograms zero --dtype f16 --output z");
+    assert!(!err.contains("neighbouring"), "{err}");
+
+    said("--dtype u8 --range -0.25,0.5");
+    let (out, _) = lab.ok("info r/slice_00001.tif");
+    assert!(out.contains("integers 0 to 255 are values -0.25 to 0.5\n"), "{out}");
+    lab.ok("reconstruct --sinograms sin --dtype u16 --range 0,0.5 --output one.tif");
+    assert!(lab.ok("info one.tif").0.contains("integers 0 to 65535 are values 0 to 0.5\n"));
+    let (out, _) = lab.ok("info one.tif --json");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["range"], json!([0.0, 0.5]));
+    said("");
+    assert!(!lab.ok("info r/slice_00001.tif").0.contains("integers"));
 }

@@ -1,0 +1,82 @@
+//! Whether samples of 16-bit floats tell the values of slices apart.
+
+use super::middle;
+use crate::engine::Source;
+use crate::job::Job;
+use crate::kernel::StepBackends;
+use crate::remark::{Doubt, DoubtKind};
+use crate::sink::{Dtype, Target};
+use half::f16;
+
+/// Largest spacing of samples, as a share of the spread of values.
+const MOST: f64 = 0.01;
+
+/// Why the samples of a run may be too coarse, by the slice in the middle as it was written. A slice that cannot be read
+/// gives no doubt.
+pub(super) fn doubt(job: &Job, source: &Source, target: &Target, computed: bool) -> Option<Doubt> {
+    let scan = &source.scan;
+    if job.recipe.values.dtype != Dtype::F16 || !computed || scan.slices.is_empty() {
+        return None;
+    }
+    let number = middle(&scan.slices);
+    let mut samples = vec![0f32; scan.geometry.roi.pixels()];
+    target.stored(&scan.run_slices).read(number, &mut samples).ok()?;
+    let spread = spread(&samples);
+    if spread == 0.0 {
+        // nothing is left of the sinogram, if there was anything
+        let sinogram = source.read(&[number], StepBackends::HOST).ok()?;
+        if sinogram.iter().all(|value| *value == sinogram[0]) {
+            return None;
+        }
+    } else if spacing(&samples) <= MOST * spread {
+        return None;
+    }
+    Some(Doubt::new(
+        DoubtKind::CoarseF16,
+        format!(
+            "--dtype f16: neighbouring samples are {:.1e} apart, but the values of slice {number} only spread by \
+             {spread:.1e}, so they are rounded to a few values",
+            spacing(&samples)
+        ),
+        "give --dtype f32, or a --pixel-size in another unit, such as mm for um",
+    ))
+}
+
+/// Standard deviation.
+fn spread(values: &[f32]) -> f64 {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / count;
+    (values.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
+/// Root mean square of the distances of samples to the next ones.
+fn spacing(samples: &[f32]) -> f64 {
+    let of = |&value: &f32| {
+        let exponent = i32::from(f16::from_f32(value).to_bits() >> 10 & 0x1f);
+        // numbers below the least normal one are as far apart as those above
+        2f64.powi(exponent.max(1) - 25)
+    };
+    (samples.iter().map(|value| of(value).powi(2)).sum::<f64>() / samples.len().max(1) as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ratio of spacing to spread of values with this mean and spread.
+    fn ratio(mean: f32, amplitude: f32) -> f64 {
+        let samples: Vec<f32> =
+            (0..4000).map(|i| f16::from_f32(mean + amplitude * (i as f32 * 0.37).sin()).to_f32()).collect();
+        spacing(&samples) / spread(&samples)
+    }
+
+    #[test]
+    fn values_per_nanometre_and_small_contrasts_are_coarse() {
+        for (mean, amplitude) in [(1e-7, 1e-7), (0.0, 1e-8), (2e-6, 1e-6), (1.0, 0.01), (1000.0, 2.0), (0.0, 6e-8)] {
+            assert!(ratio(mean, amplitude) > MOST, "{mean} {amplitude}");
+        }
+        for (mean, amplitude) in [(0.5, 0.5), (0.0, 1.0), (1e-3, 1e-3), (0.02, 0.01), (0.0, 1e4), (3e-5, 3e-5)] {
+            assert!(ratio(mean, amplitude) <= MOST, "{mean} {amplitude}");
+        }
+    }
+}

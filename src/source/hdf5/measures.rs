@@ -1,0 +1,74 @@
+//! Energy, distance and pixel size that a file gives.
+
+use super::examine::{Hdf5Reading, examine};
+use super::layout::Layout;
+use super::scan::open_file;
+use super::text::{first_number, unit_of};
+use super::volume::ChunkCache;
+use super::{Hdf5Input, Hdf5Measure, Hdf5Measures};
+use crate::error::{Error, Result};
+use hdf5_metno::File;
+
+/// Units of length by their names in files, without a plural.
+const LENGTHS: [(&str, &[&str]); 5] = [
+    ("nm", &["nm", "nanometer", "nanometre"]),
+    ("um", &["um", "µm", "μm", "micron", "micrometer", "micrometre"]),
+    ("mm", &["mm", "millimeter", "millimetre"]),
+    ("cm", &["cm", "centimeter", "centimetre"]),
+    ("m", &["m", "meter", "metre"]),
+];
+
+/// Units of energy in keV.
+const ENERGIES: [(&str, f64); 4] = [("ev", 1e-3), ("kev", 1.0), ("mev", 1e3), ("j", 1.0 / 1.602_176_634e-16)];
+
+/// What a file says of how its scan was taken; what has no unit, or is not above 0, is left out.
+///
+/// # Errors
+/// [`Error::Input`] when the file contains no scan.
+pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
+    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
+    examine(&Hdf5Reading::Measures { input: input.clone() })?;
+    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(bad)?;
+    let layout = Layout::find(&file, input).map_err(bad)?;
+    // the detector, the instrument, the entry
+    let above = |levels: usize| layout.data.rsplitn(levels + 1, '/').nth(levels).unwrap_or("").to_owned();
+    let [detector, instrument, entry] = [above(1), above(2), above(3)];
+    let nexus = layout.keys.is_some();
+    let names = |of_nexus: &[String], exchange: &str| -> Vec<String> {
+        if nexus { of_nexus.to_vec() } else { vec![format!("/measurement/instrument/{exchange}")] }
+    };
+    let energies = [
+        format!("{entry}/beam/incident_energy"),
+        format!("{instrument}/beam/incident_energy"),
+        format!("{entry}/sample/beam/incident_energy"),
+        format!("{instrument}/monochromator/energy"),
+    ];
+    let first = |names: Vec<String>| names.into_iter().find(|name| file.link_exists(name));
+    let energy = first(names(&energies, "monochromator/energy"));
+    let distance = first(names(&[format!("{detector}/distance")], "detector_motor_stack/setup/camera_distance"));
+    let pixel = layout.pixel_size.clone().or_else(|| first(names(&[], "detection_system/objective/resolution")));
+    Ok(Hdf5Measures {
+        energy: energy.and_then(|name| energy_of(&file, name)),
+        distance: distance.and_then(|name| length(&file, name)),
+        pixel_size: pixel.and_then(|name| length(&file, name)),
+    })
+}
+
+/// A number above 0 with its unit in lower case.
+fn number(file: &File, name: &str) -> Option<(f64, String)> {
+    let value = first_number(file, name).filter(|value| value.is_finite() && *value > 0.0)?;
+    Some((value, unit_of(file, name)?.to_lowercase()))
+}
+
+fn length(file: &File, dataset: String) -> Option<Hdf5Measure> {
+    let (value, unit) = number(file, &dataset)?;
+    let is = |known: &&str| unit == **known || unit.strip_suffix('s') == Some(*known);
+    let (unit, _) = LENGTHS.iter().find(|(_, names)| names.iter().any(is))?;
+    Some(Hdf5Measure { value, unit, dataset })
+}
+
+fn energy_of(file: &File, dataset: String) -> Option<Hdf5Measure> {
+    let (value, unit) = number(file, &dataset)?;
+    let (_, kev) = ENERGIES.iter().find(|(name, _)| *name == unit)?;
+    Some(Hdf5Measure { value: value * kev, unit: "keV", dataset })
+}
