@@ -51,13 +51,13 @@ use strum::VariantArray;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-   0   success
-   1   comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
-  2   usage: unknown flag or key, bad value, bad profile
-  3   input: missing, corrupt or inconsistent files
-   4   device or driver failed, or no kernel is correct on the device
-  5   output: disk full, permission, not empty
-   75  stopped by a signal: every slice written is complete; run again with --resume";
+   0  success
+   1  comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
+   2  usage: unknown flag or key, bad value, bad profile
+   3  input: missing, corrupt or inconsistent files
+   4  device or driver failed, or no kernel is correct on the device
+   5  output: disk full, permission, not empty
+  75  stopped by a signal: every slice written is complete; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -100,7 +100,7 @@ With --profile: every kernel of the profiles, next to the measured speed.
     /// Find the rotation axis, or write trial slices for several axes
     #[command(after_help = EXIT_CODES)]
     Center(Box<CenterArgs>),
-    /// Write the corrected sinograms or projections that reconstruct would filter; needs no device
+    /// Write the corrected sinograms or projections that reconstruct would filter
     #[command(after_help = EXIT_CODES)]
     Preprocess(Box<PreprocessArgs>),
     /// Write an HTML page about a finished run: slices, histogram, axis search, times and run file

@@ -9,13 +9,14 @@ use crate::recipe::Scaling;
 use crate::report::{Messages, ProgressKind, Reporter};
 use crate::sink::{Encoding, RECORD_END, Target};
 use crate::units::Interval;
+use crate::visible::Shown;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Writes the page from the record, the slices and, if it is still there, the input.
 pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     if args.output.extension().is_none_or(|extension| extension != "html") {
-        return Err(Error::usage(format!("--output: {} must end in .html", args.output.display())));
+        return Err(Error::usage(format!("--output: {} must end in .html", args.output.shown())));
     }
     let reporter = Reporter::new(Messages::verbosity(args.verbose, args.quiet), ProgressKind::None, None)?;
     let path = record_of(&args.run)?;
@@ -74,7 +75,7 @@ fn record_of(run: &Path) -> Result<PathBuf> {
         [] => Err(Error::input(run, "has no record of a run, fbp-run.toml; name the --output of fbp reconstruct")),
         several => Err(Error::input(
             run,
-            format!("has {} records, {} and others; name one of them", several.len(), several[0].display()),
+            format!("has {} records, {} and others; name one of them", several.len(), several[0].shown()),
         )),
     }
 }

@@ -13,6 +13,7 @@ use crate::remark::{Doubt, DoubtKind};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
+use crate::visible::Shown;
 use rayon::prelude::*;
 use std::ops::{Add, Range};
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl Source {
         let sinograms = job.recipe.input.is_sinograms();
         let text = |path: &Path, flag: &str| -> Result<(String, String)> {
             let text = read_text(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
-            Ok((text, format!("{flag} {}", path.display())))
+            Ok((text, format!("{flag} {}", path.shown())))
         };
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
             let (text, what) = text(path, flag)?;

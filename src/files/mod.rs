@@ -6,6 +6,6 @@ mod lock;
 mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, temporary_path, write_atomically};
-pub use cache::cache_directory;
+pub use cache::{cache_directory, cache_folder, is_own, make_private, refused_cache};
 pub use lock::{Lock, LockMode};
 pub use text::read_text;

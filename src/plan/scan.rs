@@ -8,6 +8,7 @@ use crate::kernel::{StepBackend, StepBackends};
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::remark::Remark;
 use crate::source::{StoredRows, StoredSamples};
+use crate::visible::Shown;
 
 /// What the headers of the input say, and the text files that were read beside it.
 #[derive(Clone, Debug)]
@@ -188,7 +189,7 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize]) -> Result<(
             };
             return Ok((angles, weights));
         }
-        (AngleSource::File, Some(file)) => format!("--angles {}", file.display()),
+        (AngleSource::File, Some(file)) => format!("--angles {}", file.shown()),
         _ => format!("--hdf5 {}", files.stacks.data),
     };
     let Some(values) = &stack.angles else {

@@ -15,3 +15,4 @@ mod model;
 mod pages;
 mod paper;
 mod startup;
+mod terminal;

@@ -5,6 +5,7 @@ use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::sink::Target;
+use crate::visible::Shown;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,7 @@ pub(super) fn check_files(job: &Job, source: &Source, target: &Target) -> Result
         if !parent.is_dir() {
             return Err(Error::output(
                 path,
-                format!("{flag}: there is no directory {}; make it, or choose another path", parent.display()),
+                format!("{flag}: there is no directory {}; make it, or choose another path", parent.shown()),
             ));
         }
     }

@@ -10,16 +10,17 @@ use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::files::{cache_directory, write_atomically};
+use crate::files::{cache_directory, make_private, refused_cache, write_atomically};
 use crate::kernel::KernelSpec;
 use crate::model;
-use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
+use crate::profile::{Choice, Profile, ProfileStore, TUNED, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
 use crate::tune::{
     Log, MeasurementConditions, Outcome, Prediction, Reach, TimedKernel, TuningRun, compose, compose_sizes, file_stem,
     size_table, table,
 };
+use crate::visible::Shown;
 use problem::{SIZE, SIZE_OF_PROCESSORS, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -99,7 +100,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
         let profile = compose(&choice.profile, earlier, &outcomes, &run)?;
         write(&profile, &path)?;
-        reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
+        reporter.note(&format!("profile {} is in {}", profile.name, path.shown()));
         text = format!("{heading}\n\n{}", table(&outcomes));
     }
     if args.json {
@@ -138,7 +139,7 @@ fn tune_steps(
     let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
     let profile = compose_sizes(&choice.profile, earlier, (&sizes, &outcomes), &run)?;
     write(&profile, &path)?;
-    reporter.note(&format!("profile {} is in {}", profile.name, path.display()));
+    reporter.note(&format!("profile {} is in {}", profile.name, path.shown()));
     match args.json {
         true => serde_json::to_string_pretty(&tuner.trials)
             .map(|text| text + "\n")
@@ -150,6 +151,9 @@ fn tune_steps(
 /// The directories of the log and of tuned profiles; the one of `--output` must exist.
 fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
     let directories = cache_directory().zip(tuned_directory()).ok_or_else(|| {
+        if let Some(why) = refused_cache(&[TUNED]) {
+            return Error::usage(why.trim_start_matches("warning: "));
+        }
         Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
     })?;
     if let Some(path) = &args.output
@@ -157,7 +161,7 @@ fn directories(args: &TuneArgs) -> Result<(PathBuf, PathBuf)> {
     {
         return Err(Error::output(
             path,
-            format!("--output: there is no directory {}; make it, or choose another path", parent.display()),
+            format!("--output: there is no directory {}; make it, or choose another path", parent.shown()),
         ));
     }
     Ok(directories)
@@ -232,7 +236,7 @@ fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration)
 
 /// Writes a profile atomically, after checking that it reads back unchanged.
 fn write(profile: &Profile, path: &Path) -> Result<()> {
-    let name = path.display().to_string();
+    let name = path.shown().to_string();
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
     if Profile::parse(&text, &name)? != *profile {
         return Err(Error::profile(
@@ -244,6 +248,6 @@ fn write(profile: &Profile, path: &Path) -> Result<()> {
         Error::output(path, format!("the tuned profile cannot be written: {e}; choose another --output"))
     };
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(PathBuf::from("."), Path::to_owned);
-    std::fs::create_dir_all(&directory).map_err(wrong)?;
+    make_private(&directory).map_err(wrong)?;
     write_atomically(path, text).map_err(wrong)
 }
