@@ -13,7 +13,7 @@ use crate::remark::{Doubt, DoubtKind};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, SampleType, Stack, Stacks, Watch, wait};
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
-use crate::visible::Shown;
+use crate::visible::{Shown, visible};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
 use std::path::{Path, PathBuf};
@@ -109,7 +109,7 @@ impl Source {
         let block = preparation.block();
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
         for (name, value) in preparation.describe() {
-            reporter.detail(&format!("{name:<16}{value}"));
+            reporter.detail(&format!("{name:<16}{}", visible(&value)));
         }
         if let Some(level) = counts(stack, &preparation, &scan, sinograms) {
             reporter.remark(Doubt::new(

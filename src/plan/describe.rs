@@ -7,6 +7,7 @@ use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
 use crate::numbers::brief;
 use crate::units::human;
+use crate::visible::visible;
 
 impl Plan {
     /// The plan for people, with what is done `before` the filter.
@@ -23,7 +24,7 @@ impl Plan {
         lines.extend(self.of_memory(scan));
         lines.push(("work", self.work(job, scan, facts)));
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
-        lines.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
+        lines.iter().map(|(name, value)| format!("{name:<16}{}\n", visible(value))).collect()
     }
 
     /// Where the steps run that there are.
