@@ -6,6 +6,7 @@ use crate::device;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::numbers::brief;
 use crate::plan::{Memory, Scan, binned};
 use crate::report::Reporter;
 use serde::{Deserialize, Serialize};
@@ -146,7 +147,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
     let mut source = Source::open(job, &reporter, &AtomicBool::new(false))?;
     let last = (source.stack.width() * source.stack.binning().by) as f64 - 1.0;
     if let Some(outside) = axes.iter().find(|axis| !(0.0..=last).contains(*axis)) {
-        return Err(Error::usage(format!("--sweep: {outside} is outside the detector, bins 0 to {last}")));
+        return Err(Error::usage(format!("--sweep: {} is outside the detector, bins 0 to {last}", brief(*outside))));
     }
     let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
     let devices = device::find(&job.execution.devices)?;

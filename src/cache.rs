@@ -4,8 +4,9 @@
 //! it only costs time.
 
 use crate::facts::DeviceFacts;
-use crate::files::{cache_directory, read_text, write_atomically};
+use crate::files::{cache_directory, make_private, read_text, write_atomically};
 use crate::hash::fnv1a;
+use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -81,7 +82,7 @@ impl Verdicts {
 
     /// The warning when verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
-        let path = self.path.display();
+        let path = self.path.shown();
         format!("warning: {path}: {error}; verdicts are not stored; set FBP_CACHE_DIR to a writable directory")
     }
 
@@ -97,7 +98,7 @@ impl Verdicts {
         self.content.kernel.extend(verdicts);
         let text = toml::to_string(&self.content).map_err(io::Error::other)?;
         let directory = self.path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(directory)?;
+        make_private(directory)?;
         write_atomically(&self.path, text)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A message names the flag, file, page or device, says what was expected, and what to do about it.
 
+use crate::visible::Shown;
 use std::path::Path;
 
 /// Everything that can go wrong, by cause.
@@ -83,17 +84,17 @@ impl Error {
 
     /// An input error about one file or directory.
     pub fn input(path: &Path, message: impl std::fmt::Display) -> Self {
-        Error::Input(format!("{}: {message}", path.display()))
+        Error::Input(format!("{}: {message}", path.shown()))
     }
 
     /// An output error about one file or directory.
     pub fn output(path: &Path, message: impl std::fmt::Display) -> Self {
-        Error::Output(format!("{}: {message}", path.display()))
+        Error::Output(format!("{}: {message}", path.shown()))
     }
 
     /// An output error: what a flag names cannot be written.
     pub fn unwritable(path: &Path, flag: &str, error: impl std::fmt::Display) -> Self {
-        let path = path.display();
+        let path = path.shown();
         Error::Output(format!(
             "{path}: {flag}: cannot be written: {error}; check space and permissions, or choose another path"
         ))

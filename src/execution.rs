@@ -9,6 +9,7 @@ use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::{OUTPUT_FORMS, Target};
 use crate::source::{StackPaths, list_file};
+use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -175,7 +176,7 @@ impl Execution {
             return Err(Error::usage(format!(
                 "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
                  as --output",
-                output.path_of(0).display()
+                output.path_of(0).shown()
             )));
         }
         if self.existing == Existing::Resume && !output.resumable() {
@@ -183,7 +184,7 @@ impl Execution {
                 "--resume: {} is a single file, which is written completely or not at all; leave --resume out, or name \
                  a directory \
                  or a pattern such as out/r-%05i.tif as --output",
-                output.path_of(0).display()
+                output.path_of(0).shown()
             )));
         }
         for (given, flag, end) in
@@ -222,7 +223,7 @@ fn named_by_shard(
     let Some(mut name) = stem.map(ToOwned::to_owned) else {
         return Err(Error::usage(format!(
             "{flag}: {} must end in .{extension}; other files beside it are named after it",
-            path.display()
+            path.shown()
         )));
     };
     if let Some(Shard { index, count }) = shard {

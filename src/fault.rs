@@ -1,12 +1,16 @@
 //! Injected faults, so that tests can see the effects of a broken driver: only in builds with the feature `test-hooks`,
 //! which released programs do not have.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 /// Faults, separated by commas:
 /// * part of a kernel's name, such as `vector` or `image`: these kernels compute incorrect values;
 /// * `allocation=BYTES`: larger buffers on a device cannot be allocated;
 /// * `classic=BYTES`: outputs of more bytes are BigTIFF;
 /// * `part=BYTES`: a block of rows that the host keeps is in parts of so many bytes, if batches are not larger;
-/// * `lost=D:N`: device number D of a run fails after N chunks;
+/// * `lost=D:N`: device number D of a run fails after N chunks; the others wait for that before they compute;
+/// * `hold=N` or `hold=N:FILE`: devices wait after N chunks, until a signal stops the run, or until FILE is there;
 /// * `hdf5=crash` or `hdf5=loop`: the process that examines an HDF5 file does this, with `-rows` the one that reads rows of it;
 ///   `hdf5-seconds=N`: they have N seconds of processor time.
 const VARIABLE: &str = "FBP_TEST_FAULT";
@@ -56,7 +60,28 @@ pub(crate) fn allocation_fails(bytes: usize) -> bool {
 
 /// Whether device number `place` of a run fails now, after `chunks` chunks.
 pub(crate) fn lost(place: usize, chunks: usize) -> bool {
-    value("lost").as_deref() == Some(&format!("{place}:{chunks}"))
+    let lost = value("lost").as_deref() == Some(&format!("{place}:{chunks}"));
+    if lost {
+        LOST.store(true, Relaxed);
+    }
+    lost
+}
+
+/// Whether the device that is to fail has failed.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether device number `place` of a run still has to wait after `chunks` chunks.
+pub(crate) fn held(place: usize, chunks: usize) -> bool {
+    let before_loss = || {
+        let lost: usize = value("lost")?.split_once(':')?.0.parse().ok()?;
+        Some(lost != place && !LOST.load(Relaxed))
+    };
+    let hold = || {
+        let hold = value("hold")?;
+        let (after, file) = hold.split_once(':').map_or((&*hold, None), |(after, file)| (after, Some(file)));
+        Some(after.parse() == Ok(chunks) && !file.is_some_and(|file| Path::new(file).exists()))
+    };
+    before_loss().unwrap_or(false) || hold().unwrap_or(false)
 }
 
 /// The size in bytes above which an output is BigTIFF.

@@ -52,3 +52,4 @@ pub mod spectrum;
 pub mod steps;
 pub mod tune;
 pub mod units;
+pub mod visible;

@@ -4,9 +4,10 @@ use clap::CommandFactory;
 use fbp::cli::{Cli, Command};
 use fbp::commands;
 use fbp::error::{Error, INTERRUPTED, Result};
-use fbp::report::results;
+use fbp::report::{self, results};
 #[cfg(feature = "hdf5")]
 use fbp::source::hdf5;
+use fbp::visible::visible;
 use nix::sys::signal::{SigSet, Signal};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +18,18 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == hdf5::EXAMINE) {
         return ended(commands::examine_hdf5().and_then(|verdict| results(&verdict)));
     }
-    let cli = fbp::cli::parse();
+    if json_asked() {
+        report::failures_as_json();
+    }
+    let cli = match fbp::cli::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(answer) => {
+            // what it quotes of the arguments is quoted as it is shown
+            let shown = std::env::args_os().map(|arg| visible(&arg.to_string_lossy()).into_owned().into());
+            let answer = fbp::cli::parse(shown).err().unwrap_or(answer);
+            return ExitCode::from(report::usage(&answer));
+        }
+    };
     // a write beyond the limit of file sizes then fails with an error, which names the file
     if let Err(error) = block(&SigSet::from(Signal::SIGXFSZ)) {
         return ended(Err(error));
@@ -33,7 +45,7 @@ fn ended(result: Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fbp: {}", clipped(&error.to_string()));
+            report::failure(&error);
             ExitCode::from(error.exit_code())
         }
     }
@@ -85,20 +97,11 @@ fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// A message in which very long lines, which quote input, are shortened in the middle.
-fn clipped(message: &str) -> String {
-    const HEAD: usize = 1200;
-    const TAIL: usize = 400;
-    let clip = |line: &str| {
-        let count = line.chars().count();
-        if count <= HEAD + TAIL {
-            return line.to_owned();
-        }
-        let head: String = line.chars().take(HEAD).collect();
-        let tail: String = line.chars().skip(count - TAIL).collect();
-        format!("{head} .. {tail}")
-    };
-    message.lines().map(clip).collect::<Vec<_>>().join("\n")
+/// Whether messages are to be JSON, also those about the arguments.
+fn json_asked() -> bool {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    args.iter().any(|arg| arg == "--progress=json")
+        || args.windows(2).any(|pair| pair[0] == "--progress" && pair[1] == "json")
 }
 
 /// Blocks signals in this thread and in those that it starts from here on. They are blocked rather than ignored or handled,

@@ -1,4 +1,4 @@
-//! Numerical functions without calls and branches, so that loops over them vectorise.
+//! Numerical functions without calls and branches, so that loops over them vectorise; numbers as people read them.
 
 /// The largest integer not above `x`, which must fit an `i32`.
 #[inline(always)]
@@ -26,9 +26,58 @@ pub fn ln(x: f32) -> f32 {
     e * LN_2_HIGH + (2.0 * s + (s * series + e * LN_2_LOW))
 }
 
+/// A coordinate or an angle as people read it: as it is where four decimals are enough, else with two.
+pub fn brief(value: f64) -> String {
+    let exact = value.to_string();
+    let decimals = exact.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    if decimals <= 4 { exact } else { format!("{value:.2}") }
+}
+
+/// A measured value with six digits, whole numbers with all of theirs.
+pub fn significant(value: impl Into<f64>) -> String {
+    const DIGITS: i32 = 6;
+    let value: f64 = value.into();
+    let size = value.abs();
+    if !value.is_finite() || (value.fract() == 0.0 && size < 1e15) {
+        return value.to_string();
+    }
+    if !(1e-4..1e9).contains(&size) {
+        return format!("{value:.*e}", DIGITS as usize - 1);
+    }
+    let decimals = (DIGITS - 1 - size.log10().floor() as i32).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_for_people_have_few_digits() {
+        for (value, text) in [
+            (295.8430437573315, "295.84"),
+            (319.5, "319.5"),
+            (-12.0, "-12"),
+            (179.4375, "179.4375"),
+            (179.66666666666666, "179.67"),
+        ] {
+            assert_eq!(brief(value), text);
+        }
+        for (value, text) in [
+            (0.0, "0"),
+            (65535.0, "65535"),
+            (1.0635132789611816, "1.06351"),
+            (-0.13216783106327057, "-0.132168"),
+            (0.1, "0.1"),
+            (1.23456789e-7, "1.23457e-7"),
+            (1234567.891, "1234568"),
+            (f64::from(f32::MAX), "3.40282e38"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
 
     #[test]
     fn whole_numbers_below() {

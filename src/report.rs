@@ -1,17 +1,23 @@
 //! Output of a run: notes, progress, the summary and the JSON report.
 //!
-//! This is the only module that prints: results to stdout, everything else to stderr.
+//! This is the only module that prints: results to stdout, everything else to stderr. Control characters in what is
+//! printed, which can only be part of quoted text, are shown as escapes.
 
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
-use crate::remark::{Doubt, Remark};
+use crate::remark::{Doubt, DoubtKind, Remark};
+use crate::visible::visible_lines;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::dup2_stderr;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -22,12 +28,129 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 /// [`Error::Output`] when they cannot be written.
 pub fn results(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    written(stdout.write_all(visible_lines(text).as_bytes()).and_then(|()| stdout.flush()))
+}
+
+fn written(result: std::io::Result<()>) -> Result<()> {
+    match result {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(format!(
             "standard output cannot be written: {e}; check the file or program that it goes to"
         ))),
         _ => Ok(()),
     }
+}
+
+/// Whether errors are JSON, as all other messages are.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`failure`] prints JSON.
+pub fn failures_as_json() {
+    JSON.store(true, Relaxed);
+}
+
+/// Writes a line to stderr. What cannot be written is lost, and nothing else changes: slices and exit codes do not depend
+/// on who listens.
+fn print(text: &str) {
+    let line = format!("{}\n", visible_lines(text));
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(line.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Does something during which a compiler may tell on stderr how many warnings it has for programs of others. What else is
+/// said meanwhile follows when it is done.
+pub fn without_compiler_counts<T>(work: impl FnOnce() -> T) -> T {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _aside = Aside::new();
+    work()
+}
+
+/// Stderr while it is collected.
+struct Aside {
+    stderr: OwnedFd,
+    collected: File,
+}
+
+impl Aside {
+    /// Begins to collect; `None` if the system does not let it.
+    fn new() -> Option<Aside> {
+        let collected = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC).ok()?);
+        let stderr = fcntl_dupfd_cloexec(std::io::stderr(), 3).ok()?;
+        dup2_stderr(&collected).ok()?;
+        Some(Aside { stderr, collected })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let mut text = Vec::new();
+        // not while a message is written; one that cannot be passed on is lost as any other
+        let mut stderr = std::io::stderr().lock();
+        let _ = dup2_stderr(&self.stderr).map_err(std::io::Error::from).and_then(|()| {
+            self.collected.rewind()?;
+            self.collected.read_to_end(&mut text)?;
+            let kept: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_count(line)).collect();
+            stderr.write_all(&kept.concat())
+        });
+    }
+}
+
+/// Whether a line is `4 warnings generated.`
+fn is_count(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line);
+    let words: Vec<&str> = line.split_whitespace().collect();
+    matches!(words[..], [count, "warning" | "warnings", "generated."] if count.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A message whose further lines are indented, so that a line break in quoted text begins no other message.
+fn indented(text: &str) -> String {
+    text.trim_end().replace('\n', "\n  ")
+}
+
+/// Prints why the program ends.
+pub fn failure(error: &Error) {
+    let text = error.to_string();
+    match JSON.load(Relaxed) {
+        true => print(&json!({ "error": text, "exit_code": error.exit_code() }).to_string()),
+        false => print(&format!("fbp: {}", indented(&clipped(&text)))),
+    }
+}
+
+/// Prints help, the version, or what is wrong with the arguments; returns the exit code.
+pub fn usage(answer: &clap::Error) -> u8 {
+    let code = answer.exit_code().clamp(0, 255) as u8;
+    if !answer.use_stderr() {
+        let result = answer.print().and_then(|()| std::io::stdout().flush());
+        return written(result).inspect_err(failure).map_or_else(|error| error.exit_code(), |()| code);
+    }
+    let text = answer.to_string();
+    let text = text.trim_end();
+    if JSON.load(Relaxed) {
+        let text = text.strip_prefix("error: ").unwrap_or(text);
+        print(&json!({ "error": text, "exit_code": code }).to_string());
+    } else if *visible_lines(text) == *text {
+        // with colours on a terminal
+        let _ = answer.print();
+    } else {
+        print(text);
+    }
+    code
+}
+
+/// A message in which very long lines, which quote input, are shortened in the middle.
+fn clipped(message: &str) -> String {
+    const HEAD: usize = 1200;
+    const TAIL: usize = 400;
+    let clip = |line: &str| {
+        let count = line.chars().count();
+        if count <= HEAD + TAIL {
+            return line.to_owned();
+        }
+        let head: String = line.chars().take(HEAD).collect();
+        let tail: String = line.chars().skip(count - TAIL).collect();
+        format!("{head} .. {tail}")
+    };
+    message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
 /// How progress is shown.
@@ -144,6 +267,9 @@ impl Reporter {
         let Messages { verbosity, progress, log, strict } = messages;
         let mut reporter = Reporter::new(*verbosity, *progress, log.as_deref())?;
         reporter.strict = *strict;
+        if *progress == ProgressKind::Json {
+            failures_as_json();
+        }
         Ok(reporter)
     }
 
@@ -160,36 +286,61 @@ impl Reporter {
         }
     }
 
-    fn say(&self, level: i8, text: &str) {
+    /// `name`: that of the doubt.
+    fn say(&self, level: i8, text: &str, name: Option<DoubtKind>) {
+        let (kind, message) = match text.split_once(": ") {
+            Some((kind @ ("note" | "warning"), message)) => (kind, message),
+            _ => ("message", text),
+        };
+        // tables of the program have several lines, notes and warnings quote others
+        let plain = if kind == "message" { text.to_owned() } else { indented(text) };
         if self.verbosity >= level {
+            let line = match (self.kind, name) {
+                (ProgressKind::Json, None) => json_line(&[(kind, json!(message))]),
+                (ProgressKind::Json, Some(name)) => json_line(&[(kind, json!(message)), ("name", json!(name))]),
+                _ => plain.clone(),
+            };
             match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
-                Some(bar) => bar.suspend(|| eprintln!("{text}")),
-                None => eprintln!("{text}"),
+                Some(bar) => bar.suspend(|| print(&line)),
+                None => print(&line),
             }
         }
         if let Some(log) = &self.log
             && let Ok(mut log) = log.lock()
         {
             // a full log disk must not stop a run
-            let _ = writeln!(log, "{text}");
+            let _ = writeln!(log, "{}", visible_lines(&plain));
         }
     }
 
     /// Prints an important line.
     pub fn note(&self, text: &str) {
+        self.remembered(text, None);
+    }
+
+    /// Prints a note or a warning that was not printed before.
+    pub fn note_once(&self, text: &str) {
+        if !self.said().iter().any(|said| said == text) {
+            self.note(text);
+        }
+    }
+
+    fn remembered(&self, text: &str, name: Option<DoubtKind>) {
         if text.starts_with("note:") || text.starts_with("warning:") {
             self.said.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
         }
-        self.say(0, text);
+        self.say(0, text, name);
     }
 
     /// Prints a note, or a warning about a reason to doubt the result, and remembers it.
     pub fn remark(&self, remark: impl Into<Remark>) {
         let remark = remark.into();
+        let mut name = None;
         if let Remark::Doubt(doubt) = &remark {
+            name = Some(doubt.name);
             self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(doubt.clone());
         }
-        self.note(&remark.to_string());
+        self.remembered(&remark.to_string(), name);
     }
 
     /// The reasons to doubt the result so far.
@@ -220,7 +371,7 @@ impl Reporter {
 
     /// Prints a line for `-v`.
     pub fn detail(&self, text: &str) {
-        self.say(1, text);
+        self.say(1, text, None);
     }
 
     /// Shows what is being done before or after slices are computed, on a terminal, until the next stage.
@@ -263,6 +414,12 @@ impl Drop for Reporter {
     }
 }
 
+/// An object on one line, with its keys in this order.
+fn json_line(entries: &[(&str, Value)]) -> String {
+    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{}:{value}", json!(key))).collect();
+    format!("{{{}}}", entries.join(","))
+}
+
 /// Progress of one run.
 pub struct Progress<'a> {
     bar: Option<ProgressBar>,
@@ -296,7 +453,7 @@ impl Progress<'_> {
         match self.reporter.kind {
             ProgressKind::Plain if due || finished => {
                 let Progress { done, slices, .. } = self;
-                eprintln!("{done}/{slices} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left{limits}");
+                print(&format!("{done}/{slices} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left{limits}"));
                 self.last = Some(Instant::now());
             }
             ProgressKind::Json => {
@@ -304,7 +461,7 @@ impl Progress<'_> {
                     "slices_done": self.done, "slices": self.slices, "gu_per_s": rate,
                     "seconds": elapsed, "seconds_left": left, "limit": limit.map(|stage| stage.to_string()),
                 });
-                eprintln!("{line}");
+                print(&line.to_string());
             }
             _ => {}
         }
@@ -329,7 +486,6 @@ pub fn readable(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remark::DoubtKind;
 
     #[test]
     fn times_are_readable() {

@@ -9,6 +9,7 @@
 use super::Sinograms;
 use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
 use crate::error::{Error, Result};
+use crate::numbers::brief;
 use multiversion::multiversion;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -98,8 +99,8 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
         return Err(Error::Input(format!(
             "registration of mirrored projections: no two of the projections, {} to {} degrees, are 180 degrees apart; \
              try the method sweep, or check --angles and --overall-angle",
-            sinograms.angles.first().unwrap_or(&0.0),
-            sinograms.angles.last().unwrap_or(&0.0)
+            brief(*sinograms.angles.first().unwrap_or(&0.0)),
+            brief(*sinograms.angles.last().unwrap_or(&0.0))
         )));
     }
     let curve = compare(sinograms, &pairs, low, high);

@@ -47,19 +47,20 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
+use std::ffi::OsString;
 use std::path::Path;
 use std::str::FromStr;
 use strum::VariantArray;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-   0   success
-   1   comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
-  2   usage: unknown flag or key, bad value, bad profile
-  3   input: missing, corrupt or inconsistent files
-   4   device or driver failed, or no kernel is correct on the device
-  5   output: disk full, permission, not empty
-   75  stopped by a signal: every slice written is complete; run again with --resume";
+   0  success
+   1  comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
+   2  usage: unknown flag or key, bad value, bad profile
+   3  input: missing, corrupt or inconsistent files
+   4  device or driver failed, or no kernel is correct on the device
+   5  output: disk full, permission, not empty
+  75  stopped by a signal: every slice written is complete; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -102,7 +103,7 @@ With --profile: every kernel of the profiles, next to the measured speed.
     /// Find the rotation axis, or write trial slices for several axes
     #[command(after_help = EXIT_CODES)]
     Center(Box<CenterArgs>),
-    /// Write the corrected sinograms or projections that reconstruct would filter; needs no device
+    /// Write the corrected sinograms or projections that reconstruct would filter
     #[command(after_help = EXIT_CODES)]
     Preprocess(Box<PreprocessArgs>),
     /// Write an HTML page about a finished run: slices, histogram, axis search, times and run file
@@ -125,10 +126,12 @@ With --profile: every kernel of the profiles, next to the measured speed.
     Help(HelpArgs),
 }
 
-/// The command line of this process. One that is wrong ends the process with exit code 2, with help or the version asked for it
-/// ends well.
-pub fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| with_hint(error).exit())
+/// The command line with these words, of which the first is the program.
+///
+/// # Errors
+/// What is wrong with it, or the help or the version that it asks for.
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(words).map_err(with_hint)
 }
 
 /// The same error, with a hint where a shell seems to have put names of files in the place of a glob.

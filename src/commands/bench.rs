@@ -12,6 +12,7 @@ use crate::margins::margin;
 use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, Throughput};
 use crate::report::{ProgressKind, Reporter};
+use crate::visible::Shown;
 
 /// Sides, bins and projections up to here keep every product of them in 64 bits.
 const LARGEST: usize = 1 << 16;
@@ -34,7 +35,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     {
         return Err(Error::output(
             path,
-            format!("--plot: there is no directory {}; make it, or choose another path", parent.display()),
+            format!("--plot: there is no directory {}; make it, or choose another path", parent.shown()),
         ));
     }
     let store = ProfileStore::load()?;

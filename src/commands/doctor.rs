@@ -5,14 +5,16 @@ use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{StepCheck, TestShape, examine_rows};
 use crate::cli::DoctorArgs;
-use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
+use crate::device::{self, DeviceSelector, FoundDevice, PROGRAMS, ProgramStore, Session};
 use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
 use crate::fft::image_transform;
+use crate::files::refused_cache;
 use crate::kernel::{KernelSpec, Problem, RowFilter, StepBackend, Storage, Texel};
-use crate::profile::{Choice, Profile, ProfileStore};
+use crate::profile::{Choice, Profile, ProfileStore, TUNED};
 use crate::report::{ProgressKind, Reporter};
+use crate::visible::Shown;
 use std::path::PathBuf;
 
 /// The text for stdout, and an error if something that is offered fails.
@@ -37,6 +39,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     reporter.note(&head);
     // verdicts are of the programs that runs will use
     let programs = ProgramStore::in_cache();
+    refused_cache(&[PROGRAMS, TUNED]).iter().for_each(|warning| reporter.note_once(warning));
     let of_profile = choices.first().map(|choice| (choice.profile.step_sizes.clone(), choice.profile.fft.images));
     let (sizes, images) = of_profile.unwrap_or_default();
     let session = Session::open(found)?.with_programs(programs.clone()).with_step_sizes(sizes);
@@ -57,7 +60,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
         let value = serde_json::to_value(&diagnosis).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
-        let kept = diagnosis.cache.as_ref().map(|path| format!("verdicts are stored in {}\n", path.display()));
+        let kept = diagnosis.cache.as_ref().map(|path| format!("verdicts are stored in {}\n", path.shown()));
         format!("{head}\n\n{}\n{}\n{}", diagnosis.table(), diagnosis.summary(), kept.unwrap_or_default())
     };
     Ok((text, diagnosis.verdict()))

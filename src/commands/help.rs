@@ -3,6 +3,7 @@
 use crate::cli::{Cli, HelpArgs, ManArgs, Topic};
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
+use crate::visible::Shown;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -59,7 +60,7 @@ pub fn man(args: &ManArgs) -> Result<String> {
         write_page(&path, &topic_page(topic))?;
         written.push(path);
     }
-    Ok(written.iter().map(|path| format!("{}\n", path.display())).collect())
+    Ok(written.iter().map(|path| format!("{}\n", path.shown())).collect())
 }
 
 /// The page of a command, and those of its subcommands.

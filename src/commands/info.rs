@@ -3,10 +3,13 @@
 use crate::cli::InfoArgs;
 use crate::error::Result;
 use crate::memory;
+use crate::numbers::{brief, significant};
 use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
 use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, hdf5};
+use crate::visible::visible;
 use serde_json::json;
+use std::fmt;
 use std::path::Path;
 
 /// The scan of an HDF5 file, or why it has none, and its datasets.
@@ -17,7 +20,7 @@ fn hdf5_text(contents: &Hdf5Contents) -> String {
         None => lines.extend(contents.problem.as_ref().map(|problem| named("no scan", problem))),
     }
     lines.push("datasets".to_owned());
-    lines.extend(contents.datasets.iter().map(|dataset| format!("  {dataset}")));
+    lines.extend(contents.datasets.iter().map(|dataset| format!("  {}", visible(&dataset.to_string()))));
     lines.join("\n") + "\n"
 }
 
@@ -36,7 +39,8 @@ fn hdf5_scan(scan: &Hdf5Scan, lines: &mut Vec<String>) {
     lines.push(named("darks", &field(&scan.darks)));
     let angles = scan.angles.as_ref().map(|angles| {
         let unit = angles.unit.as_ref().map_or("no unit is given".to_owned(), |unit| format!("given as {unit}"));
-        format!("{}, {} to {} degrees, {}: {unit}", angles.count, angles.smallest, angles.largest, angles.dataset)
+        let (low, high) = (brief(angles.smallest), brief(angles.largest));
+        format!("{}, {low} to {high} degrees, {}: {unit}", angles.count, angles.dataset)
     });
     let missing = "none; --angles or --overall-angle is needed";
     lines.push(named("angles", angles.as_deref().unwrap_or(missing)));
@@ -46,17 +50,72 @@ fn hdf5_scan(scan: &Hdf5Scan, lines: &mut Vec<String>) {
 }
 
 fn named(name: &str, value: &str) -> String {
-    format!("{name:<16}{value}")
+    format!("{name:<16}{}", visible(value))
+}
+
+/// Extremes of the pages that are looked at unless all are asked for; a page is looked at as a whole.
+const ENOUGH: usize = 1 << 26;
+
+/// The smallest and the largest value of some pages.
+#[derive(Default)]
+struct Extremes {
+    /// How many pages they are of.
+    pages: usize,
+    /// Of how many.
+    of: usize,
+    low: f32,
+    high: f32,
+    not_finite: u64,
+}
+
+impl Extremes {
+    /// Of all pages, or of as many as have enough values together, spread over all from the first to the last.
+    fn of(stack: &Stack, all: bool) -> Result<Extremes> {
+        let (height, area, count) = (stack.height(), stack.width() * stack.height(), stack.len());
+        let pages = if all { count } else { (ENOUGH / area.max(1)).clamp(1, count) };
+        let mut found = Extremes { pages, of: count, low: f32::INFINITY, high: f32::NEG_INFINITY, not_finite: 0 };
+        let mut values = vec![0f32; area];
+        for place in 0..pages {
+            let page = if pages > 1 { place * (count - 1) / (pages - 1) } else { 0 };
+            stack.read_rows(page, 0..height, &mut values)?;
+            for &v in &values {
+                if v.is_finite() {
+                    found.low = found.low.min(v);
+                    found.high = found.high.max(v);
+                } else {
+                    found.not_finite += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl fmt::Display for Extremes {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Extremes { pages, of, low, high, not_finite } = self;
+        match low <= high {
+            true => write!(f, "values {} to {}", significant(*low), significant(*high))?,
+            false => write!(f, "no finite values")?,
+        }
+        if *not_finite > 0 {
+            write!(f, ", {not_finite} not finite")?;
+        }
+        match pages == of {
+            true => Ok(()),
+            false => write!(f, ", in {pages} of the {of} pages (--all-pages looks at all)"),
+        }
+    }
 }
 
 /// What a file of all slices says of its run.
 fn volume_text(volume: &VolumeDescription) -> String {
     let VolumeDescription { slices, unit, stamp, parts, .. } = volume;
     let (first, last) = (slices.first().unwrap_or(&0), slices.last().unwrap_or(&0));
-    let mut text = format!("slices {first} to {last}, values in {unit}");
+    let mut text = format!("slices {first} to {last}, values in {}", visible(unit));
     if let Some(stamp) = stamp {
-        text += &format!(", of run {}, axis at bin {}", stamp.run, stamp.center);
-        text += &stamp.pixel_size.as_ref().map(|size| format!(", pixels of {size}")).unwrap_or_default();
+        text += &format!(", of run {}, axis at bin {}", visible(&stamp.run), brief(stamp.center));
+        text += &stamp.pixel_size.as_ref().map(|size| format!(", pixels of {}", visible(size))).unwrap_or_default();
     }
     text += &parts.map(|parts| format!(", in {parts} parts")).unwrap_or_default();
     text + "\n"
@@ -70,66 +129,59 @@ pub fn info(args: &InfoArgs) -> Result<String> {
         return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { hdf5_text(&contents) });
     }
     let stack = Stack::open_by(&args.path, "PATH", memory::available() / 2, args.order_by)?;
-    let (width, height) = (stack.width(), stack.height());
-    let mut low = f32::INFINITY;
-    let mut high = f32::NEG_INFINITY;
-    let mut values = vec![0f32; width * height];
-    let mut not_finite = 0u64;
-    for page in 0..stack.len() {
-        stack.read_rows(page, 0..height, &mut values)?;
-        for &v in &values {
-            if v.is_finite() {
-                low = low.min(v);
-                high = high.max(v);
-            } else {
-                not_finite += 1;
-            }
-        }
-    }
+    let values = Extremes::of(&stack, args.all_pages)?;
     let description = described(&stack.files()[0]);
     // the same in all slices of a run
     let range = description.as_ref().and_then(|description| description.range);
-    let description = description.filter(|_| stack.len() == 1);
     if args.json {
         return Ok(format!(
             "{:#}\n",
             json!({
-                "slice": description, "range": range, "volume": volume, "pages": stack.len(),
-                "files": stack.files().len(), "names": stack.file_names(), "width": width, "height": height,
-                "sample": stack.sample().to_string(), "min": low, "max": high, "not_finite": not_finite,
+                "slice": description.filter(|_| stack.len() == 1), "range": range, "volume": volume, "pages": stack.len(),
+                "files": stack.files().len(), "names": stack.file_names(),
+                "width": stack.width(), "height": stack.height(), "sample": stack.sample().to_string(),
+                "pages_examined": values.pages, "min": values.low, "max": values.high, "not_finite": values.not_finite,
                 "notes": stack.remarks().iter().map(Remark::text).collect::<Vec<_>>(),
             })
         ));
     }
-    let mut text = format!(
-        "{} page(s) in {} file(s), {width} x {height}, {}\nvalues {low} to {high}{}\n",
-        stack.len(),
-        stack.files().len(),
-        stack.sample(),
-        if not_finite > 0 { format!(", {not_finite} not finite") } else { String::new() }
-    );
-    text += &format!(
-        "as sinograms: {} slice(s) from {height} projections of {width} bins\nas projections: {height} slice(s) from {} projections of {width} bins\n",
-        stack.len(),
-        stack.len()
-    );
-    let largest = match stack.sample() {
-        SampleType::U8 => 255,
-        _ => 65535,
-    };
-    text +=
-        &range.map(|(low, high)| format!("integers 0 to {largest} are values {low} to {high}\n")).unwrap_or_default();
-    if let Some(SliceDescription { slice, stamp: Some(stamp), .. }) = description {
-        text += &format!("slice {slice} of run {}, axis at bin {}", stamp.run, stamp.center);
-        text += &stamp.pixel_size.map(|size| format!(", pixels of {size}")).unwrap_or_default();
-        text.push('\n');
+    Ok(stack_text(&stack, &values, description, volume))
+}
+
+fn stack_text(
+    stack: &Stack,
+    values: &Extremes,
+    description: Option<SliceDescription>,
+    volume: Option<VolumeDescription>,
+) -> String {
+    let (pages, width, height) = (stack.len(), stack.width(), stack.height());
+    let files = stack.files().len();
+    let mut text = format!("{pages} page(s) in {files} file(s), {width} x {height}, {}\n{values}\n", stack.sample());
+    if let Some((low, high)) = description.as_ref().and_then(|description| description.range) {
+        let largest = if stack.sample() == SampleType::U8 { 255 } else { 65535 };
+        text += &format!("integers 0 to {largest} are values {low} to {high}\n");
     }
-    if stack.files().len() > 1 {
-        text += &format!("files {}\n", stack.file_names());
+    let slices_of_a_run = volume.as_ref().is_some_and(|volume| volume.stamp.is_some());
+    match (description, volume) {
+        (Some(SliceDescription { slice, stamp: Some(stamp), .. }), _) => {
+            let what = if pages == 1 { "" } else { "reconstructed slices, the first is " };
+            text += &format!("{what}slice {slice} of run {}, axis at bin {}", visible(&stamp.run), brief(stamp.center));
+            text += &stamp.pixel_size.map(|size| format!(", pixels of {}", visible(&size))).unwrap_or_default();
+            text.push('\n');
+        }
+        (_, volume) => {
+            if !slices_of_a_run {
+                text += &format!(
+                    "as sinograms: {pages} slice(s) from {height} projections of {width} bins\n\
+                     as projections: {height} slice(s) from {pages} projections of {width} bins\n"
+                );
+            }
+            text += &volume.map(|volume| volume_text(&volume)).unwrap_or_default();
+        }
     }
-    text += &volume.map(|volume| volume_text(&volume)).unwrap_or_default();
-    for remark in stack.remarks() {
-        text += &format!("{remark}\n");
+    if files > 1 {
+        text += &format!("files {}\n", visible(&stack.file_names().to_string()));
     }
-    Ok(text)
+    stack.remarks().iter().for_each(|remark| text += &format!("{}\n", visible(&remark.to_string())));
+    text
 }

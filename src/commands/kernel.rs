@@ -12,6 +12,7 @@ use crate::kernel::{
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
 use crate::spectrum::padded_length;
+use crate::visible::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -127,7 +128,7 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
         let file = directory.join(format!("{}-{name}.cl", profile.name));
         let text = format!("// {SOFTWARE}\n{}", kernel_text(profile, source, args));
         OutputFile::new("--every", &file, OutputKind::Kernel, &InputSet::default(), None)?.write(text)?;
-        names += &format!("{}\n", file.display());
+        names += &format!("{}\n", file.shown());
     }
     Ok(names)
 }

@@ -5,9 +5,11 @@ use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind, read_numbers};
 use crate::geometry::{default_axis, even_angles, parse_angles};
+use crate::numbers::brief;
 use crate::phantom::{Detector, Kind, PageLayout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, SOFTWARE, SliceWriter, Target, write_image};
+use crate::visible::Shown;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::path::Path;
@@ -38,10 +40,10 @@ pub fn phantom(args: &PhantomArgs) -> Result<String> {
         args.layout,
         scan.bins,
         scan.rows(),
-        args.output.display(),
+        args.output.shown(),
         scan.kind,
         scan.size,
-        scan.axis
+        brief(scan.axis)
     ))
 }
 
@@ -215,7 +217,7 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
         return Ok(even_angles(args.start_angle, args.overall_angle, projections));
     };
     let text = read_numbers(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
-    let (angles, note) = parse_angles(&text, &format!("--angles {}", file.display()))?;
+    let (angles, note) = parse_angles(&text, &format!("--angles {}", file.shown()))?;
     if let Some(note) = note {
         Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));
     }

@@ -4,6 +4,7 @@ use crate::cli::ProfilesAction;
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::profile::{Profile, ProfileStore};
+use crate::visible::Shown;
 
 /// `fbp profiles list|show|check`.
 pub fn profiles(action: &ProfilesAction) -> Result<String> {
@@ -20,7 +21,7 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         }
         ProfilesAction::Check { files } => {
             for file in files {
-                let name = file.display().to_string();
+                let name = file.shown().to_string();
                 let content = read_text(file).map_err(|e| {
                     Error::profile(&name, format!("cannot be read: {e}; check the path and the permissions"))
                 })?;

@@ -10,6 +10,7 @@ use crate::recipe::Scaling;
 use crate::report::{Messages, ProgressKind, Reporter};
 use crate::sink::{Encoding, RECORD_END, Target};
 use crate::units::Interval;
+use crate::visible::Shown;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -73,7 +74,7 @@ fn record_of(run: &Path) -> Result<PathBuf> {
         [] => Err(Error::input(run, "has no record of a run, fbp-run.toml; name the --output of fbp reconstruct")),
         several => Err(Error::input(
             run,
-            format!("has {} records, {} and others; name one of them", several.len(), several[0].display()),
+            format!("has {} records, {} and others; name one of them", several.len(), several[0].shown()),
         )),
     }
 }

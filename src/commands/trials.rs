@@ -11,6 +11,7 @@ use crate::job::Job;
 use crate::picture::{Panel, write_montage};
 use crate::recipe::given;
 use crate::sink::{Dtype, Encoding, OutputLock, Target, write_image};
+use crate::visible::Shown;
 use serde_json::json;
 use std::path::Path;
 
@@ -87,11 +88,7 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
     let (first, last) = (shown.first().map_or(0.0, |t| t.center), shown.last().map_or(0.0, |t| t.center));
     let shows = if page { "the page" } else { "montage.png" };
     let part = part.map(|part| format!("; {shows} shows {part}")).unwrap_or_default();
-    Ok(format!(
-        "{} slices of row {row} about {first:.2} to {last:.2} bins in {}{part}\n",
-        shown.len(),
-        output.display()
-    ))
+    Ok(format!("{} slices of row {row} about {first:.2} to {last:.2} bins in {}{part}\n", shown.len(), output.shown()))
 }
 
 /// Refuses to replace what is there, unless that was asked for.

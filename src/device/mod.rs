@@ -16,7 +16,7 @@ mod steps;
 pub use gridding::{GridForm, GridMemory, grid_sides, grid_values};
 pub use host_memory::HostMemory;
 pub use launch::BackProjector;
-pub use programs::{BuiltProgram, ProgramStore};
+pub use programs::{BuiltProgram, PROGRAMS, ProgramStore};
 pub use select::{DeviceList, DeviceSelector};
 pub(crate) use session::sinogram_bytes;
 pub use session::{Launch, Resources, Session, SinogramStore};

@@ -4,13 +4,14 @@
 //! on. A file that is damaged, or that the driver rejects, is written again; losing one only costs the time of a build.
 
 use crate::facts::DeviceFacts;
-use crate::files::{cache_directory, name_of_temporary, open_regular, write_atomically};
+use crate::files::{cache_folder, is_own, make_private, name_of_temporary, write_atomically};
 use opencl3::context::Context;
 use opencl3::program::Program;
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -75,6 +76,9 @@ impl ProgramKey {
     }
 }
 
+/// The folder of programs in the cache directory.
+pub const PROGRAMS: &str = "programs";
+
 const SUFFIX: &str = ".program";
 
 /// First bytes of a file, with the version of its layout. Then follow the checksum of the rest, the length of the log,
@@ -129,9 +133,9 @@ pub struct ProgramStore {
 }
 
 impl ProgramStore {
-    /// `programs` in the cache directory; `None` if there is no cache directory.
+    /// `programs` in the cache directory; `None` if there is no cache directory, or others may write to it.
     pub fn in_cache() -> Option<ProgramStore> {
-        Some(ProgramStore::within(cache_directory()?.join("programs")))
+        Some(ProgramStore::within(cache_folder(PROGRAMS)?))
     }
 
     /// A folder, which is made when it is needed.
@@ -167,7 +171,10 @@ impl ProgramStore {
 
     /// The content of a file. The file counts as used now, so that it is not among the first to be removed.
     fn load(&self, key: &ProgramKey) -> Option<StoredProgram> {
-        let file = open_regular(&self.directory.join(key.file_name())).ok()?;
+        // programs may be code: nobody else may have put one here, nor a link
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+        let file = File::options().read(true).custom_flags(flags).open(self.directory.join(key.file_name())).ok()?;
+        file.metadata().ok().filter(|meta| meta.is_file() && is_own(meta))?;
         let mut bytes = Vec::new();
         (&file).take(self.most_bytes + 1).read_to_end(&mut bytes).ok()?;
         let stored = StoredProgram::decode(&bytes, key)?;
@@ -180,18 +187,12 @@ impl ProgramStore {
         if bytes.len() as u64 > self.most_bytes {
             return;
         }
-        if self.make().and_then(|()| write_atomically(&self.directory.join(key.file_name()), bytes)).is_ok() {
+        if make_private(&self.directory)
+            .and_then(|()| write_atomically(&self.directory.join(key.file_name()), bytes))
+            .is_ok()
+        {
             self.prune();
         }
-    }
-
-    /// Makes the folder, if it is not there.
-    fn make(&self) -> std::io::Result<()> {
-        if let Some(parent) = self.directory.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        // others must not replace programs, which may be code for the processor
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)
     }
 
     /// Removes the files that were not used for longest until the rest is within the limits. Files of killed processes
@@ -325,6 +326,26 @@ mod tests {
         add(&store, "b", 1000);
         assert_eq!(kept(&store), [true, false, false, false, true]);
         assert!(path("other").exists());
+    }
+
+    #[test]
+    fn programs_that_are_links_or_of_others_are_not_loaded() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = ProgramStore::within(directory.path().join("programs"));
+        store.write(&key("a"), &program(1).encode(&key("a")));
+        let path = store.directory().join(key("a").file_name());
+        assert_eq!(store.load(&key("a")), Some(program(1)));
+        let elsewhere = directory.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(store.load(&key("a")), None);
+        fs::remove_file(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
+        assert_eq!(store.load(&key("a")), Some(program(1)));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(4711), None).unwrap();
+            assert_eq!(store.load(&key("a")), None);
+        }
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
-use crate::device::{self, DeviceList, FoundDevice, ProgramStore, Session};
+use crate::device::{self, DeviceList, FoundDevice, PROGRAMS, ProgramStore, Session};
 use crate::error::{Error, Result, first_error};
 use crate::fft::image_transform;
+use crate::files::refused_cache;
 use crate::geometry::Geometry;
 use crate::job::Job;
 use crate::kernel::{EncodedSample, KernelSource, StepBackend, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
 use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
-use crate::profile::{Choice, Profile, ProfileStore};
+use crate::profile::{Choice, Profile, ProfileStore, TUNED};
 use crate::report::Reporter;
 use crate::source::StoredRows;
 use serde::Serialize;
@@ -90,8 +91,9 @@ fn request<'a>(
     }
 }
 
-/// Opens a device for its profile.
-fn open(found: &FoundDevice, choice: &Choice) -> Result<Session> {
+/// Opens a device for its profile. Programs of a cache that others may write to are not used, with a warning.
+fn open(found: &FoundDevice, choice: &Choice, reporter: &Reporter) -> Result<Session> {
+    refused_cache(&[PROGRAMS, TUNED]).iter().for_each(|warning| reporter.note_once(warning));
     let session = Session::open(found)?.with_programs(ProgramStore::in_cache());
     let Profile { step_sizes, fft, .. } = &choice.profile;
     Ok(session.with_step_sizes(step_sizes.clone()).with_image_transforms(fft.images, image_transform))
@@ -117,7 +119,7 @@ pub fn open_device(
         Plan::new(&request(job, scan, choice, found, memory, Avoid { known: &known, refused }))
     };
     let mut plan = plan_without(&choice, &found, &refused)?;
-    let mut session = open(&found, &choice)?;
+    let mut session = open(&found, &choice, reporter)?;
     let self_test = loop {
         if !session.texel_works(plan.spec.texel)? {
             let broken = plan.spec.texel.format();
@@ -136,13 +138,13 @@ pub fn open_device(
                     Some(why) => {
                         reporter.note(&format!("note: {why}; the host does the steps before and after the kernels"));
                         choice.profile.steps = StepBackends::HOST;
-                        session = open(&found, &choice)?;
+                        session = open(&found, &choice, reporter)?;
                     }
                 },
                 Err(why) => {
                     refused.push(Refused { key: source.key, why });
                     // after an error a driver may hand out nothing else
-                    session = open(&found, &choice)?;
+                    session = open(&found, &choice, reporter)?;
                 }
             }
         }
@@ -292,7 +294,7 @@ pub(super) fn open_for_steps(
     if needed.contains(&(true, StepBackend::Host)) {
         return Ok(None);
     }
-    let session = open(found, &choice)?;
+    let session = open(found, &choice, reporter)?;
     let on_device = |needed| if needed { StepBackend::Device } else { StepBackend::Host };
     let steps = DeviceSteps {
         steps: &job.recipe.steps,

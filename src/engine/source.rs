@@ -13,6 +13,7 @@ use crate::recipe::{AngleSource, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
+use crate::visible::{Shown, visible};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl Source {
         let sinograms = job.recipe.input.is_sinograms();
         let text = |path: &Path, flag: &str| -> Result<(String, String)> {
             let text = read_numbers(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
-            Ok((text, format!("{flag} {}", path.display())))
+            Ok((text, format!("{flag} {}", path.shown())))
         };
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
             let (text, what) = text(path, flag)?;
@@ -110,7 +111,7 @@ impl Source {
         let block = preparation.block();
         let block_rows = block.map_or(0, |block| block.min(stack.height()));
         for (name, value) in preparation.describe() {
-            reporter.detail(&format!("{name:<16}{value}"));
+            reporter.detail(&format!("{name:<16}{}", visible(&value)));
         }
         let logarithm = job.recipe.steps.logarithm;
         let doubt = levels::doubt(stack, &preparation, logarithm, &scan, sinograms);

@@ -6,6 +6,7 @@
 use super::RowTransform;
 use crate::device::{INSTALL_HINT, ImageTransform, Session};
 use crate::error::{Error, Result};
+use crate::report::without_compiler_counts;
 use clfft_sys as sys;
 use opencl3::command_queue::CommandQueue;
 use opencl3::event::Event;
@@ -98,7 +99,7 @@ impl ClFftPlan {
             let handle = library.create(session, sides)?;
             // from here on dropping `plan` destroys it, once the lock is released
             let plan = ClFftPlan { handle, scratch: None };
-            let baked = library.bake(handle, batch, queue);
+            let baked = without_compiler_counts(|| library.bake(handle, batch, queue));
             drop(guard);
             (plan, baked.map_err(|what| failure(session, &format!("{what} for {batch} arrays of {sides:?}")))?)
         };

@@ -1,11 +1,150 @@
-//! Where files are kept between runs.
+//! Where files are kept between runs: in a directory that nobody else may write to, as some of them are code.
 
-use std::path::PathBuf;
+use crate::visible::Shown;
+use rustix::process::geteuid;
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf, absolute};
 
-/// The cache directory: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
+/// The cache directory, unless others may write to it: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
 pub fn cache_directory() -> Option<PathBuf> {
+    named().filter(|directory| danger(directory).is_none())
+}
+
+/// A folder in the cache directory, unless others may write to it.
+pub fn cache_folder(name: &str) -> Option<PathBuf> {
+    Some(cache_directory()?.join(name)).filter(|folder| danger(folder).is_none())
+}
+
+/// The warning where others may write to the cache directory or to one of its folders.
+pub fn refused_cache(folders: &[&str]) -> Option<String> {
+    let directory = named()?;
+    let places = std::iter::once(directory.clone()).chain(folders.iter().map(|folder| directory.join(folder)));
+    let (place, why) = places.into_iter().find_map(|place| danger(&place).map(|why| (place, why)))?;
+    Some(format!(
+        "warning: {} is not used as a cache, because {why}; take the permission to write from others (chmod go-w), or set \
+         FBP_CACHE_DIR to a directory of your own",
+        place.shown()
+    ))
+}
+
+/// Makes a directory of the cache where it is not there. Nobody else may use it.
+pub fn make_private(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// Whether a file belongs to the user or to the system.
+pub fn is_own(file: &Metadata) -> bool {
+    [0, geteuid().as_raw()].contains(&file.uid())
+}
+
+fn named() -> Option<PathBuf> {
     let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     path("FBP_CACHE_DIR")
         .or_else(|| Some(path("XDG_CACHE_HOME")?.join("fbp")))
         .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
+}
+
+/// Who can change what is in a directory, or put another in its place; `None` if that is the user or the system alone. What
+/// is not there yet is made by the program.
+fn danger(directory: &Path) -> Option<String> {
+    let named = absolute(directory).ok()?;
+    // what links lead to counts as well as where the links are
+    let real = fs::canonicalize(&named).ok();
+    real.iter().chain([&named]).find_map(|path| {
+        path.ancestors().find_map(|place| {
+            let link = fs::symlink_metadata(place).ok()?;
+            let found = fs::metadata(place).ok();
+            [Some(link), found].iter().flatten().find_map(|meta| danger_of(place, meta, place == path))
+        })
+    })
+}
+
+/// Owner of directories that a container does not know: they belong to the system outside.
+const UNKNOWN: u32 = 65534;
+
+/// `own`: the directory itself, not one that it is in.
+fn danger_of(place: &Path, meta: &Metadata, own: bool) -> Option<String> {
+    let (mode, place) = (meta.permissions().mode(), place.shown());
+    if !is_own(meta) && (own || meta.uid() != UNKNOWN) {
+        return Some(format!("{place} belongs to another user (number {})", meta.uid()));
+    }
+    // where the sticky bit is set, others can add entries, but cannot replace any
+    let sticky = !own && mode & 0o1000 != 0;
+    let writable = !meta.file_type().is_symlink() && mode & 0o022 != 0 && !sticky;
+    writable.then(|| format!("others may write to {place} (mode {:04o})", mode & 0o7777))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn chmod(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn directories_that_others_may_change_are_dangerous() {
+        let lab = tempfile::tempdir().unwrap();
+        let path = |name: &str| lab.path().join(name);
+        let why = |name: &str| danger(&path(name));
+        make_private(&path("own/cache/programs")).unwrap();
+        for folder in ["own", "own/cache", "own/cache/programs"] {
+            assert_eq!(fs::metadata(path(folder)).unwrap().mode() & 0o777, 0o700);
+            assert_eq!(why(folder), None);
+        }
+        assert_eq!(why("own/not/there/yet"), None);
+        // itself, or one above it
+        for (mode, safe, safe_within) in [
+            (0o755, true, true),
+            (0o770, false, false),
+            (0o702, false, false),
+            (0o777, false, false),
+            // as /tmp
+            (0o1777, false, true),
+        ] {
+            chmod(&path("own"), mode);
+            assert_eq!(why("own").is_none(), safe, "{mode:o}");
+            assert_eq!(why("own/cache").is_none(), safe_within, "{mode:o}");
+            assert_eq!(why("own/new").is_none(), safe_within, "{mode:o}");
+        }
+        chmod(&path("own"), 0o700);
+        // through links: what they lead to, and where they are
+        symlink(path("own/cache"), path("link")).unwrap();
+        assert_eq!(why("link"), None);
+        chmod(&path("own/cache"), 0o777);
+        assert!(why("link").unwrap().contains("(mode 0777)"));
+        assert!(why("link/programs").is_some());
+        chmod(&path("own/cache"), 0o700);
+        make_private(&path("open")).unwrap();
+        symlink(path("own/cache"), path("open/link")).unwrap();
+        chmod(&path("open"), 0o777);
+        assert!(why("open/link/programs").is_some());
+    }
+
+    /// Only the system's administrator can give files away.
+    #[test]
+    fn directories_of_another_user_are_dangerous() {
+        let lab = tempfile::tempdir().unwrap();
+        let path = lab.path().join("theirs");
+        make_private(&path.join("cache")).unwrap();
+        let meta = fs::metadata(&path).unwrap();
+        assert!(is_own(&meta));
+        if !geteuid().is_root() {
+            // nobody else's directory can be made
+            assert_eq!(danger(&path), None);
+            return;
+        }
+        std::os::unix::fs::chown(&path, Some(4711), None).unwrap();
+        assert!(!is_own(&fs::metadata(&path).unwrap()));
+        for place in ["", "cache", "new"] {
+            assert!(danger(&path.join(place)).unwrap().contains("belongs to another user (number 4711)"), "{place}");
+        }
+        std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        std::os::unix::fs::lchown(path.join("cache"), Some(4711), None).unwrap();
+        assert_eq!(danger(&path), None);
+        assert!(danger(&path.join("cache")).is_some());
+    }
 }

@@ -11,7 +11,7 @@ mod regular;
 mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, temporary_path, write_atomically};
-pub use cache::cache_directory;
+pub use cache::{cache_directory, cache_folder, is_own, make_private, refused_cache};
 pub use lock::{Lock, LockMode};
 pub use mark::{OutputKind, SOFTWARE, TOML};
 pub use output::{InputSet, OutputFile, directory};

@@ -1,6 +1,7 @@
 //! 360-degree scans with the axis near one end of the detector: opposite projections complete each other.
 
 use crate::error::{Error, Result};
+use crate::numbers::brief;
 use std::f64::consts::FRAC_PI_4;
 
 /// Least number of bins that projections half a turn apart must both see.
@@ -49,8 +50,9 @@ impl ExtendedField {
         let shorter = axis.iter().map(|&a| a.min(last - a)).fold(f64::INFINITY, f64::min);
         if 2.0 * shorter < LEAST_OVERLAP {
             return Err(Error::usage(format!(
-                "--extended-field: with the axis at {center} of 0..={last}, opposite projections share {:.1} bins, but \
+                "--extended-field: with the axis at {} of 0..={last}, opposite projections share {:.1} bins, but \
                  must share at least {LEAST_OVERLAP}; check --center",
+                brief(center),
                 (2.0 * shorter).max(0.0)
             )));
         }

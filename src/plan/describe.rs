@@ -5,7 +5,9 @@ use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
+use crate::numbers::brief;
 use crate::units::human;
+use crate::visible::visible;
 
 impl Plan {
     /// The plan for people, with what is done `before` the filter.
@@ -22,7 +24,7 @@ impl Plan {
         lines.extend(self.of_memory(scan));
         lines.push(("work", self.work(job, scan, facts)));
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
-        lines.iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
+        lines.iter().map(|(name, value)| format!("{name:<16}{}\n", visible(value))).collect()
     }
 
     /// Where the steps run that there are.
@@ -90,7 +92,14 @@ impl Plan {
         let mut lines = vec![("device memory", human(sum(&self.device_bytes)))];
         lines.extend(self.device_bytes.iter().filter_map(|b| part((b.what, b.bytes))));
         let held = scan.held.by(self.steps);
-        lines.push(("host memory", human(self.host_bytes + held + scan.cached)));
+        lines.push((
+            "host memory",
+            match self.host_bytes + held + scan.cached {
+                // a device that computes in host memory
+                0 => "none besides that of the device".to_owned(),
+                bytes => human(bytes),
+            },
+        ));
         lines.extend([("steps before", held), ("input chunks", scan.cached)].into_iter().filter_map(part));
         lines
     }
@@ -125,8 +134,8 @@ fn of_scan(job: &Job, scan: &Scan) -> Vec<(&'static str, String)> {
         lines.push(("shard", format!("{shard} of {} slices", scan.run_slices.len())));
     }
     let (first, last) = (g.angles[0], g.angles[g.angles.len() - 1]);
-    lines.push(("angles", format!("{first} to {last} degrees")));
-    lines.push(("centre", format!("{} bins", scan.center)));
+    lines.push(("angles", format!("{} to {} degrees", brief(first), brief(last))));
+    lines.push(("centre", format!("{} bins", brief(scan.center))));
     if let Some(field) = &scan.field {
         lines.push((
             "field",

@@ -14,7 +14,7 @@ mod throughput;
 pub use entry::KernelEntry;
 pub use matching::{Choice, choose};
 pub use select::auto_keys;
-pub use store::{ProfileStore, tuned_directory};
+pub use store::{ProfileStore, TUNED, tuned_directory};
 pub use throughput::{Special, Throughput};
 
 use crate::error::{Error, Result};

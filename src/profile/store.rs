@@ -3,7 +3,8 @@
 use super::{Choice, Profile, auto_keys, choose};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
-use crate::files::cache_directory;
+use crate::files::cache_folder;
+use crate::visible::Shown;
 use std::path::{Path, PathBuf};
 
 /// The shipped profiles: (file name, text).
@@ -59,12 +60,12 @@ impl ProfileStore {
         let mut store = ProfileStore::default();
         for directory in user_directories() {
             for file in profile_files(&directory) {
-                store.add(read(&file)?, file.display().to_string());
+                store.add(read(&file)?, file.shown().to_string());
             }
         }
         for file in tuned_directory().iter().flat_map(|directory| profile_files(directory)) {
             match read(&file) {
-                Ok(profile) => store.add(profile, file.display().to_string()),
+                Ok(profile) => store.add(profile, file.shown().to_string()),
                 // it was not written by hand, so it does not stop a run
                 Err(error) => store.unreadable.push(format!("{error}; fbp tune writes it again")),
             }
@@ -150,14 +151,17 @@ fn profile_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Where `fbp tune` writes profiles; `None` if there is no cache directory.
+/// The folder of profiles in the cache directory.
+pub const TUNED: &str = "tuned";
+
+/// Where `fbp tune` writes profiles; `None` if there is no cache directory, or others may write to it.
 pub fn tuned_directory() -> Option<PathBuf> {
-    Some(cache_directory()?.join("tuned"))
+    cache_folder(TUNED)
 }
 
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
-    let name = path.display().to_string();
+    let name = path.shown().to_string();
     let text = crate::files::read_text(path)
         .map_err(|e| Error::profile(&name, format!("cannot be read: {e}; check the path and the permissions")))?;
     Profile::parse(&text, &name)

@@ -5,6 +5,7 @@ use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
 use crate::files::{excerpt, excerpt_of_lines, read_text_once};
 use crate::sink::Target;
+use crate::visible::Shown;
 use clap::CommandFactory;
 use std::path::Path;
 
@@ -16,17 +17,17 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
     };
-    let text = read_text_once(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))?;
+    let text = read_text_once(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.shown())))?;
     let table: toml::Table = toml::from_str(&text).map_err(|e| {
-        Error::usage(format!("--config {}: {}", path.display(), excerpt_of_lines(e.to_string().trim_end())))
+        Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(e.to_string().trim_end())))
     })?;
     check_keys(&table, &path)?;
     let file: ReconstructArgs = toml::from_str(&text).map_err(|e| {
-        Error::usage(format!("--config {}: {}", path.display(), excerpt_of_lines(e.to_string().trim_end())))
+        Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(e.to_string().trim_end())))
     })?;
 
     let to_table = |args: &ReconstructArgs| {
-        toml::Table::try_from(args).map_err(|e| Error::usage(format!("--config {}: {e}", path.display())))
+        toml::Table::try_from(args).map_err(|e| Error::usage(format!("--config {}: {e}", path.shown())))
     };
     let mut merged = to_table(&file)?;
     let over = to_table(&flags)?;
@@ -40,7 +41,7 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
     }
     merged.extend(over);
     let mut args: ReconstructArgs = merged.try_into().map_err(|e: toml::de::Error| {
-        Error::usage(format!("--config {}: {}", path.display(), excerpt_of_lines(&e.to_string())))
+        Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(&e.to_string())))
     })?;
     args.config = flags.config;
     args.save_config = flags.save_config;
@@ -81,7 +82,7 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
                 Some((_, name)) => format!("did you mean `{name}`?"),
                 None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
             };
-            return Err(Error::usage(format!("--config {}: unknown key `{}`; {hint}", path.display(), excerpt(key))));
+            return Err(Error::usage(format!("--config {}: unknown key `{}`; {hint}", path.shown(), excerpt(key))));
         }
     }
     Ok(())

@@ -38,13 +38,8 @@ pub const OUTPUT_FORMS: &str = "Directory (slice_00000.tif ...), pattern such as
 type Parse = fn(&str) -> Result<Option<Target>>;
 
 /// The formats of `--output`; the first that matches is used.
-const FORMATS: [Parse; 5] = [
-    separate::parse_pattern,
-    multipage::parse_single,
-    volume::parse_hdf5,
-    volume::parse_zarr,
-    separate::parse_directory,
-];
+const FORMATS: [Parse; 4] =
+    [multipage::parse_single, volume::parse_hdf5, volume::parse_zarr, separate::parse_directory];
 
 /// Writes the slices of a run; several threads may write at the same time.
 pub trait Sink: Send + Sync {

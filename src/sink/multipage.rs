@@ -2,6 +2,7 @@
 
 use super::file::{create, failed, finish};
 use super::page::{OutputPage, PlacedPage, aligned};
+use super::separate::spec_of;
 use super::stamp::{StoredPages, StoredSlices};
 use super::target::{OneFile, OutputFormat, Target, is_tiff};
 use super::{Compression, Pixels, Sink, SliceForm};
@@ -32,7 +33,7 @@ impl Target {
 
 impl OutputFormat for MultiPage {
     fn spec(&self) -> String {
-        self.0.0.display().to_string()
+        spec_of(&self.0.0)
     }
 
     fn path_of(&self, _: usize) -> PathBuf {

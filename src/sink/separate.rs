@@ -1,4 +1,4 @@
-//! One TIFF file per slice, in a directory or named by a pattern.
+//! One TIFF file per slice, in a directory or named by a pattern; what a `%` means in the name of an output.
 
 use super::file::create;
 use super::page::OutputPage;
@@ -28,38 +28,66 @@ pub(super) fn parse_directory(spec: &str) -> Result<Option<Target>> {
     Ok((!spec.is_empty()).then(|| Target::directory_of_slices(spec)))
 }
 
-/// Reads a spec with a `%`: a printf pattern of file names.
+/// The directory of a spec, with the slash, and its last part. Only there a `%` has a meaning: `%i`, `%d` and `%05i` are the
+/// number of the slice, `%%` is a percent sign.
+fn split(spec: &str) -> (&str, &str) {
+    spec.split_at(spec.rfind('/').map_or(0, |at| at + 1))
+}
+
+/// The path that a spec without a number of the slice is.
+pub(super) fn literal(spec: &str) -> String {
+    let (directory, name) = split(spec);
+    format!("{directory}{}", name.replace("%%", "%"))
+}
+
+/// The spec of a path.
+pub(super) fn spec_of(path: &Path) -> String {
+    let path = path.display().to_string();
+    let (directory, name) = split(&path);
+    format!("{directory}{}", name.replace('%', "%%"))
+}
+
+/// Reads a spec with the number of the slice in its last part: a printf pattern of file names.
 pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
-    if !spec.contains('%') {
-        return Ok(None);
-    }
     let wrong = |why: &str| Error::usage(format!("--output {spec}: {why}; write it like 'out/r-%05i.tif'"));
-    let (directory, name) = match spec.rsplit_once('/') {
-        Some(("", name)) => ("/", name),
-        Some((directory, name)) => (directory, name),
-        None => (".", spec),
-    };
-    if directory.contains('%') {
-        return Err(wrong("the number of the slice belongs in the file name, not in a directory"));
+    let (directory, name) = split(spec);
+    let mut prefix = String::new();
+    // how many digits the number has at least, and what follows it
+    let mut number: Option<(usize, String)> = None;
+    let mut rest = name;
+    while let Some((text, after)) = rest.split_once('%') {
+        let part = number.as_mut().map_or(&mut prefix, |(_, suffix)| suffix);
+        part.push_str(text);
+        if let Some(after) = after.strip_prefix('%') {
+            part.push('%');
+            rest = after;
+            continue;
+        }
+        let (width, after) = after
+            .split_once(['i', 'd'])
+            .filter(|(width, _)| width.chars().all(|c| c.is_ascii_digit()))
+            .ok_or_else(|| wrong("expected %i, %d or %05i for the number of the slice, or %% for a percent sign"))?;
+        let digits = match width {
+            "" => 1,
+            w if w.starts_with('0') => w.parse().ok().filter(|&n| n <= 20).ok_or_else(|| wrong("too many digits"))?,
+            _ => return Err(wrong("pad the number with zeros, not with blanks")),
+        };
+        if number.replace((digits, String::new())).is_some() {
+            return Err(wrong("expected the number of the slice once"));
+        }
+        rest = after;
     }
-    let (prefix, rest) = name.split_once('%').unwrap_or((name, ""));
-    let (width, suffix) = rest
-        .split_once(['i', 'd'])
-        .filter(|(width, _)| width.chars().all(|c| c.is_ascii_digit()))
-        .ok_or_else(|| wrong("expected %i, %d or %05i for the number of the slice"))?;
-    if suffix.contains('%') {
-        return Err(wrong("expected exactly one % field"));
-    }
-    if !is_tiff(suffix) {
+    let Some((digits, suffix)) = number else { return Ok(None) };
+    let suffix = suffix + rest;
+    if !is_tiff(&suffix) {
         return Err(wrong("the name must end in .tif or .tiff"));
     }
-    let digits = match width {
-        "" => 1,
-        w if w.starts_with('0') => w.parse().ok().filter(|&n| n <= 20).ok_or_else(|| wrong("too many digits"))?,
-        _ => return Err(wrong("pad the number with zeros, not with blanks")),
+    let directory = match directory {
+        "" => ".".into(),
+        "/" => "/".into(),
+        directory => directory.trim_end_matches('/').into(),
     };
-    let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
-    Ok(Some(Target::new(SeparateFiles { directory: directory.into(), prefix, digits, suffix, own_directory: false })))
+    Ok(Some(Target::new(SeparateFiles { directory, prefix, digits, suffix, own_directory: false })))
 }
 
 impl Target {
@@ -83,9 +111,10 @@ impl SeparateFiles {
 impl OutputFormat for SeparateFiles {
     fn spec(&self) -> String {
         match self.own_directory {
-            true => self.directory.display().to_string(),
+            true => spec_of(&self.directory),
             false => {
-                let name = format!("{}%0{}i{}", self.prefix, self.digits, self.suffix);
+                let escaped = |text: &str| text.replace('%', "%%");
+                let name = format!("{}%0{}i{}", escaped(&self.prefix), self.digits, escaped(&self.suffix));
                 self.directory.join(name).display().to_string()
             }
         }

@@ -1,5 +1,6 @@
 //! Place and format of an output.
 
+use super::separate::{literal, parse_pattern};
 use super::stamp::{Origin, StoredSlices, StoredTiffs, origin};
 use super::{Compression, FORMATS, OUTPUT_FORMS, PageContent, Sink, SliceForm};
 use crate::error::{Error, Result};
@@ -166,8 +167,12 @@ impl Target {
     /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
     ///
     /// # Errors
-    /// [`Error::Usage`] when the pattern does not have exactly one `%i`, `%d` or `%0Ni` in the name.
+    /// [`Error::Usage`] when there is a `%` in the last part that is neither the one `%i`, `%d` or `%0Ni` nor part of `%%`.
     pub fn parse(spec: &str) -> Result<Target> {
+        if let Some(pattern) = parse_pattern(spec)? {
+            return Ok(pattern);
+        }
+        let spec = &literal(spec);
         for parse in FORMATS {
             if let Some(target) = parse(spec)? {
                 return Ok(target);

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::open_regular;
+use crate::visible::Shown;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +22,7 @@ pub(super) fn may_stay_open(files: usize) -> bool {
 
 /// An error about a file; `flag` is the flag that named it.
 pub(super) fn bad(flag: &str, path: &Path, message: impl Display) -> Error {
-    Error::Input(format!("{flag}: {}: {message}", path.display()))
+    Error::Input(format!("{flag}: {}: {message}", path.shown()))
 }
 
 /// The name of a file without its directories.

@@ -59,7 +59,7 @@ pub struct Unsharp {
 
 impl fmt::Display for Paganin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "paganin, {} pixels", self.length)?;
+        write!(f, "paganin, {} pixels", crate::numbers::brief(self.length))?;
         self.unsharp.map_or(Ok(()), |unsharp| write!(f, ", unsharp {},{}", unsharp.sigma, unsharp.amount))
     }
 }

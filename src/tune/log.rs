@@ -2,7 +2,7 @@
 
 use crate::bench::Verdict;
 use crate::error::{Error, Result};
-use crate::files::open_regular;
+use crate::files::{make_private, open_regular};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
@@ -99,7 +99,7 @@ impl Log {
             )
         };
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(wrong)?;
+            make_private(directory).map_err(wrong)?;
         }
         let text = match contents(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -45,12 +45,22 @@ fn killed_runs_resume_to_the_same_bytes() {
                 .args(run.split_whitespace().chain(["r"]).chain(more.split_whitespace()))
                 .current_dir(lab.path(""))
                 .env("FBP_CACHE_DIR", lab.path("cache"))
+                .env("FBP_TEST_FAULT", if killed == 0 { "hold=2" } else { "" })
                 .env("XDG_CONFIG_HOME", lab.path("no-configuration"))
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            std::thread::sleep(moment.max(Duration::from_millis(1)));
+            // the first is killed when it has slices and waits, the others at any moment
+            let started = Instant::now();
+            let due = |start: Instant| match killed {
+                0 => lab.path("r/slice_00000.tif").exists(),
+                _ => start.elapsed() >= moment,
+            };
+            while !due(started) {
+                assert!(started.elapsed() < Duration::from_secs(120), "no slice came");
+                std::thread::sleep(Duration::from_millis(1));
+            }
             Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
             child.wait().unwrap();
             let output = child.wait_with_output().unwrap();

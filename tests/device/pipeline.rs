@@ -5,7 +5,7 @@
 use crate::support::cli::{Lab, SMALL, Scan, assert_no_panic, difference, text};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const WIDE: Scan = Scan { width: 48, projections: 30, slices: 23, overall: 180.0 };
 
@@ -184,19 +184,30 @@ fn files_that_are_still_arriving_are_awaited() {
     let lab = lab();
     run(&lab, "", "--sinograms sin --output r");
     let full = lab.read("r");
-    // in wrong order, one of them in two halves
+    // in wrong order and in two halves, when the program has begun to wait
     lab.directory("late");
-    let (from, to) = (lab.path("sin"), lab.path("late"));
+    let (from, to, log) = (lab.path("sin"), lab.path("late"), lab.path("late.log"));
     let arriving = std::thread::spawn(move || {
+        let said = |words: &str| std::fs::read_to_string(&log).is_ok_and(|log| log.contains(words));
+        let wait_for = |words: &str| {
+            let began = Instant::now();
+            while !said(words) {
+                assert!(began.elapsed() < Duration::from_secs(60), "{words} was not said");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        wait_for(": 0 of 23 files");
         for slice in (0..23).rev() {
             let name = format!("s_{slice:04}.tif");
             let bytes = std::fs::read(from.join(&name)).unwrap();
             std::fs::write(to.join(&name), &bytes[..bytes.len() / 2]).unwrap();
-            std::thread::sleep(Duration::from_millis(60));
+            if [22, 11, 0].contains(&slice) {
+                wait_for(&format!(": {} of 23 files", 23 - slice));
+            }
             std::fs::write(to.join(&name), &bytes).unwrap();
         }
     });
-    let (_, err, _) = run(&lab, "", "--sinograms late --watch 20s --expect 23 --output r -v");
+    let (_, err, _) = run(&lab, "", "--sinograms late --watch 1000s --expect 23 --output r -v --log late.log");
     arriving.join().unwrap();
     assert!(lab.read("r") == full);
     assert!(err.contains("of 23 files have arrived"), "{err}");

@@ -1,7 +1,7 @@
 //! Files that are refused, and what the messages say.
 
 use super::{Counts, FRAMES, ROWS, WIDTH, alone, angles, cast, exchange, file, list, refused, volume};
-use crate::support::cli::{Lab, Pages};
+use crate::support::cli::{Lab, Pages, text};
 use hdf5_metno::File;
 use std::fs;
 
@@ -154,4 +154,32 @@ fn unfinished(lab: &Lab, counts: &Counts) {
     drop((stopped, chunked, file));
     let (_, err) = lab.ok("reconstruct --hdf5 stopped.h5 --output stopped");
     assert!(err.contains("8 of 16 chunks were never written"), "{err}");
+}
+
+/// Names of datasets, links and units are text of a file.
+#[test]
+fn names_and_units_do_not_control_the_terminal() {
+    let _alone = alone();
+    let lab = Lab::new();
+    let counts = Counts::new(&lab);
+    for foreign in ["a\u{1b}]0!b\u{7}\u{9b}2J\u{202e}c", "a\u{1b}]0!b\nfbp: forged"] {
+        let new = without_data(&lab, &counts, "x.h5");
+        let values = cast(&counts.projections, |v| v as u16);
+        let data = new.new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH)).create("/exchange/data").unwrap();
+        data.write_raw(&values).unwrap();
+        new.new_dataset::<u16>().shape((FRAMES, ROWS, WIDTH)).create(format!("/exchange/{foreign}").as_str()).unwrap();
+        new.link_soft(&format!("/nowhere/{foreign}"), &format!("/exchange/link {foreign}")).unwrap();
+        drop((data, new));
+        let missing = format!("x.h5::/{foreign}");
+        for (args, code) in [(vec!["info", "x.h5"], 0), (vec!["preprocess", "--projections", &missing, "-o", "out"], 3)]
+        {
+            let output = lab.command("").args(&args).output().unwrap();
+            let shown = [text(&output.stdout), text(&output.stderr)].concat();
+            assert_eq!(output.status.code(), Some(code), "{args:?}: {shown:?}");
+            assert!(shown.contains(r"\x1b]0!b"), "{args:?}: {shown:?}");
+            let controls = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!shown.contains(controls), "{args:?}: {shown:?}");
+            assert!(!shown.lines().any(|line| line.starts_with("fbp: forged")), "{args:?}: {shown:?}");
+        }
+    }
 }

@@ -17,3 +17,4 @@ mod outputs;
 mod pages;
 mod paper;
 mod startup;
+mod terminal;

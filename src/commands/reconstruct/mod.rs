@@ -21,6 +21,7 @@ use crate::execution::Existing;
 use crate::files::{OutputFile, OutputKind, TOML};
 use crate::job::Job;
 use crate::kernel::StepBackends;
+use crate::numbers::significant;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
@@ -28,6 +29,7 @@ use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
+use crate::visible::Shown;
 use outputs::{SideFiles, input_set, inputs};
 use overview::Gathered;
 pub(super) use overview::{Overview, Wanted};
@@ -195,7 +197,7 @@ impl Reconstruction<'_> {
             let path = target.path_of(0);
             reporter.note(&format!(
                 "{} will appear when all of its slices are written: {unfinished} of {run} so far",
-                path.display()
+                path.shown()
             ));
         }
         let gathered = overview.map(Overview::gathered);
@@ -247,7 +249,11 @@ impl Reconstruction<'_> {
             Some(range) => range,
             None => percentile_range(self.source, device, finish, low, high)?,
         };
-        self.reporter.note(&format!("percentiles {low} and {high} of sampled slices: {} and {}", range.0, range.1));
+        self.reporter.note(&format!(
+            "percentiles {low} and {high} of sampled slices: {} and {}",
+            significant(range.0),
+            significant(range.1)
+        ));
         Ok((writer.with_range(range)?, identity.with_range(range)))
     }
 

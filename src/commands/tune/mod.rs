@@ -10,16 +10,19 @@ use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
-use crate::files::{InputSet, OutputFile, OutputKind, TOML, cache_directory, directory, write_atomically};
+use crate::files::{
+    InputSet, OutputFile, OutputKind, TOML, cache_directory, directory, make_private, refused_cache, write_atomically,
+};
 use crate::kernel::KernelSpec;
 use crate::model;
-use crate::profile::{Choice, Profile, ProfileStore, tuned_directory};
+use crate::profile::{Choice, Profile, ProfileStore, TUNED, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
 use crate::tune::{
     Log, MeasurementConditions, Outcome, Prediction, Reach, TimedKernel, TuningRun, compose, compose_sizes, file_stem,
     size_table, table,
 };
+use crate::visible::Shown;
 use problem::{SIZE, SIZE_OF_PROCESSORS, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -155,6 +158,9 @@ fn output_file(args: &TuneArgs) -> Result<Option<OutputFile>> {
 /// The directories of the log and of tuned profiles.
 fn directories() -> Result<(PathBuf, PathBuf)> {
     cache_directory().zip(tuned_directory()).ok_or_else(|| {
+        if let Some(why) = refused_cache(&[TUNED]) {
+            return Error::usage(why.trim_start_matches("warning: "));
+        }
         Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
     })
 }
@@ -229,7 +235,7 @@ fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration)
 /// Writes a profile to the file of `--output`, else to the cache, after checking that it reads back unchanged.
 fn write(profile: &Profile, output: Option<&OutputFile>, cached: &Path, reporter: &Reporter) -> Result<()> {
     let path = output.map_or(cached, OutputFile::path);
-    let name = path.display().to_string();
+    let name = path.shown();
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
     let text = format!("{TOML} tune`.\n{text}");
     if Profile::parse(&text, &name)? != *profile {
@@ -241,7 +247,7 @@ fn write(profile: &Profile, output: Option<&OutputFile>, cached: &Path, reporter
     match output {
         Some(file) => file.write(text)?,
         None => {
-            let made = std::fs::create_dir_all(directory(path)).and_then(|()| write_atomically(path, text));
+            let made = make_private(directory(path)).and_then(|()| write_atomically(path, text));
             made.map_err(|e| {
                 Error::output(path, format!("the tuned profile cannot be written: {e}; choose another --output"))
             })?;

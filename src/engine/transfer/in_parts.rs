@@ -24,7 +24,7 @@ impl Transfer for InParts {
         let delivery = Delivery { device, work, run, computed };
         let mut busy = DeviceSeconds::default();
         for (number, (positions, values)) in pieces.into_iter().filter_map(Piece::sinograms).enumerate() {
-            fail_on_purpose(device, number)?;
+            fail_on_purpose(run, device, number)?;
             if run.is_cancelled() {
                 break;
             }

@@ -231,7 +231,7 @@ fn compute(
 ) -> Result<DeviceSeconds> {
     let mut seconds = DeviceSeconds::default();
     for (number, (chunk, sinograms)) in ready.into_iter().enumerate() {
-        fail_on_purpose(device, number)?;
+        fail_on_purpose(run, device, number)?;
         if run.is_cancelled() {
             break;
         }
@@ -253,10 +253,13 @@ fn compute(
     Ok(seconds)
 }
 
-/// An error where a test wants the device to fail.
-fn fail_on_purpose(device: usize, chunk: usize) -> Result<()> {
-    match fault::lost(device, chunk) {
-        true => Err(Error::Internal("lost on purpose".into())),
-        false => Ok(()),
+/// An error where a test wants the device to fail; waits where a test wants that.
+fn fail_on_purpose(run: Run, device: usize, chunk: usize) -> Result<()> {
+    if fault::lost(device, chunk) {
+        return Err(Error::Internal("lost on purpose".into()));
     }
+    while fault::held(device, chunk) && !run.is_cancelled() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }

@@ -354,7 +354,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 impl<C: Container> OutputFormat for VolumeOutput<C> {
     fn spec(&self) -> String {
-        self.file.0.display().to_string()
+        super::separate::spec_of(&self.file.0)
     }
 
     fn path_of(&self, _: usize) -> PathBuf {
@@ -593,5 +593,5 @@ mod missing {
 /// Whether a name is that of an HDF5 file.
 fn is_hdf5_name(spec: &str) -> bool {
     let lower = spec.to_ascii_lowercase();
-    [".h5", ".hdf5", ".hdf", ".nx", ".nxs"].iter().any(|end| lower.ends_with(end)) && !spec.contains('%')
+    [".h5", ".hdf5", ".hdf", ".nx", ".nxs"].iter().any(|end| lower.ends_with(end))
 }

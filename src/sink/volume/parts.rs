@@ -6,6 +6,7 @@
 
 use super::{VolumeDescription, remove, unfinished};
 use crate::hash::fnv1a;
+use crate::visible::Shown;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ impl PartDirectories {
     pub fn make(&self, description: &VolumeDescription) -> io::Result<PathBuf> {
         let (hidden, named) = (self.hidden(), self.named(description));
         if let Some(parent) = named.parent().filter(|parent| parent.symlink_metadata().is_ok() && !parent.is_dir()) {
-            let why = format!("{} must be a directory, but is a file", parent.display());
+            let why = format!("{} must be a directory, but is a file", parent.shown());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         remove(&hidden)?;

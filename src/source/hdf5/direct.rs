@@ -8,6 +8,7 @@ use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::chunk_memory::ChunkMemory;
 use crate::source::convert::to_f32;
+use crate::visible::Shown;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::plist::dataset_create::DatasetCreate;
 use hdf5_metno::{Dataset, Datatype, File};
@@ -345,7 +346,7 @@ impl DirectSearch<'_> {
         let holder = files(&key.0, &dataset).swap_remove(0);
         let list = self
             .frames_of(&holder, &dataset, depth)
-            .map_err(|e| format!("is made of {name} of {}, which {e}", key.0.display()))?;
+            .map_err(|e| format!("is made of {name} of {}, which {e}", key.0.shown()))?;
         let found = list.map(|list| (list, dataset.ndim()));
         if let Some(found) = &found {
             self.known.insert(key, found.clone());

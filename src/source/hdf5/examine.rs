@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::fault;
 use crate::memory;
 use crate::source::files::{FileState, open_plain};
+use crate::visible::Shown;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Resource, Rlimit, getrlimit, set_parent_process_death_signal, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,7 +70,7 @@ impl Hdf5Reading {
 
     /// The file with its flag, for messages.
     fn title(&self) -> String {
-        let file = self.file().display();
+        let file = self.file().shown();
         match self {
             Hdf5Reading::Scan { .. } | Hdf5Reading::Measures { .. } => format!("--hdf5 {file}"),
             Hdf5Reading::Frames { flag, .. } => format!("{flag}: {file}"),
@@ -135,7 +136,7 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
 fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<FileResult<Hdf5Verdict>> {
     let title = reading.title();
     let cannot = |e: io::Error| {
-        let program = program.display();
+        let program = program.shown();
         Error::Input(format!(
             "{title}: {program} cannot be started to examine the file: {e}; check the limits of processes and memory"
         ))

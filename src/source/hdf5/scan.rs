@@ -8,6 +8,7 @@ use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Sca
 use crate::error::{Error, Result};
 use crate::files::open_regular;
 use crate::source::{Stack, Stacks};
+use crate::visible::Shown;
 use hdf5_metno as hdf5;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,7 +25,7 @@ pub fn built_in() -> Result<()> {
 /// # Errors
 /// [`Error::Input`] when the file is not an HDF5 file, contains no scan or several, or its parts are inconsistent.
 pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
-    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
+    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.shown()));
     examine(&Hdf5Reading::Scan { input: input.clone(), angles, memory })?;
     let mut cache = ChunkCache::of(memory, 1);
     let mut file = open_file(&input.file, cache).map_err(bad)?;
@@ -304,7 +305,7 @@ pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
 /// # Errors
 /// [`Error::Input`] when there is none.
 pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Result<Stack> {
-    let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.display()));
+    let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.shown()));
     const ADVICE: &str = "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as \
                           FILE::/DATASET, which names a dataset of frames or slices";
     examine(&Hdf5Reading::Frames {
@@ -336,7 +337,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Res
 /// # Errors
 /// [`Error::Input`] when it is not an HDF5 file.
 pub fn contents(path: &Path) -> Result<Hdf5Contents> {
-    let bad = |message: String| Error::Input(format!("{}: {message}", path.display()));
+    let bad = |message: String| Error::Input(format!("{}: {message}", path.shown()));
     examine(&Hdf5Reading::Contents { file: path.to_owned() })?;
     let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
     let input = Hdf5Input { file: path.to_owned(), ..Default::default() };

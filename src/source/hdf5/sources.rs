@@ -4,6 +4,7 @@ use super::FileResult;
 use super::filters::filters;
 use super::volume::chunk_bytes;
 use crate::files::open_regular;
+use crate::visible::Shown;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
 use std::collections::HashSet;
@@ -44,7 +45,7 @@ pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
          files where the dataset expects them or beside {}, or set HDF5_VDS_PREFIX to their directory",
         if missing == 1 { "is" } else { "are" },
         search.missing.join(", "),
-        holder.display()
+        holder.shown()
     ))
 }
 
@@ -67,7 +68,7 @@ impl SourceSearch {
             // the dataset ends with the last existing file of a pattern
             let Some(found) = source_file(&source, &name, holder) else { continue };
             let Some(path) = found else {
-                self.missing(source.display().to_string());
+                self.missing(source.shown().to_string());
                 continue;
             };
             if !self.seen.insert((path.clone(), name.clone())) {
@@ -82,10 +83,10 @@ impl SourceSearch {
                 continue;
             }
             match File::open(&path).map(|file| file.dataset(&name)) {
-                Err(error) => self.missing(format!("{} ({error})", path.display())),
-                Ok(Err(_)) => self.missing(format!("dataset {name} of {}", path.display())),
+                Err(error) => self.missing(format!("{} ({error})", path.shown())),
+                Ok(Err(_)) => self.missing(format!("dataset {name} of {}", path.shown())),
                 Ok(Ok(dataset)) => {
-                    filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.display()))?;
+                    filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.shown()))?;
                     if let Some(bytes) = chunk_bytes(&dataset) {
                         self.found.chunked += 1;
                         self.found.chunk = self.found.chunk.max(bytes);

@@ -12,6 +12,9 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+/// How names of records of runs end.
+const RECORD_END: &str = "-run.toml";
+
 /// A format by which a directory is searched.
 #[derive(Debug)]
 pub struct FileKind {
@@ -147,8 +150,8 @@ fn list_directory(directory: &Path, flag: &str, kind: &FileKind) -> Result<Liste
     for entry in fs::read_dir(directory).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();
         let name = file_name(&path);
-        if name.starts_with('.') || path.is_dir() {
-            continue; // hidden files are unfinished or belong to the system
+        if name.starts_with('.') || name.ends_with(RECORD_END) || path.is_dir() {
+            continue; // hidden files are unfinished or belong to the system, a record describes slices beside it
         }
         if kind.has(&path) {
             files.push(path);

@@ -7,6 +7,7 @@ use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::codec::{DecodeBuffers, DecodeError};
 use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::visible::Shown;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fs::File;
@@ -262,7 +263,7 @@ impl ZarrArray {
         let place = stored.place()?;
         buffers.bytes.resize((place.end - place.start).min(self.most_stored()) as usize, 0);
         stored.read(place.start, &mut buffers.bytes)?;
-        let failed = |e: DecodeError| format!("chunk {} {e}", path.display());
+        let failed = |e: DecodeError| format!("chunk {} {e}", path.shown());
         if self.codec.checksum {
             let body = checked(&buffers.bytes).map_err(failed)?.len();
             buffers.bytes.truncate(body);
@@ -281,7 +282,7 @@ impl ZarrArray {
     }
 
     fn check_length(&self, found: u64, path: &Path) -> FileResult<()> {
-        let (path, length) = (path.display(), self.chunk_bytes() as u64);
+        let (path, length) = (path.shown(), self.chunk_bytes() as u64);
         let found = match found.cmp(&length) {
             Ordering::Equal => return Ok(()),
             Ordering::Greater => "more",
@@ -310,7 +311,7 @@ impl StoredChunk {
     }
 
     fn failed<T>(&self, e: &io::Error) -> FileResult<T> {
-        Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.display()))
+        Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.shown()))
     }
 
     /// Bytes of the chunk in the file.

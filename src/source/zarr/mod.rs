@@ -15,6 +15,7 @@ use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use crate::remark::Remark;
+use crate::visible::Shown;
 use rayon::prelude::*;
 use serde_json::Value;
 use shard::ShardIndex;
@@ -44,11 +45,11 @@ pub fn attributes(directory: &Path) -> FileResult<Value> {
 fn json_of(path: &Path) -> FileResult<Option<Value>> {
     match read_text(path) {
         Ok(text) => {
-            let json = serde_json::from_str(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))?;
+            let json = serde_json::from_str(&text).map_err(|e| format!("{} is no JSON: {e}", path.shown()))?;
             Ok(Some(json))
         }
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.display())),
+        Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.shown())),
     }
 }
 
@@ -75,7 +76,7 @@ fn no_image(path: &Path) -> String {
     match entries.filter(|inside| is_zarr(inside)).min() {
         Some(first) => format!(
             "is a Zarr group without an OME-Zarr image; name one of the images or arrays in it, such as {}",
-            first.display()
+            first.shown()
         ),
         None => "is a Zarr group with neither an OME-Zarr image nor an array; name the directory of one".into(),
     }
@@ -129,7 +130,7 @@ impl ZarrFrames {
             _ => vec![Remark::note(format!(
                 "{}: {missing} of {files} {what} are not there and are read as its fill value; either all of their values \
                  are the fill value, or the scan was stopped",
-                path.display()
+                path.shown()
             ))],
         };
         let sizes = array.is_encoded().then(|| sizes(&array, &states));
@@ -144,7 +145,7 @@ impl ZarrFrames {
     }
 
     fn changed(&self, path: &Path) -> Error {
-        self.bad(format!("chunk {} has changed since this run began; run again", path.display()))
+        self.bad(format!("chunk {} has changed since this run began; run again", path.shown()))
     }
 
     /// Where a chunk is, if it was written.
@@ -268,7 +269,7 @@ impl Frames for ZarrFrames {
     }
 
     fn name(&self, frame: usize) -> String {
-        format!("{} frame {frame}", self.files[0].display())
+        format!("{} frame {frame}", self.files[0].shown())
     }
 
     fn fingerprint(&self) -> String {

@@ -2,6 +2,7 @@
 
 use super::codec::{checked, name_of};
 use super::{FileResult, StoredChunk};
+use crate::visible::Shown;
 use serde_json::Value;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -62,7 +63,7 @@ impl Sharding {
     /// # Errors
     /// Why it cannot be read, with the name of the file.
     pub fn index(&self, StoredChunk { file, path, .. }: &StoredChunk) -> FileResult<ShardIndex> {
-        let bad = |why: &str| format!("shard {} {why}", path.display());
+        let bad = |why: &str| format!("shard {} {why}", path.shown());
         let read = |e: std::io::Error| bad(&format!("cannot be read: {e}; check the path and the permissions"));
         let length = file.metadata().map_err(read)?.len();
         let entries = ENTRY * self.chunks.iter().product::<usize>();

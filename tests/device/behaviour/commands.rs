@@ -4,18 +4,15 @@ use super::{json, same_slices};
 use crate::support::cli::{Lab, SMALL, Scan, text};
 use predicates::prelude::*;
 use serde_json::Value;
-use std::time::Instant;
 
 #[test]
 fn a_dry_run_computes_nothing() {
     let lab = Lab::small();
-    let start = Instant::now();
     let (plan, _) = lab.ok("reconstruct --sinograms sin --dry-run -o out --report r.json --preview p.png");
-    let seconds = start.elapsed().as_secs_f64();
     for word in ["device", "profile", "kernel", "vector-linear", "3 of 32 x 32", "chunks", "slices per pass", "KiB"] {
         assert!(plan.contains(word), "`{word}` is not in\n{plan}");
     }
-    assert!(seconds < 5.0, "{seconds}");
+    assert!(!lab.path("cache/programs").exists(), "kernels were built");
     lab.assert_no_output("--dry-run");
     assert!(!lab.path("out").exists() && !lab.path("r.json").exists() && !lab.path("p.png").exists());
 }
@@ -195,7 +192,8 @@ fn what_the_other_commands_say() {
     lab.ok("--version");
 }
 
-/// Runs a command, sends it a signal after its first progress, and returns what it then wrote to stderr.
+/// Runs a command whose device waits after its first chunk, sends it a signal when that is written, and returns what it then
+/// wrote to stderr.
 fn stopped(lab: &Lab, args: &str, signal: &str) -> Vec<String> {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
@@ -205,12 +203,13 @@ fn stopped(lab: &Lab, args: &str, signal: &str) -> Vec<String> {
         .args(["--progress", "json"])
         .current_dir(lab.path("."))
         .env("FBP_CACHE_DIR", lab.path("cache"))
+        .env("FBP_TEST_FAULT", "hold=1")
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(lines.by_ref().any(|line| line.unwrap().starts_with('{')), "no progress");
+    assert!(lines.by_ref().any(|line| line.unwrap().contains("slices_done")), "no progress");
     let killed = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let remaining: Vec<String> = lines.map(Result::unwrap).collect();
@@ -222,13 +221,12 @@ fn stopped(lab: &Lab, args: &str, signal: &str) -> Vec<String> {
 #[test]
 fn a_signal_leaves_chunks_that_are_not_being_computed() {
     let lab = Lab::new();
-    // all slices are read at once; each takes most of a second
-    let scan = Scan { width: 16, projections: 2048, slices: 3, overall: 180.0 };
+    // chunks of one slice, all of which are read at once
+    let scan = Scan { width: 16, projections: 64, slices: 3, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
     let run = "reconstruct --sinograms sin --device cpu --size 512 --slices-per-pass 1 --memory 8M --output r";
     stopped(&lab, run, "TERM");
-    // the one that is written, and one that may be computed
-    assert!((1..3).contains(&lab.files("r").len()), "{:?}", lab.files("r"));
+    assert_eq!(lab.files("r"), ["slice_00000.tif"]);
     lab.ok(&format!("{run} --resume"));
     assert_eq!(lab.files("r").len(), 3);
 }
@@ -236,8 +234,7 @@ fn a_signal_leaves_chunks_that_are_not_being_computed() {
 #[test]
 fn signals_leave_whole_slices() {
     let lab = Lab::new();
-    // long rows of work: many projections, little data
-    let scan = Scan { width: 16, projections: 1024, slices: 64, overall: 180.0 };
+    let scan = Scan { width: 16, projections: 64, slices: 64, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
     for (signal, output) in [("INT", "dir"), ("TERM", "dir2"), ("INT", "all.tif")] {
         let args = format!("reconstruct --sinograms sin --size 256 --slices-per-pass 1 --memory 2M --output {output}");

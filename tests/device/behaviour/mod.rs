@@ -2,6 +2,7 @@
 
 mod commands;
 mod geometry;
+mod messages;
 mod same_scan;
 mod values;
 

@@ -48,11 +48,38 @@ fn targets() {
     assert_eq!(path("out/r-%d.tif", 7), "out/r-7.tif");
     assert_eq!(path("out/%03dx.tiff", 7), "out/007x.tiff");
     assert_eq!(path("/%i.tif", 7), "/7.tif");
-    for wrong in ["", "o/%s.tif", "o/%5i.tif", "o/%i%i.tif", "o/%.tif", "%i/a.tif", "o/%03i", "o/%099i.tif", "o/%%.tif"]
-    {
+    for wrong in ["", "o/%s.tif", "o/%5i.tif", "o/%i%i.tif", "o/%.tif", "50%", "o/%03i", "o/%099i.tif", "o/%%%.tif"] {
         let error = parse(wrong).unwrap_err();
         assert!(matches!(error, Error::Usage(_)), "{wrong}: {error}");
     }
+}
+
+/// A percent sign means something in the last part of an output alone, where two are one; the record has what can be read
+/// again.
+#[test]
+fn percent_signs_in_names_of_outputs() {
+    for (spec, path) in [
+        ("50%/r-%03i.tif", "50%/r-007.tif"),
+        ("%i/%d.tif", "%i/7.tif"),
+        ("a%%b/50%%_%i.tif", "a%%b/50%_7.tif"),
+        ("a/%%%02i%%.tif", "a/%07%.tif"),
+        ("a/%%i.tif", "a/%i.tif"),
+        ("50%/a.tif", "50%/a.tif"),
+        ("%s/100%%.tiff", "%s/100%.tiff"),
+        ("50%/", "50%/slice_00007.tif"),
+        ("out/50%%", "out/50%/slice_00007.tif"),
+        ("%d/%%i", "%d/%i/slice_00007.tif"),
+        ("50%/50%%.zarr", "50%/50%.zarr"),
+        #[cfg(feature = "hdf5")]
+        ("50%/50%%.h5", "50%/50%.h5"),
+    ] {
+        let target = Target::parse(spec).unwrap();
+        assert_eq!(target.path_of(7), Path::new(path), "{spec}");
+        let again = Target::parse(&target.to_string()).unwrap();
+        assert_eq!((again.path_of(7), again.one_file(), &again), (path.into(), target.one_file(), &target), "{spec}");
+    }
+    let error = Target::parse("out/50%_%i.tif").unwrap_err().to_string();
+    assert!(error.contains("%% for a percent sign"), "{error}");
 }
 
 #[test]

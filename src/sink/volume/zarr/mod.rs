@@ -49,7 +49,7 @@ pub enum OmeZarr {
 /// Reads a spec that ends in `.zarr`.
 pub fn parse_zarr(spec: &str) -> Result<Option<Target>> {
     let name = spec.trim_end_matches('/');
-    let is_zarr = name.to_ascii_lowercase().ends_with(".zarr") && !name.contains('%');
+    let is_zarr = name.to_ascii_lowercase().ends_with(".zarr");
     Ok(is_zarr.then(|| VolumeOutput::target(name, ZarrDirectory)))
 }
 

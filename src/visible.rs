@@ -1,0 +1,79 @@
+//! Text of others on a terminal: names and contents of files may have characters that control a terminal, or that show
+//! text in another order.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Whether a character is not shown as itself, but changes what is shown: control characters, and those that turn the
+/// direction of text.
+fn controls(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
+    let replaced = |c: char| controls(c) && !kept(c);
+    if !text.contains(replaced) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        // writing to a string cannot fail; those that JSON allows within a string have JSON's own escapes
+        let _ = match c {
+            '\n' | '\r' | '\t' if replaced(c) => write!(shown, "{}", c.escape_default()),
+            '\0'..'\x20' if replaced(c) => write!(shown, "\\x{:02x}", u32::from(c)),
+            _ if replaced(c) => write!(shown, "\\u{:04x}", u32::from(c)),
+            _ => write!(shown, "{c}"),
+        };
+    }
+    Cow::Owned(shown)
+}
+
+/// Text of others within a line: control characters and line breaks are shown as escapes, such as `\x1b` and `\n`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// Lines of the program that may quote others: all control characters but line breaks and tabs are shown as escapes. A
+/// JSON document keeps its meaning.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c == '\n' || c == '\t')
+}
+
+/// A path in a message.
+pub trait Shown {
+    fn shown(&self) -> String;
+}
+
+impl Shown for Path {
+    fn shown(&self) -> String {
+        visible(&self.to_string_lossy()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_controls_a_terminal_is_left() {
+        let foreign = "a\x1b[31mred\x07\u{9b}2J\x7f\u{202e}gnp\u{2066}x\r\n\tfbp: done";
+        assert_eq!(visible(foreign), r"a\x1b[31mred\x07\u009b2J\u007f\u202egnp\u2066x\r\n\tfbp: done");
+        assert_eq!(visible_lines(foreign), "a\\x1b[31mred\\x07\\u009b2J\\u007f\\u202egnp\\u2066x\\r\n\tfbp: done");
+        for plain in ["", "slices 0 to 3\n", "größe 3 µm, 角度, 😀"] {
+            assert!(matches!(visible_lines(plain), Cow::Borrowed(text) if text == plain));
+        }
+        let every = (0..0x3000).filter_map(char::from_u32).collect::<String>();
+        assert!(!visible(&every).contains(controls));
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let every: String = (0..0x3000).filter_map(char::from_u32).collect();
+        let text = format!("{:#}", serde_json::json!({ &every: [&every] }));
+        let shown = visible_lines(&text);
+        assert!(!shown.contains(|c| controls(c) && c != '\n'));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), serde_json::json!({ &every: [every] }));
+    }
+}
