@@ -160,7 +160,7 @@ impl Preparation {
         let minus_log = steps.logarithm.is_taken(has_fields);
         let block = steps.block(bins, height);
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
-        let data = Data { stacks, median: scope.median, minus_log, most_rows };
+        let data = Data { stacks, median: scope.median, minus_log, projections: scope.used.len(), most_rows };
         let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
         for step in steps.all() {
             match step.ready(&data, &rows)? {

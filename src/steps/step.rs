@@ -64,6 +64,8 @@ pub struct Data<'a> {
     pub median: bool,
     /// Whether -log is taken.
     pub minus_log: bool,
+    /// Number of projections that are used.
+    pub projections: usize,
     /// Largest number of rows of a projection that are corrected at once.
     pub most_rows: usize,
 }
