@@ -36,6 +36,11 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
             merged.remove(flag);
         }
     }
+    if flags.dtype.is_some_and(|dtype| !dtype.is_integer()) {
+        // the range of the integers that the file asks for
+        merged.remove("range");
+        merged.remove("percentile");
+    }
     merged.extend(over);
     let mut args: ReconstructArgs =
         merged.try_into().map_err(|e: toml::de::Error| Error::usage(format!("--config {}: {e}", path.display())))?;
