@@ -1,8 +1,8 @@
 /* correct_rows.cl: rows of projections from samples as they are stored to line integrals, moved to their sinograms.
  *
  * A work-group corrects a row of a projection. The steps are those of the host in its order: transmission by flat and
- * dark fields, what is not finite, normalisation by air, -log. Nothing is contracted (logarithm.cl), so that the same
- * values are replaced everywhere.
+ * dark fields, what is not finite or too large, normalisation by air, -log. Nothing is contracted (logarithm.cl), so that
+ * the same values are replaced everywhere.
  *
  * Defines, beside those of samples.cl
  *   FIELDS        0 none, 1 flat and dark fields, 2 flats before and after the scan
@@ -15,7 +15,7 @@
  *   fields       [row of the detector][bin]
  *   projections  {place between the flats, 0 to 1; air level; 1 if replaced bins are counted; 0}
  *   sinograms    [row][projection][bin], `sinogram_stride` values from one to the next
- *   counts       [row] {without light in the flat field, not finite, without logarithm, saturated}
+ *   counts       [row] {without light in the flat field, not finite or too large, without logarithm, saturated}
  *   unlit        [projection] 1 if a row has no light at all
  *   levels       [projection] mean transmissions of the counted rows, before air, added up in 4096ths; if -log is taken
  *   replaced     [row][bin] how often a bin was replaced, in the projections where that is counted
@@ -42,6 +42,7 @@ typedef struct {
     __global const float *flat, *flat2, *dark;
     float progress;
     float saturation;
+    float largest;
 } row_t;
 
 /* Transmission of a bin; what is replaced is counted in `replaced`, by the order of the counts. */
@@ -55,12 +56,12 @@ inline __attribute__((always_inline)) float transmission(row_t row, int bin, uin
 #else
     const float beam = row.flat[bin] - row.dark[bin];
 #endif
-    const int lit = beam > 0.0f;
+    const int lit = beam > 0.0f && beam <= row.largest;
     value = lit ? (count - row.dark[bin]) / beam : 1.0f;
     *replaced += (uint4)(!lit, 0, 0, count >= row.saturation);
 #endif
-    /* an infinite quotient of a finite count is not finite, either */
-    const int finite = isfinite(value);
+    /* false for what is no number, too; a quotient may be infinite where the count is finite */
+    const int finite = fabs(value) <= row.largest;
     value = finite ? value : (MINUS_LOG ? 1.0f : 0.0f);
     *replaced += (uint4)(0, !finite, MINUS_LOG && value <= 0.0f, 0);
     return value;
@@ -90,7 +91,8 @@ inline __attribute__((always_inline)) float air_level(row_t row, int first, int 
 
 /* Global size: GROUP, projections, rows; work-group GROUP. Row r of the detector is rows[r]; the rows go to sinograms from
  * value `first` on, and those in `counted`, first and first after them, to counts from row `first_row` on. The projections
- * are those from `first_projection` on. `air` are the numbers of bins at both ends. */
+ * are those from `first_projection` on. Values beyond `largest`
+ * are not carried by what follows. `air` are the numbers of bins at both ends. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void correct_rows(__global const stored_t *restrict samples, __global const float *restrict flat,
                   __global const float *restrict flat2, __global const float *restrict dark,
@@ -98,7 +100,7 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
                   __global float *restrict sinograms, __global uint *restrict counts, __global uint *restrict unlit,
                   __global int *restrict levels, __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
                   int projection_stride, int bins, int first_row, int2 counted, int first_projection,
-                  float saturation, int2 air)
+                  float saturation, float largest, int2 air)
 {
     __local uint all[4];
 #if MINUS_LOG
@@ -112,7 +114,7 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
     const float4 projection = projections[first_projection + p];
     const bool counts_here = r >= counted.x && r < counted.y;
     const row_t row = {samples + ((ulong)r * row_stride + (ulong)p * projection_stride) * bins,
-                       flat + fields, flat2 + fields, dark + fields, projection.x, saturation};
+                       flat + fields, flat2 + fields, dark + fields, projection.x, saturation, largest};
     __global float *out = sinograms + first + r * sinogram_stride + (ulong)p * bins;
     const int place = first_row + r - counted.x;
     __global uint *failing = replaced + (counts_here ? (ulong)place * bins : 0);

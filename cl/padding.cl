@@ -18,10 +18,13 @@ HELPER int padded_bin(int x, int bins, int length)
     return i < bins ? max(i, -1) : -1;
 #else
 #if PADDING == 2
-    if (i < 0)
-        i = -1 - i;
-    if (i >= bins)
-        i = 2 * bins - 1 - i;
+    /* mirrored at one end after the other: beyond short rows there is more than twice their length */
+    if (i < 0 || i >= bins) {
+        i %= 2 * bins;
+        if (i < 0)
+            i += 2 * bins;
+        i = min(i, 2 * bins - 1 - i);
+    }
 #endif
     return clamp(i, 0, bins - 1);
 #endif

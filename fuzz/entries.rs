@@ -92,7 +92,7 @@ pub fn chunk(data: &[u8]) -> Result<()> {
     let Some((&[kind, size, filters, skipped, low, high], stored)) = data.split_first_chunk() else { return Ok(()) };
     let size = usize::from(size % 16) + 1;
     let bits = |packing| Compressor::Bitshuffle(Bitshuffle { size, block: 64, packing });
-    let compressor = match kind % 9 {
+    let compressor = match kind % 11 {
         0 => Compressor::Gzip,
         1 => Compressor::Zlib,
         2 => Compressor::Zstd,
@@ -101,7 +101,9 @@ pub fn chunk(data: &[u8]) -> Result<()> {
         5 => bits(BitPacking::None),
         6 => bits(BitPacking::Lz4),
         7 => bits(BitPacking::Zstd),
-        _ => Compressor::Blosc,
+        8 => Compressor::Blosc,
+        9 => Compressor::Lzf,
+        _ => Compressor::Blosc2,
     };
     let around =
         [ChunkFilter::Shuffle, ChunkFilter::Fletcher32, ChunkFilter::Compressed(compressor), ChunkFilter::Fletcher32];

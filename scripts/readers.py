@@ -28,6 +28,11 @@ from interop import PHANTOM, RUN, SIDE, SLICES, check
 DTYPES = {"f32": np.float32, "f16": np.float16, "u16": np.uint16, "u8": np.uint8}
 
 
+def scaled(dtype):
+    """The values that become the smallest and largest integer; floats have none."""
+    return ["--range=-1,2"] if dtype in ("u16", "u8") else []
+
+
 def halved(volume):
     """Means of two by two by two; at the ends of what there is."""
     wide = volume.astype(np.float64)
@@ -43,7 +48,7 @@ def halved(volume):
 def check_tiff(fbp, dtype, expected):
     for compression, tag in (("none", 1), ("deflate", 8), ("lzw", 5), ("zstd", 50000)):
         for name in (f"{dtype}-{compression}", f"{dtype}-{compression}.tif"):
-            fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--compression", compression, "-o", name)
+            fbp(*RUN, "--dtype", dtype, *scaled(dtype), "--compression", compression, "-o", name)
             found = tifffile.imread(sorted(Path().glob(f"{name}/*.tif")) if not name.endswith("tif") else name)
             check(found.dtype == DTYPES[dtype] and np.array_equal(found, expected), name)
         with tifffile.TiffFile(f"{dtype}-{compression}.tif") as file:
@@ -64,7 +69,7 @@ def check_big_tiff(fbp, reference):
 
 def check_hdf5(fbp, dtype, expected, parts, compression):
     name = f"{dtype}-{parts}-{compression}.h5"
-    fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--hdf5-parts", str(parts), "--compression", compression, "-o", name)
+    fbp(*RUN, "--dtype", dtype, *scaled(dtype), "--hdf5-parts", str(parts), "--compression", compression, "-o", name)
     place = Path(f"moved-{dtype}-{parts}-{compression}")
     place.mkdir()
     check(len(list(Path().glob(f"{name}.parts/*/*.h5"))) == (parts if parts > 1 else 0), f"{name}: parts")
@@ -112,7 +117,7 @@ def check_zarr(fbp, dtype, expected):
     for version in ("0.4", "0.5"):
         for compression in ("none", "deflate", "zstd"):
             name = f"{dtype}-{version}-{compression}.zarr"
-            fbp(*RUN, "--dtype", dtype, "--range=-1,2", "--ome-zarr", version, "--compression", compression, "-o", name)
+            fbp(*RUN, "--dtype", dtype, *scaled(dtype), "--ome-zarr", version, "--compression", compression, "-o", name)
             group = zarr.open_group(name, mode="r")
             check(group.metadata.zarr_format == (2 if version == "0.4" else 3), name)
             check(group["0"].dtype == DTYPES[dtype] and np.array_equal(group["0"][:], expected), name)
@@ -272,7 +277,7 @@ def main():
         reference = check.reference = tifffile.imread(sorted(Path("plain").glob("*.tif")))
         check_big_tiff(fbp, reference)
         for dtype in DTYPES:
-            fbp(*RUN, "--dtype", dtype, "--range=-1,2", "-o", f"plain-{dtype}")
+            fbp(*RUN, "--dtype", dtype, *scaled(dtype), "-o", f"plain-{dtype}")
             expected = tifffile.imread(sorted(Path(f"plain-{dtype}").glob("*.tif")))
             check_tiff(fbp, dtype, expected)
             for parts in (1, 3):

@@ -71,21 +71,24 @@ pub struct Sampled {
     pub binning: usize,
     /// Degrees, of every projection.
     pub angles: Vec<f64>,
+    /// Mean of the shifts of the axis, in bins of the detector: the rows have the axis at that of the run and this.
+    pub mean_shift: f64,
     /// Numbers of the rows.
     pub rows: Vec<usize>,
-    /// `[projection][bin]` of every row, per-projection shifts of the axis taken out.
+    /// `[projection][bin]` of every row; differences of shifts from their mean are taken out.
     pub sinograms: Vec<Vec<f32>>,
 }
 
 impl Sampled {
-    /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector.
+    /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector, without shifts, as
+    /// `--center` takes it.
     pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
         let mut search = center::find(&self.prepared(), method, self.binned(range))?;
         search.found.iter_mut().for_each(|found| self.unbin(found));
         Ok(search)
     }
 
-    /// What every method says on its own, with its costs, and a note for the user. All in bins of the detector.
+    /// What every method says on its own, with its costs, and a note for the user. All in bins of the detector, without shifts.
     pub fn survey(&self, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
         let (mut found, note) = center::survey(&self.prepared(), self.binned(range));
         for AxisSurvey { outcome, .. } in &mut found {
@@ -105,13 +108,13 @@ impl Sampled {
 
     fn binned(&self, range: Option<(f64, f64)>) -> Option<(f64, f64)> {
         let binning = self.binning as f64;
-        range.map(|(low, high)| (binned(low, binning), binned(high, binning)))
+        range.map(|(low, high)| (binned(low + self.mean_shift, binning), binned(high + self.mean_shift, binning)))
     }
 
-    /// Bin `b` of these is at `b * scale + shift` on the detector.
+    /// An axis at bin `b` of these is at `b * scale + shift` on the detector without shifts.
     fn unbinning(&self) -> (f64, f64) {
         let binning = self.binning as f64;
-        (binning, (binning - 1.0) / 2.0)
+        (binning, (binning - 1.0) / 2.0 - self.mean_shift)
     }
 
     fn unbin(&self, found: &mut AxisEstimate) {
@@ -146,8 +149,14 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
     let reporter = Reporter::of(&job.execution.messages)?;
     let mut source = Source::open(job, &reporter, &AtomicBool::new(false))?;
     let last = (source.stack.width() * source.stack.binning().by) as f64 - 1.0;
-    if let Some(outside) = axes.iter().find(|axis| !(0.0..=last).contains(*axis)) {
-        return Err(Error::usage(format!("--sweep: {} is outside the detector, bins 0 to {last}", brief(*outside))));
+    let (first, last) = (-source.scan.mean_shift, last - source.scan.mean_shift);
+    if let Some(outside) = axes.iter().find(|axis| !(first..=last).contains(*axis)) {
+        return Err(Error::usage(format!(
+            "--sweep: {} is outside the detector, bins {} to {}",
+            brief(*outside),
+            brief(first),
+            brief(last)
+        )));
     }
     let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
     let devices = device::find(&job.execution.devices)?;
@@ -200,7 +209,14 @@ pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Samp
             }
         }
     }
-    Ok(Sampled { bins, binning: source.stack.binning().by, angles: scan.geometry.angles.clone(), rows, sinograms })
+    Ok(Sampled {
+        bins,
+        binning: source.stack.binning().by,
+        angles: scan.geometry.angles.clone(),
+        mean_shift: scan.mean_shift,
+        rows,
+        sinograms,
+    })
 }
 
 /// Moves a row by `-by` bins, linearly interpolated, continued by its ends.

@@ -107,6 +107,18 @@ pub fn padded_length(bins: usize) -> usize {
     (2 * bins).next_power_of_two().max(SHORTEST)
 }
 
+/// Largest magnitude of a value that filter and back projection carry in `f32`, for projections of so many bins: with all
+/// values as large as it, no sum on the way overflows. Larger ones are not data (3.4e38 stands for "no data" in many files).
+///
+/// A transform adds up the `L` values of a padded row, which is twice as long in an extended field; a back projection adds
+/// up rows, or with interpolation `exact` their frequencies, for every projection. The filter divides by `L`, and the
+/// magnitudes of all frequencies of a row then add up to at most `L^0.5` times the value. What is left is a factor of 1024,
+/// also for the images of the phase filter.
+pub fn largest_value(bins: usize, projections: usize) -> f32 {
+    let sums = padded_length(2 * bins) as f64 * projections.max(1) as f64;
+    (f64::from(f32::MAX) / (1024.0 * sums)) as f32
+}
+
 /// Cosine and sine of `2 pi k / length` for every `k`: what a transform's values are multiplied by.
 pub fn turns(length: usize) -> Vec<[f32; 2]> {
     let turn = |k: usize| {

@@ -12,7 +12,10 @@ pub fn human(bytes: u64) -> String {
 }
 
 /// Units of length in metres.
-const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("µm", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
+const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("\u{b5}m", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
+
+/// The Greek letter that keyboards and Unicode's normal forms have in the place of the micro sign.
+const MU: char = '\u{3bc}';
 
 /// A length: a number and the unit it is in.
 #[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
@@ -59,7 +62,8 @@ impl Length {
 pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
     let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let unit = match unit.trim() {
+    let unit = unit.trim().replace(MU, "\u{b5}");
+    let unit = match unit.as_str() {
         "" => "length unit".to_owned(),
         unit if UNITS.iter().any(|(name, _)| *name == unit) => unit.to_owned(),
         other => {
@@ -109,6 +113,18 @@ pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_characters_for_micro_are_the_same() {
+        let micro = parse_length("0.65\u{b5}m", "--pixel-size").unwrap();
+        for text in ["0.65\u{3bc}m", "0.65 \u{3bc}m", "6.5e-1\u{3bc}m"] {
+            assert_eq!(parse_length(text, "--pixel-size").unwrap(), micro, "{text}");
+        }
+        assert_eq!(micro.metres(), Some(0.65e-6));
+        for text in ["0.65\u{3bc}", "0.65\u{3bc}\u{3bc}m", "1 \u{3bb}m"] {
+            assert!(parse_length(text, "--pixel-size").is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn bytes_are_told_in_binary_units() {

@@ -205,8 +205,11 @@ fn padded_row(row: &[f32], length: usize, padding: Padding) -> Vec<Complex<f64>>
         let at = if at < bins + right { at } else { at - length as isize };
         let inside = match padding {
             Padding::Zero if !(0..bins).contains(&at) => return 0.0,
-            Padding::Mirror if at < 0 => -1 - at,
-            Padding::Mirror if at >= bins => 2 * bins - 1 - at,
+            // mirrored at one end after the other, so that it repeats after twice its length
+            Padding::Mirror => match at.rem_euclid(2 * bins) {
+                place if place < bins => place,
+                place => 2 * bins - 1 - place,
+            },
             _ => at,
         };
         f64::from(row[inside.clamp(0, bins - 1) as usize])
@@ -339,6 +342,30 @@ mod tests {
         assert!((larger - 0.01).abs() < 1e-4, "{larger}");
         second[0] = f32::NAN;
         assert_eq!(error(1, &second), f64::INFINITY);
+    }
+
+    #[test]
+    fn short_rows_are_mirrored_again_and_again() {
+        // the ends of the ranges of lengths that more than two thirds of a padded row are beyond
+        for bins in
+            [1, 2, 3, 7, 20, 21, 22, 31, 32, 33, 42, 43, 64, 65, 85, 86, 129, 170, 171, 1024, 1025, 1280, 1365, 1366]
+        {
+            let length = padded_length(bins);
+            let row: Vec<f32> = (0..bins).map(|bin| bin as f32).collect();
+            // one reflection after the other
+            let reflected = |mut at: isize| -> f64 {
+                let bins = bins as isize;
+                while !(0..bins).contains(&at) {
+                    at = if at < 0 { -1 - at } else { 2 * bins - 1 - at };
+                }
+                at as f64
+            };
+            let right = bins + (length - bins).div_ceil(2);
+            let place = |x: usize| if x < right { x as isize } else { x as isize - length as isize };
+            let want: Vec<f64> = (0..length).map(|x| reflected(place(x))).collect();
+            let got: Vec<f64> = padded_row(&row, length, Padding::Mirror).iter().map(|value| value.re).collect();
+            assert_eq!(got, want, "{bins}");
+        }
     }
 
     #[test]

@@ -65,6 +65,8 @@ Exit codes:
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
 #[command(name = "fbp", version, after_help = EXIT_CODES, max_term_width = 110, disable_help_subcommand = true)]
+// the last of a repeated flag counts; lists and -v add up
+#[command(args_override_self = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -217,4 +219,42 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
         OneOrMany::Many(texts) => texts,
         OneOrMany::One(text) => vec![text],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Cli {
+        Cli::try_parse_from(line.split_whitespace()).unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_flag_counts() {
+        let line = "fbp reconstruct --sinograms a --center 3 --dtype u8 --overwrite --center auto --sinograms b --dtype f32 \
+                    --center 300 --overwrite --mask --mask 0.5 -o x -o y";
+        let Command::Reconstruct(args) = parsed(line).command else { panic!("{line}") };
+        assert_eq!(args.center, Some("300".into()));
+        assert_eq!(
+            (args.output.as_deref(), args.mask, args.dtype),
+            (Some("y"), Some(0.5), Some(crate::sink::Dtype::F32))
+        );
+        assert!(args.overwrite && args.input.sinograms.is_some_and(|path| format!("{path:?}").contains('b')));
+        // lists grow, and -v counts
+        let line = "fbp reconstruct --stripes dead --stripes mean -v -v";
+        let Command::Reconstruct(args) = parsed(line).command else { panic!("{line}") };
+        assert_eq!((args.steps.stripes.len(), args.verbose), (2, 2));
+        for line in [
+            "fbp center --sinograms a --rows 1 --rows 2 --json --json",
+            "fbp preprocess --sinograms a --output a --output b --memory 1G --memory 2G",
+            "fbp phantom --size 3 --size 4 --projections 3 --output a --output b",
+            "fbp compare a b --tolerance 1 --tolerance 2",
+            "fbp devices --json --json",
+        ] {
+            parsed(line);
+        }
+        // files that are compared are no flags, and flags that exclude each other still do
+        assert!(Cli::try_parse_from(["fbp", "compare", "a", "b", "c"]).is_err());
+        assert!(Cli::try_parse_from(["fbp", "center", "-q", "-v"]).is_err());
+    }
 }

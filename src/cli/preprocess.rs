@@ -7,6 +7,9 @@ use clap::Args;
 pub struct PreprocessArgs {
     #[command(flatten)]
     pub input: InputArgs,
+    /// Rows of the detector to write: A..B (B excluded), A..=B or A..B:STEP; of sinograms, their numbers [default: all]
+    #[arg(long, value_name = "RANGE")]
+    pub rows: Option<Text>,
     /// Pixel size with its unit, such as 0.65um, for --phase
     #[arg(long, value_name = "LENGTH")]
     pub pixel_size: Option<Text>,

@@ -7,12 +7,13 @@ use crate::engine::{PageDevice, PageSteps};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
-use crate::recipe::{Input, Recipe, SliceGrid, check_conflicts, parse_size, steps};
+use crate::recipe::{Input, Recipe, SliceGrid, Span, check_conflicts, parse_size, steps};
 use crate::report::Reporter;
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
-use crate::steps::{Band, Counts, Preparation, Scope};
+use crate::steps::{Band, Counts, Preparation, Scope, widened};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -32,20 +33,24 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
     let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
+    let wanted = WantedPages::new(&job, stack)?;
     let median = input.field_mode == FieldMode::Median;
     let scope = Scope { sinograms, median, used: &used, full_projections: true };
     let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
     preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
     remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
-    let indices: Vec<usize> = (0..stack.len()).collect();
-    target.check_inputs(job.execution.files.all().chain(stacks.files()), &indices)?;
+    target.check_inputs(job.execution.files.all().chain(stacks.files()), &wanted.numbers)?;
     let lock = OutputLock::alone(&target)?;
-    let writer = create_writer(args, &lock, stack, &indices)?;
-    let write = |numbers: Range<usize>, values: &[f32]| {
-        let pages: Vec<_> = numbers.zip(values.chunks(rows * bins).map(Pixels::Values)).collect();
+    let writer = create_writer(args, &lock, (bins, wanted.rows.len()), &wanted.numbers)?;
+    let write = |places: Range<usize>, values: &[f32]| {
+        let cut: Vec<_> = values.chunks(rows * bins).map(|page| wanted.rows_of(page, bins)).collect();
+        let numbers = wanted.numbers[places].iter().copied();
+        let pages: Vec<_> = numbers.zip(cut.iter().map(|page| Pixels::Values(page))).collect();
         writer.write_all(&pages)
     };
-    let page_steps = PageSteps { stack, preparation: &preparation, used: &used, sinograms };
+    let numbers = &wanted.numbers;
+    let page_steps =
+        PageSteps { stack, preparation: &preparation, used: &used, sinograms, numbers, rows: wanted.hull() };
     let start = Instant::now();
     let (counts, milliseconds, place) = match PageDevice::open(page_steps, &job, &reporter)? {
         Some(device) => {
@@ -61,12 +66,47 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     writer.finish()?;
     counts.clamped.expect_data(counts.values)?;
     Ok(format!(
-        "{pages} {} of {bins}x{rows}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
+        "{} {} of {bins}x{}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
+        numbers.len(),
         if sinograms { "sinograms" } else { "projections" },
-        milliseconds / pages as f64,
+        wanted.rows.len(),
+        milliseconds / numbers.len() as f64,
         counts.clamped.total(),
         counts.outliers
     ))
+}
+
+/// What is written: which pages, and which of their rows.
+struct WantedPages {
+    numbers: Vec<usize>,
+    rows: Vec<usize>,
+}
+
+impl WantedPages {
+    /// The rows of the detector that a job asks for: of sinograms the pages.
+    fn new(job: &Job, stack: &Stack) -> Result<WantedPages> {
+        let (numbers, rows) = ((0..stack.len()).collect(), (0..stack.height()).collect());
+        Ok(match job.execution.rows {
+            None => WantedPages { numbers, rows },
+            Some(span) if job.recipe.input.is_sinograms() => {
+                WantedPages { numbers: span.within(stack.len(), "--rows", "sinograms")?, rows }
+            }
+            Some(span) => WantedPages { numbers, rows: span.within(stack.height(), "--rows", "rows")? },
+        })
+    }
+
+    /// The first row and that after the last.
+    fn hull(&self) -> (usize, usize) {
+        (self.rows.first().copied().unwrap_or(0), self.rows.last().map_or(0, |last| last + 1))
+    }
+
+    /// The rows of a page.
+    fn rows_of<'a>(&self, page: &'a [f32], bins: usize) -> Cow<'a, [f32]> {
+        match self.rows.len() == page.len() / bins {
+            true => Cow::Borrowed(page),
+            false => self.rows.iter().flat_map(|row| &page[row * bins..(row + 1) * bins]).copied().collect(),
+        }
+    }
 }
 
 /// The input, its steps, and a device for them.
@@ -84,6 +124,7 @@ fn job(args: &PreprocessArgs, given: &StepArgs) -> Result<Job> {
     let execution = Execution {
         files: Files::new(&args.input, &ScanArgs::default()),
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
+        rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
         memory: text(&args.memory).map(|text| parse_size(&text, "--memory")).transpose()?,
         ..Execution::default()
     };
@@ -98,7 +139,12 @@ fn output(args: &PreprocessArgs, job: &Job) -> Result<Target> {
 }
 
 /// The output, if it may be written.
-fn create_writer(args: &PreprocessArgs, lock: &OutputLock, stack: &Stack, indices: &[usize]) -> Result<SliceWriter> {
+fn create_writer(
+    args: &PreprocessArgs,
+    lock: &OutputLock,
+    (width, height): (usize, usize),
+    indices: &[usize],
+) -> Result<SliceWriter> {
     let target = lock.target();
     if !args.overwrite && target.unfinished_slices()? > 0 {
         return Err(Error::output(
@@ -108,7 +154,7 @@ fn create_writer(args: &PreprocessArgs, lock: &OutputLock, stack: &Stack, indice
     }
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let present = AllowedContents::new(args.overwrite, None);
-    SliceWriter::create(target.clone(), stack.width(), stack.height(), encoding, indices, present, SOFTWARE)
+    SliceWriter::create(target.clone(), width, height, encoding, indices, present, SOFTWARE)
 }
 
 /// Corrects pages with all threads, as many at once as half of the memory holds, and passes them on; what was replaced, and the
@@ -119,30 +165,34 @@ fn correct_on_host(
     write: impl Fn(Range<usize>, &[f32]) -> Result<()>,
 ) -> Result<(Counts, f64)> {
     let stack = pages.stack;
-    let (count, page_len) = (stack.len(), stack.height() * stack.width());
+    let (count, page_len) = (pages.numbers.len(), stack.height() * stack.width());
     let held = (memory / 2) as usize / (4 * page_len);
     let at_once = rayon::current_num_threads().min(held).clamp(1, count);
     let mut chunk = vec![0f32; at_once * page_len];
     let (mut counts, mut seconds) = (Counts::default(), 0.0);
     for first in (0..count).step_by(at_once) {
-        let numbers = first..(first + at_once).min(count);
-        let values = &mut chunk[..numbers.len() * page_len];
-        let correct = |(place, values)| correct_page(pages, first + place, values);
+        let places = first..(first + at_once).min(count);
+        let values = &mut chunk[..places.len() * page_len];
+        let correct = |(place, values)| correct_page(pages, pages.numbers[first + place], values);
         let corrected = values.par_chunks_mut(page_len).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
         for (replaced, time) in corrected {
             seconds += time;
             counts += replaced;
         }
-        write(numbers, values)?;
+        write(places, values)?;
     }
     Ok((counts, seconds))
 }
 
-/// Reads and corrects a page; what was replaced, and the seconds without reading.
+/// Reads and corrects a page, or of a projection the wanted rows; what was replaced, and the seconds without reading.
 fn correct_page(pages: PageSteps, page: usize, values: &mut [f32]) -> Result<(Counts, f64)> {
-    let PageSteps { stack, preparation, sinograms, .. } = pages;
+    let PageSteps { stack, preparation, sinograms, rows: (first, end), .. } = pages;
     let (rows, bins) = (stack.height(), stack.width());
-    stack.read_rows(page, 0..rows, values)?;
+    // steps on images give the same values whatever rows are wanted
+    let wanted = if sinograms || preparation.block().is_some() { 0..rows } else { first..end };
+    let read = widened(&wanted, preparation.halo(), rows);
+    let values = &mut values[read.start * bins..read.end * bins];
+    stack.read_rows(page, read.clone(), values)?;
     let start = Instant::now();
     let mut replaced = Counts::default();
     if sinograms {
@@ -152,7 +202,8 @@ fn correct_page(pages: PageSteps, page: usize, values: &mut [f32]) -> Result<(Co
         }
         preparation.sinogram(values, &mut replaced);
     } else {
-        preparation.projection(Band::new(values, rows, 0..rows, 0..rows).of(page, stack.len()), &mut replaced);
+        let band = Band { counted: first..end, ..Band::new(values, rows, read, wanted) };
+        preparation.projection(band.of(page, stack.len()), &mut replaced);
     }
     Ok((replaced, start.elapsed().as_secs_f64()))
 }

@@ -22,4 +22,4 @@ pub use finish::Finish;
 pub use pages::{PageDevice, PageSteps};
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};
 pub use source::Source;
-pub use stages::{Done, ObservedSlice, Run, WRITERS, run_stages};
+pub use stages::{DeviceShare, Done, ObservedSlice, Run, WRITERS, run_stages};

@@ -36,6 +36,10 @@ pub struct PageSteps<'a> {
     pub used: &'a [usize],
     /// Whether pages are sinograms, else projections.
     pub sinograms: bool,
+    /// Numbers of the pages that are corrected, ascending; for projections all.
+    pub numbers: &'a [usize],
+    /// Rows of projections from the first to the last that is wanted.
+    pub rows: (usize, usize),
 }
 
 /// A device with what corrects pages.
@@ -71,11 +75,11 @@ impl PageSteps<'_> {
         self.stack.height() * self.stack.stored().row_bytes()
     }
 
-    /// Reads samples of pages as they are stored, at the beginning of `out`.
-    fn read(&self, pages: Range<usize>, out: &mut [u8]) -> Result<()> {
+    /// Reads samples of some of the pages as they are stored, at the beginning of `out`.
+    fn read(&self, places: Range<usize>, out: &mut [u8]) -> Result<()> {
         let rows = 0..self.stack.height();
-        let read = |(page, out)| self.stack.read_stored(page, std::slice::from_ref(&rows), out);
-        pages.into_par_iter().zip(out.par_chunks_mut(self.sample_bytes())).try_for_each(read)
+        let read = |(&page, out)| self.stack.read_stored(page, std::slice::from_ref(&rows), out);
+        self.numbers[places].par_iter().zip(out.par_chunks_mut(self.sample_bytes())).try_for_each(read)
     }
 }
 
@@ -95,7 +99,7 @@ impl<'a> PageDevice<'a> {
     }
 
     fn with_room(pages: PageSteps<'a>, job: &Job, reporter: &Reporter) -> Result<Option<PageDevice<'a>>> {
-        let PageSteps { stack, preparation, used, sinograms } = pages;
+        let PageSteps { stack, preparation, used, sinograms, .. } = pages;
         let count = if sinograms { stack.height() } else { stack.len() };
         let Some(correction) = preparation.correction(used, count) else { return Ok(None) };
         let (bins, height, stored) = (stack.width(), stack.height(), stack.stored());
@@ -110,7 +114,7 @@ impl<'a> PageDevice<'a> {
         // what is on its way takes at most half of the host's memory
         let of_page = 4 * pages.values();
         let of_host = job.execution.host_memory() as usize / 2 / (READ * pages.sample_bytes() + WRITTEN * of_page);
-        let mut batch = (BATCH / of_page).min(of_host).min(stack.len()).max(1);
+        let mut batch = (BATCH / of_page).min(of_host).min(pages.numbers.len()).max(1);
         loop {
             let kernels = match sinograms {
                 true => {
@@ -149,7 +153,8 @@ impl<'a> PageDevice<'a> {
         self.session.device_name()
     }
 
-    /// Corrects all pages and passes them on in batches, from several threads; what was replaced.
+    /// Corrects the pages and passes them on in batches, by their places among the numbers, from several threads; what was
+    /// replaced.
     ///
     /// # Errors
     /// Those of reading, of the device, and of `write`.
@@ -169,7 +174,7 @@ impl<'a> PageDevice<'a> {
             let _ = values_back.send(self.session.host_memory(batch * pages.values())?);
         }
         let read = move || -> Result<()> {
-            for numbers in parts_of(pages.stack.len(), batch) {
+            for numbers in parts_of(pages.numbers.len(), batch) {
                 // the device's thread ended if nobody answers
                 let Ok(mut memory) = free_samples.recv() else { break };
                 pages.read(numbers.clone(), HostMemory::as_bytes_mut(&mut memory))?;
@@ -234,10 +239,10 @@ impl<'a> PageDevice<'a> {
         if let Some(last) = before {
             deliver(&self.session, last)?;
         }
-        let PageSteps { stack, preparation, used, .. } = self.pages;
+        let PageSteps { preparation, used, rows: (first, end), .. } = self.pages;
         if let PageKernels::Projections(corrector) = &mut self.kernels {
-            let found = corrector.take_counts(&self.session, stack.height())?;
-            counts += preparation.counts(0..stack.height(), used, &found);
+            let found = corrector.take_counts(&self.session, end - first)?;
+            counts += preparation.counts(first..end, used, &found);
         }
         Ok(counts)
     }
@@ -251,18 +256,18 @@ impl<'a> PageDevice<'a> {
         counts: &mut Counts,
     ) -> Result<CorrectedBatch> {
         let PageDevice { session, pages, kernels, corrected, .. } = self;
-        let PageSteps { stack, preparation, used, .. } = *pages;
+        let PageSteps { stack, preparation, used, rows: (first, end), .. } = *pages;
         let (count, bins, height) = (numbers.len(), stack.width(), stack.height());
         let samples = &samples[..count * pages.sample_bytes()];
         match kernels {
             PageKernels::Projections(corrector) => {
-                let part = BatchPart { wanted: 0..height, counted: 0..height, projections: numbers };
+                let part = BatchPart { wanted: 0..height, counted: first..end, projections: numbers };
                 let into = ImageRows { values: corrected, first: 0, stride: count * bins };
                 corrector.correct(session, &part, samples, &into)?;
                 Ok(CorrectedBatch::Projections(corrector.copy_projections(session, corrected, count, values)?))
             }
             PageKernels::Sinograms(corrector, steps) => {
-                let which: Vec<usize> = numbers.collect();
+                let which = pages.numbers[numbers].to_vec();
                 corrector.run(session, samples, &which, 0, (corrected, height * bins))?;
                 let found = corrector.take_counts(session, count)?;
                 *counts += preparation.counts(which.into_iter(), used, &found);

@@ -77,8 +77,19 @@ pub struct Done {
     pub clipped: u64,
     /// The slice that was to be kept; empty if none was.
     pub kept: Vec<f32>,
-    /// For every device, how many slices it computed, and the seconds that it was busy.
-    pub devices: Vec<(usize, DeviceSeconds)>,
+    /// What every device did.
+    pub devices: Vec<DeviceShare>,
+}
+
+/// What a device did of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceShare {
+    /// Number of slices that it computed.
+    pub slices: usize,
+    /// That it was busy.
+    pub seconds: DeviceSeconds,
+    /// Whether it stopped before the end.
+    pub failed: bool,
 }
 
 /// The reader's side of a device.
@@ -145,8 +156,11 @@ pub fn run_stages(
         }
         done.read = read;
         done.seconds = started.elapsed().as_secs_f64();
-        let busy = devices.into_iter().map(Result::unwrap_or_default);
-        done.devices = work.shares().into_iter().zip(busy).collect();
+        let share = |(slices, busy): (usize, Result<DeviceSeconds>)| {
+            let failed = busy.is_err();
+            DeviceShare { slices, seconds: busy.unwrap_or_default(), failed }
+        };
+        done.devices = work.shares().into_iter().zip(devices).map(share).collect();
         Ok(done)
     });
     *counts += std::mem::take(&mut on_devices.lock().unwrap_or_else(PoisonError::into_inner).all);

@@ -166,6 +166,7 @@ impl State {
             let Pace { chunk, pass, .. } = self.devices[device].pace;
             // smaller ones towards the end, so that all devices end together
             let fair = left.div_ceil(2 * alive).next_multiple_of(pass.max(1));
+            let fair = self.even(left).map_or(fair, |even| even.min(fair));
             let most = if alive > 1 { chunk.min(fair) } else { chunk };
             let Some(count) = self.share(device, most, left) else { continue };
             let Some(at) = self.choose(device, count, any) else { continue };
@@ -191,6 +192,16 @@ impl State {
             return Some((device, range));
         }
         None
+    }
+
+    /// Slices for each device that has not had any, if there are too few for a kernel run that is full on each, and all are as
+    /// fast: runs side by side take as long as one, and none is without.
+    fn even(&self, left: usize) -> Option<usize> {
+        let alive = || self.devices.iter().filter(|device| device.alive);
+        let first = alive().next()?.pace;
+        let alike = alive().all(|device| (device.pace.rate, device.pace.pass) == (first.rate, first.pass));
+        let waiting = alive().filter(|device| device.done == 0 && device.assigned.is_empty()).count();
+        (alike && waiting > 0 && left < waiting * first.pass).then(|| left.div_ceil(waiting))
     }
 
     fn block_of(&self, slices: &Range<usize>) -> usize {
@@ -391,6 +402,30 @@ mod tests {
         work.ready(1);
         assert_eq!(drain(&work, 1), (10..16).chain(0..8).collect::<Vec<_>>());
         assert!(work.complete());
+    }
+
+    #[test]
+    fn few_slices_are_divided_among_devices_that_are_alike() {
+        let shares = |slices: usize, paces: &[Pace]| -> Vec<usize> {
+            let all = in_turn(&Work::new(vec![slices], paces), paces.len());
+            all.iter().map(|ranges| ranges.iter().map(Range::len).sum()).collect()
+        };
+        let alike = |count: usize, pass: usize| vec![Pace { pass, ..pace(16, None) }; count];
+        for (slices, devices, pass, expected) in [
+            (4, 2, 8, vec![2, 2]),
+            (5, 2, 4, vec![3, 2]),
+            (3, 2, 16, vec![2, 1]),
+            (7, 4, 8, vec![2, 2, 2, 1]),
+            (2, 3, 4, vec![1, 1, 0]),
+            (1, 2, 4, vec![1, 0]),
+            (8, 2, 4, vec![4, 4]),
+            (9, 2, 8, vec![5, 4]),
+        ] {
+            assert_eq!(shares(slices, &alike(devices, pass)), expected, "{slices} for {devices} with passes of {pass}");
+        }
+        // a slow one is not waited for
+        let unlike = [Pace { pass: 8, ..pace(16, Some(100.0)) }, Pace { pass: 8, ..pace(16, Some(1.0)) }];
+        assert_eq!(shares(4, &unlike), [4, 0]);
     }
 
     #[test]

@@ -183,8 +183,8 @@ pub(super) fn pad_rows(
         }
         let inside = (0..bins).contains(&i);
         if padding == Padding::Mirror {
-            i = if i < 0 { -1 - i } else { i };
-            i = if i >= bins { 2 * bins - 1 - i } else { i };
+            i = i.rem_euclid(2 * bins);
+            i = i.min(2 * bins - 1 - i);
         }
         let at = i.clamp(0, bins - 1) as usize;
         let of = |row: Option<&[f32]>| match row {
@@ -192,5 +192,28 @@ pub(super) fn pad_rows(
             _ => 0.0,
         };
         *value = Complex::new(of(real), of(imaginary));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_rows_are_mirrored_again_and_again() {
+        for bins in [1usize, 2, 20, 21, 22, 33, 42, 43, 65, 85, 1025, 1365] {
+            let length = crate::spectrum::padded_length(bins);
+            let row: Vec<f32> = (0..bins).map(|bin| bin as f32).collect();
+            // a row and its mirror image in turn
+            let both: Vec<f32> = row.iter().chain(row.iter().rev()).copied().collect();
+            let left = (length - bins) / 2;
+            let at = |x: usize| if x < length - left { x } else { 4 * both.len() * length + x - length };
+            let mut padded = vec![Complex::default(); length];
+            pad_rows(Padding::Mirror, Some(&row), Some(&row), bins, &mut padded);
+            for (x, value) in padded.iter().enumerate() {
+                let want = both[at(x) % both.len()];
+                assert_eq!((value.re, value.im), (want, want), "{bins}: {x}");
+            }
+        }
     }
 }

@@ -171,7 +171,7 @@
   function replaced(job) {
     const { replaced: r, clipped } = job;
     if (!r) return null;
-    const parts = [[r.non_positive, "transmissions at or below 0"], [r.dead, "where the flat field is not above the dark field"], [r.non_finite, "not finite"], [clipped ?? 0, "pixels clipped when they were written"]];
+    const parts = [[r.non_positive, "transmissions at or below 0"], [r.dead, "where the flat field is not above the dark field"], [r.non_finite, "not finite or too large"], [clipped ?? 0, "pixels clipped when they were written"]];
     return parts.map(([number, what]) => `${count(number)} ${what}`).join("; ");
   }
 

@@ -55,7 +55,7 @@ pub enum Padding {
     /// The row's first and last value (default, as in nabu and tofu).
     #[default]
     Edge,
-    /// The row mirrored at its ends (end values repeated).
+    /// The row mirrored at its ends (end values repeated), at one after the other.
     Mirror,
 }
 

@@ -69,6 +69,8 @@ pub struct Scan {
     pub geometry: Geometry,
     /// Axis without shifts as people count it, in bins of the detector.
     pub center: f64,
+    /// Mean of the shifts of the projections that are used, in bins of the detector.
+    pub mean_shift: f64,
     /// How rows become longer than the detector.
     pub field: Option<ExtendedField>,
     /// What steps hold of the host's memory; nothing until there is a reader.
@@ -99,15 +101,17 @@ impl Scan {
         let used = used_projections(recipe, stack.projections)?;
         let (angles, weights) = angles_and_weights(job, stack, &used, &mut remarks)?;
         let (bins, binning) = (stack.bins, stack.binning as f64);
-        let center = center(recipe, bins * stack.binning, &angles, &mut remarks)?;
-        let axis: Vec<f64> = match &stack.shifts {
+        let shifts = match &stack.shifts {
             Some(shifts) => {
                 expect_count(shifts, stack, "--center-shifts", "shifts")?;
                 within(shifts, MAX_SHIFT, "--center-shifts", "bins")?;
-                pick(shifts, &used).iter().map(|shift| binned(center + shift, binning)).collect()
+                pick(shifts, &used)
             }
-            None => vec![binned(center, binning); used.len()],
+            None => vec![0.0; used.len()],
         };
+        let mean_shift = shifts.iter().sum::<f64>() / shifts.len() as f64;
+        let center = center(recipe, (bins * stack.binning, mean_shift), &angles, &mut remarks)?;
+        let axis: Vec<f64> = shifts.iter().map(|shift| binned(center + shift, binning)).collect();
         // an extended field waits for the axis
         let searching = matches!(recipe.scan.center, Center::Search(_));
         let field = match recipe.scan.extended_field && !searching {
@@ -144,6 +148,7 @@ impl Scan {
         Ok(Scan {
             geometry,
             center,
+            mean_shift,
             field,
             held: HeldByHost::default(),
             cached: 0,
@@ -214,14 +219,25 @@ fn angles_and_weights(
     Ok((angles, weights))
 }
 
-/// The axis in bins of the `detector` without shifts: until it is found, the middle.
-fn center(recipe: &Recipe, detector: usize, angles: &[f64], remarks: &mut Vec<Remark>) -> Result<f64> {
+/// The axis in bins of the `detector` without shifts, whose mean is known: until it is found, the middle. With the shifts, it
+/// is on the detector.
+fn center(
+    recipe: &Recipe,
+    (detector, mean_shift): (usize, f64),
+    angles: &[f64],
+    remarks: &mut Vec<Remark>,
+) -> Result<f64> {
     let last = detector as f64 - 1.0;
     let middle = geometry::default_axis(detector);
     let center = match recipe.scan.center {
-        Center::At(center) if !(0.0..=last).contains(&center) => {
+        Center::At(center) if !(0.0..=last).contains(&(center + mean_shift)) => {
+            let shifted = if mean_shift == 0.0 {
+                String::new()
+            } else {
+                format!(", shifted by {mean_shift:.2} bins on average,")
+            };
             return Err(Error::usage(format!(
-                "--center: {center} is outside the detector; bins are 0..={last} (centre of the first bin is 0)"
+                "--center: {center}{shifted} is outside the detector; bins are 0..={last} (centre of the first bin is 0)"
             )));
         }
         Center::At(center) => center,
@@ -234,7 +250,7 @@ fn center(recipe: &Recipe, detector: usize, angles: &[f64], remarks: &mut Vec<Re
             middle
         }
     };
-    let off = (center - middle).abs();
+    let off = (center + mean_shift - middle).abs();
     if !recipe.scan.extended_field && off > FAR_OFF * detector as f64 && widest_gap(angles) < 90.0 {
         remarks.push(Remark::note(format!(
             "the axis of this 360-degree scan is {off:.1} bins off the middle; --extended-field extends slices to the \

@@ -42,7 +42,14 @@ pub enum Scaling {
 impl Values {
     pub(super) fn new(args: &ReconstructArgs) -> Result<Values> {
         let dtype = args.dtype.unwrap_or_default();
-        // a range is checked even where floats do not need it
+        let ignored =
+            [("range", &args.range), ("percentile", &args.percentile)].into_iter().find(|flag| flag.1.is_some());
+        if let (Some((flag, _)), false) = (ignored, dtype.is_integer()) {
+            return Err(Error::usage(format!(
+                "--{flag}: says which values become the smallest and largest integer, but {dtype} has the values as they are; \
+                 add --dtype u16 or u8, or leave --{flag} out"
+            )));
+        }
         let scaling = match (text(&args.range), text(&args.percentile)) {
             (Some(range), _) => {
                 let (low, high) = parse_pair(range, "--range")?;

@@ -39,6 +39,11 @@ pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
             merged.remove(flag);
         }
     }
+    if flags.dtype.is_some_and(|dtype| !dtype.is_integer()) {
+        // the range of the integers that the file asks for
+        merged.remove("range");
+        merged.remove("percentile");
+    }
     merged.extend(over);
     let mut args: ReconstructArgs = merged.try_into().map_err(|e: toml::de::Error| {
         Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(&e.to_string())))

@@ -2,6 +2,7 @@ use super::*;
 use crate::center::Method;
 use crate::cli::{InputArgs, ScanArgs, StepArgs};
 use crate::job::Job;
+use crate::sink::Dtype;
 use crate::steps::{Air, Outliers, Stripes, Unsharp};
 use crate::units::{Length, parse_length};
 
@@ -113,7 +114,15 @@ fn wrong_values_name_their_flag() {
     assert!(message(ReconstructArgs { filter_cutoff: Some(2.0), ..args() }).contains("--filter-cutoff"));
     assert!(message(ReconstructArgs { roi: Some("1,2,0,4".into()), ..args() }).contains("--roi"));
     assert!(message(ReconstructArgs { pixel_size: Some("0.5 inch".into()), ..args() }).contains("--pixel-size"));
-    assert!(message(ReconstructArgs { range: Some("2,1".into()), ..args() }).contains("--range"));
+    let u8 = Some(Dtype::U8);
+    assert!(message(ReconstructArgs { range: Some("2,1".into()), dtype: u8, ..args() }).contains("--range"));
+    // floats have no range
+    for dtype in [None, Some(Dtype::F32), Some(Dtype::F16)] {
+        for (range, percentile) in [(Some("0,1".into()), None), (None, Some("1,99".into()))] {
+            let told = message(ReconstructArgs { range, percentile, dtype, ..args() });
+            assert!(told.contains("add --dtype u16 or u8"), "{told}");
+        }
+    }
     assert!(message(ReconstructArgs { percentile: Some("1,101".into()), ..args() }).contains("--percentile"));
     assert!(message(ReconstructArgs { slices_per_pass: Some("3".into()), ..args() }).contains("--slices-per-pass"));
     assert!(message(ReconstructArgs { algorithm: Some("magic".into()), ..args() }).contains("--algorithm"));

@@ -19,6 +19,10 @@ pub enum SampleType {
     I16,
     /// 32-bit signed
     I32,
+    /// 64-bit unsigned
+    U64,
+    /// 64-bit signed
+    I64,
     /// 16-bit float
     F16,
     /// 32-bit float
@@ -34,7 +38,7 @@ impl SampleType {
             SampleType::U8 | SampleType::I8 => 1,
             SampleType::U16 | SampleType::I16 | SampleType::F16 => 2,
             SampleType::U32 | SampleType::I32 | SampleType::F32 => 4,
-            SampleType::F64 => 8,
+            SampleType::U64 | SampleType::I64 | SampleType::F64 => 8,
         }
     }
 
@@ -47,8 +51,15 @@ impl SampleType {
             SampleType::I8 => i8::MAX.into(),
             SampleType::I16 => i16::MAX.into(),
             SampleType::I32 => i32::MAX as f32,
+            SampleType::U64 => u64::MAX as f32,
+            SampleType::I64 => i64::MAX as f32,
             SampleType::F16 | SampleType::F32 | SampleType::F64 => return None,
         })
+    }
+
+    /// Whether samples have 64 bits, which no device gets: they are converted to f32 before.
+    pub fn is_long(self) -> bool {
+        self.bytes() == 8
     }
 
     /// True for the floating-point types.
@@ -62,9 +73,11 @@ impl SampleType {
             (1 | 4, 8) => SampleType::U8, // 4 is "undefined", in practice unsigned
             (1 | 4, 16) => SampleType::U16,
             (1 | 4, 32) => SampleType::U32,
+            (1 | 4, 64) => SampleType::U64,
             (2, 8) => SampleType::I8,
             (2, 16) => SampleType::I16,
             (2, 32) => SampleType::I32,
+            (2, 64) => SampleType::I64,
             (3, 16) => SampleType::F16,
             (3, 32) => SampleType::F32,
             (3, 64) => SampleType::F64,
@@ -75,8 +88,8 @@ impl SampleType {
     /// The TIFF tag SampleFormat.
     pub(super) fn format_tag(self) -> u16 {
         match self {
-            SampleType::U8 | SampleType::U16 | SampleType::U32 => 1,
-            SampleType::I8 | SampleType::I16 | SampleType::I32 => 2,
+            SampleType::U8 | SampleType::U16 | SampleType::U32 | SampleType::U64 => 1,
+            SampleType::I8 | SampleType::I16 | SampleType::I32 | SampleType::I64 => 2,
             SampleType::F16 | SampleType::F32 | SampleType::F64 => 3,
         }
     }
@@ -130,6 +143,8 @@ pub fn to_f32(bytes: &[u8], sample: SampleType, big_endian: bool, out: &mut [f32
         SampleType::I8 => convert!(i8),
         SampleType::I16 => convert!(i16),
         SampleType::I32 => convert!(i32),
+        SampleType::U64 => convert!(u64),
+        SampleType::I64 => convert!(i64),
         SampleType::F32 => convert!(f32),
         SampleType::F64 => convert!(f64),
         SampleType::F16 => {

@@ -206,6 +206,8 @@ fn form(header: &str) -> FileResult<(EdfForm, u64)> {
         "signedshort" | "signed16" => SampleType::I16,
         "unsignedinteger" | "unsignedlong" | "unsigned32" => SampleType::U32,
         "signedinteger" | "signedlong" | "signed32" => SampleType::I32,
+        "unsigned64" => SampleType::U64,
+        "signed64" => SampleType::I64,
         "float" | "floatvalue" | "real" | "floatieee32" | "float32" => SampleType::F32,
         "double" | "doublevalue" | "floatieee64" | "doubleieee64" | "float64" => SampleType::F64,
         _ => {

@@ -96,7 +96,7 @@ impl Frames for PlainFrames {
     }
 
     fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
-        if self.sample == SampleType::F64 {
+        if self.sample.is_long() {
             return as_f32(out, |out| self.read_rows(frame, rows, out));
         }
         self.read_at(frame, &rows, 0, out)

@@ -41,7 +41,7 @@ impl RawVolume {
             split(word).ok_or_else(|| wrong("does not describe a raw volume".to_owned()))?;
         let offset = offset.parse().map_err(|_| wrong(format!("{offset} is not a number of bytes")))?;
         let (sample, big_endian) = sample_type(kind).ok_or_else(|| {
-            wrong(format!("{kind} is not a type: u8, i8, or u16, i16, u32, i32, f16, f32, f64 with le or be"))
+            wrong(format!("{kind} is not a type: u8, i8, or u16, i16, u32, i32, u64, i64, f16, f32, f64 with le or be"))
         })?;
         let [width, height, frames] = sides;
         let too_large = width > MAX_SIDE || height > MAX_SIDE || frames > MAX_FRAMES || width * height > MAX_PIXELS;
@@ -116,6 +116,8 @@ fn sample_type(name: &str) -> Option<(SampleType, bool)> {
         "i16" => SampleType::I16,
         "u32" => SampleType::U32,
         "i32" => SampleType::I32,
+        "u64" => SampleType::U64,
+        "i64" => SampleType::I64,
         "f16" => SampleType::F16,
         "f32" => SampleType::F32,
         "f64" => SampleType::F64,

@@ -273,7 +273,7 @@ impl Stack {
     /// Whether samples cannot be handed out as they are stored: of 64 bits, or in two orders of bytes.
     fn converts(&self) -> bool {
         let StoredSamples { sample, .. } = self.frames.stored();
-        sample == SampleType::F64 || sample != self.sample()
+        sample.is_long() || sample != self.sample()
     }
 
     /// Reads runs of rows of one page, one after another, in the form that [`stored`](Self::stored) says: of each frame that

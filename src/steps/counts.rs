@@ -14,7 +14,8 @@ pub struct ClampedCounts {
     pub non_positive: u64,
     /// Pixels whose flat field is not above the dark field, taken as transmission 1.
     pub dead: u64,
-    /// Values that were NaN or infinite, taken as no attenuation.
+    /// Values that were NaN, infinite or too large for the filter
+    /// ([`largest_value`](crate::spectrum::largest_value)), taken as no attenuation.
     pub non_finite: u64,
 }
 

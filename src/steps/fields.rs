@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::source::{Stack, Stacks};
+use crate::spectrum::largest_value;
 use crate::units::human;
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -58,12 +59,13 @@ impl Step for FieldCorrection {
         }
         let Data { minus_log, images, .. } = *data;
         let (saturation, later) = (data.stacks.data.sample().largest(), minus_log && images);
-        Ok(Some(Ready::Rows(Box::new(Transmission { fields, minus_log, later, saturation, remarks }))))
+        let largest = largest_value(data.stacks.data.width(), data.projections);
+        Ok(Some(Ready::Rows(Box::new(Transmission { fields, minus_log, later, saturation, largest, remarks }))))
     }
 }
 
 /// Converts counts to finite transmissions; without fields the data already are transmissions or line integrals, and are
-/// only made finite.
+/// only made finite. Values that the filter cannot carry count as not finite.
 struct Transmission {
     fields: Option<Fields>,
     /// Whether -log follows.
@@ -74,6 +76,8 @@ struct Transmission {
     saturation: Option<f32>,
     /// What the user should know about the fields.
     remarks: Vec<Remark>,
+    /// Largest magnitude of a value that the filter and back projection carry.
+    largest: f32,
 }
 
 impl RowStep for Transmission {
@@ -87,8 +91,8 @@ impl RowStep for Transmission {
                 before.clear();
                 before.extend_from_slice(line);
             }
-            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, progress));
-            let non_finite = finite(line, if self.minus_log { 1.0 } else { 0.0 });
+            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, (progress, self.largest)));
+            let non_finite = finite(line, if self.minus_log { 1.0 } else { 0.0 }, self.largest);
             if !counted.contains(&row) {
                 continue;
             }
@@ -110,6 +114,7 @@ impl RowStep for Transmission {
     fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
         correction.fields = self.fields.as_ref().map(Fields::images);
         correction.saturation = self.saturation.filter(|_| self.fields.is_some());
+        correction.largest = self.largest;
         true
     }
 
@@ -132,10 +137,11 @@ impl Transmission {
     /// Whether a count, or the value in its place, of a bin of a row is replaced.
     fn replaces(&self, count: f32, row: usize, bin: usize, progress: f32) -> bool {
         let transmission = match &self.fields {
-            Some(fields) => fields.transmission(count, row * fields.width + bin, progress),
+            Some(fields) => fields.transmission(count, row * fields.width + bin, (progress, self.largest)),
             None => Some(count),
         };
-        transmission.is_none_or(|value| !value.is_finite() || self.minus_log && !self.later && value <= 0.0)
+        transmission
+            .is_none_or(|value| !is_carried(value, self.largest) || self.minus_log && !self.later && value <= 0.0)
     }
 
     /// Whether -log follows at once and some transmissions have no logarithm.
@@ -253,20 +259,21 @@ impl Fields {
     }
 
     /// Converts detector row `row` to transmissions in place; `progress` in 0..=1 is the position of the projection between
-    /// the flats before and after the scan. Returns the number of bins without light in the flat field.
-    fn correct(&self, values: &mut [f32], row: usize, progress: f32) -> u64 {
+    /// the flats before and after the scan, and a beam of more than `largest` is none. Returns the number of bins without
+    /// light in the flat field.
+    fn correct(&self, values: &mut [f32], row: usize, (progress, largest): (f32, f32)) -> u64 {
         let at = row * self.width..(row + 1) * self.width;
         let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
         let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at]);
-        transmissions(values, (flat, flat2, progress), dark)
+        transmissions(values, (flat, flat2, progress), dark, largest)
     }
 
     /// The transmission of one count, as by `correct`; `None` if the flat is not above the dark.
-    fn transmission(&self, count: f32, at: usize, progress: f32) -> Option<f32> {
+    fn transmission(&self, count: f32, at: usize, (progress, largest): (f32, f32)) -> Option<f32> {
         let (first, dark) = (self.flat[at], self.dark[at]);
         let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
         let beam = first + progress * (second - first) - dark;
-        (beam > 0.0).then(|| (count - dark) / beam)
+        (beam > 0.0 && beam <= largest).then(|| (count - dark) / beam)
     }
 }
 
@@ -276,24 +283,35 @@ impl Fields {
 /// Converts counts to transmissions with the flat field between `first` and `second` at `progress`; returns the number
 /// without light in the flat field.
 #[multiversion(targets("x86_64+avx2"))]
-fn transmissions(values: &mut [f32], (first, second, progress): (&[f32], &[f32], f32), dark: &[f32]) -> u64 {
+fn transmissions(
+    values: &mut [f32],
+    (first, second, progress): (&[f32], &[f32], f32),
+    dark: &[f32],
+    largest: f32,
+) -> u64 {
     let mut dead = 0u32;
     for (((value, &first), &second), &dark) in values.iter_mut().zip(first).zip(second).zip(dark) {
         let beam = first + progress * (second - first) - dark;
         let transmission = (*value - dark) / beam;
-        let lit = beam > 0.0;
+        let lit = (beam > 0.0) & (beam <= largest);
         dead += u32::from(!lit);
         *value = if lit { transmission } else { 1.0 };
     }
     dead.into()
 }
 
-/// Replaces values that are not finite by `instead`; returns their number.
+/// Whether the filter and back projection carry a value; false for NaN.
+#[inline(always)]
+fn is_carried(value: f32, largest: f32) -> bool {
+    value.abs() <= largest
+}
+
+/// Replaces values that are not finite or have a magnitude above `largest` by `instead`; returns their number.
 #[multiversion(targets("x86_64+avx2"))]
-fn finite(values: &mut [f32], instead: f32) -> u64 {
+fn finite(values: &mut [f32], instead: f32, largest: f32) -> u64 {
     let mut non_finite = 0u32;
     for value in values {
-        let finite = value.is_finite();
+        let finite = is_carried(*value, largest);
         non_finite += u32::from(!finite);
         *value = if finite { *value } else { instead };
     }
@@ -442,6 +460,8 @@ mod tests {
     use super::super::{BeamLevels, ClampedCounts};
     use super::*;
 
+    const LARGEST: f32 = 1e28;
+
     fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Option<Fields> {
         let flat2 = flat2.map(<[f32]>::to_vec);
         Some(Fields { width: flat.len(), flat: flat.to_vec(), flat2, dark: dark.to_vec() })
@@ -457,8 +477,8 @@ mod tests {
         let mut values = row.to_vec();
         let mut counts = Counts::default();
         let mut band = Band { projection, projections, ..Band::new(&mut values, 1, 0..1, 0..1) };
-        Transmission { fields, minus_log, later: false, saturation: None, remarks: Vec::new() }
-            .apply(&mut band, &mut counts);
+        let (saturation, largest, remarks) = (None, LARGEST, Vec::new());
+        Transmission { fields, minus_log, later: false, saturation, largest, remarks }.apply(&mut band, &mut counts);
         if minus_log {
             MinusLog.apply(&mut band, &mut counts);
         }
@@ -484,7 +504,8 @@ mod tests {
             let mut values = [5.0, 60.0, 60.0];
             let mut counts = Counts::default();
             let mut band = Band { watched: true, ..Band::new(&mut values, 1, 0..1, 0..1) };
-            let step = Transmission { fields, minus_log: true, later, saturation: None, remarks: Vec::new() };
+            let (saturation, largest, remarks) = (None, LARGEST, Vec::new());
+            let step = Transmission { fields, minus_log: true, later, saturation, largest, remarks };
             step.apply(&mut band, &mut counts);
             // a filter follows, which may leave none at or below 0: that is counted after it
             let failing = Defects::new(&[0], 3).failing_bins(&counts.defects, &[]);
@@ -521,6 +542,29 @@ mod tests {
         let counts = counts.clamped;
         assert_eq!((counts.dead, counts.non_positive, counts.non_finite), (2, 2, 1));
         assert_eq!(counts.total(), 5);
+    }
+
+    #[test]
+    fn what_the_filter_cannot_carry_is_not_finite() {
+        let no_data = [f32::MAX, f32::MIN, 3.4e38, -1e38, 1.01e28, -1.01e28, f32::INFINITY, f32::NAN, f64::MAX as f32];
+        let carried = [1e28, -1e28, 1.0, 0.5];
+        let row = [&no_data[..], &carried].concat();
+        let (got, counts) = corrected(None, false, &row, (0, 1));
+        assert_eq!(got[..no_data.len()], [0.0; 9]);
+        assert_eq!(got[no_data.len()..], carried);
+        assert_eq!(counts.clamped.non_finite, 9);
+        let (got, counts) = corrected(None, true, &row, (0, 1));
+        assert!(got[..no_data.len()].iter().all(|value| *value == 0.0), "no attenuation: {got:?}");
+        assert_eq!((counts.clamped.non_finite, counts.clamped.non_positive), (9, 1));
+        // the quotient counts, and a flat or dark field without data is no light
+        let huge = 3.4e38;
+        let of = fields(&[2.0, 2e-30, huge, -huge, 2.0, 2.0, 1e28], None, &[1.0, 0.0, 1.0, 1.0, huge, -huge, 0.0]);
+        let (got, counts) = corrected(of, true, &[huge, 1.0, 1.0, 1.0, 1.0, 1.0, 1e28], (0, 1));
+        assert!(got.iter().all(|value| *value == 0.0), "{got:?}");
+        assert_eq!((counts.clamped.non_finite, counts.clamped.dead, counts.clamped.non_positive), (2, 4, 0));
+        let of = fields(&[1.0, huge], Some(&[huge, -huge]), &[0.0, 0.0]);
+        let (got, counts) = corrected(of, false, &[1.0, 1.0], (1, 3));
+        assert!(got == [1.0, 1.0] && counts.clamped.dead == 2, "{got:?} {counts:?}");
     }
 
     #[test]

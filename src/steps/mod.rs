@@ -165,7 +165,7 @@ impl Preparation {
         let block = steps.block(bins, height);
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
         let images = steps.tilt.is_some() || steps.phase.is_some();
-        let data = Data { stacks, median: scope.median, minus_log, images, most_rows };
+        let data = Data { stacks, median: scope.median, minus_log, images, projections: scope.used.len(), most_rows };
         let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
         for step in steps.all() {
             match step.ready(&data, &rows)? {

@@ -67,6 +67,8 @@ pub struct Data<'a> {
     pub minus_log: bool,
     /// Whether projections are processed as images before.
     pub images: bool,
+    /// Number of projections that are used.
+    pub projections: usize,
     /// Largest number of rows of a projection that are corrected at once.
     pub most_rows: usize,
 }

@@ -86,3 +86,27 @@ fn trial_slices_take_the_steps_of_a_run() {
         assert_eq!(lab.read(&format!("trials-{number}/center_19.50.tif")), lab.read(&format!("slices-{number}")));
     }
 }
+
+/// A run that searches takes the same axis beside shifts as one that is told, whatever their mean is.
+#[test]
+fn a_run_with_shifts_finds_its_axis() {
+    let lab = Lab::new();
+    let scan = Whole { width: 64, projections: 90, slices: 3, overall: 180.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.numbers("shifts.txt", &[-70.0; 90]);
+    let args = "--sinograms sin --center-shifts shifts.txt";
+    let found = lab.slices(&format!("{args} --center auto --report r.json"), "found");
+    let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+    let value = report["center"]["value"].as_f64().unwrap();
+    assert!((value - 101.5).abs() < 0.1, "{value}");
+    assert_eq!(found, lab.slices(&format!("{args} --center {value}"), "given"));
+    let (unshifted, middle) =
+        (lab.slices("--sinograms sin", "plain"), lab.slices(&format!("{args} --center 101.5"), "middle"));
+    assert_eq!(unshifted, middle);
+    lab.ok("center --sinograms sin --center-shifts shifts.txt --sweep 101..102:0.5 --output trials");
+    lab.fails(
+        &format!("reconstruct {args} --center 31.5 --output out"),
+        2,
+        &["--center: 31.5, shifted by -70.00 bins"],
+    );
+}

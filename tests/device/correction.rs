@@ -64,7 +64,7 @@ pub fn stored(counts: &[f64], samples: StoredSamples) -> Vec<u8> {
             SampleType::I32 => ((count - OFFSET) as i32).to_ne_bytes().to_vec(),
             SampleType::F16 => f16::from_f64(count).to_ne_bytes().to_vec(),
             SampleType::F32 => (count as f32).to_ne_bytes().to_vec(),
-            SampleType::F64 => unreachable!("converted before"),
+            SampleType::U64 | SampleType::I64 | SampleType::F64 => unreachable!("converted before"),
         };
         if samples.swapped {
             bytes.reverse();

@@ -102,6 +102,25 @@ fn another_device_does_what_a_lost_one_had() {
     }
 }
 
+/// Parts of a device all get slices where there are enough, and nothing is called a failure that is none.
+#[test]
+fn few_slices_are_divided_among_parts() {
+    let lab = Lab::small();
+    let args = "--sinograms sin --device cpu/2 --slices-per-pass 4 --report r.json";
+    let run = |rows: &str, output: &str| {
+        let (_, err) = lab.ok(&format!("reconstruct {args} --rows {rows} --output {output}"));
+        assert!(!err.contains("failed"), "{err}");
+        let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+        (slices_of(&report), err)
+    };
+    assert_eq!(run("0..3", "three").0, [2, 1]);
+    let (shares, err) = run("0..1", "one");
+    assert_eq!(shares, [1, 0]);
+    assert!(err.contains("(part 2 of 2): had nothing to do"), "{err}");
+    lab.ok("reconstruct --sinograms sin --device cpu --slices-per-pass 4 --output whole");
+    assert_eq!(lab.read("three"), lab.read("whole"));
+}
+
 #[test]
 fn what_cannot_be_allocated_is_done_in_smaller_chunks() {
     let lab = Lab::new();

@@ -497,3 +497,43 @@ fn pages_that_cannot_be_written() {
         lab.fails(&run, 5, &[&format!("{output}/projection_")]);
     }
 }
+
+/// `--rows` writes some rows of projections, or some sinograms, with the values that all have; other rows count nothing.
+#[test]
+fn some_rows_are_those_of_all() {
+    let lab = Lab::new();
+    lab.profile_with_steps("device.toml", "");
+    lab.ok("phantom --size 40 --projections 12 --slices 9 --as projections --photons 900 --scale 0.03 \
+            --flats fl --darks da --output pr");
+    let mut projections = lab.read("pr");
+    // one without light, beyond the wanted rows
+    projections.pages[3][40 * 8 + 7] = 0.0;
+    lab.write("counts", "p", &projections);
+    let fields = "preprocess --projections counts --flats fl --darks da";
+    for (number, steps) in
+        ["", "--remove-outliers 3,90,both", "--tilt 1.5", "--remove-outliers 5,90 --tilt -2"].iter().enumerate()
+    {
+        lab.ok(&format!("{fields} {steps} --output all-{number}"));
+        let all = lab.read(&format!("all-{number}"));
+        for (range, rows) in [("2..5", vec![2, 3, 4]), ("0..=6:3", vec![0, 3, 6]), ("8", vec![8])] {
+            let output = format!("some-{number}-{}", rows[0]);
+            let (out, _) = lab.ok(&format!("{fields} {steps} --rows {range} --output {output}"));
+            assert!(out.starts_with(&format!("12 projections of 40x{}, ", rows.len())), "{out}");
+            let cut = |page: &Vec<f32>| rows.iter().flat_map(|row| page[row * 40..(row + 1) * 40].to_vec()).collect();
+            let expected: Vec<Vec<f32>> = all.pages.iter().map(cut).collect();
+            assert_eq!(lab.read(&output).pages, expected, "{steps} {range}");
+            if steps.is_empty() {
+                assert_eq!(out.contains("; 1 values"), rows == [8], "{range}: {out}");
+            }
+        }
+    }
+    let sinograms = projections.transposed();
+    lab.write("sin", "s", &sinograms);
+    lab.ok("preprocess --sinograms sin --stripes mean --output all");
+    lab.ok("preprocess --sinograms sin --stripes mean --rows 1..8:3 --output some");
+    assert_eq!(lab.files("some"), ["sinogram_00001.tif", "sinogram_00004.tif", "sinogram_00007.tif"]);
+    let (all, some) = (lab.read("all"), lab.read("some"));
+    assert_eq!(some.pages, [1, 4, 7].map(|page| all.pages[page].clone()));
+    lab.fails("preprocess --sinograms sin --rows 3..10 --output out", 2, &["--rows: 3..10 goes past the 9 sinograms"]);
+    lab.fails(&format!("{fields} --rows 9 --output out"), 2, &["--rows: 9..10 goes past the 9 rows"]);
+}

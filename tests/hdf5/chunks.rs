@@ -3,7 +3,9 @@
 
 use super::{alone, file};
 use crate::support::cli::{Lab, Pages};
-use encoders::{Pack, bitshuffled, blosc_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
+use encoders::{
+    Blosc2Form, Pack, bitshuffled, blosc_of, blosc2_of, deflated, lz4_blocks_of, lz4_of, lzf_of, sorted_bytes, zstd_of,
+};
 use fbp::source::hdf5::index::{self, ChunkIndex};
 use fbp::source::{Hdf5Input, Stack};
 use hdf5_metno::filters::Filter;
@@ -13,6 +15,8 @@ use std::fs;
 
 #[path = "../support/encoders.rs"]
 mod encoders;
+
+const BLOSC2: Blosc2Form = Blosc2Form { size: 2, block: 256, codec: 1, filter: 2, divided: true };
 
 /// Frames, rows, bins.
 const SHAPE: (usize, usize, usize) = (5, 9, 70);
@@ -112,6 +116,7 @@ fn filters_that_the_library_lacks() {
     let lab = Lab::new();
     let values = values();
     let lz4: Pack = |data| lz4_blocks_of(100, data);
+    let blosc2: Pack = |data| blosc2_of(data, BLOSC2, None);
     let blosc: [Pack; 4] = [
         |data| blosc_of(data, 2, 256, 0, 0, true),
         |data| blosc_of(data, 2, 400, 1, 4, false),
@@ -143,6 +148,8 @@ fn filters_that_the_library_lacks() {
         check(&deflate, deflated, &|| (), "gzip");
         check(&deflate, zstd_of, &|| renumber(&lab, 32015), "zstd");
         check(&deflate, lz4, &|| renumber(&lab, 32004), "lz4");
+        check(&deflate, lzf_of, &|| renumber(&lab, 32000), "lzf");
+        check(&deflate, blosc2, &|| renumber(&lab, 32026), "blosc2");
         for (number, pack) in blosc.into_iter().enumerate() {
             check(&deflate, pack, &|| renumber(&lab, 32001), &format!("blosc {number}"));
         }
@@ -397,7 +404,9 @@ fn damaged_chunks() {
     let lab = Lab::new();
     let values = values();
     let chunk = (2, 9, 70);
-    let checks: [(&str, u16, Pack); 4] = [
+    let checks: [(&str, u16, Pack); 6] = [
+        ("lzf", 32000, lzf_of),
+        ("blosc2", 32026, |data| blosc2_of(data, BLOSC2, None)),
         ("gzip", 1, deflated),
         ("lz4", 32004, |data| lz4_blocks_of(300, data)),
         ("blosc", 32001, |data| blosc_of(data, 2, 512, 1, 1, true)),

@@ -48,7 +48,7 @@ fn write<T: H5Type>(lab: &Lab, storage: Storage, values: &[T]) {
 fn change_type(lab: &Lab, sample: SampleType, change: impl Fn(&mut [u8])) {
     let bits = 8 * sample.bytes() as u8;
     let (class, flags, sign) = match sample {
-        SampleType::I8 | SampleType::I16 | SampleType::I32 => (0x10, 8, 0),
+        SampleType::I8 | SampleType::I16 | SampleType::I32 | SampleType::I64 => (0x10, 8, 0),
         SampleType::F16 | SampleType::F32 | SampleType::F64 => (0x11, 0x20, bits - 1),
         _ => (0x10, 0, 0),
     };
@@ -110,7 +110,7 @@ macro_rules! check_type {
                     change_type($lab, $sample, |bytes| bytes[1] ^= 1);
                 }
                 let stored = match $sample {
-                    SampleType::F64 => StoredSamples::F32,
+                    sample if sample.is_long() => StoredSamples::F32,
                     sample => StoredSamples { sample, swapped: other_order },
                 };
                 let what = format!("{} {storage:?}, other order {other_order}", $sample);
@@ -139,6 +139,9 @@ fn stored_samples_are_the_values() {
     check_type!(&lab, SampleType::I16, i16, |i| (whole(i) >> 16) as i16);
     check_type!(&lab, SampleType::U32, u32, whole);
     check_type!(&lab, SampleType::I32, i32, |i| whole(i) as i32);
+    let long = |i: usize| (u64::from(whole(i)) << 32 | u64::from(whole(i + 1))) >> (i % 40);
+    check_type!(&lab, SampleType::U64, u64, long);
+    check_type!(&lab, SampleType::I64, i64, |i| long(i) as i64);
     check_type!(&lab, SampleType::F32, f32, |i| float(i) as f32);
     check_type!(&lab, SampleType::F64, f64, float);
 }

@@ -315,3 +315,42 @@ fn angles_that_the_ends_contradict_are_refused() {
     let round = Scan::of(100, &[47.3; 120], even_angles(0.0, 180.0, 120), &[vec![disc]], 0.01, rng);
     assert_eq!(find(&round.sinograms(), None, None).unwrap().note, None);
 }
+
+/// What is found is the axis that a run with the same shifts takes, whatever their mean is.
+#[test]
+fn shifts_of_any_mean_are_known_to_the_search() {
+    let lab = Lab::new();
+    let rng = &mut ChaCha8Rng::seed_from_u64(11);
+    let (bins, count, center) = (90, 110, 41.7);
+    let jitter: Vec<f64> = (0..count).map(|_| rng.random_range(1.0..5.0)).collect();
+    let forms: [(&str, Vec<f64>); 4] = [
+        ("constant", vec![5.0; count]),
+        ("drift", (0..count).map(|p| -6.0 * p as f64 / count as f64).collect()),
+        ("random", jitter),
+        ("far", vec![-60.0; count]),
+    ];
+    for (number, (name, shifts)) in forms.iter().enumerate() {
+        // counted from beyond the detector, too
+        let center = if *name == "far" { center + 60.0 } else { center };
+        let overall = if number % 2 == 0 { 180.0 } else { 360.0 };
+        let axis: Vec<f64> = shifts.iter().map(|shift| center + shift).collect();
+        let samples: Vec<Vec<Ellipse>> =
+            (0..2).map(|_| (0..4).map(|_| Ellipse::random(rng, 32.0, 0.5)).collect()).collect();
+        let scan = Scan::of(bins, &axis, even_angles(0.0, overall, count), &samples, 0.002, rng);
+        let sinograms = Pages { width: bins, pages: scan.rows };
+        lab.write(&format!("{name}/sin"), "s", &sinograms);
+        lab.write(&format!("{name}/proj"), "p", &sinograms.transposed());
+        lab.numbers(&format!("{name}/shifts.txt"), shifts);
+        let input = match number % 2 {
+            0 => format!("--projections {name}/proj --no-minus-log"),
+            _ => format!("--sinograms {name}/sin"),
+        };
+        let scan = format!("center {input} --overall-angle {overall} --center-shifts {name}/shifts.txt --json");
+        for more in ["", " --binning 2", &format!(" --method vo --search {},{}", center - 8.0, center + 9.0)] {
+            let (out, _) = lab.ok(&format!("{scan}{more}"));
+            let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+            let value = report["center"]["value"].as_f64().unwrap();
+            assert!((value - center).abs() < 0.15, "{name}{more}: {value}, not {center}");
+        }
+    }
+}

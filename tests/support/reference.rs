@@ -115,9 +115,11 @@ fn filter_places(sinogram: &[f32], bins: usize, length: usize, pad: Pad, window:
             .map(|x| {
                 let i = if x < bins + right { x as i64 } else { x as i64 - length as i64 };
                 let inside = (0..bins as i64).contains(&i);
-                let once = if pad == Pad::Mirror && i < 0 { -1 - i } else { i };
+                let mut at = i;
                 // rows that are padded to three times their bins and more come back from the other end, too
-                let at = if pad == Pad::Mirror && once >= bins as i64 { 2 * bins as i64 - 1 - once } else { once };
+                while pad == Pad::Mirror && !(0..bins as i64).contains(&at) {
+                    at = if at < 0 { -1 - at } else { 2 * bins as i64 - 1 - at };
+                }
                 match pad {
                     Pad::Zero if !inside => 0.0,
                     _ => f64::from(row[at.clamp(0, bins as i64 - 1) as usize]),

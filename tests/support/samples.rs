@@ -23,7 +23,7 @@ pub fn read_stored(stack: &Stack, page: usize, rows: Range<usize>) -> Vec<f32> {
             SampleType::U32 => u32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as f32,
             SampleType::I32 => i32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as f32,
             SampleType::F32 => f32::from_ne_bytes([b[0], b[1], b[2], b[3]]),
-            SampleType::F64 => panic!("64-bit samples come as f32"),
+            SampleType::U64 | SampleType::I64 | SampleType::F64 => panic!("64-bit samples come as f32"),
         }
     };
     bytes.chunks(sample.bytes()).map(number).collect()

@@ -2,7 +2,7 @@
 
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;
-use crate::engine::{DeviceSeconds, Done, ReadyDevice};
+use crate::engine::{DeviceSeconds, DeviceShare, Done, ReadyDevice};
 use crate::error::Result;
 use crate::files::{OutputFile, SOFTWARE};
 use crate::geometry::Geometry;
@@ -38,12 +38,12 @@ pub(super) struct Summary<'a> {
 impl<'a> Summary<'a> {
     /// Seconds of all devices.
     fn device(&self) -> DeviceSeconds {
-        self.done.devices.iter().fold(DeviceSeconds::default(), |sum, (_, seconds)| sum + *seconds)
+        self.done.devices.iter().fold(DeviceSeconds::default(), |sum, device| sum + device.seconds)
     }
 
     /// The share of its time that every stage was busy; of several devices, the busiest.
     pub fn busy(&self) -> [(&'static str, f64); 6] {
-        let most = |of: fn(&DeviceSeconds) -> f64| self.done.devices.iter().map(|(_, d)| of(d)).fold(0.0, f64::max);
+        let most = |of: fn(&DeviceSeconds) -> f64| self.done.devices.iter().map(|d| of(&d.seconds)).fold(0.0, f64::max);
         [
             ("reading", self.done.read),
             ("uploading", most(|d| d.upload)),
@@ -78,8 +78,8 @@ impl<'a> Summary<'a> {
 
     /// For every device, how many slices it computed, and the updates a second of back projection in 10^9.
     pub fn rates(&self) -> impl Iterator<Item = (usize, f64)> {
-        let of = |&(slices, seconds): &(usize, DeviceSeconds)| {
-            (slices, rate(slices as f64 * self.updates, seconds.back_projection))
+        let of = |device: &DeviceShare| {
+            (device.slices, rate(device.slices as f64 * self.updates, device.seconds.back_projection))
         };
         self.done.devices.iter().map(of)
     }
@@ -102,7 +102,7 @@ impl<'a> Summary<'a> {
                 DoubtKind::ReplacedValues,
                 format!(
                     "{} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
-                     dark, {} not finite",
+                     dark, {} not finite or too large",
                     c.total(),
                     self.repairs.values,
                     c.non_positive,
@@ -152,9 +152,13 @@ impl<'a> Summary<'a> {
             self.busy().iter().map(|(stage, share)| format!("{stage} {:.0} %", share * 100.0)).collect();
         reporter.detail(&format!("busy: {}; limited by {}", busy.join(", "), self.limit()));
         if self.devices.len() > 1 {
-            for (device, (slices, speed)) in self.devices.iter().zip(self.rates()) {
-                let how = if speed > 0.0 { format!("{speed:.2} GU/s") } else { "then it failed".into() };
-                reporter.note(&format!("{}: {}, {how}", device.label, counted(slices, "slice")));
+            for ((device, share), (slices, speed)) in self.devices.iter().zip(&self.done.devices).zip(self.rates()) {
+                let did = match share {
+                    DeviceShare { failed: true, .. } => format!("{}, then it failed", counted(slices, "slice")),
+                    DeviceShare { slices: 0, .. } => "had nothing to do".to_owned(),
+                    _ => format!("{}, {speed:.2} GU/s", counted(slices, "slice")),
+                };
+                reporter.note(&format!("{}: {did}", device.label));
             }
         }
         let device = match self.devices {
@@ -224,7 +228,7 @@ impl<'a> Summary<'a> {
             "profile": first.plan.profile.name,
             "profile_reason": first.plan.profile_reason,
             "kernels": self.devices.iter().map(kernel).collect::<Vec<_>>(),
-            "devices": self.devices.iter().zip(&self.done.devices).map(|(device, (slices, seconds))| json!({
+            "devices": self.devices.iter().zip(&self.done.devices).map(|(device, DeviceShare { slices, seconds, .. })| json!({
                 "device": device.label,
                 "kernel": device.engine.source.key,
                 "slices": slices,

@@ -29,6 +29,8 @@ pub struct RowCorrection<'a> {
     pub fields: Option<FieldImages<'a>>,
     /// Counts from which a sample is saturated.
     pub saturation: Option<f32>,
+    /// Largest magnitude of a value that what follows can carry.
+    pub largest: f32,
     pub air: AirCorrection,
     /// Steps on projections as images, before -log.
     pub images: ImageSteps,
@@ -46,6 +48,7 @@ impl RowCorrection<'_> {
             outliers: None,
             fields: None,
             saturation: None,
+            largest: f32::MAX,
             air: AirCorrection::Without,
             images: ImageSteps::default(),
             minus_log: false,
@@ -89,7 +92,7 @@ pub struct ProjectionState {
 /// What was replaced in the rows of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowCounts {
-    /// For every row: without light in the flat field, not finite, without logarithm, saturated.
+    /// For every row: without light in the flat field, not finite or too large, without logarithm, saturated.
     pub rows: Vec<[u32; 4]>,
     /// For every row the outliers; empty if none are looked for.
     pub outliers: Vec<u32>,
@@ -168,6 +171,7 @@ pub struct RowCorrector {
     projections: usize,
     group: usize,
     saturation: f32,
+    largest: f32,
     air: [i32; 2],
     /// Whether -log is taken, by this kernel or later.
     minus_log: bool,
@@ -272,6 +276,7 @@ impl RowCorrector {
             // counted before outliers are replaced
             saturation: saturation.filter(|_| outliers.is_none()).unwrap_or(f32::NAN),
             outliers: outliers.transpose()?,
+            largest: correction.largest,
             air: match correction.air {
                 AirCorrection::Sides(left, right) => [left as i32, right as i32],
                 AirCorrection::Without | AirCorrection::Levels => [0, 0],
@@ -416,6 +421,7 @@ impl RowCorrector {
             .value([counted.start as i32, counted.end as i32])?
             .value(projections.start as i32)?
             .value(self.saturation)?
+            .value(self.largest)?
             .value(self.air)?;
         let global = [self.group, projections.len(), rows.len()];
         // SAFETY: rows and samples were checked against the piece, fields against the detector, counts and projections
@@ -424,8 +430,8 @@ impl RowCorrector {
         Ok(copying)
     }
 
-    /// Counts of the rows in which values are counted: without light in the flat field, not finite, without logarithm,
-    /// saturated.
+    /// Counts of the rows in which values are counted: without light in the flat field, not finite or too large, without
+    /// logarithm, saturated.
     pub(super) fn counts(&self) -> &Buffer<[u32; 4]> {
         &self.counts
     }
@@ -501,7 +507,9 @@ pub(super) fn sample_form(stored: StoredSamples) -> Result<SampleForm> {
         SampleType::U8 | SampleType::U16 | SampleType::U32 => SampleKind::Unsigned,
         SampleType::I8 | SampleType::I16 | SampleType::I32 => SampleKind::Signed,
         SampleType::F16 | SampleType::F32 => SampleKind::Float,
-        SampleType::F64 => return Err(Error::Internal("64-bit samples are converted before".into())),
+        SampleType::U64 | SampleType::I64 | SampleType::F64 => {
+            return Err(Error::Internal("64-bit samples are converted before".into()));
+        }
     };
     Ok(SampleForm { bytes: stored.sample.bytes() as u32, kind, swapped: stored.swapped })
 }

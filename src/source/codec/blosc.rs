@@ -19,16 +19,43 @@ const AS_IS: u8 = 2;
 const SORTED_BITS: u8 = 4;
 const UNDIVIDED: u8 = 16;
 
-#[derive(Clone, Copy)]
-enum BloscCodec {
+/// The codec of a container.
+pub(super) enum BloscCodec {
     BloscLz,
     Lz4,
     Zlib,
-    Zstd,
+    Zstd(zstd::bulk::Decompressor<'static>),
+}
+
+impl BloscCodec {
+    /// Of this number in a header.
+    pub(super) fn of(number: u8) -> Result<BloscCodec, DecodeError> {
+        match number {
+            0 => Ok(BloscCodec::BloscLz),
+            1 => Ok(BloscCodec::Lz4),
+            3 => Ok(BloscCodec::Zlib),
+            4 => zstd_decoder().map(BloscCodec::Zstd),
+            _ => Err(DecodeError::Form),
+        }
+    }
+
+    /// Decodes a part of a block; one that did not become smaller is stored as it is.
+    pub(super) fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Decoded {
+        match self {
+            _ if stored.len() == out.len() => {
+                out.copy_from_slice(stored);
+                Ok(())
+            }
+            BloscCodec::BloscLz => blosclz(stored, out),
+            BloscCodec::Lz4 => lz4(stored, out),
+            BloscCodec::Zlib => zlib(stored, out),
+            BloscCodec::Zstd(decoder) => zstd(decoder, stored, out),
+        }
+    }
 }
 
 /// A number of four bytes.
-fn word(stored: &[u8], at: usize) -> Result<usize, DecodeError> {
+pub(super) fn word(stored: &[u8], at: usize) -> Result<usize, DecodeError> {
     let bytes = stored.get(at..).and_then(<[u8]>::first_chunk).ok_or(DecodeError::Short)?;
     Ok(u32::from_le_bytes(*bytes) as usize)
 }
@@ -46,18 +73,11 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare
         out.copy_from_slice(stored.get(HEADER..HEADER + out.len()).ok_or(DecodeError::Short)?);
         return Ok(());
     }
-    let codec = match flags >> 5 {
-        0 => BloscCodec::BloscLz,
-        1 => BloscCodec::Lz4,
-        3 => BloscCodec::Zlib,
-        4 => BloscCodec::Zstd,
-        _ => return Err(DecodeError::Form),
-    };
+    let mut codec = BloscCodec::of(flags >> 5)?;
     let (size, block) = (usize::from(size), word(stored, 8)?);
     if size == 0 || block == 0 || block > out.len() {
         return Err(DecodeError::Invalid);
     }
-    let mut decoder = matches!(codec, BloscCodec::Zstd).then(zstd_decoder).transpose()?;
     let mut sorted = vec![0; block];
     for (number, out) in out.chunks_mut(block).enumerate() {
         if !is_wanted(wanted, number * block, out) {
@@ -76,13 +96,7 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare
             let length = word(stored, at)?;
             let bytes = stored.get(at + 4..).and_then(|rest| rest.get(..length)).ok_or(DecodeError::Short)?;
             at += 4 + length;
-            match codec {
-                _ if length == target.len() => target.copy_from_slice(bytes),
-                BloscCodec::BloscLz => blosclz(bytes, target)?,
-                BloscCodec::Lz4 => lz4(bytes, target)?,
-                BloscCodec::Zlib => zlib(bytes, target)?,
-                BloscCodec::Zstd => zstd(decoder.as_mut().ok_or(DecodeError::Form)?, bytes, target)?,
-            }
+            codec.decode(bytes, target)?;
         }
         if sorts {
             put_back(flags, size, &sorted[..out.len()], out, spare);

@@ -3,6 +3,8 @@
 
 mod bitshuffle;
 mod blosc;
+mod blosc2;
+mod lzf;
 mod pipeline;
 mod shuffle;
 
@@ -25,7 +27,7 @@ pub enum DecodeError {
     #[error("is damaged: its checksum is wrong; copy or write the file again")]
     Checksum,
     #[error(
-        "has a form of Blosc that is unknown here, such as Snappy or Blosc 2; write the file again with another compressor"
+        "has a form of Blosc that is unknown here, such as Snappy, a dictionary or a filter of a plugin; write the file again with another compressor"
     )]
     Form,
 }
@@ -43,8 +45,12 @@ pub enum Compressor {
     Lz4,
     /// Blocks of LZ4 with their lengths, as the filter 32004 of HDF5 writes them.
     Lz4Blocks,
+    /// LZF, as h5py writes it.
+    Lzf,
     /// A container of Blosc 1.
     Blosc,
+    /// A frame of Blosc 2 with one chunk.
+    Blosc2,
     Bitshuffle(Bitshuffle),
 }
 
@@ -67,7 +73,9 @@ impl Compressor {
                 }
             }
             Compressor::Lz4Blocks => lz4_blocks(stored, out, wanted),
+            Compressor::Lzf => lzf::decode(stored, out),
             Compressor::Blosc => blosc::decode(stored, out, wanted, spare),
+            Compressor::Blosc2 => blosc2::decode(stored, out, wanted, spare),
             Compressor::Bitshuffle(form) => form.decode(stored, out, wanted, spare),
         }
     }

@@ -1,7 +1,7 @@
 //! The filters of a dataset of HDF5 that are undone here.
 
 use super::shuffle::bytes_back;
-use super::{BitPacking, Bitshuffle, Compressor, DecodeError};
+use super::{BitPacking, Bitshuffle, Compressor, DecodeError, blosc2};
 use std::ops::Range;
 
 /// A filter that is undone without HDF5's library.
@@ -23,10 +23,12 @@ impl ChunkFilter {
             1 => Compressor::Zlib,
             2 => return Some(ChunkFilter::Shuffle),
             3 => return Some(ChunkFilter::Fletcher32),
+            32000 => Compressor::Lzf,
             32001 if parameters.get(SNAPPY.0) != Some(&SNAPPY.1) => Compressor::Blosc,
             32004 => Compressor::Lz4Blocks,
             32008 => Compressor::Bitshuffle(Bitshuffle::of(parameters)?),
             32015 => Compressor::Zstd,
+            32026 if blosc2::is_known(parameters) => Compressor::Blosc2,
             _ => return None,
         };
         Some(ChunkFilter::Compressed(compressor))

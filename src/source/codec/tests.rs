@@ -1,7 +1,9 @@
 //! Decoders against encoders written from the formats' definitions, and against damaged bytes.
 
 use super::*;
-use encoders::{blosc_of, blosclz_of, deflated, lz4_blocks_of, lz4_of, sorted_bytes, zstd_of};
+use encoders::{
+    Blosc2Form, blosc_of, blosc2_of, blosclz_of, deflated, lz4_blocks_of, lz4_of, lzf_of, sorted_bytes, zstd_of,
+};
 use std::io::Write;
 
 #[path = "../../../tests/support/encoders.rs"]
@@ -34,6 +36,13 @@ fn all(size: usize, data: &[u8]) -> Vec<(Compressor, Vec<u8>)> {
         (Compressor::Zstd, zstd_of(data)),
         (Compressor::Lz4, [&(data.len() as u32).to_le_bytes()[..], &lz4_of(data)].concat()),
     ];
+    found.push((Compressor::Lzf, lzf_of(data)));
+    for (codec, filter) in [(0, 0), (1, 1), (3, 2), (4, 3), (4, 1), (1, 2)] {
+        for (block, divided) in [(128 * size, true), (200 * size, false), (1 << 16, true)] {
+            let form = Blosc2Form { size, block, codec, filter, divided };
+            found.push((Compressor::Blosc2, blosc2_of(data, form, None)));
+        }
+    }
     for block in [100, 1 << 20] {
         found.push((Compressor::Lz4Blocks, lz4_blocks_of(block, data)));
     }
@@ -219,5 +228,100 @@ fn pipelines_undo_filters_in_turn() {
     let twice = vec![ChunkFilter::Compressed(Compressor::Zlib), ChunkFilter::Compressed(Compressor::Zstd)];
     assert_eq!(Pipeline::new(twice, 2), None);
     assert_eq!(ChunkFilter::of(32001, &[2, 2, 2, 100, 5, 1, 3]), None);
-    assert_eq!(ChunkFilter::of(32000, &[]), None);
+    assert_eq!(ChunkFilter::of(32000, &[4, 261, 1200]), Some(ChunkFilter::Compressed(Compressor::Lzf)));
+    let blosc2 = |filter, codec| ChunkFilter::of(32026, &[1, 0, 2, 1200, 5, filter, codec, 3, 2, 10, 30]).is_some();
+    assert!(blosc2(1, 0) && blosc2(4, 5) && ChunkFilter::of(32026, &[]).is_some());
+    // Snappy, a codec and a filter of plugins
+    assert!(!blosc2(1, 3) && !blosc2(1, 32) && !blosc2(35, 1));
+}
+
+fn from_digits(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+}
+
+fn words(values: impl IntoIterator<Item = u16>) -> Vec<u8> {
+    values.into_iter().flat_map(u16::to_le_bytes).collect()
+}
+
+/// What h5py 3.16 wrote.
+#[test]
+fn lzf_of_another_program() {
+    let stored =
+        from_digits("02070007e00001032c012d01c0030005e00015401fc0154007e02d190601000200030004e0ff07e1ff07e1ae07010400");
+    let start = [7, 7, 7, 7, 7, 7, 300, 301, 300, 301, 300, 301, 5];
+    let data = words(std::iter::repeat_n(start, 4).flatten().chain(std::iter::repeat_n([1, 2, 3, 4], 90).flatten()));
+    assert_eq!(decoded(Compressor::Lzf, &stored, data.len()), Ok(data));
+    for bad in [&[0x20, 0][..], &[0, 1, 0x20, 1], &[0, 1, 0xe0, 255, 0], &[5, 1], &[0, 1, 0x20], &[1, 1, 1, 0, 9]] {
+        assert!(decoded(Compressor::Lzf, bad, 2).is_err(), "{bad:?}");
+    }
+}
+
+/// Chunks of 2 x 9 x 14 samples that hdf5plugin 7.1 wrote: Zstandard of sorted bits, and zeros, of which only the index tells.
+#[test]
+fn blosc2_of_another_program() {
+    let stored = from_digits(
+        "9ea862326672616d6500d2000000b8cf0000000000000249a412009503d300000000000001f8d30000000000000146d20000\
+         0002d2000001f8d2000001f8d10000d10001c2d8060000000000020500000000000000000093cd0011de0001a462326e64d2\
+         0000006bdc0001c60000004897000393d30000000000000002d30000000000000009d3000000000000000e93d200000002d2\
+         00000009d20000000e93d200000002d200000009d20000000e00db000000037c563205019502f8010000f801000046010000\
+         00000000000205000000000000000000240000001e01000028b52ffd60f800a508000410f8e0830f3e504001051460d50056\
+         0d60d5f0a9f26fd580a9726035ff57ed9fd5fc59ed7f153f9612908099aa3203640e7066559b718059aaccfc1f99aac4fc9f\
+         596a8d11e0001e335baaaab499e3018087992d2555cb663cfc1f1e3369a94acbe67c100000e0c363cccc262db5aaaa524b9b\
+         eccc381efc03e01f3c8e31936d4ba9baaa0000fc830f0fc7c13933c36412d236694daba84a554a69558b561b195b96690000\
+         00fc0ff0070e3e3c0c87631c478e91333193996cb269d284adadadc44200f0ff0700c03f00f803e007f0013cc0031e70c081\
+         03070e0e0e078300f80f00c00f007c0078001ec0011ce080030e1c18303030180c009001f401580200000600da000d409b29\
+         2e80080002ec07bbbc0105010708080000000800000028000000000000000001000000000000000000000000000000000000\
+         940193cd0006de0000dc0000ce00000023d80000000000000000000000000000000000",
+    );
+    let data = words((0..252u32).map(|i| (i * i / 5 % 700) as u16));
+    assert_eq!(decoded(Compressor::Blosc2, &stored, 504), Ok(data));
+    let zeros = from_digits(
+        "9ea862326672616d6500d2000000b8cf0000000000000103a412005003d300000000000001f8d30000000000000000d20000\
+         0002d2000001f8d2000001f8d10000d10001c2d8060000000000010000000000000000000093cd0011de0001a462326e64d2\
+         0000006bdc0001c60000004897000393d30000000000000002d30000000000000009d3000000000000000e93d200000002d2\
+         00000009d20000000e93d200000002d200000009d20000000e00db000000037c563205010708080000000800000028000000\
+         000000000001000000000000000000000000000000000081940193cd0006de0000dc0000ce00000023d80000000000000000\
+         000000000000000000",
+    );
+    assert_eq!(decoded(Compressor::Blosc2, &zeros, 504), Ok(vec![0; 504]));
+    assert_eq!(decoded(Compressor::Blosc2, &zeros, 1008), Ok(vec![0; 1008]));
+}
+
+#[test]
+fn blocks_of_blosc2_are_boxes() {
+    for (sides, block) in [
+        (&[40][..], &[16][..]),
+        (&[13, 17], &[5, 17]),
+        (&[13, 17], &[4, 6]),
+        (&[3, 11, 20], &[2, 11, 7]),
+        (&[3, 11, 20], &[3, 4, 20]),
+        (&[2, 3, 5, 7], &[1, 2, 3, 4]),
+    ] {
+        for (size, filter) in [(1, 0), (2, 1), (4, 2), (8, 3)] {
+            let data = samples(size, sides.iter().product());
+            let form = Blosc2Form { size, block: 0, codec: 4, filter, divided: false };
+            let stored = blosc2_of(&data, form, Some((sides, block)));
+            assert_eq!(decoded(Compressor::Blosc2, &stored, data.len()), Ok(data), "{sides:?} {block:?} {size}");
+        }
+    }
+    let form = Blosc2Form { size: 2, block: 0, codec: 4, filter: 1, divided: false };
+    let data = samples(2, 40);
+    let stored = blosc2_of(&data, form, Some((&[5, 8], &[2, 3])));
+    let changed = |at: usize, value: u8| {
+        let mut stored = stored.clone();
+        stored[at] = value;
+        decoded(Compressor::Blosc2, &stored, data.len())
+    };
+    // whatever is damaged, there are values or an error
+    for at in 0..stored.len() {
+        for value in [0, 1, 0x7f, 0xff] {
+            let _ = changed(at, value);
+        }
+    }
+    // the name, the kind of header, flags, a filter of a plugin, a parameter
+    let chunk = stored.windows(4).position(|bytes| bytes == [5, 1, 0x95, 2]).unwrap();
+    for (at, value) in [(3, 0), (chunk + 2, 0x94), (chunk + 31, 1), (chunk + 21, 35), (chunk + 29, 3)] {
+        assert_eq!(changed(at, value), Err(DecodeError::Form), "{at}");
+    }
 }

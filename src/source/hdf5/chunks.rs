@@ -272,6 +272,8 @@ fn fill(plist: &DatasetCreate, sample: SampleType, big_endian: bool) -> Vec<u8> 
         SampleType::I16 => native::<i16>(plist),
         SampleType::U32 => native::<u32>(plist),
         SampleType::I32 => native::<i32>(plist),
+        SampleType::U64 => native::<u64>(plist),
+        SampleType::I64 => native::<i64>(plist),
         SampleType::F16 => {
             let value = plist.get_fill_value_as::<half::f16>().ok().flatten();
             value.unwrap_or_default().to_ne_bytes().to_vec()

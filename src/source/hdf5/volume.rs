@@ -190,7 +190,8 @@ impl Volume {
         };
         let swapped = big_endian != NATIVE_BIG;
         match self.sample {
-            SampleType::F16 | SampleType::F64 => StoredSamples::F32,
+            SampleType::F16 => StoredSamples::F32,
+            sample if sample.is_long() => StoredSamples::F32,
             sample => StoredSamples { sample, swapped },
         }
     }
@@ -281,7 +282,8 @@ impl Volume {
 
     fn library_f32(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let kind = match self.sample {
-            SampleType::F16 | SampleType::F64 => SampleType::F32,
+            SampleType::F16 => SampleType::F32,
+            sample if sample.is_long() => SampleType::F32,
             sample => sample,
         };
         self.read_library(frame, rows, |samples| to_f32(samples, kind, NATIVE_BIG, out))
@@ -302,7 +304,9 @@ impl Volume {
             SampleType::I8 => self.read_slice::<i8>(frame, rows, take),
             SampleType::I16 => self.read_slice::<i16>(frame, rows, take),
             SampleType::I32 => self.read_slice::<i32>(frame, rows, take),
-            SampleType::F16 | SampleType::F32 | SampleType::F64 => self.read_slice::<f32>(frame, rows, take),
+            SampleType::F16 | SampleType::F32 | SampleType::U64 | SampleType::I64 | SampleType::F64 => {
+                self.read_slice::<f32>(frame, rows, take)
+            }
         }
     }
 
@@ -485,16 +489,18 @@ fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
         Ok(TypeDescriptor::Unsigned(IntSize::U1)) => SampleType::U8,
         Ok(TypeDescriptor::Unsigned(IntSize::U2)) => SampleType::U16,
         Ok(TypeDescriptor::Unsigned(IntSize::U4)) => SampleType::U32,
+        Ok(TypeDescriptor::Unsigned(IntSize::U8)) => SampleType::U64,
         Ok(TypeDescriptor::Integer(IntSize::U1)) => SampleType::I8,
         Ok(TypeDescriptor::Integer(IntSize::U2)) => SampleType::I16,
         Ok(TypeDescriptor::Integer(IntSize::U4)) => SampleType::I32,
+        Ok(TypeDescriptor::Integer(IntSize::U8)) => SampleType::I64,
         Ok(TypeDescriptor::Float(FloatSize::U2)) => SampleType::F16,
         Ok(TypeDescriptor::Float(FloatSize::U4)) => SampleType::F32,
         Ok(TypeDescriptor::Float(FloatSize::U8)) => SampleType::F64,
         other => {
             let what = other.as_ref().map_or_else(|e| e.to_string(), |kind| kind.to_string());
             return Err(format!(
-                "has values of type {what}; expected integers of 8, 16 or 32 bits or floats of 16, 32 or 64"
+                "has values of type {what}; expected integers of 8 to 64 bits or floats of 16, 32 or 64"
             ));
         }
     };
@@ -510,6 +516,8 @@ fn native(sample: SampleType) -> Option<Datatype> {
         SampleType::I8 => Datatype::from_type::<i8>(),
         SampleType::I16 => Datatype::from_type::<i16>(),
         SampleType::I32 => Datatype::from_type::<i32>(),
+        SampleType::U64 => Datatype::from_type::<u64>(),
+        SampleType::I64 => Datatype::from_type::<i64>(),
         SampleType::F32 => Datatype::from_type::<f32>(),
         SampleType::F64 => Datatype::from_type::<f64>(),
         SampleType::F16 => Datatype::from_type::<half::f16>(),

@@ -277,7 +277,7 @@ impl Reader<'_> {
         let bits = self.value(entries, 258)?.unwrap_or(1);
         SampleType::from_tags(format, bits).ok_or_else(|| {
             format!(
-                "has {bits}-bit samples of format {format}, expected 8-, 16- or 32-bit integers \
+                "has {bits}-bit samples of format {format}, expected 8-, 16-, 32- or 64-bit integers \
                  or 16-, 32- or 64-bit floats"
             )
         })

@@ -366,15 +366,17 @@ fn sample_type(kind: &Value, version: u8) -> FileResult<(SampleType, bool)> {
         (2, "u1") | (3, "uint8") => SampleType::U8,
         (2, "u2") | (3, "uint16") => SampleType::U16,
         (2, "u4") | (3, "uint32") => SampleType::U32,
+        (2, "u8") | (3, "uint64") => SampleType::U64,
         (2, "i1") | (3, "int8") => SampleType::I8,
         (2, "i2") | (3, "int16") => SampleType::I16,
         (2, "i4") | (3, "int32") => SampleType::I32,
+        (2, "i8") | (3, "int64") => SampleType::I64,
         (2, "f2") | (3, "float16") => SampleType::F16,
         (2, "f4") | (3, "float32") => SampleType::F32,
         (2, "f8") | (3, "float64") => SampleType::F64,
         _ => {
             return Err(format!(
-                "has samples of type {name}, expected integers of 8, 16 or 32 bits or floats of 16, 32 or 64"
+                "has samples of type {name}, expected integers of 8 to 64 bits or floats of 16, 32 or 64"
             ));
         }
     };
@@ -402,6 +404,8 @@ fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u
         SampleType::I16 => (number as i16).to_le_bytes().to_vec(),
         SampleType::U32 => (number as u32).to_le_bytes().to_vec(),
         SampleType::I32 => (number as i32).to_le_bytes().to_vec(),
+        SampleType::U64 => (number as u64).to_le_bytes().to_vec(),
+        SampleType::I64 => (number as i64).to_le_bytes().to_vec(),
         SampleType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
         SampleType::F32 => (number as f32).to_le_bytes().to_vec(),
         SampleType::F64 => number.to_le_bytes().to_vec(),

@@ -309,7 +309,7 @@ impl Frames for ZarrFrames {
     }
 
     fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
-        if self.array.sample == SampleType::F64 {
+        if self.array.sample.is_long() {
             return as_f32(out, |out| self.read_rows(frame, rows, out));
         }
         self.copy(frame, rows, out)

@@ -1,8 +1,9 @@
 //! Values that are no numbers, detectors that failed, and results that are doubtful.
 
 use crate::support::cli::write_image;
-use crate::support::cli::{F32, Lab, Pages, SMALL, Scan};
+use crate::support::cli::{F32, Lab, Pages, SMALL, Scan, farthest};
 use fbp::sink::{Dtype, Encoding};
+use fbp::spectrum::largest_value;
 use predicates::prelude::*;
 use serde_json::{Value, json};
 
@@ -39,6 +40,84 @@ fn values_that_are_no_numbers() {
     let clean = lab.slices("--sinograms clean", "clean-out");
     assert_eq!((&slices.pages[0], &slices.pages[2]), (&clean.pages[0], &clean.pages[2]));
     assert!(lab.path("p.png").is_file());
+}
+
+/// Values that stand for "no data" are finite in many files, but sums of them are not: they are replaced and counted, whoever
+/// corrects rows.
+#[test]
+fn values_that_the_filter_cannot_carry() {
+    let lab = Lab::small();
+    lab.profile_with_steps("device.toml", "");
+    let plant = |stack: &mut Pages| {
+        for (i, bad) in [3.4e38, -3.4e38, f32::MAX, -1e37, 1e36].into_iter().enumerate() {
+            stack.pages[1][7 + 17 * i] = bad;
+        }
+    };
+    let mut sinograms = SMALL.sinograms();
+    plant(&mut sinograms);
+    lab.write("no-data", "s", &sinograms);
+    let mut counts = SMALL.sinograms().map(|v| 1000.0 * (-0.02 * v).exp()).transposed();
+    let rows = counts.pages[1].len() / counts.width;
+    plant(&mut counts);
+    lab.write("counts", "p", &counts);
+    lab.page("flats/f_0.tif", counts.width, &vec![1000.0; counts.width * rows]);
+    for (number, (input, exactly)) in [
+        ("--sinograms no-data", true),
+        ("--sinograms no-data --minus-log", false),
+        ("--sinograms no-data --interpolation exact --padding mirror", true),
+        ("--projections counts --flats flats", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = |profile: &str| {
+            let args = format!("{input} --profile {profile} --report r.json");
+            let slices = lab.slices(&args, &format!("{profile}-{number}"));
+            assert_finite(&slices);
+            (slices, clamped(&lab, "r.json"))
+        };
+        let ((host, by_host), (device, by_device)) = (run("cpu"), run("device.toml"));
+        assert_eq!((by_host.2, by_host), (5, by_device), "{input}");
+        let range = host.pages.iter().flatten().fold(0f64, |most, value| most.max(f64::from(value.abs())));
+        assert!(if exactly { host == device } else { farthest(&host, &device) <= 2e-6 * range }, "{input}");
+    }
+    // slices of other rows are those of a scan without such values
+    let [all, clean] = [lab.read("cpu-0"), lab.slices("--sinograms sin --profile cpu", "clean")];
+    assert_eq!((&all.pages[0], &all.pages[2]), (&clean.pages[0], &clean.pages[2]));
+}
+
+/// The largest values that are not replaced cause no overflow, whatever the pattern and the kernel.
+#[test]
+fn the_largest_values_are_carried() {
+    let lab = Lab::new();
+    let Scan { width, projections, .. } = SMALL;
+    let largest = largest_value(width, projections);
+    assert!((1e27..1e33).contains(&largest));
+    // all alike, signs of one bin after the other, of halves of a row, and of noise
+    let sign = |page: usize, i: usize| match page {
+        0 => false,
+        1 => i % 2 == 1,
+        2 => i % width > width / 2,
+        _ => (i * i / 7) % 3 == 1,
+    };
+    let page = |page| (0..width * projections).map(|i| if sign(page, i) { -largest } else { largest }).collect();
+    lab.write("sin", "s", &Pages { width, pages: (0..4).map(page).collect() });
+    for (number, flags) in [
+        "",
+        "--filter none --padding mirror",
+        "--interpolation exact",
+        "--mode fast",
+        "--interpolation exact --filter none",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let args = format!("--sinograms sin {flags} --report r.json");
+        let slices = lab.slices(&args, &format!("o-{number}"));
+        assert_finite(&slices);
+        assert!(slices.pages[3].iter().any(|value| value.abs() > 0.01 * largest), "{flags}");
+        assert_eq!(clamped(&lab, "r.json"), (0, 0, 0));
+    }
 }
 
 #[test]

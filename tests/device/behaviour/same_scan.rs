@@ -212,6 +212,8 @@ fn run_files_stand_for_flags() {
     lab.ok(&format!("reconstruct -q {flags} --save-config run.toml -o first"));
     lab.ok("reconstruct -q --config run.toml -o second");
     assert_eq!(lab.bytes("first"), lab.bytes("second"));
+    // floats need no range, whatever the file says
+    lab.ok("reconstruct -q --config run.toml --dtype f16 -o floats");
     // a saved run of a saved run is the same, and its output is refused as before
     lab.ok("reconstruct -q --config run.toml --save-config again.toml --dry-run");
     assert_eq!(lab.read_text("run.toml"), lab.read_text("again.toml"));

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-const NAMES: [&str; 9] = ["u8", "u16", "u32", "i8", "i16", "i32", "f16", "f32", "f64"];
+const NAMES: [&str; 11] = ["u8", "u16", "u32", "i8", "i16", "i32", "u64", "i64", "f16", "f32", "f64"];
 
 /// Whole numbers from `first` on as samples.
 fn samples(sample: SampleType, first: u8, count: u8, big: bool) -> Vec<u8> {
@@ -19,6 +19,8 @@ fn samples(sample: SampleType, first: u8, count: u8, big: bool) -> Vec<u8> {
             SampleType::I16 => (number as i16).to_le_bytes().to_vec(),
             SampleType::U32 => (number as u32).to_le_bytes().to_vec(),
             SampleType::I32 => (number as i32).to_le_bytes().to_vec(),
+            SampleType::U64 => (number as u64).to_le_bytes().to_vec(),
+            SampleType::I64 => (number as i64).to_le_bytes().to_vec(),
             SampleType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
             SampleType::F32 => (number as f32).to_le_bytes().to_vec(),
             SampleType::F64 => number.to_le_bytes().to_vec(),
@@ -97,6 +99,8 @@ fn edf_of_every_type() {
         "SignedByte",
         "SignedShort",
         "SignedInteger",
+        "Unsigned64",
+        "Signed64",
         "",
         "FloatValue",
         "DoubleValue",
@@ -137,6 +141,8 @@ fn edf_with_other_names_of_types() {
         ("UnsignedShortInteger", SampleType::U16),
         ("UnsignedLong", SampleType::U32),
         ("SignedLong", SampleType::I32),
+        ("Unsigned64", SampleType::U64),
+        ("Signed64", SampleType::I64),
         ("FLOATVALUE", SampleType::F32),
         ("FloatIEEE32", SampleType::F32),
         ("Float32", SampleType::F32),

@@ -101,6 +101,8 @@ impl Make {
             SampleType::I8 => (v as i8).to_le_bytes().to_vec(),
             SampleType::I16 => (v as i16).to_le_bytes().to_vec(),
             SampleType::I32 => (v as i32).to_le_bytes().to_vec(),
+            SampleType::U64 => (v as u64).to_le_bytes().to_vec(),
+            SampleType::I64 => (v as i64).to_le_bytes().to_vec(),
             SampleType::F16 => f16::from_f64(v).to_le_bytes().to_vec(),
             SampleType::F32 => (v as f32).to_le_bytes().to_vec(),
             SampleType::F64 => v.to_le_bytes().to_vec(),
@@ -287,8 +289,8 @@ impl Make {
             entries.extend([long(322, self.tile.0), long(323, self.tile.1), offsets(324), counts(325)]);
         }
         let format = match self.sample {
-            SampleType::U8 | SampleType::U16 | SampleType::U32 => 1,
-            SampleType::I8 | SampleType::I16 | SampleType::I32 => 2,
+            SampleType::U8 | SampleType::U16 | SampleType::U32 | SampleType::U64 => 1,
+            SampleType::I8 | SampleType::I16 | SampleType::I32 | SampleType::I64 => 2,
             _ => 3,
         };
         entries.push(short(339, format));
@@ -320,6 +322,9 @@ impl Make {
             SampleType::I8 => &[-128.0, 127.0],
             SampleType::I16 => &[-32768.0, 32767.0],
             SampleType::I32 => &[-2147483648.0, 2147483520.0],
+            // between two values of f32, too: both types round alike
+            SampleType::U64 => &[0.0, 18446744073709549568.0, 16777217.0],
+            SampleType::I64 => &[-9223372036854775808.0, 9223372036854774784.0, -16777219.0],
             SampleType::F16 => &[-65504.0, 0.5, 6.1035156e-5],
             SampleType::F32 => &[-1.5e30, 0.25],
             SampleType::F64 => &[-1.5e9, 0.125],

@@ -46,13 +46,15 @@ fn input_error(path: &Path, words: &[&str]) -> String {
     text
 }
 
-const TYPES: [SampleType; 9] = [
+const TYPES: [SampleType; 11] = [
     SampleType::U8,
     SampleType::U16,
     SampleType::U32,
     SampleType::I8,
     SampleType::I16,
     SampleType::I32,
+    SampleType::U64,
+    SampleType::I64,
     SampleType::F16,
     SampleType::F32,
     SampleType::F64,
