@@ -148,7 +148,7 @@ fn trial_slices_in_a_page() {
 fn progress_says_what_limits() {
     let lab = Lab::small();
     let (_, lines) = lab.ok(&format!("{RUN} --progress json --output r"));
-    let line: Value = serde_json::from_str(lines.lines().rfind(|line| line.starts_with('{')).unwrap()).unwrap();
+    let line: Value = serde_json::from_str(lines.lines().rfind(|line| line.contains("slices_done")).unwrap()).unwrap();
     let limit = line["limit"].as_str().unwrap();
     assert!(["reading", "uploading", "correcting", "computing", "downloading", "writing"].contains(&limit), "{line}");
     let (_, lines) = lab.ok(&format!("{RUN} --progress plain --overwrite --output r"));
