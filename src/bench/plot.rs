@@ -68,7 +68,7 @@ pub fn plot(rows: &[BenchRow]) -> String {
 
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<!-- {SOFTWARE} -->\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         font-family=\"sans-serif\" font-size=\"12\">\n<metadata>{SOFTWARE}</metadata>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     svg += &heading(rows, several);
     svg += &axis(most, scale, bottom);

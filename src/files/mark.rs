@@ -90,7 +90,7 @@ impl OutputKind {
         let has = |mark: &[u8]| head.windows(mark.len()).any(|window| window == mark);
         match self {
             OutputKind::Png => head.starts_with(b"\x89PNG") && has(b"tEXtSoftware\0fbp "),
-            OutputKind::Svg => has(b"<!-- fbp "),
+            OutputKind::Svg => has(b"<metadata>fbp "),
             OutputKind::Html => has(b"<meta name=\"generator\" content=\"fbp "),
             OutputKind::Toml => head.starts_with(TOML.as_bytes()),
             OutputKind::Log => head.starts_with(LOG.trim_end_matches(|c| c != ' ').as_bytes()),
@@ -129,7 +129,7 @@ mod tests {
             (OutputKind::Json, "{\"a\": 1, \"software\": \"fbp 0.0.9\"}"),
             (OutputKind::Html, "<!doctype html><meta name=\"generator\" content=\"fbp 0.0.9\">"),
             (OutputKind::Toml, "# Written by `fbp tune`.\na = 1\n"),
-            (OutputKind::Svg, "<svg><!-- fbp 0.0.9 --></svg>"),
+            (OutputKind::Svg, "<svg><metadata>fbp 0.0.9</metadata></svg>"),
             (OutputKind::Log, "# Messages of fbp 0.0.9\n"),
             (OutputKind::Kernel, "// fbp 0.0.9\n"),
             (OutputKind::Manual, ".TH fbp 1 \"\" \"fbp 0.0.9\"\n"),

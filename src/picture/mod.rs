@@ -503,9 +503,10 @@ mod tests {
         let path = dir.path().join("preview.png");
         assert!(write_preview(&file(&path), &[]).is_err());
         assert!(write_preview(&file(&path), &[Panel { width: 2, ..panel }]).is_err());
-        // A directory in the way makes the rename fail.
+        // a directory that comes into the way
+        let late = file(&path);
         fs::create_dir_all(path.join("in the way")).unwrap();
-        assert!(write_preview(&file(&path), &[panel]).is_err());
+        assert!(write_preview(&late, &[panel]).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

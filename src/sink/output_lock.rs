@@ -3,15 +3,12 @@
 use super::target::Target;
 use crate::error::Result;
 use crate::files::{Lock, LockMode};
-use std::path::PathBuf;
 
 /// The lock of an output, held until it is dropped. The last holder removes what killed processes left.
 #[derive(Debug)]
 pub struct OutputLock<'a> {
     lock: Lock,
     target: &'a Target,
-    /// The new name of an unfinished output that could not be read.
-    pub set_aside: Option<PathBuf>,
 }
 
 impl<'a> OutputLock<'a> {
@@ -24,11 +21,10 @@ impl<'a> OutputLock<'a> {
     pub fn take(target: &'a Target, mode: LockMode, owner: &str) -> Result<OutputLock<'a>> {
         target.make_directory()?;
         let lock = Lock::take(&target.lock(), mode, owner)?;
-        let set_aside = match lock.works() && mode == LockMode::Exclusive {
-            true => target.remove_temporary_files()?,
-            false => None,
-        };
-        Ok(OutputLock { lock, target, set_aside })
+        if lock.works() && mode == LockMode::Exclusive {
+            target.remove_temporary_files()?;
+        }
+        Ok(OutputLock { lock, target })
     }
 
     /// For this process alone.

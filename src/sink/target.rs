@@ -72,12 +72,9 @@ pub trait OutputFormat: Debug + Send + Sync {
         Box::new(StoredTiffs(|index| self.path_of(index)))
     }
 
-    /// Who wrote what is at the places of these slices: the first that is neither free nor an output with this content.
-    fn in_the_way(&self, slices: &[usize], content: PageContent) -> Option<(PathBuf, Origin)> {
-        let paths = slices.par_iter().map(|&slice| self.path_of(slice));
-        let found = paths.map(|path| (origin(&path), path));
-        let bad = found.filter(|(origin, _)| !matches!(origin, Origin::Nothing) && *origin != Origin::Own(content));
-        bad.map(|(origin, path)| (path, origin)).find_first(|_| true)
+    /// Who wrote what is at the place of a slice.
+    fn origin_of(&self, slice: usize) -> Origin {
+        origin(&self.path_of(slice))
     }
 
     /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
@@ -88,13 +85,12 @@ pub trait OutputFormat: Debug + Send + Sync {
         Ok(0)
     }
 
-    /// Removes an unfinished output if no slice was written to it. One that cannot be read gets another name, which is
-    /// returned, if the record of a run is beside it. Must only be called while no other run writes here.
+    /// Removes an unfinished output if no slice was written to it. Must only be called while no other run writes here.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be read, and nothing says that it is the output of a run; then it stays.
-    fn remove_unfinished(&self) -> Result<Option<PathBuf>> {
-        Ok(None)
+    /// [`Error::Output`] when it cannot be read; then it stays.
+    fn remove_unfinished(&self) -> Result<()> {
+        Ok(())
     }
 
     /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
@@ -276,10 +272,18 @@ impl Target {
     /// [`Error::Output`] that names the file.
     pub fn check_replaceable(&self, slices: &[usize], content: PageContent) -> Result<()> {
         let slices = if self.one_file() { &[0] } else { slices };
-        let Some((path, origin)) = self.0.in_the_way(slices, content) else { return Ok(()) };
         // a torn file does not say who wrote it, but the record beside it does
+        let is_recorded = content == PageContent::Slices && OutputKind::Toml.wrote(&self.record());
+        let may_go = |origin: Origin| match origin {
+            Origin::Nothing => true,
+            Origin::Own(found) => found == content,
+            Origin::Torn => is_recorded,
+            Origin::Foreign => false,
+        };
+        let found = slices.par_iter().map(|&slice| (slice, self.0.origin_of(slice)));
+        let Some((slice, origin)) = found.find_first(|(_, origin)| !may_go(*origin)) else { return Ok(()) };
+        let path = self.path_of(slice);
         let what = match origin {
-            Origin::Torn if content == PageContent::Slices && OutputKind::Toml.wrote(&self.record()) => return Ok(()),
             Origin::Torn => "is damaged, and nothing says that fbp wrote it",
             Origin::Own(PageContent::Slices) => "has slices that fbp reconstructed, not pages",
             Origin::Own(PageContent::Pages) => "has pages that fbp wrote, not slices of a run",
@@ -338,13 +342,11 @@ impl Target {
         names.any(|name| !name.to_string_lossy().starts_with('.') && Some(name.as_os_str()) != record.file_name())
     }
 
-    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here. An
-    /// unfinished output that cannot be read gets another name, which is returned.
+    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
     ///
     /// # Errors
-    /// [`Error::Output`] when there is an unfinished output that cannot be read, and nothing says that it is of a run; then
-    /// it stays.
-    pub fn remove_temporary_files(&self) -> Result<Option<PathBuf>> {
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read; then it stays.
+    pub fn remove_temporary_files(&self) -> Result<()> {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
                 let remove = if entry.path().is_dir() { fs::remove_dir_all } else { fs::remove_file };

@@ -310,11 +310,13 @@ fn inputs_are_not_replaced() {
     let lab = Lab::small();
     lab.ok("preprocess --projections proj --output p.zarr");
     lab.write_single("p.tif", &lab.read("proj"));
+    lab.write("dark", "d", &lab.read("proj").map(|line| line - 1000.0));
+    lab.write("bright", "b", &lab.read("proj").map(|line| line + 1000.0));
     let mut cases = vec![
         ("--projections p.zarr", "p.zarr"),
         ("--projections p.zarr/0", "p.zarr"),
-        ("--projections proj --flats p.zarr/0 --darks proj", "p.zarr"),
-        ("--projections proj --flats proj --darks p.zarr", "./p.zarr/"),
+        ("--projections proj --flats p.zarr/0 --darks dark", "p.zarr"),
+        ("--projections proj --flats bright --darks p.zarr", "./p.zarr/"),
         ("--projections proj --flats p.tif", "p.tif"),
         ("--raw p.tif,32x3x4,u8", "p.tif"),
         ("--projections proj", "proj/p_%04i.tif"),
@@ -545,7 +547,7 @@ fn others_are_kept_away() {
         // a directory that is something else is not removed
         lab.directory("r.zarr");
         lab.text("r.zarr/mine.txt", "mine");
-        lab.fails(&format!("{RUN} --output r.zarr --overwrite"), 5, &["r.zarr", "Zarr"]);
+        lab.fails(&format!("{RUN} --output r.zarr --overwrite"), 5, &["r.zarr", "not written by fbp"]);
         assert_eq!(lab.read_text("r.zarr/mine.txt"), "mine");
         remove(&lab, "r.zarr");
     }

@@ -223,7 +223,7 @@ fn run_files_with_extreme_values() {
         lab.fails(&format!("reconstruct --config {name}"), 2, &["--config", name]);
     }
     #[cfg(target_os = "linux")]
-    lab.fails("reconstruct --config /dev/zero", 2, &["--config", "/dev/zero", "64 MiB"]);
+    lab.fails("reconstruct --config /dev/zero", 2, &["--config", "/dev/zero", "regular file"]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn numbers_that_mean_nothing() {
         ("--angles", "long.txt", &["line 1", "xxx"]),
         ("--angles", "sin/s_0000.tif", &["s_0000.tif"]),
         #[cfg(target_os = "linux")]
-        ("--angles", "/dev/zero", &["/dev/zero", "64 MiB"]),
+        ("--angles", "/dev/zero", &["/dev/zero", "regular file"]),
     ] {
         let args = format!("reconstruct --sinograms sin {flag} {file} -o out");
         let err = lab.fails(&args, 3, &[&[flag], words].concat());
@@ -259,7 +259,6 @@ fn outputs_with_tricks() {
         ("out/%n%n.tif".into(), 2, &["--output"]),
         ("out/%99999999999999999999i.tif".into(), 2, &["--output"]),
         ("out/%099i.tif".into(), 2, &["--output", "digits"]),
-        ("out/%i/r.tif".into(), 2, &["--output", "directory"]),
         ("out/%i.tif/../../x".into(), 2, &["--output"]),
         ("out/%i.sh".into(), 2, &["--output", ".tif"]),
         (format!("out/{long}.tif"), 5, &["out", "--output"]),
@@ -269,7 +268,7 @@ fn outputs_with_tricks() {
         ("sin/..".into(), 5, &["not empty"]),
         ("out/../sin".into(), 5, &["not empty"]),
         ("sin/s_%04i.tif".into(), 5, &["input"]),
-        ("out/../sin/s_%04i.tif".into(), 5, &["s_0000.tif"]),
+        ("out/../sin/s_%04i.tif".into(), 5, &["input"]),
     ] {
         let args = format!("reconstruct --sinograms sin --overall-angle 180 -o {output}");
         lab.fails(&args, code, words);

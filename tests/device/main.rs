@@ -11,6 +11,7 @@ mod center;
 mod correction;
 mod devices;
 mod doctor;
+mod flips;
 mod formats;
 mod gridding;
 mod histogram;

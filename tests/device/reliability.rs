@@ -119,8 +119,14 @@ fn only_whole_slices_of_the_same_run_are_kept() {
     fs::copy(slice(6), slice(5)).unwrap();
     lab.page("r/slice_00007.tif", 32, &[0.0; 32 * 32]);
     let before = fs::metadata(slice(0)).unwrap().modified().unwrap();
+    // what another program wrote is never replaced
+    let run = format!("{RUN} --output r --resume");
+    let stopped = lab.run(&run);
+    assert_eq!(stopped.status.code(), Some(5));
+    assert!(text(&stopped.stderr).contains("slice_00007.tif: --output: was not written by fbp"));
+    fs::remove_file(slice(7)).unwrap();
     let err = resume(&lab, "--output r");
-    assert!(err.contains("34 of 40 slices are kept; done now: 1 missing, 3 torn, 2 of another run"), "{err}");
+    assert!(err.contains("34 of 40 slices are kept; done now: 2 missing, 4 torn"), "{err}");
     assert!(lab.bytes("r") == full);
     assert_eq!(fs::metadata(slice(0)).unwrap().modified().unwrap(), before);
     assert!(resume(&lab, "--output r").contains("40 of 40 slices are kept; nothing is left to do"));

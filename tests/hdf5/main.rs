@@ -6,7 +6,6 @@ mod support;
 
 mod chunks;
 mod damaged;
-mod flips;
 mod joined;
 mod keys;
 mod layouts;

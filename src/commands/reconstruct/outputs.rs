@@ -61,7 +61,8 @@ impl SideFiles {
 
     fn all(&self) -> impl Iterator<Item = &OutputFile> {
         let sections = self.sections.iter().flat_map(|s| s.values.iter().chain([&s.picture]));
-        self.preview.iter().chain(self.histogram.iter().flatten()).chain(sections).chain(&self.report)
+        let first = self.report.iter().chain(&self.preview);
+        first.chain(self.histogram.iter().flatten()).chain(sections)
     }
 
     /// Refuses files that would be taken for others, or written twice.

@@ -87,12 +87,6 @@ pub(super) fn lock_output<'a>(job: &Job, target: &'a Target, reporter: &Reporter
     if !lock.works() {
         reporter.note("note: the file system of --output has no locks: make sure that no other run writes there");
     }
-    if let Some(path) = &lock.set_aside {
-        reporter.note(&format!(
-            "note: the unfinished output of an earlier run cannot be read; it is now {}, and this run begins anew",
-            path.display()
-        ));
-    }
     Ok(lock)
 }
 

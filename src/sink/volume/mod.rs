@@ -29,7 +29,7 @@ use super::stamp::{Origin, StoredSlices};
 use super::target::{OneFile, OutputFormat, Target};
 use super::{Compression, Dtype, PageContent, Pixels, Sink, SliceForm, SliceStamp};
 use crate::error::{Error, Result};
-use crate::files::{Lock, OutputKind, temporary_path};
+use crate::files::{Lock, temporary_path};
 use crate::source::SampleType;
 use crate::source::zarr::is_zarr;
 use marks::{Mark, Marks};
@@ -402,11 +402,8 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         [self.file.0.clone(), self.unfinished()].into_iter().flat_map(with_parts).collect()
     }
 
-    fn in_the_way(&self, _: &[usize], content: PageContent) -> Option<(PathBuf, Origin)> {
-        let path = self.file.0.clone();
-        let origin = self.container.origin(&path);
-        let may_go = matches!(origin, Origin::Nothing) || origin == Origin::Own(content);
-        (!may_go).then_some((path, origin))
+    fn origin_of(&self, _: usize) -> Origin {
+        self.container.origin(&self.file.0)
     }
 
     fn own_flag(&self) -> Option<&'static str> {
@@ -437,22 +434,11 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         }
     }
 
-    fn remove_unfinished(&self) -> Result<Option<PathBuf>> {
-        match self.unfinished_slices() {
-            Ok(0) => {
-                let _ = self.container.remove(&self.unfinished()); // it is hidden, and the next run tries again
-                Ok(None)
-            }
-            Ok(_) => Ok(None),
-            // the record says that fbp wrote here; what may hold slices is not removed
-            Err(_) if OutputKind::Toml.wrote(&self.record()) && fs::metadata(self.unfinished()).is_ok() => {
-                let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
-                let aside = PathBuf::from(temporary.to_string_lossy().replace(".part-", ".damaged-"));
-                rename(self.unfinished(), &aside).map_err(|e| self.failed(&e.into()))?;
-                Ok(Some(aside))
-            }
-            Err(error) => Err(error),
+    fn remove_unfinished(&self) -> Result<()> {
+        if self.unfinished_slices()? == 0 {
+            let _ = self.container.remove(&self.unfinished()); // it is hidden, and the next run tries again
         }
+        Ok(())
     }
 
     fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {

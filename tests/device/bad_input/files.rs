@@ -190,7 +190,7 @@ fn outputs_that_cannot_be_written() {
     // the data are not written over, whatever is asked for
     let before = (lab.bytes("sin"), lab.bytes("proj"));
     for (input, output) in [("sinograms sin", "sin/s_%04i.tif"), ("projections proj", "sin/../proj/p_0001.tif")] {
-        lab.fails(&format!("reconstruct --{input} --overwrite -o {output}"), 5, &["--output", "input", "_000"]);
+        lab.fails(&format!("reconstruct --{input} --overwrite -o {output}"), 5, &["--output", "input"]);
     }
     assert_eq!((lab.bytes("sin"), lab.bytes("proj")), before);
     // what was asked for beside the slices is refused before they are computed

@@ -46,7 +46,7 @@ fn every_message_is_json_where_progress_is() {
     let names: Vec<&str> = of("warning").iter().map(|line| line["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"replaced-values"), "{err}");
     assert_eq!(of("slices_done").last().unwrap()["slices"], SMALL.slices, "{err}");
-    assert!(of("message").iter().any(|line| line["message"].as_str().unwrap().contains("3 slices in")), "{err}");
+    assert!(of("message").iter().any(|line| line["message"].as_str().unwrap().contains("3 slices from")), "{err}");
 }
 
 /// A cache that others may write to, or whose programs are a link to one, is neither read nor written, with one warning.
@@ -86,5 +86,5 @@ fn compilers_do_not_count_warnings_on_stderr() {
     let output = command.env("POCL_CACHE_DIR", lab.path("pocl")).output().unwrap();
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{err}");
-    assert!(!err.contains("generated") && err.contains("3 slices in"), "{err}");
+    assert!(!err.contains("generated") && err.contains("3 slices from"), "{err}");
 }

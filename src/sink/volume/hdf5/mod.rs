@@ -158,15 +158,14 @@ impl Hdf5File {
         let (slices, parts) = (description.slices.len(), made.files.len());
         let own: Vec<_> = made.paths.iter().map(|path| path == &hidden).collect();
         // marks, and the table of places, which are looked at with every slice
-        let mut tables = vec![found.marks_at..found.marks_at + 8 * slices as u64];
-        tables.extend(found.space.as_ref().map(|space| space.extent(parts)));
+        let marks = found.marks_at..found.marks_at + 8 * slices as u64;
+        let tables: Vec<_> = [marks].into_iter().chain(found.space.as_ref().map(|space| space.extent(parts))).collect();
         if !own[0]
             && !is_same(&fs::File::open(path)?, &fs::File::open(&hidden)?, fs::metadata(&hidden)?.len(), &tables)?
         {
             return Ok(false);
         }
-        for part in 0..parts {
-            let ((file, offset), (like, _)) = (&found.files[part], &made.files[part]);
+        for (part, ((file, offset), (like, _))) in found.files.iter().zip(&made.files).enumerate() {
             let mut skipped = if own[part] { tables.clone() } else { Vec::new() };
             let mut length = like.metadata()?.len();
             match &found.space {

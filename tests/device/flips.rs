@@ -1,4 +1,5 @@
 //! Bits that flip in finished HDF5 outputs.
+#![cfg(feature = "hdf5")]
 
 use crate::support::flips::{check, count, storages};
 use fbp::sink::{Compression, SliceStorage};
@@ -6,7 +7,6 @@ use tempfile::TempDir;
 
 #[test]
 fn slices_with_a_flipped_bit_are_not_kept() {
-    let _alone = crate::alone();
     // the library may crash on a damaged file, so another process reads it first
     fbp::source::hdf5::examine_with(env!("CARGO_BIN_EXE_fbp").into());
     let dir = TempDir::new().unwrap();
