@@ -240,7 +240,7 @@ impl Target {
         if !self.one_file() && self.directory().canonicalize().is_ok_and(|directory| among(&directory)) {
             return Err(Error::output(
                 self.directory(),
-                "--output: contains the input, and slices beside it would be taken for its pages; choose another --output",
+                "--output: has files of the input, and slices beside them would be taken for its pages; choose another --output",
             ));
         }
         let within: HashSet<_> = inputs.iter().flat_map(|path| path.ancestors()).collect();
