@@ -11,6 +11,7 @@
 //! [`turn`] compares the first and last projections to check that the scan covers the given angles.
 
 mod curve;
+mod likelihood;
 mod mirror;
 mod sweep;
 mod turn;
@@ -46,6 +47,8 @@ pub const NARROWEST: f64 = 4.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
+    /// The evidence of all projections.
+    Likelihood,
     /// Projections half a turn apart, one of them mirrored, near the middle of the detector.
     Registration,
     /// Fourier metric of Vo, Drakopoulos, Atwood and Reinhard (2014).
@@ -60,11 +63,12 @@ pub enum Method {
 
 impl Method {
     /// The methods that can be requested.
-    pub const ALL: [Method; 4] = [Method::Registration, Method::Vo, Method::Overlap, Method::Sweep];
+    pub const ALL: [Method; 5] = [Method::Likelihood, Method::Registration, Method::Vo, Method::Overlap, Method::Sweep];
 
     /// The word on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Method::Likelihood => "likelihood",
             Method::Registration => "registration",
             Method::Vo => "vo",
             Method::Overlap => "overlap",
@@ -110,8 +114,19 @@ pub struct Sinograms {
     bins: usize,
     /// Degrees, ascending.
     angles: Vec<f64>,
+    /// Number of each row.
+    heights: Vec<f64>,
     /// `[projection][bin]` of each row.
     rows: Vec<Vec<f32>>,
+}
+
+/// How the axis changes from row to row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AxisTilt {
+    /// Bins from one row to the next; 0 if it does not differ from that by more than chance.
+    pub slope: f64,
+    /// Standard deviation of the slope.
+    pub uncertainty: f64,
 }
 
 impl Sinograms {
@@ -123,11 +138,12 @@ impl Sinograms {
         let structure: Vec<f64> = rows.iter().map(|row| profile_variance(row, bins)).collect();
         let best = structure.iter().copied().fold(0.0, f64::max);
         let sorted = |row: &[f32]| order.iter().flat_map(|&p| &row[p * bins..(p + 1) * bins]).copied().collect();
-        let kept = rows.iter().zip(&structure).filter(|(_, variance)| **variance > EMPTY * best);
+        let kept = || (0..rows.len()).filter(|row| structure[*row] > EMPTY * best);
         Sinograms {
             bins,
             angles: order.iter().map(|&p| angles[p]).collect(),
-            rows: kept.map(|(row, _)| sorted(row)).collect(),
+            heights: kept().map(|row| row as f64).collect(),
+            rows: kept().map(|row| sorted(rows[row])).collect(),
         }
     }
 
@@ -194,7 +210,7 @@ impl Sinograms {
         let row = |values: &Vec<f32>| {
             values.chunks(self.bins).flat_map(|row| -> Vec<f32> { reduce(&row[..bins * factor]) }).collect()
         };
-        Sinograms { bins, angles: self.angles.clone(), rows: self.rows.iter().map(row).collect() }
+        Sinograms { bins, angles: self.angles.clone(), heights: self.heights.clone(), rows: self.rows.iter().map(row).collect() }
     }
 }
 
@@ -248,6 +264,10 @@ fn trace(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Re
         return Ok((AxisEstimate { method, value, uncertainty, confidence: 0.0, verdict }, CostCurve::default()));
     }
     let (minimum, costs) = match method {
+        Method::Likelihood => {
+            let found = likelihood::search(sinograms, range);
+            (found.minimum, found.costs)
+        }
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
@@ -257,58 +277,41 @@ fn trace(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Re
     Ok((AxisEstimate { method, value: at, uncertainty, confidence, verdict }, costs))
 }
 
-/// Finds the axis with the methods that suit the scan. The first result is the answer; it is ok only if another method
-/// confirms it: they differ by at most [`AGREEMENT`] and no more than their uncertainties allow, and at least the answer
-/// is clear.
+/// Finds the axis by the likelihood, and by what may contradict or confirm it. The first result is the answer.
 ///
-/// Whole turns: `overlap` and, if the sample is within the field of view, `vo` on one half; for a truncated sample only
-/// `overlap`, whose many pairs confirm each other. Half a turn: `registration` and `vo`, or `vo` alone if a few degrees are
-/// missing. If these disagree, `sweep` runs as well, and the answer is the more certain one of the two that agree best,
-/// unless another clear result contradicts it; otherwise the weighted mean of all, if they agree.
+/// The likelihood's answer stands unless mirrored projections have a clear minimum elsewhere. If it is not ok, `vo` runs as well,
+/// where it suits the scan, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
+/// another clear result contradicts it; otherwise the weighted mean of all, if they agree.
 ///
 /// # Errors
 /// As for one method.
 fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEstimate>> {
-    let methods: &[Method] = if sinograms.whole_turn() {
-        if sinograms.within_view() { &[Method::Overlap, Method::Vo] } else { &[Method::Overlap] }
-    } else if mirror::has_pairs(sinograms) {
-        &[Method::Registration, Method::Vo]
-    } else if vo::suits(sinograms) {
-        &[Method::Vo]
-    } else {
-        return Err(Error::Input(format!(
-            "rotation axis: the projections cover {:.1} degrees, and no two methods that could confirm each other work \
-             with less than 180; try --method sweep (--center auto:sweep), or give --center in bins",
-            sinograms.coverage()
-        )));
-    };
-    let mut found = Vec::new();
-    for &method in methods {
-        found.push(search(method, sinograms, range)?);
+    let mut found = vec![search(Method::Likelihood, sinograms, range)?];
+    let mirrored = if sinograms.whole_turn() { Method::Overlap } else { Method::Registration };
+    if mirror::has_pairs(sinograms) {
+        found.push(search(mirrored, sinograms, range)?);
     }
-    if methods == [Method::Overlap] {
+    let clear = |found: &AxisEstimate| found.verdict == AxisVerdict::Ok;
+    let apart = |a: &AxisEstimate, b: &AxisEstimate| (a.value - b.value).abs() > 2.0 * AGREEMENT;
+    if clear(&found[0]) {
+        if found[1..].iter().any(|other| clear(other) && apart(other, &found[0])) {
+            found[0].verdict = AxisVerdict::Ambiguous;
+        }
         return Ok(found);
     }
-    if methods.len() < 2 || !confirm(&found[0], &found[1]) {
-        // it is easily misled, so it only searches near the result of the others
-        let range =
-            range.or(found.iter().find(|f| f.verdict == AxisVerdict::Ok).map(|f| around(f.value, sinograms.bins)));
-        found.push(search(Method::Sweep, sinograms, range)?);
+    if vo::suits(sinograms) && (!sinograms.whole_turn() || sinograms.within_view()) {
+        found.push(search(Method::Vo, sinograms, range)?);
     }
     let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();
     let pairs = (0..found.len()).flat_map(|a| (a + 1..found.len()).map(move |b| (a, b)));
     let best = pairs.filter(|&(a, b)| confirm(&found[a], &found[b])).min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let contradicted = |(a, _): &(usize, usize)| {
-        found.iter().any(|f| f.verdict == AxisVerdict::Ok && (f.value - found[*a].value).abs() > 2.0 * AGREEMENT)
-    };
+    let contradicted = |(a, _): &(usize, usize)| found.iter().any(|other| clear(other) && apart(other, &found[*a]));
     if let Some((a, b)) = best.filter(|pair| !contradicted(pair)) {
-        let doubt = |i: &usize| (found[*i].verdict != AxisVerdict::Ok, found[*i].uncertainty);
+        let doubt = |i: &usize| (!clear(&found[*i]), found[*i].uncertainty);
         let answer = if doubt(&a) <= doubt(&b) { a } else { b };
         found.swap(0, answer);
     } else if let Some(mean) = weighted(&found) {
         found.insert(0, mean);
-    } else if found[0].verdict == AxisVerdict::Ok {
-        found[0].verdict = AxisVerdict::Ambiguous;
     }
     Ok(found)
 }

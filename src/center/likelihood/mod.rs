@@ -1,0 +1,389 @@
+//! The axis as the evidence of all projections, with a standard deviation.
+//!
+//! About the axis `c`, a row obeys `p(theta + pi, c + x) = p(theta, c - x)`: of the transform along the bins of its derivative
+//! (times -i, [`window`]), the real part has only even harmonics of the angle and the imaginary part only odd ones. Both are
+//! Gaussian processes over the angles ([`process`]) whose powers and noise are measured on the scan itself ([`model`]). So
+//! every projection counts, at its own angle: there is no interpolation, and half turns, whole turns and missing angles are
+//! alike. The misfit of an axis is a sum of cosines ([`misfit`]); its logarithm, with a noise level of its own for each row and
+//! band of frequencies, is the logarithm of the likelihood.
+//!
+//! Where rows end in air at all angles, the window is the whole detector. Where the sample is cut off, a window reaches from
+//! the trial axis to the nearer end of the detector, so that what lies beyond does not matter; windows over the detector are
+//! compared by their likelihood relative to that of the same data without an axis. Samples without texture are searched
+//! with a window about every position, and with the mean over the angles, which is symmetric about the axis ([`smooth`]).
+//!
+//! References: S. Helgason, The Radon Transform (1980), and D. Ludwig, Comm. Pure Appl. Math. 19 (1966), for the consistency of
+//! projections; C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning (2006), for the evidence;
+//! H. White, Econometrica 50 (1982), for errors of a model that is not quite true.
+
+mod misfit;
+mod model;
+mod process;
+mod rows;
+mod scan;
+mod smooth;
+mod window;
+
+use super::curve::{AxisVerdict, CostCurve, Minimum};
+use super::{AxisTilt, Sinograms};
+use misfit::{Misfit, Reference};
+use scan::Scan;
+
+/// Share of the peak that the ends of rows reach at most where the sample is not cut off.
+const AIR: f64 = 0.03;
+/// Systematic error in bins, as standard deviation.
+const FLOOR: f64 = 0.05;
+/// Largest standard deviation of an answer in bins,
+const LIMIT: f64 = 0.2;
+/// and least distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
+const GAP: f64 = 8.0;
+const APART: f64 = 2.5;
+/// With a distance of this the limits are wider.
+const SURE: f64 = 25.0;
+/// The same of an answer from data that fit no model.
+const CLEAR: f64 = 200.0;
+/// Least probability that the axis lies within half a bin.
+const MASS: f64 = 0.99;
+/// Least gain over phases at random.
+const LEAST: f64 = 10.0;
+/// Largest misfit of a datum, in units of its noise, that needs no explanation by the axis.
+const MISFIT: f64 = 1.6;
+/// Share of the misfit of phases at random that the axis must explain otherwise.
+const EXPLAINED: f64 = 0.6;
+/// Bins about an answer in which it is refined, and the step.
+const NEAR: f64 = 4.0;
+const STEP: f64 = 0.01;
+/// Largest tilt in bins over the rows as a share of their height: three degrees.
+const STEEPEST: f64 = 0.0524;
+/// A tilt is kept if it gains this much (times what the likelihood is tempered by), and is this many standard deviations.
+const TILT_GAIN: f64 = 12.0;
+const TILT_SIGMAS: f64 = 5.0;
+
+/// The logarithm of the likelihood over positions, `[row][position]`.
+struct Grid {
+    first: f64,
+    step: f64,
+    rows: Vec<Vec<f64>>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub minimum: Minimum,
+    /// The second most likely position, in bins, and its share of the likelihood of both.
+    pub second: Option<(f64, f64)>,
+    pub tilt: Option<AxisTilt>,
+    pub costs: CostCurve,
+    gap: f64,
+    explained: f64,
+    misfit: f64,
+}
+
+impl Grid {
+    fn at(&self, i: usize) -> f64 {
+        self.first + i as f64 * self.step
+    }
+
+    fn len(&self) -> usize {
+        self.rows.first().map_or(0, Vec::len)
+    }
+
+    /// The sum over rows, where row `r` has its axis at `tilt * heights[r]` beside the position.
+    fn sum(&self, tilt: f64, heights: &[f64]) -> Vec<f64> {
+        let count = self.len() as isize;
+        let mut sum = vec![0.0; count as usize];
+        for (row, height) in self.rows.iter().zip(heights) {
+            let shift = (tilt * height / self.step).round() as isize;
+            for (i, sum) in sum.iter_mut().enumerate() {
+                *sum += row[(i as isize + shift).clamp(0, count - 1) as usize];
+            }
+        }
+        sum
+    }
+
+    /// The most likely position and tilt (bins over the rows), and what the tilt gains.
+    fn best(&self, heights: &[f64], steepest: f64) -> (f64, f64, f64) {
+        let straight = self.sum(0.0, heights);
+        let start = highest(&straight);
+        let mut best = (straight[start], self.at(start), 0.0);
+        if heights.len() > 2 {
+            let step = (0.1f64).max(steepest / 400.0);
+            let count = (steepest / step) as i32;
+            for tilt in (-count..=count).filter(|k| *k != 0).map(|k| f64::from(k) * step) {
+                let sum = self.sum(tilt, heights);
+                // where no row leaves the positions
+                let margin = ((tilt.abs() / 2.0 / self.step).ceil() as usize).min(sum.len() / 2);
+                let inside = &sum[margin..sum.len() - margin];
+                if inside.is_empty() {
+                    continue;
+                }
+                let i = margin + highest(inside);
+                if sum[i] > best.0 {
+                    best = (sum[i], self.at(i), tilt);
+                }
+            }
+        }
+        (best.1, best.2, best.0 - straight[start])
+    }
+}
+
+fn highest(values: &[f64]) -> usize {
+    (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
+}
+
+/// Finds the axis within a range of bins, or where the scan allows for one.
+pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Found {
+    let (scan, factor) = Scan::new(sinograms);
+    let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
+    let range = range.map(|(low, high)| ((low - shift) / scale, (high - shift) / scale));
+    let mut found = within(&scan, range);
+    found.minimum.at = found.minimum.at * scale + shift;
+    found.minimum.uncertainty *= scale;
+    found.second = found.second.map(|(at, share)| (at * scale + shift, share));
+    found.costs = found.costs.moved(scale, shift);
+    // in bins over the rows so far
+    found.tilt = found.tilt.map(|tilt| AxisTilt {
+        slope: tilt.slope * scale / scan.height.max(1.0),
+        uncertainty: tilt.uncertainty * scale / scan.height.max(1.0),
+    });
+    found
+}
+
+/// The same of a scan that is reduced.
+fn within(scan: &Scan, range: Option<(f64, f64)>) -> Found {
+    if scan.cut() < AIR {
+        let misfit = scan.whole();
+        let (low, high) = range.unwrap_or((0.1 * scan.bins as f64, 0.9 * scan.bins as f64));
+        let middle = (scan.bins as f64 - 1.0) / 2.0;
+        let count = ((high - low) / 0.05) as usize + 1;
+        let rows = misfit.log_likelihood(low - middle, 0.05, count, Reference::Phases);
+        return judge(scan, Some(misfit), &Grid { first: low, step: 0.05, rows });
+    }
+    let (free, phases) = scan.coarse(range);
+    let found = judge(scan, None, &free);
+    let ok = found.minimum.verdict == AxisVerdict::Ok;
+    let (other, ..) = phases.best(&scan.heights, 0.0);
+    if (other - found.minimum.at).abs() > 1.0 {
+        // data that fit no model, or windows near an end that show little: the position that is best by far against
+        // random phases
+        let by_phases = judge(scan, None, &phases);
+        let clear = by_phases.minimum.verdict == AxisVerdict::Ok && by_phases.gap > CLEAR;
+        if clear && by_phases.explained > EXPLAINED {
+            return if ok { by_phases.doubted(found.minimum.at) } else { by_phases };
+        }
+    }
+    if ok || found.misfit > MISFIT {
+        return found;
+    }
+    match smooth::search(scan, range) {
+        Some(minimum) => Found { minimum, tilt: None, second: None, ..found },
+        None => found,
+    }
+}
+
+impl Found {
+    /// The same beside another position that is as good.
+    fn doubted(mut self, other: f64) -> Found {
+        self.minimum.verdict = AxisVerdict::Ambiguous;
+        self.second = Some((other, 0.5));
+        self
+    }
+}
+
+/// What the likelihood says at an axis for each row: the logarithm's curvature, its slopes by row, what the spread of slopes
+/// says about its error, and the curvature by row.
+struct Measured {
+    curvature: f64,
+    deviation: f64,
+    sandwich: f64,
+    slopes: Vec<f64>,
+    curvatures: Vec<f64>,
+}
+
+impl Measured {
+    fn new(misfit: &Misfit, at: &[f64]) -> Measured {
+        let spread = misfit.spread(at);
+        let sum = |values: &[Vec<f64>]| -> Vec<f64> { values.iter().map(|row| row.iter().sum()).collect() };
+        let (slopes, curvatures) = (sum(&spread.slopes), sum(&spread.curvatures));
+        let curvature = curvatures.iter().sum::<f64>().max(1e-12);
+        let squares = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
+        let count = at.len() as f64;
+        let bands = spread.slopes.first().map_or(0, Vec::len);
+        let cells = squares(&mut spread.slopes.iter().flatten().copied());
+        let by_band = squares(&mut (0..bands).map(|band| spread.slopes.iter().map(|row| row[band]).sum::<f64>()));
+        let by_row = if count > 2.0 { squares(&mut slopes.iter().copied()) * count / (count - 1.0) } else { 0.0 };
+        let sandwich = cells.max(by_band).max(by_row).sqrt() / curvature;
+        Measured { curvature, deviation: curvature.powf(-0.5), sandwich, slopes, curvatures }
+    }
+
+    /// What the logarithm of the likelihood is divided by, since its model is not quite true.
+    fn tempered(&self) -> f64 {
+        (self.sandwich / self.deviation).powi(2).max(1.0)
+    }
+
+    /// Standard deviation of the tilt over the rows in bins.
+    fn of_tilt(&self, heights: &[f64]) -> f64 {
+        if heights.len() < 3 {
+            return f64::INFINITY;
+        }
+        let weight = |v: &f64| v.max(1e-9);
+        let whole: f64 = self.curvatures.iter().map(weight).sum();
+        let middle = self.curvatures.iter().zip(heights).map(|(v, y)| weight(v) * y).sum::<f64>() / whole;
+        let spread = self.curvatures.iter().zip(heights).map(|(v, y)| weight(v) * (y - middle).powi(2)).sum::<f64>();
+        (self.tempered() / spread).sqrt()
+    }
+}
+
+/// An axis that has been refined: its misfit and what that says.
+struct Refined {
+    axis: f64,
+    /// Bins over the rows.
+    tilt: f64,
+    /// By how much the last window moved.
+    moved: f64,
+    misfit: Misfit,
+    /// About the axis; rows have theirs at `slant` times their heights beside it.
+    near: Grid,
+    slant: f64,
+    measured: Measured,
+}
+
+/// Puts windows about an axis until it stays where it is, unless the misfit is that of whole rows.
+fn settle(scan: &Scan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Misfit, f64, f64) {
+    if let Some(misfit) = whole {
+        return (misfit, axis, 0.0);
+    }
+    let mut misfit = scan.about(axis, slant, None, false);
+    let mut moved = 0.0;
+    for turn in 0..6 {
+        if turn > 0 {
+            let model = (turn > 2).then(|| misfit.model.clone());
+            misfit = scan.about(axis, slant, model, false);
+        }
+        let (low, high) = ((-3.0f64).max(-axis), 3f64.min(scan.bins as f64 - 1.0 - axis));
+        let count = ((high - low) / STEP) as usize + 1;
+        let near = Grid { first: low, step: STEP, rows: misfit.log_likelihood(low, STEP, count, Reference::Phases) };
+        moved = near.at(highest(&near.sum(0.0, &scan.heights)));
+        axis += moved;
+        if moved.abs() < 0.05 && turn > 0 {
+            break;
+        }
+    }
+    (misfit, axis, moved.abs())
+}
+
+/// Refines an axis and the tilt about it.
+fn refine(scan: &Scan, whole: Option<Misfit>, axis: f64, slant: f64) -> Refined {
+    let heights = &scan.heights;
+    let (misfit, axis, moved) = settle(scan, whole, axis, slant);
+    let middles = misfit.windowed.axes.clone();
+    let at = |axis: f64, tilt: f64| -> Vec<f64> {
+        heights.iter().zip(&middles).map(|(y, middle)| axis + tilt * y - middle).collect()
+    };
+    let count = (2.0 * NEAR / STEP) as usize + 1;
+    let rows = (0..heights.len()).map(|row| misfit.of_row(row, at(axis - NEAR, slant)[row], STEP, count)).collect();
+    let near = Grid { first: axis - NEAR, step: STEP, rows };
+    let (best, further, gain) = near.best(heights, NEAR);
+    let measured = Measured::new(&misfit, &at(best, slant + further));
+    let needed = (TILT_SIGMAS * measured.of_tilt(heights)).max(0.1);
+    if further == 0.0 || slant != 0.0 || (gain >= TILT_GAIN * measured.tempered() && further.abs() >= needed) {
+        return Refined { axis: best, tilt: slant + further, moved, misfit, near, slant, measured };
+    }
+    let best = near.at(highest(&near.sum(0.0, heights)));
+    let measured = Measured::new(&misfit, &at(best, 0.0));
+    Refined { axis: best, tilt: 0.0, moved, misfit, near, slant, measured }
+}
+
+/// How far the maximum is from the axis, and its standard deviations by curvature and by spread, where windows move with
+/// the axis: only these tell how sharp the maximum of a smooth sample is.
+fn moving(scan: &Scan, refined: &Refined) -> (f64, [f64; 2]) {
+    let Refined { axis, tilt, misfit, measured, .. } = refined;
+    let by = (2.0 * measured.deviation.max(measured.sandwich)).clamp(0.25, 1.5);
+    let [before, here, after] = [-by, 0.0, by].map(|by| {
+        let misfit = scan.about(axis + by, *tilt, Some(misfit.model.clone()), false);
+        misfit.log_likelihood_at(&vec![0.0; scan.heights.len()], Reference::Phases)
+    });
+    let curvature = (2.0 * here - before - after) / (by * by);
+    if curvature <= 0.0 {
+        return (9.0, [9.0, measured.sandwich]);
+    }
+    let wider = measured.curvature / curvature;
+    let deviations = [measured.deviation * wider.sqrt().max(1.0), measured.sandwich * wider.max(1.0)];
+    ((after - before) / (2.0 * by) / curvature, deviations)
+}
+
+/// The axis, its error and the verdict from a likelihood over the detector, with the misfit of whole rows or none for
+/// windows.
+fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
+    let heights = &scan.heights;
+    let full = whole.is_some();
+    let steepest = (STEEPEST * scan.height).max(NEAR).min(0.2 * scan.bins as f64);
+    let (mut start, mut slant, gain) = grid.best(heights, steepest);
+    if gain < 5.0 * TILT_GAIN || slant.abs() < NEAR {
+        (start, slant) = (grid.at(highest(&grid.sum(0.0, heights))), 0.0);
+    }
+    let over = grid.sum(slant, heights);
+    let (second, below) = rival(grid, &over, start);
+    let edge = (start - grid.first).min(grid.at(grid.len() - 1) - start);
+    let refined = refine(scan, whole, start, slant);
+    let Refined { axis, tilt, moved, misfit, near, measured, .. } = &refined;
+    let (shift, deviations) =
+        if full { (0.0, [measured.deviation, measured.sandwich]) } else { moving(scan, &refined) };
+    let tempered = measured.tempered();
+    let uncertainty = deviations[0].max(deviations[1]).hypot(FLOOR);
+    let along = near.sum(tilt - refined.slant, heights);
+    let top = along[highest(&along)];
+    let part = |reach: f64| -> f64 {
+        let inside = along.iter().enumerate().filter(|(i, _)| (near.at(*i) - axis).abs() <= reach);
+        inside.map(|(_, v)| ((v - top) / tempered).exp()).sum()
+    };
+    let mass = part(0.5) / part(f64::INFINITY);
+    let at: Vec<f64> = heights.iter().zip(&misfit.windowed.axes).map(|(y, middle)| axis + tilt * y - middle).collect();
+    let [with, without] = misfit.of_data(&at);
+    let explained = (without - with) / (without - 1.0).max(1e-3);
+    let gap = below / tempered;
+    let sure = gap > SURE;
+    let unexplained = with > MISFIT && explained < EXPLAINED;
+    let verdict = if top / tempered < LEAST {
+        AxisVerdict::Flat
+    } else if edge < 0.5 {
+        AxisVerdict::Railed
+    } else if gap < GAP * if *tilt != 0.0 { 2.0 } else { 1.0 } || unexplained {
+        AxisVerdict::Ambiguous
+    } else if uncertainty > LIMIT * if sure { 1.4 } else { 1.0 }
+        || mass < if sure { 0.95 } else { MASS }
+        || *moved > 0.3
+        || shift.abs() > 0.5
+    {
+        AxisVerdict::Uncertain
+    } else {
+        AxisVerdict::Ok
+    };
+    let tilt = AxisTilt { slope: *tilt, uncertainty: measured.of_tilt(heights) };
+    let less = (-gap).exp();
+    Found {
+        minimum: Minimum { at: *axis, uncertainty, confidence: mass, verdict },
+        second: (gap < GAP).then_some((second, less / (1.0 + less))),
+        tilt: tilt.uncertainty.is_finite().then_some(tilt),
+        costs: curve(grid, &over),
+        gap,
+        explained,
+        misfit: with,
+    }
+}
+
+/// The most likely position that is more than [`APART`] bins away, and how much less its logarithm of the likelihood is.
+fn rival(grid: &Grid, over: &[f64], axis: f64) -> (f64, f64) {
+    let top = over[highest(over)];
+    let far = (0..over.len()).filter(|i| (grid.at(*i) - axis).abs() > APART);
+    let best = far.max_by(|&a, &b| over[a].total_cmp(&over[b]));
+    best.map_or((axis, f64::INFINITY), |i| (grid.at(i), top - over[i]))
+}
+
+/// The logarithm of the likelihood as a cost: 0 at the most likely position, 1 where it is least likely.
+fn curve(grid: &Grid, over: &[f64]) -> CostCurve {
+    let top = over[highest(over)];
+    let low = over.iter().copied().filter(|v| v.is_finite()).fold(top, f64::min);
+    let of = |(i, v): (usize, &f64)| [grid.at(i), (top - v.max(low)) / (top - low).max(1e-300)];
+    CostCurve { whole: over.iter().enumerate().map(of).collect(), near: Vec::new() }
+}

@@ -1,0 +1,246 @@
+//! What a scan says about itself before its axis is known: how much power each harmonic of the angle has in each band of
+//! frequencies along the bins, and how much noise there is.
+//!
+//! The powers are measured with sine tapers over the angles (K. S. Riedel and A. Sidorenko, IEEE Trans. Signal Process. 43,
+//! 1995), which neither the axis nor the ends of the scan affect, whatever the size of the sample.
+
+use super::process::{Angles, Process};
+use super::window::Windowed;
+use rayon::prelude::*;
+use rustfft::FftPlanner;
+use rustfft::num_complex::Complex;
+use std::f64::consts::{PI, TAU};
+use std::ops::Range;
+
+/// Tapers over the angles.
+const TAPERS: usize = 4;
+/// A band reaches from a frequency to this many times it,
+const BAND: f64 = 1.2;
+/// but over at least so many of the frequencies that a window tells apart.
+const NARROWEST: f64 = 2.0;
+/// Powers below this many times the noise are taken for noise.
+const ABOVE: f64 = 1.1;
+/// Harmonics that half a turn shows incompletely.
+const INCOMPLETE: usize = 6;
+/// The noise is at least this share of the largest power: rows have errors of their own, and matrices must be factored.
+const LEAST_NOISE: f64 = 1e-7;
+
+/// The processes of a band of frequencies along the bins.
+pub struct Band {
+    /// Radians per bin.
+    pub middle: f64,
+    /// Of the real part, even harmonics.
+    pub even: Process,
+    /// Of the imaginary part, odd harmonics.
+    pub odd: Process,
+    /// Of both parts, without an axis: all harmonics.
+    pub free: Process,
+}
+
+impl Band {
+    /// By how much the logarithm of the likelihood with an axis is larger than without by the volume of what either
+    /// allows.
+    pub fn gain(&self) -> f64 {
+        self.free.log_determinant() - (self.even.log_determinant() + self.odd.log_determinant()) / 2.0
+    }
+}
+
+/// The bands of a scan.
+pub struct Model {
+    pub bands: Vec<Band>,
+}
+
+/// What the power of the first harmonics and the constant are taken for.
+#[derive(Clone, Copy)]
+pub struct Prior<'a> {
+    /// Factor of the power of harmonics that half a turn shows incompletely.
+    pub low: f64,
+    /// Variance of the mean over the angles by frequency, where stripes alone cause it.
+    pub stripes: Option<&'a (dyn Fn(f64) -> f64 + Sync)>,
+}
+
+impl Model {
+    /// Of rows in a window with `size` independent bins.
+    pub fn new(angles: &Angles, windowed: &Windowed, size: f64, prior: Prior) -> Model {
+        let harmonics = Harmonics::new(angles);
+        let power: Vec<Vec<f64>> = harmonics.powers(windowed);
+        let bands = bands(&windowed.frequencies, size);
+        let band = |range: &Range<usize>| {
+            let count = (range.len() * windowed.rows()) as f64;
+            let mut mean = vec![0.0; harmonics.highest + 1];
+            for row in 0..windowed.rows() {
+                for frequency in range.clone() {
+                    let of = &power[row * windowed.frequencies.len() + frequency];
+                    mean.iter_mut().zip(of).for_each(|(sum, power)| *sum += power / count);
+                }
+            }
+            let of = &windowed.frequencies[range.clone()];
+            let (first, last) = (of[0], of[of.len() - 1]);
+            let average = of.iter().sum::<f64>() / of.len() as f64;
+            let middle = (first * last).sqrt().max(average / 2.0).max(1e-6);
+            harmonics.band(angles, &mean, middle, average, prior)
+        };
+        Model { bands: bands.par_iter().map(band).collect() }
+    }
+
+    /// The band of each frequency.
+    pub fn assign(&self, frequencies: &[f64]) -> Vec<usize> {
+        let nearest = |frequency: &f64| {
+            let distance = |band: &Band| ((frequency + 1e-9) / band.middle).ln().abs();
+            (0..self.bands.len()).min_by(|&a, &b| distance(&self.bands[a]).total_cmp(&distance(&self.bands[b])))
+        };
+        frequencies.iter().map(|frequency| nearest(frequency).unwrap_or(0)).collect()
+    }
+}
+
+/// Divides ascending frequencies into bands.
+fn bands(frequencies: &[f64], size: f64) -> Vec<Range<usize>> {
+    let mut bands = Vec::new();
+    let mut edge = frequencies.first().map_or(0.0, |first| first * 0.999 - 1e-6);
+    let mut start = 0;
+    while start < frequencies.len() {
+        edge = (edge * BAND).max(edge + NARROWEST * TAU / size);
+        let end = frequencies.partition_point(|frequency| *frequency <= edge);
+        if end > start {
+            bands.push(start..end);
+            start = end;
+        }
+    }
+    bands
+}
+
+/// Measures powers of harmonics.
+struct Harmonics {
+    highest: usize,
+    /// Radians.
+    step: f64,
+    /// Whether the scan covers about half a turn or less.
+    half: bool,
+    /// By projection.
+    tapers: Vec<Vec<f64>>,
+    waves: Waves,
+}
+
+/// Where the sums over the angles come from.
+enum Waves {
+    /// A transform of this length.
+    Transform(std::sync::Arc<dyn rustfft::Fft<f64>>),
+    /// `[harmonic][projection]`: cosine and sine.
+    Table(Vec<Vec<Complex<f64>>>),
+}
+
+impl Harmonics {
+    fn new(angles: &Angles) -> Harmonics {
+        let count = angles.len();
+        let mut steps: Vec<f64> = (1..count).map(|p| angles.at(p) - angles.at(p - 1)).collect();
+        // what an angle stands for
+        let weights: Vec<f64> =
+            (0..count).map(|p| (steps[p.min(count - 2)] + steps[p.max(1) - 1]) / 2.0).collect();
+        let whole: f64 = weights.iter().sum();
+        let middle = steps.len() / 2;
+        let step = *steps.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let highest = ((PI / step) as usize).min(count);
+        let mut before = 0.0;
+        let places: Vec<f64> = weights
+            .iter()
+            .map(|weight| {
+                before += weight;
+                (before - weight / 2.0) / whole
+            })
+            .collect();
+        let taper = |k: usize| {
+            let value = |(place, weight): (&f64, &f64)| (PI * k as f64 * place).sin() * (2.0 * weight / whole).sqrt();
+            places.iter().zip(&weights).map(value).collect()
+        };
+        let waves = match angles {
+            Angles::Even(..) => {
+                let length = ((TAU / step).round() as usize).max(count);
+                Waves::Transform(FftPlanner::new().plan_fft_forward(length))
+            }
+            Angles::Uneven(_) => {
+                let wave = |m: usize| (0..count).map(|p| Complex::cis(-(m as f64) * angles.at(p))).collect();
+                Waves::Table((0..=highest).map(wave).collect())
+            }
+        };
+        let half = count as f64 * step < 4.0;
+        Harmonics { highest, step, half, tapers: (1..=TAPERS).map(taper).collect(), waves }
+    }
+
+    /// `[row and frequency][harmonic]`, the mean of both signs and all tapers.
+    fn powers(&self, windowed: &Windowed) -> Vec<Vec<f64>> {
+        let of = |values: &[Complex<f32>]| {
+            let count = values.len() as f64;
+            let mean = values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))).sum::<Complex<f64>>() / count;
+            let mut power = vec![0.0; self.highest + 1];
+            for taper in &self.tapers {
+                let tapered = values.iter().zip(taper).map(|(z, taper)| {
+                    (Complex::new(f64::from(z.re), f64::from(z.im)) - mean) * taper
+                });
+                match &self.waves {
+                    Waves::Transform(plan) => {
+                        let length = plan.len();
+                        let mut transform: Vec<Complex<f64>> = tapered.collect();
+                        transform.resize(length, Complex::default());
+                        plan.process(&mut transform);
+                        for (m, power) in power.iter_mut().enumerate() {
+                            let (plus, minus) = (transform[m % length], transform[(length - m % length) % length]);
+                            *power += (plus.norm_sqr() + minus.norm_sqr()) / (2 * TAPERS) as f64;
+                        }
+                    }
+                    Waves::Table(waves) => {
+                        let tapered: Vec<Complex<f64>> = tapered.collect();
+                        for (wave, power) in waves.iter().zip(&mut power) {
+                            let (mut plus, mut minus) = (Complex::<f64>::default(), Complex::<f64>::default());
+                            for (wave, z) in wave.iter().zip(&tapered) {
+                                plus += wave * z;
+                                minus += wave.conj() * z;
+                            }
+                            *power += (plus.norm_sqr() + minus.norm_sqr()) / (2 * TAPERS) as f64;
+                        }
+                    }
+                }
+            }
+            power
+        };
+        windowed.values.par_chunks(windowed.projections).map(of).collect()
+    }
+
+    /// The processes of a band from the mean powers of its harmonics.
+    fn band(&self, angles: &Angles, mean: &[f64], middle: f64, average: f64, prior: Prior) -> Band {
+        let mut power = smoothed(mean);
+        let first = INCOMPLETE.min(power.len());
+        let most = power[..first].iter().copied().fold(0.0, f64::max);
+        power[..first].fill(most);
+        let end = &power[self.highest * 4 / 5..];
+        let largest = power.iter().copied().fold(1e-30, f64::max);
+        let noise = (end.iter().sum::<f64>() / end.len() as f64).max(LEAST_NOISE * largest);
+        let factor = self.step / TAU;
+        for (m, power) in power.iter_mut().enumerate() {
+            let low = if m < INCOMPLETE && self.half { prior.low } else { 1.0 };
+            *power = if *power > ABOVE * noise { (*power - noise) * factor * low } else { 0.0 };
+        }
+        let of_parity = |parity: usize| -> Vec<f64> {
+            power.iter().enumerate().map(|(m, power)| if m > 0 && m % 2 == parity { 2.0 * power } else { 0.0 }).collect()
+        };
+        let stripes = prior.stripes.map_or(f64::INFINITY, |variance| variance(average) / 2.0);
+        let all: Vec<f64> = power.iter().enumerate().map(|(m, power)| if m > 0 { *power } else { 0.0 }).collect();
+        Band {
+            middle,
+            even: angles.process(&of_parity(0), noise / 2.0, f64::INFINITY),
+            odd: angles.process(&of_parity(1), noise / 2.0, stripes),
+            free: angles.process(&all, noise / 2.0, f64::INFINITY),
+        }
+    }
+}
+
+/// Means of three harmonics at the beginning and of seven after that.
+fn smoothed(power: &[f64]) -> Vec<f64> {
+    let count = power.len() as isize;
+    let mean = |m: isize| {
+        let reach = if m < 8 { 1 } else { 3 };
+        // mirrored at both ends
+        let value = |i: isize| power[(if i < 0 { -i - 1 } else if i >= count { 2 * count - 1 - i } else { i }).clamp(0, count - 1) as usize];
+        (m - reach..=m + reach).map(value).sum::<f64>() / (2 * reach + 1) as f64
+    };
+    (0..count).map(mean).collect()
+}
