@@ -29,15 +29,15 @@ pub struct Axis {
     /// Standard deviation in bins; `None` where it was given.
     #[serde(default)]
     pub uncertainty: Option<f64>,
-    /// From 0 to 1; `None` where it was given.
+    /// Probability that the axis lies within half a bin of the value; `None` where it was given.
     #[serde(default)]
-    pub confidence: Option<f64>,
+    pub mass: Option<f64>,
 }
 
 impl Axis {
     /// As it was given.
     pub fn given(scan: &Scan) -> Axis {
-        Axis { value: scan.center, method: None, uncertainty: None, confidence: None }
+        Axis { value: scan.center, method: None, uncertainty: None, mass: None }
     }
 }
 
@@ -47,7 +47,7 @@ impl From<AxisEstimate> for Axis {
             value: found.value,
             method: Some(found.method.name().to_owned()),
             uncertainty: Some(found.uncertainty),
-            confidence: Some(found.confidence),
+            mass: Some(found.mass),
         }
     }
 }
@@ -55,10 +55,8 @@ impl From<AxisEstimate> for Axis {
 impl fmt::Display for Axis {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "centre {:.2} bins", self.value)?;
-        match (&self.method, self.uncertainty, self.confidence) {
-            (Some(method), Some(uncertainty), Some(confidence)) => {
-                write!(f, " found by {method}, uncertainty {uncertainty:.2} bins, confidence {confidence:.2}")
-            }
+        match (&self.method, self.uncertainty) {
+            (Some(method), Some(uncertainty)) => write!(f, " +- {uncertainty:.2}, found by {method}"),
             _ => Ok(()),
         }
     }
@@ -85,6 +83,9 @@ impl Sampled {
     pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
         let mut search = center::find(&self.prepared(), method, self.binned(range))?;
         search.found.iter_mut().for_each(|found| self.unbin(found));
+        let (scale, shift) = self.unbinning();
+        // rows are binned as bins are: the slope stays
+        search.second = search.second.map(|(at, share)| (at * scale + shift, share));
         Ok(search)
     }
 
@@ -103,7 +104,7 @@ impl Sampled {
 
     fn prepared(&self) -> Sinograms {
         let rows: Vec<&[f32]> = self.sinograms.iter().map(Vec::as_slice).collect();
-        Sinograms::new(self.bins, &self.angles, &rows)
+        Sinograms::of_rows(self.bins, &self.angles, &self.rows, &rows)
     }
 
     fn binned(&self, range: Option<(f64, f64)>) -> Option<(f64, f64)> {
@@ -189,7 +190,7 @@ pub fn find(source: &Source, job: &Job, method: Option<Method>, reporter: &Repor
     // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
     let search = sample_of(source, job, reporter)?.search(method, None)?;
     search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
-    center::accept(&search.found).map(Axis::from)
+    center::accept(&search).map(Axis::from)
 }
 
 /// Reads the rows of a search, with their stripes, from an input that is open.

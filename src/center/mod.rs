@@ -3,6 +3,7 @@
 //! Positions are bins, counted from the centre of bin 0 as in [`geometry`](crate::geometry). Every method computes a cost
 //! for trial positions; [`curve`] finds its minimum and judges whether there is one. The methods:
 //!
+//! * [`likelihood`]: what all projections together say about the axis; the answer, where nothing contradicts it.
 //! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle increases by 180 degrees, so opposite projections are
 //!   mirror images. `registration` and `overlap` compare them.
 //! * [`vo`]: a sinogram over 360 degrees has no energy outside a double wedge of its Fourier transform.
@@ -16,6 +17,7 @@ mod mirror;
 mod sweep;
 mod turn;
 mod vo;
+mod zingers;
 
 pub use curve::{AxisVerdict, CostCurve, Curve, Minimum};
 pub use sweep::negative_share;
@@ -40,6 +42,9 @@ const EMPTY: f64 = 0.02;
 /// Rows whose ends are below this share of their peak end in air.
 const AIR: f64 = 0.1;
 
+/// Fewest projections that say something about an axis.
+const FEWEST: usize = 8;
+
 /// Narrowest range of a search in bins.
 pub const NARROWEST: f64 = 4.0;
 
@@ -47,7 +52,7 @@ pub const NARROWEST: f64 = 4.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The evidence of all projections.
+    /// The evidence of all projections: [`likelihood`].
     Likelihood,
     /// Projections half a turn apart, one of them mirrored, near the middle of the detector.
     Registration,
@@ -103,8 +108,8 @@ pub struct AxisEstimate {
     pub value: f64,
     /// Standard deviation of the value in bins, by how parts of the data differ.
     pub uncertainty: f64,
-    /// From 0 to 1: how far the cost drops at the minimum; lower where sampled rows differ.
-    pub confidence: f64,
+    /// Probability that the axis lies within half a bin of the value.
+    pub mass: f64,
     pub verdict: AxisVerdict,
 }
 
@@ -133,6 +138,11 @@ impl Sinograms {
     /// Takes `[projection][bin]` line integrals of several rows, `bins` wide, at angles in degrees. Rows without a sample
     /// are left out.
     pub fn new(bins: usize, angles: &[f64], rows: &[&[f32]]) -> Sinograms {
+        Sinograms::of_rows(bins, angles, &(0..rows.len()).collect::<Vec<_>>(), rows)
+    }
+
+    /// The same of rows that are not next to each other: `numbers` says which they are.
+    pub fn of_rows(bins: usize, angles: &[f64], numbers: &[usize], rows: &[&[f32]]) -> Sinograms {
         let mut order: Vec<usize> = (0..angles.len()).collect();
         order.sort_by(|&a, &b| angles[a].total_cmp(&angles[b]));
         let structure: Vec<f64> = rows.iter().map(|row| profile_variance(row, bins)).collect();
@@ -142,7 +152,7 @@ impl Sinograms {
         Sinograms {
             bins,
             angles: order.iter().map(|&p| angles[p]).collect(),
-            heights: kept().map(|row| row as f64).collect(),
+            heights: kept().map(|row| numbers[row] as f64).collect(),
             rows: kept().map(|row| sorted(rows[row])).collect(),
         }
     }
@@ -182,6 +192,12 @@ impl Sinograms {
         1.4826 * median(bends) / 6f64.sqrt()
     }
 
+    /// The same with zingers replaced.
+    fn without_zingers(&self) -> Sinograms {
+        let rows = self.rows.iter().map(|row| zingers::without_zingers(row, self.bins)).collect();
+        Sinograms { bins: self.bins, angles: self.angles.clone(), heights: self.heights.clone(), rows }
+    }
+
     /// Number of projections in the first half turn, end excluded.
     fn half_turn(&self) -> usize {
         let end = self.angles.first().map_or(0.0, |first| first + 180.0 - self.step() / 2.0);
@@ -210,7 +226,12 @@ impl Sinograms {
         let row = |values: &Vec<f32>| {
             values.chunks(self.bins).flat_map(|row| -> Vec<f32> { reduce(&row[..bins * factor]) }).collect()
         };
-        Sinograms { bins, angles: self.angles.clone(), heights: self.heights.clone(), rows: self.rows.iter().map(row).collect() }
+        Sinograms {
+            bins,
+            angles: self.angles.clone(),
+            heights: self.heights.clone(),
+            rows: self.rows.iter().map(row).collect(),
+        }
     }
 }
 
@@ -241,16 +262,29 @@ fn range_of(method: Method, bins: usize) -> (f64, f64) {
     (middle - reach, middle + reach)
 }
 
+/// What one method found.
+struct Traced {
+    estimate: AxisEstimate,
+    costs: CostCurve,
+    /// Of the likelihood: the second most likely position with its share of both, and the tilt.
+    second: Option<(f64, f64)>,
+    tilt: Option<AxisTilt>,
+}
+
+impl Traced {
+    fn new(method: Method, minimum: Minimum, costs: CostCurve) -> Traced {
+        let Minimum { at, uncertainty, verdict, .. } = minimum;
+        let mass = libm::erf(AGREEMENT / (std::f64::consts::SQRT_2 * uncertainty));
+        let estimate = AxisEstimate { method, value: at, uncertainty, mass, verdict };
+        Traced { estimate, costs, second: None, tilt: None }
+    }
+}
+
 /// Finds the axis with one method, within `range` (bins, both ends included) or the default range of the method.
 ///
 /// # Errors
 /// [`Error::Input`] when the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
-fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisEstimate> {
-    trace(method, sinograms, range).map(|(found, _)| found)
-}
-
-/// The same with the costs that led there.
-fn trace(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<(AxisEstimate, CostCurve)> {
+fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Traced> {
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
@@ -258,49 +292,55 @@ fn trace(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Re
             "the search range {low} to {high} must lie within bins 0 to {last} and cover at least {NARROWEST} bins"
         )));
     }
-    if sinograms.rows.is_empty() {
-        let value = (low + high) / 2.0;
-        let (uncertainty, verdict) = (f64::INFINITY, AxisVerdict::Flat);
-        return Ok((AxisEstimate { method, value, uncertainty, confidence: 0.0, verdict }, CostCurve::default()));
+    if sinograms.rows.is_empty() || sinograms.angles.len() < FEWEST {
+        let verdict = AxisVerdict::Flat;
+        let minimum = Minimum { at: (low + high) / 2.0, uncertainty: f64::INFINITY, confidence: 0.0, verdict };
+        return Ok(Traced::new(method, minimum, CostCurve::default()));
     }
     let (minimum, costs) = match method {
         Method::Likelihood => {
-            let found = likelihood::search(sinograms, range);
-            (found.minimum, found.costs)
+            let likelihood::Found { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
+            let traced = Traced::new(method, minimum, costs);
+            let estimate = AxisEstimate { mass: minimum.confidence, ..traced.estimate };
+            return Ok(Traced { estimate, second, tilt, ..traced });
         }
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
         Method::Weighted => return Err(Error::usage("`weighted` is not a method that can be requested")),
     };
-    let Minimum { at, uncertainty, confidence, verdict } = minimum;
-    Ok((AxisEstimate { method, value: at, uncertainty, confidence, verdict }, costs))
+    Ok(Traced::new(method, minimum, costs))
 }
 
 /// Finds the axis by the likelihood, and by what may contradict or confirm it. The first result is the answer.
 ///
-/// The likelihood's answer stands unless mirrored projections have a clear minimum elsewhere. If it is not ok, `vo` runs as well,
-/// where it suits the scan, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
+/// The likelihood's answer stands unless mirrored projections, or `vo` on the first half of a whole turn, have a clear minimum
+/// elsewhere. If it is not ok, `vo` runs on half turns as well, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
 /// another clear result contradicts it; otherwise the weighted mean of all, if they agree.
 ///
 /// # Errors
 /// As for one method.
-fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEstimate>> {
-    let mut found = vec![search(Method::Likelihood, sinograms, range)?];
+fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> {
+    let Traced { estimate, second, tilt, .. } = search(Method::Likelihood, sinograms, range)?;
+    let mut found = vec![estimate];
+    let answer = |found| AxisSearch { found, note: None, second, tilt };
     let mirrored = if sinograms.whole_turn() { Method::Overlap } else { Method::Registration };
     if mirror::has_pairs(sinograms) {
-        found.push(search(mirrored, sinograms, range)?);
+        found.push(search(mirrored, sinograms, range)?.estimate);
     }
+    let whole = sinograms.whole_turn() && sinograms.within_view();
+    let suits = vo::suits(sinograms) && (whole || !sinograms.whole_turn());
     let clear = |found: &AxisEstimate| found.verdict == AxisVerdict::Ok;
     let apart = |a: &AxisEstimate, b: &AxisEstimate| (a.value - b.value).abs() > 2.0 * AGREEMENT;
+    // of a whole turn it sees the first half: does that agree with both?
+    if suits && (whole || !clear(&found[0])) {
+        found.push(search(Method::Vo, sinograms, range)?.estimate);
+    }
     if clear(&found[0]) {
         if found[1..].iter().any(|other| clear(other) && apart(other, &found[0])) {
             found[0].verdict = AxisVerdict::Ambiguous;
         }
-        return Ok(found);
-    }
-    if vo::suits(sinograms) && (!sinograms.whole_turn() || sinograms.within_view()) {
-        found.push(search(Method::Vo, sinograms, range)?);
+        return Ok(answer(found));
     }
     let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();
     let pairs = (0..found.len()).flat_map(|a| (a + 1..found.len()).map(move |b| (a, b)));
@@ -308,12 +348,12 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Vec<AxisEsti
     let contradicted = |(a, _): &(usize, usize)| found.iter().any(|other| clear(other) && apart(other, &found[*a]));
     if let Some((a, b)) = best.filter(|pair| !contradicted(pair)) {
         let doubt = |i: &usize| (!clear(&found[*i]), found[*i].uncertainty);
-        let answer = if doubt(&a) <= doubt(&b) { a } else { b };
-        found.swap(0, answer);
+        let better = if doubt(&a) <= doubt(&b) { a } else { b };
+        found.swap(0, better);
     } else if let Some(mean) = weighted(&found) {
         found.insert(0, mean);
     }
-    Ok(found)
+    Ok(answer(found))
 }
 
 /// Whether a method found something, even if uncertain.
@@ -352,7 +392,7 @@ fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
         method: Method::Weighted,
         value: mean(|found| found.value),
         uncertainty,
-        confidence: mean(|found| found.confidence),
+        mass: libm::erf(AGREEMENT / (std::f64::consts::SQRT_2 * uncertainty)),
         verdict: AxisVerdict::Ok,
     })
 }
@@ -370,6 +410,10 @@ pub struct AxisSearch {
     pub found: Vec<AxisEstimate>,
     /// Note for the user.
     pub note: Option<&'static str>,
+    /// The second most likely position in bins, where it cannot be excluded, and its share of the likelihood of both.
+    pub second: Option<(f64, f64)>,
+    /// How the axis changes from row to row; from at least three rows.
+    pub tilt: Option<AxisTilt>,
 }
 
 /// Finds the axis with one method, or with those that suit the scan, of which two must agree. If the first and last
@@ -378,15 +422,19 @@ pub struct AxisSearch {
 /// # Errors
 /// As for one method.
 pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
-    let mut found = match method {
-        Some(method) => vec![search(method, sinograms, range)?],
+    let sinograms = &sinograms.without_zingers();
+    let mut answer = match method {
+        Some(method) => {
+            let Traced { estimate, second, tilt, .. } = search(method, sinograms, range)?;
+            AxisSearch { found: vec![estimate], note: None, second, tilt }
+        }
         None => auto(sinograms, range)?,
     };
     let (contradicted, note) = judge(sinograms);
     if contradicted {
-        found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
+        answer.found.iter_mut().for_each(|found| found.verdict = AxisVerdict::Angles);
     }
-    Ok(AxisSearch { found, note })
+    Ok(AxisSearch { note, ..answer })
 }
 
 /// Whether the first and last projections contradict the angles, and what a user should know about them.
@@ -421,13 +469,15 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
 /// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is easily misled, so it only searches near a clear
 /// result of the others. The note is that of a search.
 pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
+    let sinograms = &sinograms.without_zingers();
     let (contradicted, note) = judge(sinograms);
     let mut surveys: Vec<AxisSurvey> = Vec::new();
     for method in Method::ALL {
         let clear = surveys.iter().filter_map(|survey| survey.outcome.as_ref().ok());
         let clear = clear.map(|(found, _)| found).find(|found| found.verdict == AxisVerdict::Ok);
         let near = clear.filter(|_| method == Method::Sweep).map(|found| around(found.value, sinograms.bins));
-        surveys.push(AxisSurvey { method, outcome: trace(method, sinograms, range.or(near)) });
+        let outcome = search(method, sinograms, range.or(near)).map(|found| (found.estimate, found.costs));
+        surveys.push(AxisSurvey { method, outcome });
     }
     if contradicted {
         let found = surveys.iter_mut().filter_map(|survey| survey.outcome.as_mut().ok());
@@ -446,35 +496,59 @@ pub struct AxisSurvey {
 ///
 /// # Errors
 /// [`Error::Input`] unless the first verdict is [`AxisVerdict::Ok`].
-pub fn accept(found: &[AxisEstimate]) -> Result<AxisEstimate> {
-    let Some(&first) = found.first() else {
+pub fn accept(search: &AxisSearch) -> Result<AxisEstimate> {
+    let Some(&first) = search.found.first() else {
         return Err(Error::Internal("no method was used to find the axis".into()));
     };
     let (why, what) = match first.verdict {
         AxisVerdict::Ok => return Ok(first),
         AxisVerdict::Railed => (
             "the best position is at the end of the search range",
-            "the axis may lie beyond it: widen --search of fbp center, or give --center in bins",
+            "the axis may lie beyond it: widen --search of fbp center, or give --center in bins".to_owned(),
         ),
         AxisVerdict::Flat => (
             "no position is better than any other",
-            "the sampled rows may be empty: choose --rows with a sample, check --flats and -log, or give --center in bins",
+            "the sampled rows may be empty: choose --rows with a sample, check --flats and -log, or give --center in bins"
+                .to_owned(),
         ),
-        AxisVerdict::Ambiguous => (
-            "there is no single best position",
-            "look at trial slices with fbp center --sweep A..B:S --output DIR, narrow --search, or give --center in bins",
-        ),
-        AxisVerdict::Uncertain => (
-            "rows, projections or parts of a slice disagree about it",
-            "look at trial slices with fbp center --sweep A..B:S --output DIR, choose other --rows, or give --center in bins",
-        ),
+        AxisVerdict::Ambiguous => ("there is no single best position", next_steps(search, first)),
+        AxisVerdict::Uncertain => ("rows, projections or parts of a slice disagree about it", next_steps(search, first)),
         AxisVerdict::Angles => (
             "the first and last projections contradict the angles",
-            "give --overall-angle 360 or 180 as scanned, or correct --angles",
+            "give --overall-angle 360 or 180 as scanned, or correct --angles".to_owned(),
         ),
     };
-    let all: Vec<String> = found.iter().map(AxisEstimate::to_string).collect();
+    let all: Vec<String> = search.found.iter().map(AxisEstimate::to_string).collect();
     Err(Error::Input(format!("rotation axis: {}: {why}; results: {}; {what}", first.verdict, all.join(", "))))
+}
+
+/// The most likely positions, how to look at trial slices about them, and how to take the likelier one.
+fn next_steps(search: &AxisSearch, first: AxisEstimate) -> String {
+    let around = |at: f64| {
+        let reach = (3.0 * first.uncertainty).clamp(2.0, 8.0).ceil();
+        let step = if reach > 4.0 { "1" } else { "0.5" };
+        format!("--sweep {}..{}:{step}", (at - reach).floor().max(0.0), (at + reach).ceil())
+    };
+    let mut text = String::from("next: look at trial slices with fbp center ");
+    text += &around(first.value);
+    if let Some((at, share)) = search.second {
+        let percent = |share: f64| (100.0 * share).round();
+        text += &format!(
+            " --output trials.html, or {} (likely: {:.2}, {} %, and {at:.2}, {} %)",
+            around(at),
+            first.value,
+            percent(1.0 - share),
+            percent(share)
+        );
+    } else {
+        text += " --output trials.html";
+    }
+    let clear = search.found.iter().find(|found| found.verdict == AxisVerdict::Ok);
+    match clear.filter(|found| Method::ALL.contains(&found.method)) {
+        Some(found) => text += &format!("; or take what one method is sure of with --center auto:{}", found.method),
+        None => text += &format!("; or take the likeliest with --center {:.2}", first.value),
+    }
+    text
 }
 
 impl fmt::Display for AxisEstimate {

@@ -18,10 +18,10 @@ pub struct CenterArgs {
     /// Detector rows to sample: A..B (B excluded), A..=B or A..B:STEP; --sweep uses the middle one [default: all]
     #[arg(long, value_name = "RANGE")]
     pub rows: Option<Text>,
-    /// registration, vo, overlap or sweep [default: the methods that suit the scan, two of which must agree]
+    /// likelihood, registration, vo, overlap or sweep [default: likelihood, and what may contradict or confirm it]
     #[arg(long, value_name = "NAME")]
     pub method: Option<String>,
-    /// Search range in bins [default: a quarter of the detector on either side of its middle; overlap: the whole detector]
+    /// Search range in bins [default: likelihood and overlap: most of the detector; others: a quarter of it on either side of its middle]
     #[arg(long, value_name = "LO,HI")]
     pub search: Option<String>,
     /// Print JSON

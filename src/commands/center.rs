@@ -3,7 +3,7 @@
 use super::add_measures;
 use super::trials::trials;
 use crate::axis::{Sampled, sample};
-use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey};
+use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt};
 use crate::cli::{CenterArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let sampled = sample(&job)?;
     let search = sampled.search(method, range)?;
     let text = if args.json { as_json(&search, &sampled.rows) } else { table(&search) };
-    Ok((text, center::accept(&search.found).map(|_| ())))
+    Ok((text, center::accept(&search).map(|_| ())))
 }
 
 /// A job without an output whose axis is to be found.
@@ -57,20 +57,35 @@ fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
 }
 
 fn table(search: &AxisSearch) -> String {
-    let mut text =
-        format!("{:<14}{:>10}  {:>11}  {:>10}  {}\n", "method", "centre", "uncertainty", "confidence", "verdict");
+    let mut text = format!("{:<14}{:>10}  {:>11}  {:>6}  {}\n", "method", "centre", "uncertainty", "mass", "verdict");
     for f in &search.found {
-        let AxisEstimate { method, value, uncertainty, confidence, verdict } = f;
-        text += &format!("{method:<14}{value:>10.2}  {uncertainty:>11.2}  {confidence:>10.2}  {verdict}\n");
+        let AxisEstimate { method, value, uncertainty, mass, verdict } = f;
+        text += &format!("{method:<14}{value:>10.2}  {uncertainty:>11.2}  {mass:>6.3}  {verdict}\n");
+    }
+    if let Some(tilt) = &search.tilt {
+        let [degrees, uncertainty] = degrees(tilt);
+        text += &format!("tilt {degrees:.3} +- {uncertainty:.3} degrees");
+        text += &if degrees == 0.0 { "\n".into() } else { format!(": --tilt {degrees:.3} --center auto\n") };
     }
     search.note.iter().for_each(|note| text += &format!("note: {note}\n"));
     text
 }
 
+/// Tilt of the axis and its standard deviation in degrees, as `--tilt` takes it.
+fn degrees(tilt: &AxisTilt) -> [f64; 2] {
+    let slope = tilt.slope.atan().to_degrees();
+    [slope, tilt.uncertainty.to_degrees()]
+}
+
 /// The search as JSON; the first method is the answer.
 fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
     let methods: Vec<_> = search.found.iter().map(estimate_json).collect();
-    format!("{:#}\n", json!({ "center": methods.first(), "methods": methods, "note": search.note, "rows": rows }))
+    let tilt = search.tilt.as_ref().map(|tilt| {
+        let [degrees, uncertainty] = degrees(tilt);
+        json!({ "degrees": degrees, "uncertainty": uncertainty })
+    });
+    let center = methods.first();
+    format!("{:#}\n", json!({ "center": center, "tilt": tilt, "methods": methods, "note": search.note, "rows": rows }))
 }
 
 fn estimate_json(f: &AxisEstimate) -> Value {
@@ -78,7 +93,7 @@ fn estimate_json(f: &AxisEstimate) -> Value {
         "method": f.method.name(),
         "value": f.value,
         "uncertainty": f.uncertainty,
-        "confidence": f.confidence,
+        "mass": f.mass,
         "verdict": f.verdict.to_string(),
     })
 }

@@ -43,8 +43,7 @@ impl Misfit {
         let count = windowed.frequencies.len();
         let of = |room: &mut Vec<Complex<f64>>, (i, values): (usize, &[Complex<f32>])| {
             let band = &model.bands[band[i % count]];
-            let values =
-                angles.values(values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))));
+            let values = angles.values(values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))));
             let [even_x, even_y, even_xy] = band.even.forms(&values, room);
             let [odd_x, odd_y, odd_xy] = band.odd.forms(&values, room);
             let without = if free { band.free.forms(&values, room) } else { [0.0; 3] };
@@ -126,7 +125,8 @@ impl Misfit {
             let (mut count, mut misfit, mut phases, mut free) = (0.0, 0.0, 1e-300, 1e-300);
             for (w, [a, b, d, without]) in self.of(row, band) {
                 let (sin, cos) = (2.0 * w * at).sin_cos();
-                (count, phases, free, misfit) = (count + 1.0, phases + a, free + without, misfit + a + b * cos + d * sin);
+                (count, phases, free, misfit) =
+                    (count + 1.0, phases + a, free + without, misfit + a + b * cos + d * sin);
             }
             let (against, gain) = self.reference(band, count, phases, free, reference);
             if count > 0.0 { gain - self.data * count * (misfit.max(1e-12 * phases) / against).ln() } else { 0.0 }
@@ -136,7 +136,8 @@ impl Misfit {
     /// How the logarithm of the likelihood changes at an axis `at[row]` bins from the middle of the window of each row.
     pub fn spread(&self, at: &[f64]) -> Spread {
         let bands = self.model.bands.len();
-        let mut spread = Spread { slopes: vec![vec![0.0; bands]; at.len()], curvatures: vec![vec![0.0; bands]; at.len()] };
+        let mut spread =
+            Spread { slopes: vec![vec![0.0; bands]; at.len()], curvatures: vec![vec![0.0; bands]; at.len()] };
         for (row, at) in at.iter().enumerate() {
             for band in 0..bands {
                 let (mut count, mut misfit, mut slope, mut bend, mut phases) = (0.0, 0.0, 0.0, 0.0, 1e-300);

@@ -19,7 +19,6 @@
 mod misfit;
 mod model;
 mod process;
-mod rows;
 mod scan;
 mod smooth;
 mod window;
@@ -68,7 +67,7 @@ struct Grid {
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub struct Found {
     pub minimum: Minimum,
     /// The second most likely position, in bins, and its share of the likelihood of both.
     pub second: Option<(f64, f64)>,
@@ -190,13 +189,12 @@ impl Found {
     }
 }
 
-/// What the likelihood says at an axis for each row: the logarithm's curvature, its slopes by row, what the spread of slopes
-/// says about its error, and the curvature by row.
+/// What the likelihood says at an axis for each row: the logarithm's curvature, the error by that and by how the slopes of
+/// rows and bands differ (H. White's sandwich), and the curvature by row.
 struct Measured {
     curvature: f64,
     deviation: f64,
     sandwich: f64,
-    slopes: Vec<f64>,
     curvatures: Vec<f64>,
 }
 
@@ -213,7 +211,7 @@ impl Measured {
         let by_band = squares(&mut (0..bands).map(|band| spread.slopes.iter().map(|row| row[band]).sum::<f64>()));
         let by_row = if count > 2.0 { squares(&mut slopes.iter().copied()) * count / (count - 1.0) } else { 0.0 };
         let sandwich = cells.max(by_band).max(by_row).sqrt() / curvature;
-        Measured { curvature, deviation: curvature.powf(-0.5), sandwich, slopes, curvatures }
+        Measured { curvature, deviation: curvature.powf(-0.5), sandwich, curvatures }
     }
 
     /// What the logarithm of the likelihood is divided by, since its model is not quite true.
@@ -319,10 +317,12 @@ fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
     let full = whole.is_some();
     let steepest = (STEEPEST * scan.height).max(NEAR).min(0.2 * scan.bins as f64);
     let (mut start, mut slant, gain) = grid.best(heights, steepest);
-    if gain < 5.0 * TILT_GAIN || slant.abs() < NEAR {
+    if gain < 5.0 * TILT_GAIN {
         (start, slant) = (grid.at(highest(&grid.sum(0.0, heights))), 0.0);
     }
     let over = grid.sum(slant, heights);
+    // less is found in the same windows
+    let slant = if slant.abs() < NEAR { 0.0 } else { slant };
     let (second, below) = rival(grid, &over, start);
     let edge = (start - grid.first).min(grid.at(grid.len() - 1) - start);
     let refined = refine(scan, whole, start, slant);

@@ -134,8 +134,7 @@ impl Harmonics {
         let count = angles.len();
         let mut steps: Vec<f64> = (1..count).map(|p| angles.at(p) - angles.at(p - 1)).collect();
         // what an angle stands for
-        let weights: Vec<f64> =
-            (0..count).map(|p| (steps[p.min(count - 2)] + steps[p.max(1) - 1]) / 2.0).collect();
+        let weights: Vec<f64> = (0..count).map(|p| (steps[p.min(count - 2)] + steps[p.max(1) - 1]) / 2.0).collect();
         let whole: f64 = weights.iter().sum();
         let middle = steps.len() / 2;
         let step = *steps.select_nth_unstable_by(middle, f64::total_cmp).1;
@@ -170,12 +169,14 @@ impl Harmonics {
     fn powers(&self, windowed: &Windowed) -> Vec<Vec<f64>> {
         let of = |values: &[Complex<f32>]| {
             let count = values.len() as f64;
-            let mean = values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))).sum::<Complex<f64>>() / count;
+            let mean =
+                values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))).sum::<Complex<f64>>() / count;
             let mut power = vec![0.0; self.highest + 1];
             for taper in &self.tapers {
-                let tapered = values.iter().zip(taper).map(|(z, taper)| {
-                    (Complex::new(f64::from(z.re), f64::from(z.im)) - mean) * taper
-                });
+                let tapered = values
+                    .iter()
+                    .zip(taper)
+                    .map(|(z, taper)| (Complex::new(f64::from(z.re), f64::from(z.im)) - mean) * taper);
                 match &self.waves {
                     Waves::Transform(plan) => {
                         let length = plan.len();
@@ -220,7 +221,11 @@ impl Harmonics {
             *power = if *power > ABOVE * noise { (*power - noise) * factor * low } else { 0.0 };
         }
         let of_parity = |parity: usize| -> Vec<f64> {
-            power.iter().enumerate().map(|(m, power)| if m > 0 && m % 2 == parity { 2.0 * power } else { 0.0 }).collect()
+            power
+                .iter()
+                .enumerate()
+                .map(|(m, power)| if m > 0 && m % 2 == parity { 2.0 * power } else { 0.0 })
+                .collect()
         };
         let stripes = prior.stripes.map_or(f64::INFINITY, |variance| variance(average) / 2.0);
         let all: Vec<f64> = power.iter().enumerate().map(|(m, power)| if m > 0 { *power } else { 0.0 }).collect();
@@ -239,7 +244,16 @@ fn smoothed(power: &[f64]) -> Vec<f64> {
     let mean = |m: isize| {
         let reach = if m < 8 { 1 } else { 3 };
         // mirrored at both ends
-        let value = |i: isize| power[(if i < 0 { -i - 1 } else if i >= count { 2 * count - 1 - i } else { i }).clamp(0, count - 1) as usize];
+        let value = |i: isize| {
+            power[(if i < 0 {
+                -i - 1
+            } else if i >= count {
+                2 * count - 1 - i
+            } else {
+                i
+            })
+            .clamp(0, count - 1) as usize]
+        };
         (m - reach..=m + reach).map(value).sum::<f64>() / (2 * reach + 1) as f64
     };
     (0..count).map(mean).collect()

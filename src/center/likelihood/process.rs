@@ -111,8 +111,12 @@ impl Angles {
 
 /// `sum of power[m] cos(m k step)` for `k` from 0 to before `count`.
 fn cosines(power: &[f64], step: f64, count: usize) -> Vec<f64> {
-    let used: Vec<(f64, f64)> =
-        power.iter().enumerate().filter(|(_, power)| **power > 0.0).map(|(m, power)| (m as f64 * step, *power)).collect();
+    let used: Vec<(f64, f64)> = power
+        .iter()
+        .enumerate()
+        .filter(|(_, power)| **power > 0.0)
+        .map(|(m, power)| (m as f64 * step, *power))
+        .collect();
     (0..count).map(|k| used.iter().map(|(turn, power)| power * (turn * k as f64).cos()).sum()).collect()
 }
 
@@ -175,7 +179,13 @@ fn toeplitz(covariance: &[f64], transforms: &Transforms, constant: f64) -> Proce
     // K^-1 1 = (L (L^T 1) - U (U^T 1)) / variance, by sums of columns
     let inverse_of_ones = |first: &[f64]| {
         // (L^T 1)[j] is the sum of the first count - j values
-        let mut sums: Vec<f64> = first.iter().scan(0.0, |sum, value| { *sum += value; Some(*sum) }).collect();
+        let mut sums: Vec<f64> = first
+            .iter()
+            .scan(0.0, |sum, value| {
+                *sum += value;
+                Some(*sum)
+            })
+            .collect();
         sums.reverse();
         (0..count).map(|i| (0..=i).map(|j| first[i - j] * sums[j]).sum::<f64>()).collect::<Vec<f64>>()
     };

@@ -1,11 +1,10 @@
-//! A scan as the search sees it: rows without zingers, reduced in size, and what windows show of them.
+//! A scan as the search sees it: rows reduced in size, and what windows show of them.
 
-use super::{AIR, Grid};
 use super::misfit::{Misfit, Reference};
 use super::model::{Model, Prior};
 use super::process::{Angles, Transforms};
-use super::rows::without_zingers;
 use super::window::{Window, Windowed};
+use super::{AIR, Grid};
 use crate::center::Sinograms;
 use crate::center::curve::median;
 use std::sync::Arc;
@@ -45,8 +44,7 @@ pub struct Scan {
 impl Scan {
     /// A scan, and the number of its bins that are one here.
     pub fn new(sinograms: &Sinograms) -> (Scan, usize) {
-        let mut clean = sinograms.turn();
-        clean.rows.iter_mut().for_each(|row| *row = without_zingers(row, sinograms.bins));
+        let clean = sinograms.turn();
         let radians = |sinograms: &Sinograms| sinograms.angles.iter().map(|a| a.to_radians()).collect::<Vec<f64>>();
         let even = is_even(&radians(&clean));
         let (most_bins, most_projections) = if even { EVEN } else { UNEVEN };
@@ -78,7 +76,9 @@ impl Scan {
             Angles::Uneven(radians)
         };
         let bend = |row: &Vec<f32>| {
-            let mean: Vec<f64> = (0..bins).map(|b| row.iter().skip(b).step_by(bins).map(|v| f64::from(*v)).sum::<f64>() / count as f64).collect();
+            let mean: Vec<f64> = (0..bins)
+                .map(|b| row.iter().skip(b).step_by(bins).map(|v| f64::from(*v)).sum::<f64>() / count as f64)
+                .collect();
             mean.windows(3).map(|w| (w[0] - 2.0 * w[1] + w[2]).abs()).collect::<Vec<f64>>()
         };
         let stripes = 1.4826 * median(sinograms.rows.iter().flat_map(bend)) / 6f64.sqrt();
@@ -97,7 +97,12 @@ impl Scan {
     /// The same with `factor` bins in one and, accordingly, fewer projections.
     pub fn binned(&self, factor: usize) -> Scan {
         let angles = (0..self.angles.len()).map(|p| self.angles.at(p).to_degrees()).collect();
-        let same = Sinograms { bins: self.bins, angles, heights: self.heights.iter().map(|y| y * self.height).collect(), rows: self.rows.clone() };
+        let same = Sinograms {
+            bins: self.bins,
+            angles,
+            heights: self.heights.iter().map(|y| y * self.height).collect(),
+            rows: self.rows.clone(),
+        };
         let binned = same.binned(factor);
         let turns = ((binned.coverage() + binned.step()) / 180.0).max(0.5);
         let enough = (binned.angles.len() as f64 / turns / (ENOUGH * binned.bins as f64)) as usize;
@@ -118,7 +123,8 @@ impl Scan {
                 row.chunks(self.bins).map(|line| mean(&line[self.bins - ends..])).collect(),
             ];
             let noise_of = |values: &[Vec<f64>; 2]| {
-                1.4826 * median(values.iter().flat_map(|v| v.windows(2).map(|pair| (pair[1] - pair[0]).abs()))) / 2f64.sqrt()
+                1.4826 * median(values.iter().flat_map(|v| v.windows(2).map(|pair| (pair[1] - pair[0]).abs())))
+                    / 2f64.sqrt()
             };
             // means of so many projections that noise does not decide
             let ratio = noise_of(&both) / (AIR / 3.0 * peak);
@@ -230,7 +236,16 @@ fn is_even(angles: &[f64]) -> bool {
 /// Medians of seven values, mirrored at the ends.
 fn running_median(values: &[f64]) -> Vec<f64> {
     let count = values.len() as isize;
-    let at = |i: isize| values[(if i < 0 { -i - 1 } else if i >= count { 2 * count - 1 - i } else { i }).clamp(0, count - 1) as usize];
+    let at = |i: isize| {
+        values[(if i < 0 {
+            -i - 1
+        } else if i >= count {
+            2 * count - 1 - i
+        } else {
+            i
+        })
+        .clamp(0, count - 1) as usize]
+    };
     (0..count).map(|i| median((i - 3..=i + 3).map(at))).collect()
 }
 
@@ -247,5 +262,21 @@ impl Sinograms {
             heights: self.heights.clone(),
             rows: self.rows.iter().map(|row| row[..count * self.bins].to_vec()).collect(),
         }
+    }
+
+    /// Means of `factor` projections after another; an incomplete group at the end is dropped.
+    fn fewer(&self, factor: usize) -> Sinograms {
+        let (bins, count) = (self.bins, self.angles.len() / factor);
+        let angles =
+            (0..count).map(|p| self.angles[p * factor..(p + 1) * factor].iter().sum::<f64>() / factor as f64).collect();
+        let row = |values: &Vec<f32>| {
+            let mut means = vec![0f32; count * bins];
+            for (p, line) in values.chunks(bins).take(count * factor).enumerate() {
+                let to = &mut means[p / factor * bins..][..bins];
+                to.iter_mut().zip(line).for_each(|(sum, value)| *sum += value / factor as f32);
+            }
+            means
+        };
+        Sinograms { bins, angles, heights: self.heights.clone(), rows: self.rows.iter().map(row).collect() }
     }
 }

@@ -89,7 +89,8 @@ fn within(scan: &Scan, range: Option<(f64, f64)>) -> Option<Minimum> {
     let far = totals.iter().enumerate().filter(|(i, _)| (low + *i as f64 - axis).abs() > 2.5);
     let gap = (top - far.map(|(_, v)| *v).fold(f64::MIN, f64::max)) / tempered;
     let part = |reach: f64| -> f64 {
-        let inside = likelihoods.iter().enumerate().filter(|(i, _)| (start - 1.5 + *i as f64 * FINE - axis).abs() <= reach);
+        let inside =
+            likelihoods.iter().enumerate().filter(|(i, _)| (start - 1.5 + *i as f64 * FINE - axis).abs() <= reach);
         inside.map(|(_, v)| ((v - top) / tempered).exp()).sum()
     };
     let mass = part(0.55) / part(f64::INFINITY);

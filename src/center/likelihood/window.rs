@@ -64,7 +64,9 @@ impl Window {
             (0..=length / 2).filter(|&k| frequency(k) <= self.highest && frequency(k) >= wanted).collect();
         let frequencies: Vec<f64> = kept.iter().map(|&k| frequency(k)).collect();
         let weights = |axis: f64| (first(axis)..end(axis)).map(move |i| self.at(i as f64 + 0.5 - axis));
-        let power = |exponent: i32| axes.iter().flat_map(|&axis| weights(axis)).map(|w| w.powi(exponent)).sum::<f64>() / axes.len() as f64;
+        let power = |exponent: i32| {
+            axes.iter().flat_map(|&axis| weights(axis)).map(|w| w.powi(exponent)).sum::<f64>() / axes.len() as f64
+        };
         let (squares, fourths) = (power(2), power(4));
         let projections = rows.first().map_or(0, |row| row.len() / bins);
         let plan = RealFftPlanner::<f32>::new().plan_fft_forward(length);
@@ -87,10 +89,8 @@ impl Window {
                 let _ = plan.process(&mut room.0, &mut room.1);
                 kept.iter().zip(&turns).map(|(&k, turn)| room.1[k] * turn).collect::<Vec<_>>()
             };
-            let lines: Vec<Vec<Complex<f32>>> = row
-                .par_chunks(bins)
-                .map_init(|| (plan.make_input_vec(), plan.make_output_vec()), transform)
-                .collect();
+            let lines: Vec<Vec<Complex<f32>>> =
+                row.par_chunks(bins).map_init(|| (plan.make_input_vec(), plan.make_output_vec()), transform).collect();
             values.par_chunks_mut(projections).enumerate().for_each(|(k, to)| {
                 to.iter_mut().zip(&lines).for_each(|(to, line)| *to = line[k]);
             });

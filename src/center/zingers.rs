@@ -1,7 +1,6 @@
-//! The rows of a search, reduced to what an axis needs.
+//! Zingers: values that a stray photon has raised. They would outweigh the noise of a scan.
 
-use crate::center::Sinograms;
-use crate::center::curve::median;
+use super::curve::median;
 use rayon::prelude::*;
 
 /// Values that stand out by this many times the local noise, among their neighbours in the row and in the angle, are
@@ -15,7 +14,13 @@ pub fn without_zingers(sinogram: &[f32], bins: usize) -> Vec<f32> {
     let count = sinogram.len() / bins;
     let line = |p: usize| &sinogram[p * bins..(p + 1) * bins];
     let mirrored = |i: isize, count: usize| {
-        let i = if i < 0 { -i - 1 } else if i >= count as isize { 2 * count as isize - 1 - i } else { i };
+        let i = if i < 0 {
+            -i - 1
+        } else if i >= count as isize {
+            2 * count as isize - 1 - i
+        } else {
+            i
+        };
         i.clamp(0, count as isize - 1) as usize
     };
     // distance from the medians in the row and in the angle, and the nearer of the two
@@ -79,24 +84,6 @@ fn median_of_five([a, b, c, d, e]: [f32; 5]) -> f32 {
     // the largest and the smallest of four are not the median
     let (low, high) = (a.min(b).max(c.min(d)), a.max(b).min(c.max(d)));
     e.max(low.min(high)).min(low.max(high))
-}
-
-impl Sinograms {
-    /// Means of `factor` projections after another; an incomplete group at the end is dropped.
-    pub(super) fn fewer(&self, factor: usize) -> Sinograms {
-        let (bins, count) = (self.bins, self.angles.len() / factor);
-        let angles =
-            (0..count).map(|p| self.angles[p * factor..(p + 1) * factor].iter().sum::<f64>() / factor as f64).collect();
-        let row = |values: &Vec<f32>| {
-            let mut means = vec![0f32; count * bins];
-            for (p, line) in values.chunks(bins).take(count * factor).enumerate() {
-                let to = &mut means[p / factor * bins..][..bins];
-                to.iter_mut().zip(line).for_each(|(sum, value)| *sum += value / factor as f32);
-            }
-            means
-        };
-        Sinograms { bins, angles, heights: self.heights.clone(), rows: self.rows.iter().map(row).collect() }
-    }
 }
 
 #[cfg(test)]
