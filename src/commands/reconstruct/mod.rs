@@ -45,7 +45,7 @@ use summary::Summary;
 /// `cancelled` is looked at between pieces; a run that it stops leaves only whole slices behind.
 pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
-    let mut flags = merge(args)?;
+    let mut flags = merge(args, cancelled)?;
     let remarks = add_measures(&flags.input, &mut flags.steps, flags.pixel_size.is_some())?;
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
