@@ -25,6 +25,12 @@ pub fn open_regular(path: &Path) -> Result<File> {
     Ok(file)
 }
 
+/// What is there, if that is neither a regular file nor a directory: whoever opened it might wait for ever.
+pub fn special_file(path: &Path) -> Option<&'static str> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    what_else(kind).filter(|_| !kind.is_dir())
+}
+
 fn open_at_once(path: &Path) -> Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
 }
@@ -81,12 +87,17 @@ fn open_once(path: &Path) -> Result<File> {
 }
 
 fn refuse_other(kind: FileType) -> Result<()> {
+    what_else(kind).map_or(Ok(()), |what| Err(other(what)))
+}
+
+/// What is no regular file.
+fn what_else(kind: FileType) -> Option<&'static str> {
     match kind {
-        kind if kind.is_file() => Ok(()),
-        kind if kind.is_dir() => Err(other("a directory")),
-        kind if kind.is_fifo() => Err(other("a queue (FIFO)")),
-        kind if kind.is_socket() => Err(other("a socket")),
-        _ => Err(other("a device")),
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a directory"),
+        kind if kind.is_fifo() => Some("a queue (FIFO)"),
+        kind if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
     }
 }
 
@@ -128,6 +139,10 @@ mod tests {
             assert_eq!(text, "text");
         }
         assert_eq!(open_regular(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
+        for (name, special) in [("queue", true), ("link", true), ("socket", true), ("good", false), ("none", false)] {
+            assert_eq!(special_file(&at(name)).is_some(), special, "{name}");
+        }
+        assert_eq!(special_file(folder.path()), None);
     }
 
     #[test]
