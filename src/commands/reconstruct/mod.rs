@@ -171,7 +171,8 @@ impl Reconstruction<'_> {
             Ok(done) => done,
             Err(error) => {
                 // what went wrong first says more than a record that cannot be written
-                let _ = record.fail(&error, kept.len(), seconds, repairs.clamped);
+                let doubts = [reporter.doubts(), summary::doubts_about(job, &repairs)].concat();
+                let _ = record.fail(&error, kept.len(), seconds, (repairs.clamped, doubts));
                 return Err(error);
             }
         };
@@ -191,6 +192,7 @@ impl Reconstruction<'_> {
         summary.warn(reporter);
         let computed = summary.slices > 0;
         coarse::doubt(job, source, target, computed).into_iter().for_each(|doubt| reporter.remark(doubt));
+        record.tell_earlier_doubts(kept.len(), reporter);
         record.end(&summary, kept.len(), reporter)?;
         // another job may be giving it its name now, so that it cannot be read for a moment
         if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {

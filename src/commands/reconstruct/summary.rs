@@ -36,6 +36,18 @@ pub(super) struct Summary<'a> {
     pub repairs: Repairs,
 }
 
+/// Reasons to doubt the slices of a job that come from the data that were read.
+pub(super) fn doubts_about(job: &Job, repairs: &Repairs) -> Vec<Doubt> {
+    let recipe = &job.recipe;
+    let excluded = recipe.scan.exclude.to_string();
+    let flags = StepFlags {
+        sinograms: recipe.input.is_sinograms(),
+        stripes: &recipe.steps.stripes,
+        command: RepairCommand::Reconstruct { excluded: &excluded },
+    };
+    doubts(repairs, &flags)
+}
+
 impl<'a> Summary<'a> {
     /// Seconds of all devices.
     fn device(&self) -> DeviceSeconds {
@@ -96,14 +108,7 @@ impl<'a> Summary<'a> {
 
     /// What people should know about the data and the slices, with the flags that help.
     fn remarks(&self) -> Vec<Remark> {
-        let recipe = &self.job.recipe;
-        let excluded = recipe.scan.exclude.to_string();
-        let flags = StepFlags {
-            sinograms: recipe.input.is_sinograms(),
-            stripes: &recipe.steps.stripes,
-            command: RepairCommand::Reconstruct { excluded: &excluded },
-        };
-        let mut remarks: Vec<Remark> = doubts(&self.repairs, &flags).into_iter().map(Remark::from).collect();
+        let mut remarks: Vec<Remark> = doubts_about(self.job, &self.repairs).into_iter().map(Remark::from).collect();
         if self.repairs.outliers > 0 {
             remarks.push(Remark::note(format!("{} outliers were replaced", self.repairs.outliers)));
         }
