@@ -1,7 +1,7 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::add_measures;
-use super::repairs::{RepairCommand, StepFlags, doubts};
+use super::repairs::{RepairCommand, RepairFlags, doubts};
 use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::engine::{PageDevice, PageSteps};
@@ -66,7 +66,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         }
     };
     writer.finish()?;
-    let flags = StepFlags { sinograms, stripes: &job.recipe.steps.stripes, command: RepairCommand::Preprocess };
+    let flags = RepairFlags { sinograms, stripes: &job.recipe.steps.stripes, command: RepairCommand::Preprocess };
     doubts(&preparation.repairs(&counts), &flags).into_iter().for_each(|doubt| reporter.remark(doubt));
     counts.clamped.expect_data(counts.values)?;
     reporter.refuse_doubts()?;

@@ -4,7 +4,7 @@ use crate::remark::{Doubt, DoubtKind};
 use crate::steps::{Repairs, Stripes, ranges};
 
 /// What was asked for that decides which flags help.
-pub(super) struct StepFlags<'a> {
+pub(super) struct RepairFlags<'a> {
     pub sinograms: bool,
     pub stripes: &'a [Stripes],
     pub command: RepairCommand<'a>,
@@ -19,7 +19,7 @@ pub(super) enum RepairCommand<'a> {
 }
 
 /// Reasons to doubt a result that come from its data.
-pub(super) fn doubts(repairs: &Repairs, flags: &StepFlags) -> Vec<Doubt> {
+pub(super) fn doubts(repairs: &Repairs, flags: &RepairFlags) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let c = repairs.clamped;
     if c.total() > 0 {
@@ -54,7 +54,7 @@ pub(super) fn doubts(repairs: &Repairs, flags: &StepFlags) -> Vec<Doubt> {
 }
 
 /// What replaced values do to slices, and the flags that help, if there are too many.
-fn defects(repairs: &Repairs, flags: &StepFlags) -> Option<Doubt> {
+fn defects(repairs: &Repairs, flags: &RepairFlags) -> Option<Doubt> {
     let Repairs { spoilt_rows, failing_bins, .. } = repairs;
     let mut faults = Vec::new();
     let interpolates = |method: &Stripes| matches!(method, Stripes::Dead { .. } | Stripes::All { .. });

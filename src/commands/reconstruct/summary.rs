@@ -2,7 +2,7 @@
 
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;
-use crate::commands::repairs::{RepairCommand, StepFlags, counted, doubts};
+use crate::commands::repairs::{RepairCommand, RepairFlags, counted, doubts};
 use crate::engine::{DeviceSeconds, DeviceShare, Done, ReadyDevice};
 use crate::error::Result;
 use crate::files::{OutputFile, SOFTWARE};
@@ -40,7 +40,7 @@ pub(super) struct Summary<'a> {
 pub(super) fn doubts_about(job: &Job, repairs: &Repairs) -> Vec<Doubt> {
     let recipe = &job.recipe;
     let excluded = recipe.scan.exclude.to_string();
-    let flags = StepFlags {
+    let flags = RepairFlags {
         sinograms: recipe.input.is_sinograms(),
         stripes: &recipe.steps.stripes,
         command: RepairCommand::Reconstruct { excluded: &excluded },
