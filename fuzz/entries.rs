@@ -14,6 +14,7 @@ use fbp::source::codec::{BitPacking, Bitshuffle, ChunkFilter, Compressor, Decode
 use fbp::source::hdf5::index::{self, ChunkIndex};
 use fbp::source::{RawVolume, Stack};
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
 use tempfile::{Builder, NamedTempFile};
 
 /// Values that are read from one page at most.
@@ -157,7 +158,7 @@ pub fn profile(data: &[u8]) -> Result<()> {
 pub fn run(data: &[u8]) -> Result<()> {
     let file = file(data)?;
     let flags = ReconstructArgs { config: Some(file.path().to_owned()), dry_run: true, ..Default::default() };
-    let flags = recipe::merge(flags)?;
+    let flags = recipe::merge(flags, &AtomicBool::new(false))?;
     let job = Job::new(&flags)?;
     let even: Vec<f64> = (0..9).map(f64::from).collect();
     let stack = StackShape {
@@ -174,7 +175,8 @@ pub fn run(data: &[u8]) -> Result<()> {
     assert!(scan.slices.iter().all(|slice| scan.run_slices.contains(slice)));
     let saved = recipe::run_file(&flags)?;
     std::fs::write(file.path(), &saved).map_err(|e| Error::output(file.path(), e.to_string()))?;
-    let again = recipe::merge(ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() })?;
+    let flags = ReconstructArgs { config: Some(file.path().to_owned()), ..Default::default() };
+    let again = recipe::merge(flags, &AtomicBool::new(false))?;
     assert_eq!(recipe::run_file(&again)?, saved, "a saved run is another one");
     Ok(())
 }

@@ -26,6 +26,10 @@ pub struct PreprocessArgs {
     /// pages: out.tif, out.h5 or out.zarr; f32
     #[arg(long, short, value_name = "PATH")]
     pub output: String,
+    /// Treat every warning about the data as an error, with exit code 3, before the first page is written where it can be
+    /// known then
+    #[arg(long)]
+    pub strict: bool,
     /// Write to an output that is not empty, replacing files of the same name
     #[arg(long)]
     pub overwrite: bool,

@@ -15,6 +15,7 @@ mod phantom;
 mod preprocess;
 mod profiles;
 mod reconstruct;
+mod repairs;
 mod report;
 mod trials;
 mod tune;

@@ -13,6 +13,7 @@ use crate::visible::Shown;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Brightest beam whose counts stay below 65535 at every pixel's gain.
 const MOST_PHOTONS: f64 = 55000.0;
@@ -216,7 +217,8 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
     let Some(file) = &args.angles else {
         return Ok(even_angles(args.start_angle, args.overall_angle, projections));
     };
-    let text = read_numbers(file).map_err(|e| Error::input(file, format!("--angles: {e}")))?;
+    // a signal ends this command at once
+    let text = read_numbers(file, "--angles", &AtomicBool::new(false))?;
     let (angles, note) = parse_angles(&text, &format!("--angles {}", file.shown()))?;
     if let Some(note) = note {
         Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));

@@ -1,6 +1,7 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::add_measures;
+use super::repairs::{RepairCommand, RepairFlags, doubts};
 use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::engine::{PageDevice, PageSteps};
@@ -8,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, Span, check_conflicts, parse_size, steps};
-use crate::report::Reporter;
+use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
 use crate::steps::{Band, Counts, Preparation, Scope, widened};
@@ -39,6 +40,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
     preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
     remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
+    reporter.refuse_doubts()?;
     target.check_inputs(job.execution.files.all().chain(stacks.files()), &wanted.numbers)?;
     let lock = OutputLock::alone(&target)?;
     let writer = create_writer(args, &lock, (bins, wanted.rows.len()), &wanted.numbers)?;
@@ -64,7 +66,10 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         }
     };
     writer.finish()?;
+    let flags = RepairFlags { sinograms, stripes: &job.recipe.steps.stripes, command: RepairCommand::Preprocess };
+    doubts(&preparation.repairs(&counts), &flags).into_iter().for_each(|doubt| reporter.remark(doubt));
     counts.clamped.expect_data(counts.values)?;
+    reporter.refuse_doubts()?;
     Ok(format!(
         "{} {} of {bins}x{}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
         numbers.len(),
@@ -125,6 +130,7 @@ fn job(args: &PreprocessArgs, given: &StepArgs) -> Result<Job> {
         files: Files::new(&args.input, &ScanArgs::default()),
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
         rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
+        messages: Messages { strict: args.strict, ..Messages::default() },
         memory: text(&args.memory).map(|text| parse_size(&text, "--memory")).transpose()?,
         ..Execution::default()
     };

@@ -45,7 +45,7 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
         .ok_or_else(|| Error::usage("there is nothing to report; name a directory with slices"))?;
     overview.add_kept(&there, (&target, &run), encoding(&job, record.facts.range), cancelled)?;
     let gathered = overview.gathered();
-    let source = input_of(&job, &record, cancelled);
+    let source = input_of(&job, &record, cancelled)?;
     let source = match &source {
         Ok(source) => Ok(source),
         Err(why) => {
@@ -105,10 +105,11 @@ fn encoding(job: &Job, range: Option<(f32, f32)>) -> Encoding {
 }
 
 /// The input of the run, or why it is not there any more.
-fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> std::result::Result<Source, String> {
-    let source = Source::open(job, &Reporter::silent(), cancelled).map_err(|e| e.to_string())?;
-    match record.facts.is_input(&source.fingerprint()) {
-        true => Ok(source),
-        false => Err("the input has changed since the run; run again for the complete report".into()),
+fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> Result<std::result::Result<Source, String>> {
+    match Source::open(job, &Reporter::silent(), cancelled) {
+        Err(error @ Error::Interrupted(_)) => Err(error),
+        Err(error) => Ok(Err(error.to_string())),
+        Ok(source) if record.facts.is_input(&source.fingerprint()) => Ok(Ok(source)),
+        Ok(_) => Ok(Err("the input has changed since the run; run again for the complete report".into())),
     }
 }

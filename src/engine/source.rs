@@ -56,8 +56,7 @@ impl Source {
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = job.recipe.input.is_sinograms();
         let text = |path: &Path, flag: &str| -> Result<(String, String)> {
-            let text = read_numbers(path).map_err(|e| Error::input(path, format!("{flag}: {e}")))?;
-            Ok((text, format!("{flag} {}", path.shown())))
+            Ok((read_numbers(path, flag, cancelled)?, format!("{flag} {}", path.shown())))
         };
         let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
             let (text, what) = text(path, flag)?;

@@ -15,5 +15,5 @@ pub use cache::{cache_directory, cache_folder, is_own, make_private, refused_cac
 pub use lock::{Lock, LockMode};
 pub use mark::{OutputKind, SOFTWARE, TOML};
 pub use output::{InputSet, OutputFile, directory};
-pub use regular::{open_once, open_regular};
+pub use regular::{open_regular, special_file};
 pub use text::{excerpt, excerpt_of_lines, read_numbers, read_text, read_text_once};

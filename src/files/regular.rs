@@ -1,10 +1,17 @@
 //! Opening files for reading that cannot make a program wait for ever.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use std::fs::{File, FileType, OpenOptions};
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Bytes that are read at once of a file that is read once.
+const PIECE: usize = 64 << 10;
+/// Time between two looks at whether to stop, in nanoseconds.
+const PAUSE: i64 = 100_000_000;
 
 /// Opens a regular file for reading. Queues, devices, sockets and directories are refused without waiting for them.
 ///
@@ -13,22 +20,66 @@ use std::path::Path;
 pub fn open_regular(path: &Path) -> Result<File> {
     // not even opened if it is there as something else, as opening a device may have an effect
     refuse_other(std::fs::metadata(path)?.file_type())?;
-    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    let file = open_at_once(path)?;
     refuse_other(file.metadata()?.file_type())?;
     Ok(file)
 }
 
-/// Opens a file that is read once: a regular file, a pipe that the shell made (`/dev/fd/63`), or standard input (`-`).
+/// What is there, if that is neither a regular file nor a directory: whoever opened it might wait for ever.
+pub fn special_file(path: &Path) -> Option<&'static str> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    what_else(kind).filter(|_| !kind.is_dir())
+}
+
+fn open_at_once(path: &Path) -> Result<File> {
+    OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
+}
+
+/// Reads a file that is opened once: a regular file, a pipe that the shell made (`/dev/fd/63`), or standard input (`-`).
+/// Of a longer one, `most` bytes and one more are read. A pipe is waited for until it ends or `stop` is set, which
+/// gives `None`.
 ///
 /// # Errors
-/// Those of [`open_regular`].
-pub fn open_once(path: &Path) -> Result<File> {
+/// Those of [`open_regular`], and of reading.
+pub fn read_once(path: &Path, most: usize, stop: &AtomicBool) -> Result<Option<Vec<u8>>> {
+    let mut file = open_once(path)?;
+    let mut bytes = Vec::new();
+    while bytes.len() <= most {
+        if stop.load(Relaxed) {
+            return Ok(None);
+        }
+        let start = bytes.len();
+        bytes.resize(start + PIECE.min(most + 1 - start), 0);
+        let read = file.read(&mut bytes[start..]);
+        bytes.truncate(start + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for(&file)?,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Some(bytes))
+}
+
+/// Waits until there is something to read, but not longer than a moment.
+fn wait_for(file: &File) -> Result<()> {
+    let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE };
+    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&pause)) {
+        Err(e) if e != rustix::io::Errno::INTR => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Opens a file that is read once, for reading that does not wait.
+fn open_once(path: &Path) -> Result<File> {
     let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     let is_open = ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)));
     if !is_open && path != Path::new("/dev/stdin") {
         return open_regular(path);
     }
-    let file = File::open(path)?;
+    let file = open_at_once(path)?;
     match file.metadata()?.file_type() {
         kind if kind.is_dir() => Err(other("a directory")),
         _ => Ok(file),
@@ -36,12 +87,17 @@ pub fn open_once(path: &Path) -> Result<File> {
 }
 
 fn refuse_other(kind: FileType) -> Result<()> {
+    what_else(kind).map_or(Ok(()), |what| Err(other(what)))
+}
+
+/// What is no regular file.
+fn what_else(kind: FileType) -> Option<&'static str> {
     match kind {
-        kind if kind.is_file() => Ok(()),
-        kind if kind.is_dir() => Err(other("a directory")),
-        kind if kind.is_fifo() => Err(other("a queue (FIFO)")),
-        kind if kind.is_socket() => Err(other("a socket")),
-        _ => Err(other("a device")),
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a directory"),
+        kind if kind.is_fifo() => Some("a queue (FIFO)"),
+        kind if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
     }
 }
 
@@ -83,6 +139,32 @@ mod tests {
             assert_eq!(text, "text");
         }
         assert_eq!(open_regular(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
+        for (name, special) in [("queue", true), ("link", true), ("socket", true), ("good", false), ("none", false)] {
+            assert_eq!(special_file(&at(name)).is_some(), special, "{name}");
+        }
+        assert_eq!(special_file(folder.path()), None);
+    }
+
+    #[test]
+    fn no_more_than_asked_for_is_read_and_no_longer_than_wanted() {
+        use std::os::fd::AsRawFd;
+        use std::process::{Command, Stdio};
+        let mut waiting = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let path = format!("/dev/fd/{}", waiting.stdout.as_ref().unwrap().as_raw_fd());
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| read_once(Path::new(&path), 8, &stop));
+            stop.store(true, Relaxed);
+            assert_eq!(reader.join().unwrap().unwrap(), None);
+        });
+        waiting.wait().unwrap();
+        let folder = tempfile::TempDir::new().unwrap();
+        let (file, go_on) = (folder.path().join("file"), AtomicBool::new(false));
+        std::fs::write(&file, [7; 3 * PIECE]).unwrap();
+        for most in [0, 8, PIECE, 2 * PIECE + 1, 3 * PIECE, 4 * PIECE] {
+            let length = (most + 1).min(3 * PIECE);
+            assert_eq!(read_once(&file, most, &go_on).unwrap(), Some(vec![7; length]), "{most}");
+        }
     }
 
     #[test]
@@ -92,9 +174,9 @@ mod tests {
         let mut printing = Command::new("printf").arg("1\\n2\\n").stdout(Stdio::piped()).spawn().unwrap();
         let read = printing.stdout.take().unwrap();
         let path = format!("/dev/fd/{}", read.as_raw_fd());
-        let mut text = String::new();
-        open_once(Path::new(&path)).unwrap().read_to_string(&mut text).unwrap();
-        assert_eq!(text, "1\n2\n");
+        let go_on = AtomicBool::new(false);
+        let bytes = read_once(Path::new(&path), 100, &go_on).unwrap();
+        assert_eq!(bytes, Some(b"1\n2\n".to_vec()));
         assert!(open_regular(Path::new(&path)).is_err());
         printing.wait().unwrap();
     }

@@ -1,41 +1,60 @@
 //! Text files: run files, profiles, angles.
 
-use super::{npy, open_once, open_regular};
+use super::npy;
+use super::regular::{open_regular, read_once};
+use crate::error;
+use crate::visible::Shown;
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{Error, Read, Result};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Largest size of a text file in bytes; enough for some million angles.
-const MAX_TEXT: u64 = 64 << 20;
+const MAX_TEXT: usize = 64 << 20;
 
 /// The text of a regular file; a file that is too large is an error.
 pub fn read_text(path: &Path) -> Result<String> {
-    text_of(open_regular(path)?)
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes)?;
+    text_of_bytes(bounded(bytes)?)
 }
 
-/// The same of a file that is read once, which may also be a pipe of the shell, or `-` for standard input.
-pub fn read_text_once(path: &Path) -> Result<String> {
-    text_of(open_once(path)?)
-}
-
-fn text_of(file: File) -> Result<String> {
-    text_of_bytes(bytes_of(file)?)
+/// The same of a file that is read once, which may also be a pipe of the shell, or `-` for standard input; `flag` names
+/// it, and `stop` ends the wait for it.
+///
+/// # Errors
+/// [`error::Error::Interrupted`], when the wait was ended; [`error::Error::Usage`], when the text cannot be read.
+pub fn read_text_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<String> {
+    let text = bytes_once(path, flag, stop)?.and_then(text_of_bytes);
+    text.map_err(|e| error::Error::usage(format!("{flag} {}: {e}", path.shown())))
 }
 
 /// The text of a file of numbers that is read once, where that of a NumPy file (`.npy`) has one number a line.
-pub fn read_numbers(path: &Path) -> Result<String> {
-    let bytes = bytes_of(open_once(path)?)?;
-    match npy::is_npy(&bytes) {
+///
+/// # Errors
+/// Those of [`read_text_once`], with [`error::Error::Input`] in the place of one of usage.
+pub fn read_numbers(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<String> {
+    let text = bytes_once(path, flag, stop)?.and_then(|bytes| match npy::is_npy(&bytes) {
         true => npy::lines(&bytes).map_err(Error::other),
         false => text_of_bytes(bytes),
+    });
+    text.map_err(|e| error::Error::input(path, format!("{flag}: {e}")))
+}
+
+/// The bytes of a file that is read once, or why they cannot be read.
+fn bytes_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<Result<Vec<u8>>> {
+    match read_once(path, MAX_TEXT, stop) {
+        Ok(Some(bytes)) => Ok(bounded(bytes)),
+        Ok(None) => Err(error::Error::Interrupted(format!(
+            "{flag} {}: interrupted while waiting for its end, nothing was written; run again",
+            path.shown()
+        ))),
+        Err(e) => Ok(Err(e)),
     }
 }
 
-fn bytes_of(file: File) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_TEXT {
+fn bounded(bytes: Vec<u8>) -> Result<Vec<u8>> {
+    if bytes.len() > MAX_TEXT {
         return Err(Error::other(format!(
             "is larger than {} MiB; expected a text file; check the path",
             MAX_TEXT >> 20

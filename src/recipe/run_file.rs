@@ -8,16 +8,17 @@ use crate::sink::Target;
 use crate::visible::Shown;
 use clap::CommandFactory;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// The table of a run's record that is not about what to do, but about what was done.
 pub const FACTS: &str = "facts";
 
-/// Merges flags over the run file that `--config` names, if any.
-pub fn merge(flags: ReconstructArgs) -> Result<ReconstructArgs> {
+/// Merges flags over the run file that `--config` names, if any; `stop` ends the wait for it.
+pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
     };
-    let text = read_text_once(&path).map_err(|e| Error::usage(format!("--config {}: {e}", path.shown())))?;
+    let text = read_text_once(&path, "--config", stop)?;
     let table: toml::Table = toml::from_str(&text).map_err(|e| {
         Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(e.to_string().trim_end())))
     })?;

@@ -5,6 +5,9 @@ use crate::job::Job;
 use crate::sink::Dtype;
 use crate::steps::{Air, Outliers, Stripes, Unsharp};
 use crate::units::{Length, parse_length};
+use std::sync::atomic::AtomicBool;
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn args() -> ReconstructArgs {
     ReconstructArgs { input: sinograms(), output: Some("r".into()), ..Default::default() }
@@ -242,7 +245,7 @@ fn steps_in_run_files() {
     let path = directory.path().join("run.toml");
     let read = |text: &str| {
         std::fs::write(&path, text).unwrap();
-        merge(ReconstructArgs { config: Some(path.clone()), output: Some("r".into()), ..Default::default() })
+        merge(ReconstructArgs { config: Some(path.clone()), output: Some("r".into()), ..Default::default() }, &GO_ON)
     };
     let merged = read("sinograms = \"a\"\nstripes = \"dead,sorting:size=31\"\nenergy-kev = 20\n").unwrap();
     assert_eq!(merged.steps.stripes, ["dead,sorting:size=31".into()]);
@@ -266,13 +269,13 @@ fn flags_win_over_the_run_file() {
         output: Some("r".into()),
         ..Default::default()
     };
-    let merged = merge(flags).unwrap();
+    let merged = merge(flags, &GO_ON).unwrap();
     assert_eq!(merged.center, Some("31.5".into()));
     assert_eq!(merged.filter, Some(Filter::Parzen));
     assert_eq!((merged.scan.angles.clone(), merged.scan.overall_angle), (None, Some(360.0)));
     // what is saved is read back as the same run
     std::fs::write(&path, run_file(&merged).unwrap()).unwrap();
-    let again = merge(ReconstructArgs { config: Some(path), ..Default::default() }).unwrap();
+    let again = merge(ReconstructArgs { config: Some(path), ..Default::default() }, &GO_ON).unwrap();
     assert_eq!(ReconstructArgs { config: None, ..again }, ReconstructArgs { config: None, ..merged });
 }
 
@@ -282,7 +285,7 @@ fn unknown_keys_get_a_hint() {
     let path = directory.path().join("run.toml");
     for (text, hint) in [("algoritm = \"alu\"", "`algorithm`"), ("zzzzzzzzzzzz = 1", "fbp reconstruct --help")] {
         std::fs::write(&path, text).unwrap();
-        let error = merge(ReconstructArgs { config: Some(path.clone()), ..Default::default() }).unwrap_err();
+        let error = merge(ReconstructArgs { config: Some(path.clone()), ..Default::default() }, &GO_ON).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains(hint), "{error}");
     }

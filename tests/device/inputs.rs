@@ -1,8 +1,47 @@
 //! What a run says of the files that it read: their order, and whether all have come.
 
-use crate::support::cli::{Lab, SMALL};
+use crate::support::cli::{Lab, SMALL, text};
 use serde_json::Value;
 use std::fs;
+
+/// Slices that are kept are not read again, but what was found in their data is not forgotten.
+#[test]
+fn doubts_about_kept_slices_are_repeated() {
+    let lab = Lab::small();
+    let mut counts = SMALL.sinograms().transposed().map(|line| 1e4 * (-0.1 * line).exp());
+    counts.pages[7].fill(0.0);
+    lab.write("lost", "p", &counts);
+    lab.page("flat.tif", SMALL.width, &vec![1e4; SMALL.width * SMALL.slices]);
+    let run = "reconstruct --projections lost --flats flat.tif --output slices";
+    let strict = |flags: &str| {
+        let output = lab.run(&format!("{run} --strict {flags}"));
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{flags}: {err}");
+        assert!(err.contains("--strict: the warnings above are errors (replaced-values, "), "{flags}: {err}");
+        assert!(err.contains("projection 7 has no beam"), "{flags}: {err}");
+    };
+    strict("");
+    assert_eq!(lab.files("slices").len(), SMALL.slices);
+    let recorded = || {
+        let record: toml::Table = lab.read_text("slices/fbp-run.toml").parse().unwrap();
+        names(&serde_json::to_value(&record["facts"]["jobs"][0]["doubts"]).unwrap()).join(" ")
+    };
+    let found = recorded();
+    assert!(found.contains("unlit"), "{found}");
+    // again and again, of all slices and of some
+    strict("--resume");
+    strict("--resume");
+    assert_eq!(recorded(), found);
+    fs::remove_file(lab.path("slices/slice_00001.tif")).unwrap();
+    strict("--resume");
+    let (_, err) = lab.ok(&format!("{run} --resume --report r.json"));
+    assert!(err.contains("warning: projection 7 has no beam"), "{err}");
+    let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+    assert!(names(&report["doubts"]).contains(&"unlit"), "{report}");
+    // they are not those of another run
+    let (_, err) = lab.ok(&format!("{run} --resume --exclude 7"));
+    assert!(!err.contains("no beam"), "{err}");
+}
 
 /// The projections of the small scan under names that a function makes of their numbers.
 fn renamed(lab: &Lab, folder: &str, name: impl Fn(usize) -> String) {

@@ -155,6 +155,62 @@ fn a_reconstruction_takes_the_same_steps() {
     assert!(lab.read_text("r.json").contains("\"outliers\": 40"));
 }
 
+/// Doubts about pages are those of slices; with `--strict` they are errors, before the first page where they can be known.
+#[test]
+fn doubts_about_pages_are_those_of_slices() {
+    let lab = Lab::new();
+    let scan = Scan { width: 64, projections: 30, slices: 5, overall: 180.0 };
+    let lines = scan.sinograms().transposed();
+    let most = lines.pages.iter().flatten().fold(0f32, |a, &b| a.max(b));
+    let mut counts = lines.map(|line| 10_000.0 * (-2.0 * line / most).exp());
+    let flat = |level: f32| vec![level; 64 * 5];
+    lab.write("f", "f", &Pages { width: 64, pages: vec![flat(10_000.0)] });
+    lab.write(
+        "odd",
+        "f",
+        &Pages { width: 64, pages: vec![flat(10_000.0), flat(10_010.0), flat(10_005.0), flat(600.0)] },
+    );
+    lab.write("clean", "p", &counts);
+    for page in &mut counts.pages[11..14] {
+        page.fill(0.4);
+    }
+    lab.write("lost", "p", &counts);
+    lab.write("lost-sinograms", "s", &counts.map(|count| count / 10_000.0).transposed());
+    let run = |command: &str| lab.ok(command).1;
+    assert!(!run("preprocess --projections clean --flats f --strict --output clean-lines").contains("warning"));
+
+    // known before the first page
+    let odd = "preprocess --projections clean --flats odd --output out";
+    let err = lab.fails(&format!("{odd} --strict"), 3, &["--strict", "odd-field", "frame 3"]);
+    assert!(err.contains("warning: "), "{err}");
+    assert!(!lab.path("out").exists());
+
+    // known at the end, on host and device
+    let lost = "11..=13; leave them out with --exclude 11..=13";
+    for place in ["host", "device"] {
+        if place == "device" {
+            lab.directory("no-configuration/fbp/profiles");
+            lab.profile_with_steps("no-configuration/fbp/profiles/steps.toml", "");
+        }
+        for (input, pages, count) in [
+            ("--projections lost --flats f", "projections", 30),
+            ("--sinograms lost-sinograms --minus-log", "sinograms", 5),
+        ] {
+            let output = format!("{pages}-{place}");
+            let err = run(&format!("preprocess {input} --output {output}"));
+            let words = format!("3 projections have no beam, or rows without any light: {lost} of fbp reconstruct");
+            assert!(err.contains(&words), "{input} {place}: {err}");
+            let strict = lab.run(&format!("preprocess {input} --strict --output {output} --overwrite"));
+            let err = cli::text(&strict.stderr);
+            assert_eq!(strict.status.code(), Some(3), "{err}");
+            assert!(err.contains("--strict: the warnings above") && err.contains("unlit"), "{err}");
+            assert_eq!(lab.files(&output).len(), count);
+        }
+    }
+    let err = run("reconstruct --projections lost --flats f --output r");
+    assert!(err.contains(&format!("rows without any light: {lost}")), "{err}");
+}
+
 /// Bins that fail, and rows that lose many values, get a warning with the flags that mend them.
 #[test]
 fn replaced_values_name_the_flags_that_help() {

@@ -9,6 +9,7 @@ mod damaged;
 mod joined;
 mod keys;
 mod layouts;
+mod links;
 mod refusals;
 mod sources;
 mod stored;

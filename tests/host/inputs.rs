@@ -6,6 +6,9 @@ use fbp::source::Stack;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Files with their number as the only value, under names that a function makes of it.
 fn numbered(lab: &Lab, folder: &str, count: usize, name: impl Fn(usize) -> String) {
@@ -235,6 +238,76 @@ fn angles_are_read_from_text_numpy_pipes_and_standard_input() {
     let expected = found("a.txt", b"");
     for (angles, input) in [("a.npy", &b""[..]), ("-", &text), ("/dev/stdin", &text), ("/dev/fd/0", &text)] {
         assert_eq!(found(angles, input), expected, "{angles}");
+    }
+}
+
+/// A pipe that stays open is waited for until the first signal.
+#[test]
+fn a_signal_ends_the_wait_for_a_pipe() {
+    let lab = Lab::small();
+    for (flags, signal) in [
+        ("--config", "-TERM"),
+        ("--sinograms sin --angles", "-TERM"),
+        ("--sinograms sin --angles", "-INT"),
+        ("--sinograms sin --center-shifts", "-TERM"),
+    ] {
+        for path in ["-", "/dev/fd/0"] {
+            let args = format!("reconstruct --output out {flags} {path}");
+            let mut child = start(&lab, &args, Stdio::piped());
+            child.stdin.as_mut().unwrap().write_all(b"0\n").unwrap();
+            wait_until_opened(child.id());
+            let sent = Instant::now();
+            assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+            // what it waits for stays open
+            let input = child.stdin.take();
+            let output = child.wait_with_output().unwrap();
+            let took = sent.elapsed();
+            drop(input);
+            let flag = flags.split(' ').next_back().unwrap();
+            lab.check_failure(&output, &args, 75, &[flag, path, "interrupted", "run again"]);
+            assert!(took < Duration::from_secs(20), "{args}: {took:?}");
+        }
+    }
+}
+
+/// What was written to a named queue that nobody writes to any more is all there is.
+#[test]
+fn a_queue_without_writers_is_not_waited_for() {
+    let lab = Lab::small();
+    mknodat(CWD, lab.path("queue"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let both = fs::OpenOptions::new().read(true).write(true).open(lab.path("queue")).unwrap();
+    let input = fs::File::open(lab.path("queue")).unwrap();
+    (&both).write_all(b"0\n1\n").unwrap();
+    drop(both);
+    let args = "reconstruct --sinograms sin --output out --angles -";
+    let output = start(&lab, args, input.into()).wait_with_output().unwrap();
+    lab.check_failure(&output, args, 3, &["--angles -", "2"]);
+}
+
+fn start(lab: &Lab, args: &str, input: Stdio) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin("fbp"))
+        .args(args.split_whitespace())
+        .current_dir(lab.path(""))
+        .env("FBP_CACHE_DIR", lab.path("cache"))
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until a process has opened its standard input a second time.
+fn wait_until_opened(process: u32) {
+    let file = |fd: &str| fs::read_link(format!("/proc/{process}/fd/{fd}")).ok();
+    let again = || {
+        let fds = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        let fds = fds.map(|fd| fd.file_name().to_string_lossy().into_owned());
+        fds.filter(|fd| fd != "0").any(|fd| file(&fd).is_some_and(|found| Some(found) == file("0")))
+    };
+    let start = Instant::now();
+    while !again() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the input is not opened");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,9 +1,10 @@
-//! What `hdf5-metno` does not tell of datasets: what a virtual one is made of (it lists mappings as well, but it refuses
-//! selections of a single block, the usual ones), where the header of one is, and whether its type is a standard one.
+//! What `hdf5-metno` does not tell: where a link leads; of datasets, what a virtual one is made of (it lists mappings as
+//! well, but it refuses selections of a single block, the usual ones), where the header of one is, and whether its type is a
+//! standard one.
 
 use hdf5_metno::dataset::DatasetCreate;
 use hdf5_metno::sync::sync;
-use hdf5_metno::{Dataset, Datatype, globals};
+use hdf5_metno::{Dataset, Datatype, Group, globals};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::{
     H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename, H5Pget_virtual_srcspace,
@@ -11,8 +12,9 @@ use hdf5_metno_sys::h5p::{
 };
 use hdf5_metno_sys::h5s::H5S_sel_type;
 use hdf5_metno_sys::h5t::H5Tequal;
-use hdf5_metno_sys::{h5d, h5o, h5p, h5s};
-use std::ffi::{OsString, c_char};
+use hdf5_metno_sys::{h5d, h5l, h5o, h5p, h5s};
+use std::ffi::{CString, OsString, c_char};
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -112,6 +114,58 @@ fn blocks(space: hid_t) -> Option<Vec<Blocks>> {
     let found: Vec<Blocks> = (0..rank).map(along).collect();
     let ends = |blocks: &Blocks| blocks.count != h5s::H5S_UNLIMITED && blocks.block != h5s::H5S_UNLIMITED;
     (done && found.iter().all(ends)).then_some(found)
+}
+
+/// Where a link of a group leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// To an object of the same file;
+    Hard,
+    /// to a path in it, which may be relative to the group;
+    Soft(String),
+    /// or to a path in another file, as the file names it.
+    External { file: PathBuf, path: String },
+    /// A kind of link of another program.
+    Other,
+}
+
+/// A link, which is not followed; `None` if there is none, or if it cannot be read.
+#[allow(deprecated)] // as below
+pub fn link(group: &Group, name: &str) -> Option<Link> {
+    let name = CString::new(name).ok()?;
+    let mut info = MaybeUninit::<h5l::H5L_info1_t>::zeroed();
+    sync(|| {
+        // SAFETY: the group is open as long as it is borrowed, the name ends with NUL, `info` is there to be written to, and the
+        // library's lock is held, here and below
+        if unsafe { h5l::H5Lget_info1(group.id(), name.as_ptr(), info.as_mut_ptr(), h5p::H5P_DEFAULT) } < 0 {
+            return None;
+        }
+        // SAFETY: it was zero, and then written to; a file may have kinds that are none of the enum's
+        let (kind, length) = unsafe {
+            let info = info.as_mut_ptr();
+            ((&raw const (*info).type_).cast::<i32>().read(), *(*info).u.val_size())
+        };
+        if kind == h5l::H5L_TYPE_HARD as i32 {
+            return Some(Link::Hard);
+        }
+        let mut value = vec![0u8; length];
+        let (at, size) = (value.as_mut_ptr().cast(), value.len());
+        // SAFETY: `at` has `size` bytes
+        if unsafe { h5l::H5Lget_val(group.id(), name.as_ptr(), at, size, h5p::H5P_DEFAULT) } < 0 {
+            return None;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if kind == h5l::H5L_TYPE_SOFT as i32 {
+            return Some(Link::Soft(text(value.split(|&byte| byte == 0).next()?)));
+        }
+        if kind != h5l::H5L_TYPE_EXTERNAL as i32 {
+            return Some(Link::Other);
+        }
+        // a byte of flags, the file and the path, each with a NUL at its end
+        let mut parts = value.get(1..)?.split(|&byte| byte == 0);
+        let file = OsString::from_vec(parts.next()?.to_vec()).into();
+        Some(Link::External { file, path: text(parts.next()?) })
+    })
 }
 
 /// Address of the header of a dataset in its file, from the end of the user block.

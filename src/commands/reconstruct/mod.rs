@@ -45,7 +45,7 @@ use summary::Summary;
 /// `cancelled` is looked at between pieces; a run that it stops leaves only whole slices behind.
 pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
-    let mut flags = merge(args)?;
+    let mut flags = merge(args, cancelled)?;
     let remarks = add_measures(&flags.input, &mut flags.steps, flags.pixel_size.is_some())?;
     let job = Job::new(&flags)?;
     let reporter = Reporter::of(&job.execution.messages)?;
@@ -171,7 +171,8 @@ impl Reconstruction<'_> {
             Ok(done) => done,
             Err(error) => {
                 // what went wrong first says more than a record that cannot be written
-                let _ = record.fail(&error, kept.len(), seconds, repairs.clamped);
+                let doubts = [reporter.doubts(), summary::doubts_about(job, &repairs)].concat();
+                let _ = record.fail(&error, kept.len(), seconds, (repairs.clamped, doubts));
                 return Err(error);
             }
         };
@@ -191,6 +192,7 @@ impl Reconstruction<'_> {
         summary.warn(reporter);
         let computed = summary.slices > 0;
         coarse::doubt(job, source, target, computed).into_iter().for_each(|doubt| reporter.remark(doubt));
+        record.tell_earlier_doubts(kept.len(), reporter);
         record.end(&summary, kept.len(), reporter)?;
         // another job may be giving it its name now, so that it cannot be read for a moment
         if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {

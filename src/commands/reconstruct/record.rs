@@ -161,6 +161,18 @@ impl Facts {
     pub fn is_input(&self, fingerprint: &str) -> bool {
         self.key.get("input").is_some_and(|input| input == fingerprint)
     }
+
+    /// What jobs have found in the data of slices of this shard, or of all.
+    fn doubts(&self, shard: &Option<String>) -> Vec<Doubt> {
+        let shares = |job: &&JobRecord| shard.is_none() || job.shard.is_none() || job.shard == *shard;
+        let mut doubts: Vec<Doubt> = Vec::new();
+        for doubt in self.jobs.iter().filter(shares).flat_map(|job| &job.doubts) {
+            if !doubts.contains(doubt) {
+                doubts.push(doubt.clone());
+            }
+        }
+        doubts
+    }
 }
 
 impl ScanRecord {
@@ -284,6 +296,8 @@ pub(super) struct Record<'a> {
     run: ReconstructArgs,
     facts: Facts,
     part: JobRecord,
+    /// Doubts about slices that earlier jobs of this run have computed.
+    earlier: Vec<Doubt>,
 }
 
 impl<'a> Record<'a> {
@@ -347,6 +361,8 @@ impl<'a> Record<'a> {
                 .collect(),
         };
         let new = before.is_none();
+        let same = before.as_ref().filter(|before| before.run == key);
+        let earlier = same.map(|before| before.doubts(&part.shard)).unwrap_or_default();
         let facts = Facts {
             run: key,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -355,7 +371,7 @@ impl<'a> Record<'a> {
             key: identity.parts(),
             jobs: Vec::new(),
         };
-        let record = Record { target, new, run: repeatable(flags, source.scan.center)?, facts, part };
+        let record = Record { target, new, run: repeatable(flags, source.scan.center)?, facts, part, earlier };
         record.put(before)?;
         Ok(record)
     }
@@ -380,6 +396,13 @@ impl<'a> Record<'a> {
         })
     }
 
+    /// Repeats what earlier jobs have found in the data of slices that are kept, which nobody reads again.
+    pub fn tell_earlier_doubts(&self, kept: usize, reporter: &Reporter) {
+        let now = reporter.doubts();
+        let others = self.earlier.iter().filter(|doubt| kept > 0 && !now.contains(doubt));
+        others.for_each(|doubt| reporter.remark(doubt.clone()));
+    }
+
     /// Says how it went, with the messages that people saw.
     pub fn end(mut self, summary: &Summary, kept: usize, reporter: &Reporter) -> Result<()> {
         self.part.state = "done".into();
@@ -400,12 +423,17 @@ impl<'a> Record<'a> {
         self.put(before)
     }
 
-    /// Says why it ended. A run without a slice leaves no record.
-    pub fn fail(mut self, error: &Error, kept: usize, seconds: f64, replaced: ClampedCounts) -> Result<()> {
+    /// Says why it ended, and what was found in the data until then. A run without a slice leaves no record.
+    pub fn fail(mut self, error: &Error, kept: usize, seconds: f64, found: (ClampedCounts, Vec<Doubt>)) -> Result<()> {
         self.part.state = error.to_string();
         self.part.kept = kept;
         self.part.seconds = Some(seconds);
+        let (replaced, mut doubts) = found;
         self.part.replaced = Some(replaced);
+        if kept > 0 {
+            doubts.extend(self.earlier.iter().filter(|doubt| !doubts.contains(doubt)).cloned().collect::<Vec<_>>());
+        }
+        self.part.doubts = doubts;
         let _lock = Lock::wait(&record_lock(self.target))?;
         let path = self.target.record();
         let before = facts(&path);

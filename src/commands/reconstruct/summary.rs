@@ -2,16 +2,17 @@
 
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;
+use crate::commands::repairs::{RepairCommand, RepairFlags, counted, doubts};
 use crate::engine::{DeviceSeconds, DeviceShare, Done, ReadyDevice};
 use crate::error::Result;
 use crate::files::{OutputFile, SOFTWARE};
 use crate::geometry::Geometry;
 use crate::job::Job;
-use crate::remark::{Doubt, DoubtKind, Remark};
+use crate::remark::{Doubt, Remark};
 use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::source::FileNames;
-use crate::steps::{Repairs, Stripes, ranges};
+use crate::steps::Repairs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -33,6 +34,18 @@ pub(super) struct Summary<'a> {
     /// Until the first slice was read.
     pub start: f64,
     pub repairs: Repairs,
+}
+
+/// Reasons to doubt the slices of a job that come from the data that were read.
+pub(super) fn doubts_about(job: &Job, repairs: &Repairs) -> Vec<Doubt> {
+    let recipe = &job.recipe;
+    let excluded = recipe.scan.exclude.to_string();
+    let flags = RepairFlags {
+        sinograms: recipe.input.is_sinograms(),
+        stripes: &recipe.steps.stripes,
+        command: RepairCommand::Reconstruct { excluded: &excluded },
+    };
+    doubts(repairs, &flags)
 }
 
 impl<'a> Summary<'a> {
@@ -95,39 +108,10 @@ impl<'a> Summary<'a> {
 
     /// What people should know about the data and the slices, with the flags that help.
     fn remarks(&self) -> Vec<Remark> {
-        let mut remarks = Vec::new();
-        let c = self.repairs.clamped;
-        if c.total() > 0 {
-            remarks.push(Remark::from(Doubt::new(
-                DoubtKind::ReplacedValues,
-                format!(
-                    "{} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
-                     dark, {} not finite or too large",
-                    c.total(),
-                    self.repairs.values,
-                    c.non_positive,
-                    c.dead,
-                    c.non_finite
-                ),
-                "check that --flats and --darks are those of this scan",
-            )));
-        }
-        remarks.extend(self.defects().map(Remark::from));
+        let mut remarks: Vec<Remark> = doubts_about(self.job, &self.repairs).into_iter().map(Remark::from).collect();
         if self.repairs.outliers > 0 {
             remarks.push(Remark::note(format!("{} outliers were replaced", self.repairs.outliers)));
         }
-        if self.repairs.saturated + self.repairs.saturated_flats > 0 {
-            remarks.push(Remark::from(Doubt::new(
-                DoubtKind::Saturated,
-                format!(
-                    "{} counts, and {} in the flat field, have the largest value that their files can hold: the \
-                     detector was saturated, and the true values are unknown",
-                    self.repairs.saturated, self.repairs.saturated_flats
-                ),
-                "use a shorter exposure for the next scan",
-            )));
-        }
-        remarks.extend(unlit(&self.repairs.unlit, &self.job.recipe.scan.exclude.to_string()).map(Remark::from));
         if self.done.clipped > 0 {
             let what = match self.job.recipe.values.dtype {
                 Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
@@ -173,46 +157,6 @@ impl<'a> Summary<'a> {
             self.kernel_rate(),
             self.total_rate(),
         ));
-    }
-
-    /// What replaced values do to slices, and the flags that help, if there are too many.
-    fn defects(&self) -> Option<Doubt> {
-        let Repairs { spoilt_rows, failing_bins, .. } = &self.repairs;
-        let mut faults = Vec::new();
-        let interpolates = |method: &Stripes| matches!(method, Stripes::Dead { .. } | Stripes::All { .. });
-        let interpolated = self.job.recipe.steps.stripes.iter().any(interpolates);
-        let mended = |row: usize| interpolated && failing_bins.iter().any(|(failing, _)| *failing == row);
-        let rows: Vec<usize> = spoilt_rows.iter().copied().filter(|&row| !mended(row)).collect();
-        if let [first, ..] = rows[..] {
-            faults.push(format!(
-                "more than 1 % of the values of {} were replaced, the first is row {first}",
-                counted(rows.len(), "row")
-            ));
-        }
-        if let ([(row, bin), ..], false) = (&failing_bins[..], interpolated) {
-            faults.push(format!(
-                "{} replaced in most projections, the first is bin {bin} of row {row}",
-                match failing_bins.len() {
-                    1 => "1 detector bin is".to_owned(),
-                    count => format!("{count} detector bins are"),
-                }
-            ));
-        }
-        if faults.is_empty() {
-            return None;
-        }
-        let outliers = match self.job.recipe.input.is_sinograms() {
-            true => "",
-            false => {
-                ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels \
-                 first"
-            }
-        };
-        Some(Doubt::new(
-            DoubtKind::DefectiveRows,
-            format!("{}: this causes artefacts in slices", faults.join("; ")),
-            format!("try --stripes dead, which interpolates bins that always fail{outliers}"),
-        ))
     }
 
     /// Writes the report of `--report`.
@@ -267,22 +211,6 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Projections without light, and the flag that leaves them out, too.
-fn unlit(projections: &[usize], excluded: &str) -> Option<Doubt> {
-    let list = ranges(projections);
-    let (what, them) = match projections {
-        [] => return None,
-        [one] => (format!("projection {one} has no beam, or a row without any light"), "it"),
-        several => (format!("{} projections have no beam, or rows without any light: {list}", several.len()), "them"),
-    };
-    let before = if excluded.is_empty() { String::new() } else { format!("{excluded},") };
-    Some(Doubt::new(DoubtKind::Unlit, what, format!("leave {them} out with --exclude {before}{list}")))
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 fn kernel(device: &ReadyDevice) -> Value {
     let source = &device.engine.source;
     json!({
@@ -307,19 +235,4 @@ fn rate(updates: f64, seconds: f64) -> f64 {
 
 fn share(part: f64, total: f64) -> f64 {
     if total > 0.0 { part / total } else { 0.0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn projections_without_light_are_named_so_that_they_can_be_pasted() {
-        let text = |projections: &[usize], excluded: &str| unlit(projections, excluded).map(|doubt| doubt.to_string());
-        assert_eq!(text(&[], ""), None);
-        assert!(text(&[7], "").unwrap().ends_with("; leave it out with --exclude 7"));
-        let several = text(&[59, 60, 61, 74, 90, 91], "3,100..104").unwrap();
-        assert!(several.starts_with("6 projections have no beam"), "{several}");
-        assert!(several.ends_with("--exclude 3,100..104,59..=61,74,90..=91"), "{several}");
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
-use super::sources::{DEPTH, source_file};
+use super::links::{self, DEPTH, source_file};
 use super::volume::{MAX_FRAMES, files};
 use crate::files::open_regular;
 use crate::source::SampleType;
@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use vds_sys::{Blocks, SelectedValues};
+use vds_sys::{Blocks, Mapping, SelectedValues};
 
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
@@ -305,7 +305,7 @@ impl DirectSearch<'_> {
         let Some(mappings) = vds_sys::mappings(plist).filter(|_| self.listed <= LISTED_FRAMES) else { return Ok(None) };
         let mut places = vec![NOWHERE; frames];
         for mapping in mappings {
-            let Some((source, rank)) = self.source(holder, &mapping.file, &mapping.dataset, depth)? else {
+            let Some((source, rank)) = self.source(holder, &mapping, depth)? else {
                 return Ok(None);
             };
             let Some(to) = self.whole_frames(&mapping.to, dataset.ndim(), frames) else { return Ok(None) };
@@ -325,23 +325,18 @@ impl DirectSearch<'_> {
 
     /// Where the frames of a source are, and how many dimensions it has. One that is missing is left to the library, whose
     /// preparation reports it.
-    fn source(
-        &mut self,
-        holder: &Path,
-        file: &Path,
-        name: &str,
-        depth: usize,
-    ) -> FileResult<Option<(FrameList, usize)>> {
+    fn source(&mut self, holder: &Path, mapping: &Mapping, depth: usize) -> FileResult<Option<(FrameList, usize)>> {
+        let name = &mapping.dataset;
         // a pattern stands for any number of files
-        let Some(path) = source_file(file, name, holder).flatten() else { return Ok(None) };
-        let key = (path, name.to_owned());
+        let Some(path) = source_file(mapping, holder).flatten() else { return Ok(None) };
+        let key = (path, name.clone());
         if let Some((list, rank)) = self.known.get(&key) {
             return Ok(Some((list.clone(), *rank)));
         }
         // the library would wait for a queue
         let Ok(_) = open_regular(&key.0) else { return Ok(None) };
-        let opened = File::open(&key.0).and_then(|opened| opened.dataset(name));
-        let Ok(dataset) = opened else { return Ok(None) };
+        let Ok(opened) = File::open(&key.0) else { return Ok(None) };
+        let Ok(dataset) = links::dataset(&opened, name) else { return Ok(None) };
         // links lead to other files
         let holder = files(&key.0, &dataset).swap_remove(0);
         let list = self

@@ -1,5 +1,7 @@
 //! Locations of a scan's datasets in a file.
 
+use super::links::{self, exists};
+use super::scan::advice_for;
 use super::text::text;
 use super::volume::{shape, stored};
 use super::{FileResult, Hdf5Input, NOTHING};
@@ -100,20 +102,16 @@ fn absolute(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// Whether there is a link of this name, which may be broken.
-fn exists(file: &File, path: &str) -> bool {
-    file.link_exists(path)
-}
-
 /// Path of the only scan in a known layout.
 fn find_data(file: &File) -> FileResult<String> {
     if exists(file, "/exchange/data") {
         return Ok("/exchange/data".into());
     }
     let mut entries = Vec::new();
-    visit(file, ENTRY_DEPTH, &mut |path, group| {
-        if group.link_exists(NX_DATA) && KEYS.iter().any(|key| group.link_exists(&format!("{NX_DETECTOR}/{key}"))) {
-            let defined = group.dataset("definition").ok().and_then(|d| text(&d)).is_some_and(|d| d == "NXtomo");
+    let mut refused = visit(file, ENTRY_DEPTH, &mut |path, group| {
+        if exists(group, NX_DATA) && KEYS.iter().any(|key| exists(group, &format!("{NX_DETECTOR}/{key}"))) {
+            let defined =
+                links::dataset(group, "definition").ok().and_then(|d| text(&d)).is_some_and(|d| d == "NXtomo");
             entries.push((format!("{path}/{NX_DATA}"), defined));
         }
     });
@@ -121,15 +119,19 @@ fn find_data(file: &File) -> FileResult<String> {
         entries.retain(|(_, defined)| *defined);
     }
     if entries.is_empty() {
-        entries = with_keys(file).into_iter().map(|path| (path, false)).collect();
+        entries = with_keys(file, &mut refused).into_iter().map(|path| (path, false)).collect();
     }
     match entries.as_slice() {
         [(data, _)] => Ok(data.clone()),
-        [] => Err(format!(
-            "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo); name the \
-             datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; {}",
-            listed(file)
-        )),
+        [] => Err(match refused {
+            // perhaps the scan is there
+            Some(why) => format!("{why}; {}", advice_for(&why, "choose another file")),
+            None => format!(
+                "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo); name \
+                 the datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; {}",
+                listed(file)
+            ),
+        }),
         several => {
             let names: Vec<_> = several.iter().take(NAMED).map(|(data, _)| data.as_str()).collect();
             Err(format!("contains {} scans; choose one with --hdf5-data: {}", several.len(), names.join(", ")))
@@ -137,15 +139,23 @@ fn find_data(file: &File) -> FileResult<String> {
     }
 }
 
-/// Datasets of three dimensions in groups that have keys, each once, however many links lead to it.
-fn with_keys(file: &File) -> Vec<String> {
+/// Datasets of three dimensions in groups that have keys, each once, however many links lead to it; and why one may not be
+/// opened.
+fn with_keys(file: &File, refused: &mut Option<String>) -> Vec<String> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     visit(file, ENTRY_DEPTH, &mut |path, group| {
         if !KEYS.iter().any(|key| group.link_exists(key)) {
             return;
         }
         for name in group.member_names().unwrap_or_default() {
-            let Ok(dataset) = group.dataset(&name) else { continue };
+            let dataset = match links::open_dataset(group, &name) {
+                Ok(Ok(dataset)) => dataset,
+                Ok(Err(_)) => continue,
+                Err(why) => {
+                    refused.get_or_insert(why);
+                    continue;
+                }
+            };
             let place = (dataset.filename(), vds_sys::header_address(&dataset));
             if dataset.ndim() == 3 && seen.insert(place) {
                 found.push(format!("{path}/{name}"));
@@ -192,8 +202,8 @@ fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset
     let mut found = Vec::new();
     visit(file, DEPTH, &mut |path, group| {
         for name in group.member_names().unwrap_or_default() {
-            if let Ok(LocationType::Dataset) = group.loc_type_by_name(&name)
-                && let Ok(dataset) = group.dataset(&name)
+            if let Ok(Some(LocationType::Dataset)) = links::kind(group, &name)
+                && let Ok(dataset) = links::dataset(group, &name)
                 && which(&dataset)
             {
                 found.push((format!("{path}/{name}"), dataset));
@@ -203,9 +213,11 @@ fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset
     found
 }
 
-/// Calls `look` with every group and its path, which is empty for the root; broken links are skipped.
-fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) {
-    let Ok(root) = file.as_group() else { return };
+/// Calls `look` with every group and its path, which is empty for the root; broken links are skipped, and those to what is no
+/// regular file, of which the first is told.
+fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) -> Option<String> {
+    let mut refused = None;
+    let root = file.as_group().ok()?;
     let mut open = vec![(String::new(), root, depth)];
     let mut visited = 0;
     while let Some((path, group, depth)) = open.pop() {
@@ -216,12 +228,20 @@ fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) {
         }
         // the last is visited first
         for name in group.member_names().unwrap_or_default().into_iter().rev() {
-            if visited + open.len() < GROUPS
-                && let Ok(LocationType::Group) = group.loc_type_by_name(&name)
-                && let Ok(below) = group.group(&name)
-            {
-                open.push((format!("{path}/{name}"), below, depth - 1));
+            if visited + open.len() >= GROUPS {
+                continue;
+            }
+            match links::kind(&group, &name) {
+                Ok(Some(LocationType::Group)) => {
+                    let below = group.group(&name);
+                    open.extend(below.ok().map(|below| (format!("{path}/{name}"), below, depth - 1)));
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    refused.get_or_insert(why);
+                }
             }
         }
     }
+    refused
 }

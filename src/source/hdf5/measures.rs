@@ -2,6 +2,7 @@
 
 use super::examine::{Hdf5Reading, examine};
 use super::layout::Layout;
+use super::links;
 use super::scan::open_file;
 use super::text::{first_number, unit_of};
 use super::volume::ChunkCache;
@@ -43,7 +44,7 @@ pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
         format!("{entry}/sample/beam/incident_energy"),
         format!("{instrument}/monochromator/energy"),
     ];
-    let first = |names: Vec<String>| names.into_iter().find(|name| file.link_exists(name));
+    let first = |names: Vec<String>| names.into_iter().find(|name| links::exists(&file, name));
     let energy = first(names(&energies, "monochromator/energy"));
     let distance = first(names(&[format!("{detector}/distance")], "detector_motor_stack/setup/camera_distance"));
     let pixel = layout.pixel_size.clone().or_else(|| first(names(&[], "detection_system/objective/resolution")));

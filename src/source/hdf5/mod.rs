@@ -13,6 +13,8 @@ pub mod index;
 #[cfg(feature = "hdf5")]
 mod layout;
 #[cfg(feature = "hdf5")]
+mod links;
+#[cfg(feature = "hdf5")]
 mod measures;
 #[cfg(not(feature = "hdf5"))]
 mod missing;
@@ -30,6 +32,8 @@ mod volume;
 pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 #[cfg(feature = "hdf5")]
 pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
+#[cfg(feature = "hdf5")]
+pub use links::dataset;
 #[cfg(feature = "hdf5")]
 pub use measures::measures;
 #[cfg(not(feature = "hdf5"))]

@@ -2,6 +2,7 @@
 
 use super::examine::{Hdf5Reading, examine};
 use super::layout::Layout;
+use super::links;
 use super::text::{self, Angles, length_of};
 use super::volume::{ChunkCache, Selection, Volume};
 use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
@@ -282,13 +283,17 @@ pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File
     })
 }
 
+/// What to do about a name of what is no regular file.
+pub(super) const SPECIAL_ADVICE: &str = "put the file there, or correct the path in the HDF5 file";
+
 /// What to do about what the library cannot open: it may be older than what wrote it.
 pub(super) fn advice_for<'a>(message: &str, otherwise: &'a str) -> &'a str {
-    match message.contains("version number") {
-        true => {
-            "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"
-        }
-        false => otherwise,
+    if message.contains("version number") {
+        "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"
+    } else if message.contains("expected a regular file") {
+        SPECIAL_ADVICE
+    } else {
+        otherwise
     }
 }
 
@@ -317,7 +322,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Res
     let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
     let name = match dataset {
         Some(name) => name.to_owned(),
-        None if file.dataset(SLICES).is_ok() => SLICES.to_owned(),
+        None if links::exists(&file, SLICES) => SLICES.to_owned(),
         None => {
             let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
             return Err(bad(format!("{ADVICE}; there are: {list}")));

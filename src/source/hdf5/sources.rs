@@ -2,6 +2,8 @@
 
 use super::FileResult;
 use super::filters::filters;
+use super::links::{DEPTH, open_dataset, source_file};
+use super::scan::SPECIAL_ADVICE;
 use super::volume::chunk_bytes;
 use crate::files::open_regular;
 use crate::visible::Shown;
@@ -9,10 +11,7 @@ use hdf5_metno::dataset::Layout;
 use hdf5_metno::{Dataset, File};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use vds_sys::Mapping;
 
-/// Depth to which virtual datasets of virtual datasets are followed: they may be circular.
-pub(super) const DEPTH: usize = 8;
 /// Largest number of missing sources that a message lists.
 const NAMED: usize = 4;
 
@@ -64,11 +63,12 @@ impl SourceSearch {
             return Ok(());
         }
         let listed = vds_sys::mappings(&plist).ok_or("is a virtual dataset whose sources cannot be listed; copy the data into one dataset, for example with h5repack")?;
-        for Mapping { file: source, dataset: name, .. } in listed {
+        for mapping in listed {
+            let name = &mapping.dataset;
             // the dataset ends with the last existing file of a pattern
-            let Some(found) = source_file(&source, &name, holder) else { continue };
+            let Some(found) = source_file(&mapping, holder) else { continue };
             let Some(path) = found else {
-                self.missing(source.shown().to_string());
+                self.missing(mapping.file.shown().to_string());
                 continue;
             };
             if !self.seen.insert((path.clone(), name.clone())) {
@@ -82,10 +82,14 @@ impl SourceSearch {
                 self.missing(format!("{} ({error})", path.display()));
                 continue;
             }
-            match File::open(&path).map(|file| file.dataset(&name)) {
+            let opened = File::open(&path).map(|file| open_dataset(&file, name));
+            match opened {
+                Ok(Err(refused)) => {
+                    return Err(format!("is made of {name} of {}: {refused}; {SPECIAL_ADVICE}", path.shown()));
+                }
                 Err(error) => self.missing(format!("{} ({error})", path.shown())),
-                Ok(Err(_)) => self.missing(format!("dataset {name} of {}", path.shown())),
-                Ok(Ok(dataset)) => {
+                Ok(Ok(Err(_))) => self.missing(format!("dataset {name} of {}", path.shown())),
+                Ok(Ok(Ok(dataset))) => {
                     filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.shown()))?;
                     if let Some(bytes) = chunk_bytes(&dataset) {
                         self.found.chunked += 1;
@@ -103,50 +107,4 @@ impl SourceSearch {
             self.missing.push(what);
         }
     }
-}
-
-/// The file of a source of a dataset in the file `holder`, if it exists; `None` if its name is a pattern, which stands for files
-/// that may be added.
-pub(super) fn source_file(source: &Path, dataset: &str, holder: &Path) -> Option<Option<PathBuf>> {
-    if source.to_string_lossy().contains('%') || dataset.contains('%') {
-        return None;
-    }
-    if source == Path::new(".") {
-        return Some(Some(holder.to_owned()));
-    }
-    let directory = holder.parent().unwrap_or(Path::new(""));
-    Some(candidates(source, directory).into_iter().find(|file| file.is_file()))
-}
-
-/// Files without a header that have the values of a dataset in the file `holder`, where the library looks for them.
-pub(super) fn external_files(holder: &Path, dataset: &Dataset) -> Vec<PathBuf> {
-    let listed = dataset.dcpl().map(|plist| plist.external()).unwrap_or_default();
-    let prefix = std::env::var("HDF5_EXTFILE_PREFIX").unwrap_or_default();
-    let directory = holder.parent().unwrap_or(Path::new(""));
-    let prefix = prefix.replacen("${ORIGIN}", &directory.to_string_lossy(), 1);
-    let mut found = Vec::new();
-    for path in listed.iter().map(|file| Path::new(&prefix).join(&file.name)) {
-        if !found.contains(&path) {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// Where the library looks for a source, in this order.
-fn candidates(source: &Path, directory: &Path) -> Vec<PathBuf> {
-    let mut places = Vec::new();
-    if source.is_absolute() {
-        places.push(source.to_owned());
-    }
-    // an absolute path that does not exist is looked up by its file name
-    let relative = if source.is_absolute() { source.file_name().map(Path::new) } else { Some(source) };
-    let Some(relative) = relative else { return places };
-    let prefixes = std::env::var("HDF5_VDS_PREFIX").unwrap_or_default();
-    for prefix in prefixes.split(':').filter(|prefix| !prefix.is_empty()) {
-        let prefix = prefix.replacen("${ORIGIN}", &directory.to_string_lossy(), 1);
-        places.push(Path::new(&prefix).join(relative));
-    }
-    places.extend([directory.join(relative), relative.to_owned()]);
-    places
 }

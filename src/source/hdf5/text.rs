@@ -1,6 +1,8 @@
 //! Numbers and texts besides the frames: angles, keys, units.
 
 use super::FileResult;
+use super::links;
+use super::scan::advice_for;
 use super::volume::{MAX_FRAMES, shape};
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5_metno::{Container, Dataset, File};
@@ -33,11 +35,16 @@ fn unit(dataset: &Dataset) -> Option<String> {
     text(&*dataset.attr("units").ok()?).filter(|unit| !unit.is_empty())
 }
 
+fn opened(file: &File, name: &str) -> FileResult<Dataset> {
+    links::dataset(file, name).map_err(|e| {
+        let advice = advice_for(&e, "name datasets of the file, as fbp info lists them");
+        format!("{name}: cannot be opened: {e}; {advice}")
+    })
+}
+
 /// All numbers of a list.
 pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
-    let dataset = file
-        .dataset(name)
-        .map_err(|e| format!("{name}: cannot be opened: {e}; name datasets of the file, as fbp info lists them"))?;
+    let dataset = opened(file, name)?;
     values(&dataset, name)
 }
 
@@ -73,9 +80,7 @@ pub(super) struct Angles {
 
 /// Reads angles in any unit.
 pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
-    let dataset = file
-        .dataset(name)
-        .map_err(|e| format!("{name}: cannot be opened: {e}; name datasets of the file, as fbp info lists them"))?;
+    let dataset = opened(file, name)?;
     let values = values(&dataset, name)?;
     let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();
     let Some(unit) = unit(&dataset) else {
@@ -104,12 +109,12 @@ pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
 
 /// The first number of a dataset.
 pub(super) fn first_number(file: &File, name: &str) -> Option<f64> {
-    values(&file.dataset(name).ok()?, name).ok()?.first().copied()
+    values(&links::dataset(file, name).ok()?, name).ok()?.first().copied()
 }
 
 /// The unit of a dataset.
 pub(super) fn unit_of(file: &File, name: &str) -> Option<String> {
-    unit(&file.dataset(name).ok()?)
+    unit(&links::dataset(file, name).ok()?)
 }
 
 /// A length with its unit, such as `0.65 um`.

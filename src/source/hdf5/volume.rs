@@ -3,9 +3,10 @@
 use super::FileResult;
 use super::direct::{DirectRequest, DirectValues};
 use super::filters::{filters, short_name};
+use super::links;
 use super::scan::advice_for;
 use super::serve::served;
-use super::sources::{external_files, sources};
+use super::sources::sources;
 use crate::error::Result;
 use crate::files::open_regular;
 use crate::remark::Remark;
@@ -109,7 +110,7 @@ impl Volume {
 
     fn of(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> FileResult<Volume> {
         let bad = |message: String| format!("{name} {message}");
-        let dataset = file.dataset(name).map_err(|e| bad(not_opened(&e.to_string())))?;
+        let dataset = links::dataset(file, name).map_err(|e| bad(not_opened(&e)))?;
         let single = field.is_some() && dataset.ndim() == 2;
         let shape = sides(&dataset, field).map_err(bad)?;
         let sample = sample_type(&dataset).map_err(bad)?;
@@ -136,7 +137,7 @@ impl Volume {
             (self.chunked, self.chunk) = (1, bytes);
         }
         let first = self.files.len();
-        self.files.extend(external_files(&self.files[0], &self.dataset));
+        self.files.extend(links::external_files(&self.files[0], &self.dataset));
         self.external = first..self.files.len();
         if self.dataset.layout() == Layout::Virtual {
             let sources = sources(&self.files[0], &self.dataset)?;

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::files::{open_regular, temporary_path};
 use crate::sink::stamp::Origin;
 use crate::sink::{Compression, SliceForm, Target};
-use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
+use crate::source::hdf5::{Hdf5Reading, dataset, examine, is_hdf5};
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File};
 use make::{make, make_part};
@@ -78,9 +78,14 @@ struct Contents {
     places: Option<u64>,
 }
 
+/// A dataset by its path, which may be that of another program.
+fn own_dataset(file: &File, name: &str) -> io::Result<Dataset> {
+    dataset(file, name).map_err(io::Error::other)
+}
+
 /// The text of a dataset. The library does not check that it is UTF-8.
 fn text_of(file: &File, name: &str) -> io::Result<String> {
-    let text = file.dataset(name).and_then(|text| text.read_scalar::<VarLenUnicode>()).map_err(other)?;
+    let text = own_dataset(file, name)?.read_scalar::<VarLenUnicode>().map_err(other)?;
     Ok(std::str::from_utf8(text.as_bytes()).map_err(io::Error::other)?.to_owned())
 }
 
@@ -90,12 +95,12 @@ impl Contents {
         examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = File::open(path).map_err(other)?;
         let description: VolumeDescription = serde_json::from_str(&text_of(&file, DESCRIPTION)?)?;
-        let offset = |name: &str| offset(&file.dataset(name).map_err(other)?);
+        let offset = |name: &str| offset(&own_dataset(&file, name)?);
         let compressed = description.compression != Compression::None;
         let data = match description.parts {
             None => vec![if compressed { 0 } else { offset(DATA)? }],
             Some(parts) => {
-                let offsets = file.dataset(PART_OFFSETS).map_err(other)?;
+                let offsets = own_dataset(&file, PART_OFFSETS)?;
                 if !(1..=description.slices.len()).contains(&parts) || offsets.size() != parts {
                     return Err(invalid("does not say where its parts are; run again without --resume"));
                 }
@@ -124,6 +129,7 @@ impl Hdf5File {
     fn open_file(&self, path: &Path, write: bool) -> io::Result<OpenHdf5> {
         let Contents { description, data, marks, places } = Contents::read(path)?;
         let open = |path: &Path, end: Option<u64>| {
+            open_regular(path)?;
             let file = OpenOptions::new().read(true).write(write).open(path)?;
             let long_enough = end.is_some_and(|end| file.metadata().is_ok_and(|meta| meta.len() >= end));
             long_enough.then_some(file).ok_or_else(|| invalid("is shorter than its slices; run again without --resume"))

@@ -1,6 +1,6 @@
 //! An open file: reading and writing its slices without the library.
 
-use super::{DATA, PART_DATA, invalid, other};
+use super::{DATA, PART_DATA, invalid, other, own_dataset};
 use crate::sink::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::chunk_tree::{ChunkTree, StoredFrame, UNDEFINED};
@@ -83,8 +83,9 @@ impl OpenHdf5 {
     /// Where the header of the dataset of a part has the address of the index of its chunks.
     fn index_address(&self, part: usize) -> io::Result<u64> {
         let name = if self.description.parts.is_some() { PART_DATA } else { DATA };
-        let header = File::open(&self.paths[part]).and_then(|file| Ok(vds_sys::header_address(&file.dataset(name)?)));
-        let address = header.map_err(other)?.and_then(|header| tree_address(&self.files[part].0, header));
+        let file = File::open(&self.paths[part]).map_err(other)?;
+        let header = vds_sys::header_address(&own_dataset(&file, name)?);
+        let address = header.and_then(|header| tree_address(&self.files[part].0, header));
         address.ok_or_else(|| invalid("has no dataset with chunks; run again without --resume"))
     }
 

@@ -1,0 +1,256 @@
+//! Objects by their paths, through links to other files, and datasets with values in other files.
+//!
+//! The library would wait for ever for a queue or a device, so that these files are looked at before it opens them.
+
+use super::FileResult;
+use crate::files::special_file;
+use crate::visible::Shown;
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::{Dataset, File, Group, LocationType};
+use std::env;
+use std::path::{Path, PathBuf};
+use vds_sys::{Link, Mapping, SelectedValues};
+
+/// Most links that a path leads through: they may be circular.
+const LINKS: usize = 64;
+/// Depth to which virtual datasets of virtual datasets are followed: they may be circular.
+pub(super) const DEPTH: usize = 8;
+/// Most files that a pattern in a virtual dataset stands for.
+const PATTERN_FILES: usize = 1 << 20;
+
+/// Opens a dataset.
+///
+/// # Errors
+/// Those of the library, and one that names the link or dataset, and the file that is none to be opened.
+pub fn dataset(at: &Group, path: &str) -> FileResult<Dataset> {
+    open_dataset(at, path)?.map_err(|e| e.to_string())
+}
+
+/// The same, with the errors of the library apart.
+pub(super) fn open_dataset(at: &Group, path: &str) -> FileResult<hdf5_metno::Result<Dataset>> {
+    open_to_depth(at, path, DEPTH)
+}
+
+/// What a path leads to, if it leads anywhere.
+pub(super) fn kind(at: &Group, path: &str) -> FileResult<Option<LocationType>> {
+    follow(at, path)?;
+    Ok(at.loc_type_by_name(path).ok())
+}
+
+/// Whether a path ends with a link, which may be broken. If it leads through a file that is none to be opened, it counts as
+/// there: opening says why it cannot be.
+pub(super) fn exists(at: &Group, path: &str) -> bool {
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    follow(at, above).is_err() || at.link_exists(path)
+}
+
+fn open_to_depth(at: &Group, path: &str, depth: usize) -> FileResult<hdf5_metno::Result<Dataset>> {
+    follow(at, path)?;
+    let dataset = at.dataset(path);
+    if let Ok(dataset) = &dataset {
+        check_values(dataset, depth)?;
+    }
+    Ok(dataset)
+}
+
+/// Goes through the links of a path, and refuses one to what is no regular file.
+fn follow(at: &Group, path: &str) -> FileResult<()> {
+    let mut at = at.clone();
+    let mut names = Vec::new();
+    let add = |at: &mut Group, names: &mut Vec<String>, path: &str| {
+        if path.starts_with('/')
+            && let Ok(root) = at.file().and_then(|file| file.as_group())
+        {
+            *at = root;
+        }
+        // the last is followed first
+        names.extend(path.rsplit('/').filter(|name| !["", "."].contains(name)).map(str::to_owned));
+    };
+    add(&mut at, &mut names, path);
+    let mut links = 0;
+    while let Some(name) = names.pop().filter(|_| links < LINKS) {
+        match vds_sys::link(&at, &name) {
+            Some(Link::Hard) if !names.is_empty() => match at.group(&name) {
+                Ok(group) => at = group,
+                Err(_) => break,
+            },
+            Some(Link::Soft(target)) => {
+                links += 1;
+                add(&mut at, &mut names, &target);
+            }
+            Some(Link::External { file, path }) => {
+                links += 1;
+                let holder = PathBuf::from(at.filename());
+                let link = format!("{}/{name}", at.name().trim_end_matches('/'));
+                let places = places(&file, &Directories::of(&holder, "HDF5_EXT_PREFIX")).map_err(|what| {
+                    format!("the link {link} of {} leads to {what}, expected a regular file", holder.shown())
+                })?;
+                let opened = places.iter().find_map(|place| File::open(place).ok()).map(|file| file.as_group());
+                let Some(Ok(root)) = opened else { break };
+                at = root;
+                add(&mut at, &mut names, &path);
+            }
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a dataset whose values are in what is no regular file.
+fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
+    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write it again"))?;
+    let holder = PathBuf::from(dataset.filename());
+    let refused = |what: String| format!("its values are in {what}, expected a regular file");
+    for file in external_files(&holder, dataset) {
+        refuse_special(&file).map_err(refused)?;
+    }
+    if plist.layout() != Layout::Virtual {
+        return Ok(());
+    }
+    let directories = Directories::of(&holder, "HDF5_VDS_PREFIX");
+    for mapping in vds_sys::mappings(&plist).unwrap_or_default() {
+        // the library opens these to find out how long the dataset is; the others are opened with care before they are read
+        let now = depth > 0 && (is_pattern(&mapping) || mapping.from == SelectedValues::Other);
+        for (file, name) in sources_of(&mapping) {
+            let found = match file == Path::new(".") {
+                true => vec![holder.clone()],
+                false => places(&file, &directories).map_err(refused)?,
+            };
+            let Some(first) = found.first() else { break };
+            if now && File::open(first).is_ok_and(|file| file.link_exists(&name)) {
+                let file = File::open(first).map_err(|e| e.to_string())?;
+                // what cannot be opened is missing
+                let _ = open_to_depth(&file, &name, depth - 1)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a mapping stands for files or datasets that may be added.
+fn is_pattern(mapping: &Mapping) -> bool {
+    mapping.file.to_string_lossy().contains('%') || mapping.dataset.contains('%')
+}
+
+/// The files and datasets of a mapping, those of a pattern without an end.
+fn sources_of(mapping: &Mapping) -> impl Iterator<Item = (PathBuf, String)> + '_ {
+    let numbered = |text: &str, number: usize| -> String {
+        let parts: Vec<String> = text.split("%%").map(|part| part.replace("%b", &number.to_string())).collect();
+        parts.join("%")
+    };
+    let count = if is_pattern(mapping) { PATTERN_FILES } else { 1 };
+    (0..count).map(move |number| {
+        let file = mapping.file.to_str().map_or(mapping.file.clone(), |file| numbered(file, number).into());
+        (file, numbered(&mapping.dataset, number))
+    })
+}
+
+/// Where the library looks for files that a file names.
+struct Directories {
+    /// Those of a variable of the environment,
+    prefixes: Vec<PathBuf>,
+    /// and that of the file, also if it was opened through a link.
+    own: Vec<PathBuf>,
+}
+
+impl Directories {
+    fn of(holder: &Path, variable: &str) -> Directories {
+        let directory = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+        let own = directory(holder);
+        let prefixes = env::var(variable).unwrap_or_default();
+        let prefixes = prefixes.split(':').filter(|prefix| !prefix.is_empty());
+        let prefixes = prefixes.map(|prefix| prefix.replacen("${ORIGIN}", &own.to_string_lossy(), 1).into()).collect();
+        let behind = holder.canonicalize().map(|path| directory(&path)).ok().filter(|behind| *behind != own);
+        Directories { prefixes, own: [Some(own), behind].into_iter().flatten().collect() }
+    }
+
+    /// Where a file may be, in the library's order.
+    fn candidates(&self, named: &Path) -> Vec<PathBuf> {
+        let mut places = Vec::new();
+        if named.is_absolute() {
+            places.push(named.to_owned());
+        }
+        // an absolute path that does not exist is looked up by its file name
+        let relative = if named.is_absolute() { named.file_name().map(Path::new) } else { Some(named) };
+        let Some(relative) = relative else { return places };
+        places.extend(self.prefixes.iter().chain(&self.own).map(|directory| directory.join(relative)));
+        places.push(relative.to_owned());
+        places
+    }
+}
+
+/// The regular files where the library looks for one.
+///
+/// # Errors
+/// One that names a file that is something else.
+fn places(named: &Path, directories: &Directories) -> FileResult<Vec<PathBuf>> {
+    let candidates = directories.candidates(named);
+    candidates.iter().try_for_each(|place| refuse_special(place))?;
+    Ok(candidates.into_iter().filter(|place| place.is_file()).collect())
+}
+
+/// Refuses what is there but neither a regular file nor a directory.
+fn refuse_special(path: &Path) -> FileResult<()> {
+    special_file(path).map_or(Ok(()), |what| Err(format!("{}, {what}", path.shown())))
+}
+
+/// The file of a source of a dataset in the file `holder`, if it exists; `None` if its name is a pattern, which stands for files
+/// that may be added.
+pub(super) fn source_file(mapping: &Mapping, holder: &Path) -> Option<Option<PathBuf>> {
+    if is_pattern(mapping) {
+        return None;
+    }
+    if mapping.file == Path::new(".") {
+        return Some(Some(holder.to_owned()));
+    }
+    let directories = Directories::of(holder, "HDF5_VDS_PREFIX");
+    Some(directories.candidates(&mapping.file).into_iter().find(|file| file.is_file()))
+}
+
+/// Files without a header that have the values of a dataset in the file `holder`, where the library looks for them.
+pub(super) fn external_files(holder: &Path, dataset: &Dataset) -> Vec<PathBuf> {
+    let listed = dataset.dcpl().map(|plist| plist.external()).unwrap_or_default();
+    let prefix = env::var("HDF5_EXTFILE_PREFIX").unwrap_or_default();
+    let directory = holder.parent().unwrap_or(Path::new(""));
+    let prefix = prefix.replacen("${ORIGIN}", &directory.to_string_lossy(), 1);
+    let mut found = Vec::new();
+    for path in listed.iter().map(|file| Path::new(&prefix).join(&file.name)) {
+        if !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_stand_for_numbered_files() {
+        let named = |file: &str, dataset: &str| -> Vec<(String, String)> {
+            let selected = SelectedValues::All;
+            let (file, dataset) = (file.into(), dataset.into());
+            let mapping = Mapping { file, dataset, from: selected.clone(), to: selected };
+            sources_of(&mapping).take(3).map(|(file, name)| (file.display().to_string(), name)).collect()
+        };
+        let pair = |file: &str, name: &str| (file.to_owned(), name.to_owned());
+        assert_eq!(named("a.h5", "/d"), [pair("a.h5", "/d")]);
+        assert_eq!(named("a%b.h5", "/d%b"), [pair("a0.h5", "/d0"), pair("a1.h5", "/d1"), pair("a2.h5", "/d2")]);
+        assert_eq!(named("a%%b.h5", "/d")[0], pair("a%b.h5", "/d"));
+    }
+
+    #[test]
+    fn files_are_looked_for_where_the_library_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("real")).unwrap();
+        std::fs::write(folder.path().join("real/a.h5"), "").unwrap();
+        std::os::unix::fs::symlink("real/a.h5", folder.path().join("a.h5")).unwrap();
+        let directories = Directories::of(&folder.path().join("a.h5"), "FBP_TEST_NO_PREFIX");
+        let real = folder.path().canonicalize().unwrap().join("real");
+        let relative = [folder.path().join("b/c.h5"), real.join("b/c.h5"), "b/c.h5".into()];
+        assert_eq!(directories.candidates(Path::new("b/c.h5")), relative);
+        let absolute = ["/b/c.h5".into(), folder.path().join("c.h5"), real.join("c.h5"), "c.h5".into()];
+        assert_eq!(directories.candidates(Path::new("/b/c.h5")), absolute);
+    }
+}
