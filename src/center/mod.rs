@@ -25,7 +25,7 @@ use turn::{ScanEnds, Turn, ends};
 
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
-use curve::{CLEAR, median};
+use curve::median;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -41,6 +41,9 @@ const EMPTY: f64 = 0.02;
 
 /// Rows whose ends are below this share of their peak end in air.
 const AIR: f64 = 0.1;
+
+/// Largest uncertainty of the mean of two methods, in bins.
+const CERTAIN: f64 = 0.2;
 
 /// Fewest projections that say something about an axis.
 const FEWEST: usize = 8;
@@ -388,7 +391,7 @@ fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
     let mean =
         |of: fn(&AxisEstimate) -> f64| usable.iter().map(|found| of(found) / variance(found)).sum::<f64>() / weights;
     let uncertainty = weights.recip().sqrt();
-    (uncertainty <= CLEAR || usable.len() > 2).then(|| AxisEstimate {
+    (uncertainty <= CERTAIN || usable.len() > 2).then(|| AxisEstimate {
         method: Method::Weighted,
         value: mean(|found| found.value),
         uncertainty,

@@ -25,6 +25,12 @@ impl Ellipse {
         Ellipse { centre, half, tilt: rng.random_range(0.0..3.0), value: rng.random_range(0.2..1.0) }
     }
 
+    /// A disc that the axis passes through, near its middle.
+    pub fn disc(rng: &mut ChaCha8Rng, radius: f64) -> Ellipse {
+        let [x, y] = [0, 1].map(|_| 0.1 * radius * rng.random_range(-1.0..1.0));
+        Ellipse { centre: [x, y], half: [0.85 * radius; 2], tilt: 0.0, value: 1.0 }
+    }
+
     /// Line integral at `s` bins from the axis, `theta` in radians.
     fn project(&self, theta: f64, s: f64) -> f64 {
         let t = s - self.centre[0] * theta.cos() + self.centre[1] * theta.sin();

@@ -37,6 +37,8 @@ const LIMIT: f64 = 0.2;
 /// and least distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
 const GAP: f64 = 8.0;
 const APART: f64 = 2.5;
+/// With less distance the other position is named.
+const SHOWN: f64 = 4.0;
 /// With a distance of this the limits are wider.
 const SURE: f64 = 25.0;
 /// The same of an answer from data that fit no model.
@@ -344,11 +346,11 @@ fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
     let gap = below / tempered;
     let sure = gap > SURE;
     let unexplained = with > MISFIT && explained < EXPLAINED;
-    let verdict = if top / tempered < LEAST {
+    let verdict = if top / tempered < LEAST || unexplained {
         AxisVerdict::Flat
     } else if edge < 0.5 {
         AxisVerdict::Railed
-    } else if gap < GAP * if *tilt != 0.0 { 2.0 } else { 1.0 } || unexplained {
+    } else if gap < GAP * if *tilt != 0.0 { 2.0 } else { 1.0 } {
         AxisVerdict::Ambiguous
     } else if uncertainty > LIMIT * if sure { 1.4 } else { 1.0 }
         || mass < if sure { 0.95 } else { MASS }
@@ -363,7 +365,7 @@ fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
     let less = (-gap).exp();
     Found {
         minimum: Minimum { at: *axis, uncertainty, confidence: mass, verdict },
-        second: (gap < GAP).then_some((second, less / (1.0 + less))),
+        second: (gap < SHOWN).then_some((second, less / (1.0 + less))),
         tilt: tilt.uncertainty.is_finite().then_some(tilt),
         costs: curve(grid, &over),
         gap,

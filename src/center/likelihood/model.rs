@@ -18,6 +18,8 @@ const TAPERS: usize = 4;
 const BAND: f64 = 1.2;
 /// but over at least so many of the frequencies that a window tells apart.
 const NARROWEST: f64 = 2.0;
+/// Frequencies of a band that its powers are measured at, evenly spaced.
+const ENOUGH: usize = 24;
 /// Powers below this many times the noise are taken for noise.
 const ABOVE: f64 = 1.1;
 /// Harmonics that half a turn shows incompletely.
@@ -63,14 +65,14 @@ impl Model {
     /// Of rows in a window with `size` independent bins.
     pub fn new(angles: &Angles, windowed: &Windowed, size: f64, prior: Prior) -> Model {
         let harmonics = Harmonics::new(angles);
-        let power: Vec<Vec<f64>> = harmonics.powers(windowed);
         let bands = bands(&windowed.frequencies, size);
         let band = |range: &Range<usize>| {
-            let count = (range.len() * windowed.rows()) as f64;
+            let used = range.clone().step_by(range.len().div_ceil(ENOUGH));
+            let count = (used.len() * windowed.rows()) as f64;
             let mut mean = vec![0.0; harmonics.highest + 1];
             for row in 0..windowed.rows() {
-                for frequency in range.clone() {
-                    let of = &power[row * windowed.frequencies.len() + frequency];
+                for frequency in used.clone() {
+                    let of = harmonics.power(windowed.at(row, frequency));
                     mean.iter_mut().zip(of).for_each(|(sum, power)| *sum += power / count);
                 }
             }
@@ -165,45 +167,41 @@ impl Harmonics {
         Harmonics { highest, step, half, tapers: (1..=TAPERS).map(taper).collect(), waves }
     }
 
-    /// `[row and frequency][harmonic]`, the mean of both signs and all tapers.
-    fn powers(&self, windowed: &Windowed) -> Vec<Vec<f64>> {
-        let of = |values: &[Complex<f32>]| {
-            let count = values.len() as f64;
-            let mean =
-                values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))).sum::<Complex<f64>>() / count;
-            let mut power = vec![0.0; self.highest + 1];
-            for taper in &self.tapers {
-                let tapered = values
-                    .iter()
-                    .zip(taper)
-                    .map(|(z, taper)| (Complex::new(f64::from(z.re), f64::from(z.im)) - mean) * taper);
-                match &self.waves {
-                    Waves::Transform(plan) => {
-                        let length = plan.len();
-                        let mut transform: Vec<Complex<f64>> = tapered.collect();
-                        transform.resize(length, Complex::default());
-                        plan.process(&mut transform);
-                        for (m, power) in power.iter_mut().enumerate() {
-                            let (plus, minus) = (transform[m % length], transform[(length - m % length) % length]);
-                            *power += (plus.norm_sqr() + minus.norm_sqr()) / (2 * TAPERS) as f64;
-                        }
+    /// By harmonic, the mean of both signs and all tapers, of values over the angles.
+    fn power(&self, values: &[Complex<f32>]) -> Vec<f64> {
+        let count = values.len() as f64;
+        let mean = values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))).sum::<Complex<f64>>() / count;
+        let mut power = vec![0.0; self.highest + 1];
+        for taper in &self.tapers {
+            let tapered = values
+                .iter()
+                .zip(taper)
+                .map(|(z, taper)| (Complex::new(f64::from(z.re), f64::from(z.im)) - mean) * taper);
+            match &self.waves {
+                Waves::Transform(plan) => {
+                    let length = plan.len();
+                    let mut transform: Vec<Complex<f64>> = tapered.collect();
+                    transform.resize(length, Complex::default());
+                    plan.process(&mut transform);
+                    for (m, power) in power.iter_mut().enumerate() {
+                        let (plus, minus) = (transform[m % length], transform[(length - m % length) % length]);
+                        *power += (plus.norm_sqr() + minus.norm_sqr()) / (2 * TAPERS) as f64;
                     }
-                    Waves::Table(waves) => {
-                        let tapered: Vec<Complex<f64>> = tapered.collect();
-                        for (wave, power) in waves.iter().zip(&mut power) {
-                            let (mut plus, mut minus) = (Complex::<f64>::default(), Complex::<f64>::default());
-                            for (wave, z) in wave.iter().zip(&tapered) {
-                                plus += wave * z;
-                                minus += wave.conj() * z;
-                            }
-                            *power += (plus.norm_sqr() + minus.norm_sqr()) / (2 * TAPERS) as f64;
+                }
+                Waves::Table(waves) => {
+                    let tapered: Vec<Complex<f64>> = tapered.collect();
+                    for (wave, power) in waves.iter().zip(&mut power) {
+                        let (mut plus, mut minus) = (Complex::<f64>::default(), Complex::<f64>::default());
+                        for (wave, z) in wave.iter().zip(&tapered) {
+                            plus += wave * z;
+                            minus += wave.conj() * z;
                         }
+                        *power += (plus.norm_sqr() + minus.norm_sqr()) / (2 * TAPERS) as f64;
                     }
                 }
             }
-            power
-        };
-        windowed.values.par_chunks(windowed.projections).map(of).collect()
+        }
+        power
     }
 
     /// The processes of a band from the mean powers of its harmonics.

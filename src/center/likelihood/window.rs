@@ -34,6 +34,11 @@ pub struct Windowed {
 }
 
 impl Windowed {
+    /// Values over the angles.
+    pub fn at(&self, row: usize, frequency: usize) -> &[Complex<f32>] {
+        &self.values[(row * self.frequencies.len() + frequency) * self.projections..][..self.projections]
+    }
+
     pub fn rows(&self) -> usize {
         self.values.len() / (self.projections * self.frequencies.len()).max(1)
     }
