@@ -79,6 +79,16 @@ impl CostCurve {
         CostCurve { whole: curve.points(), near: Vec::new() }.moved(scale, shift)
     }
 
+    /// How far the cost at a position has risen from the minimum, 0, to the median, 1; `None` outside of the range.
+    pub fn rank(&self, at: f64) -> Option<f64> {
+        let (first, last) = (self.whole.first()?[0], self.whole.last()?[0]);
+        let distance = |point: &[f64; 2]| (point[0] - at).abs();
+        let nearest = self.whole.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?[1];
+        let least = self.whole.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min);
+        let typical = median(self.whole.iter().map(|point| point[1]));
+        ((first..=last).contains(&at) && typical > least).then(|| (nearest - least) / (typical - least))
+    }
+
     /// With every position `b` at `b * scale + shift`.
     pub fn moved(mut self, scale: f64, shift: f64) -> CostCurve {
         self.whole.iter_mut().chain(&mut self.near).for_each(|[at, _]| *at = *at * scale + shift);

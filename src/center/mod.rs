@@ -45,6 +45,9 @@ const AIR: f64 = 0.1;
 /// Largest uncertainty of the mean of two methods, in bins.
 const CERTAIN: f64 = 0.2;
 
+/// Mirrored projections contradict an axis whose cost has risen by this share from the minimum to the median.
+const UNLIKE: f64 = 0.5;
+
 /// Fewest projections that say something about an axis.
 const FEWEST: usize = 8;
 
@@ -303,7 +306,10 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
     let (minimum, costs) = match method {
         Method::Likelihood => {
             let likelihood::Found { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
-            let traced = Traced::new(method, minimum, costs);
+            // rows and bands share the jitter of projections, so that their spread does not show it
+            let jitter = 2.0 * sinograms.jitter() / (sinograms.angles.len() as f64).sqrt();
+            let mut traced = Traced::new(method, minimum, costs);
+            traced.estimate.uncertainty = minimum.uncertainty.hypot(jitter);
             let estimate = AxisEstimate { mass: minimum.confidence, ..traced.estimate };
             return Ok(Traced { estimate, second, tilt, ..traced });
         }
@@ -318,7 +324,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
 /// Finds the axis by the likelihood, and by what may contradict or confirm it. The first result is the answer.
 ///
 /// The likelihood's answer stands unless mirrored projections, or `vo` on the first half of a whole turn, have a clear minimum
-/// elsewhere. If it is not ok, `vo` runs on half turns as well, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
+/// elsewhere, or mirrored projections do not look alike about it. If it is not ok, `vo` runs on half turns as well, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
 /// another clear result contradicts it; otherwise the weighted mean of all, if they agree.
 ///
 /// # Errors
@@ -328,8 +334,13 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> 
     let mut found = vec![estimate];
     let answer = |found| AxisSearch { found, note: None, second, tilt };
     let mirrored = if sinograms.whole_turn() { Method::Overlap } else { Method::Registration };
+    let mut unlikely = false;
     if mirror::has_pairs(sinograms) {
-        found.push(search(mirrored, sinograms, range)?.estimate);
+        let Traced { estimate, costs, .. } = search(mirrored, sinograms, range)?;
+        unlikely = estimate.verdict != AxisVerdict::Flat
+            && (estimate.value - found[0].value).abs() > 2.0 * AGREEMENT
+            && costs.rank(found[0].value).is_some_and(|rank| rank > UNLIKE);
+        found.push(estimate);
     }
     let whole = sinograms.whole_turn() && sinograms.within_view();
     let suits = vo::suits(sinograms) && (whole || !sinograms.whole_turn());
@@ -340,7 +351,7 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> 
         found.push(search(Method::Vo, sinograms, range)?.estimate);
     }
     if clear(&found[0]) {
-        if found[1..].iter().any(|other| clear(other) && apart(other, &found[0])) {
+        if unlikely || found[1..].iter().any(|other| clear(other) && apart(other, &found[0])) {
             found[0].verdict = AxisVerdict::Ambiguous;
         }
         return Ok(answer(found));

@@ -8,19 +8,19 @@ fn the_command_and_reconstruct_agree() {
     let scan = Whole { width: 64, projections: 90, slices: 6, overall: 180.0 };
     lab.write("sin", "s", &scan.sinograms());
     let (table, _) = lab.ok("center --sinograms sin");
-    assert!(table.contains("registration") && table.contains("vo") && table.contains(" ok\n"), "{table}");
+    assert!(table.contains("likelihood") && table.contains("registration") && table.contains(" ok\n"), "{table}");
     let (out, _) = lab.ok("center --sinograms sin --method vo --search 20,40 --rows 1..5 --json");
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["rows"], serde_json::json!([1, 2, 3, 4]));
     assert!((report["center"]["value"].as_f64().unwrap() - 31.5).abs() < 0.1, "{report}");
 
     let (_, notes) = lab.ok("reco --sinograms sin --center auto --report r.json --output all");
-    assert!(notes.contains("bins found by vo, uncertainty 0.0"), "{notes}");
+    assert!(notes.contains(" bins +- 0.0") && notes.contains("found by likelihood"), "{notes}");
     let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
     let found = &report["center"];
     assert!(
-        found["method"] == "vo"
-            && found["confidence"].as_f64().unwrap() > 0.5
+        found["method"] == "likelihood"
+            && found["mass"].as_f64().unwrap() > 0.95
             && found["uncertainty"].as_f64().unwrap() < 0.1,
         "{report}"
     );
@@ -33,7 +33,11 @@ fn the_command_and_reconstruct_agree() {
         lab.ok(&format!("reco --sinograms sin --center auto --shard {shard}/3 --output shards"));
     }
     assert_eq!(lab.read("all"), lab.read("shards"));
-    lab.fails("reco --sinograms sin --center auto:guess --output no", 2, &["registration, vo, overlap, sweep"]);
+    lab.fails(
+        "reco --sinograms sin --center auto:guess --output no",
+        2,
+        &["likelihood, registration, vo, overlap, sweep"],
+    );
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn hard_kinds() -> Vec<Kind> {
     let disc = Kind { disc: true, photons: Some((4e3, 4e4)), ..PLAIN };
     vec![
         Kind { name: "dim", photons: dim, ..PLAIN },
-        Kind { name: "40 to 90 projections", projections: (0.45, 0.55), photons: Some((4e3, 4e4)), ..PLAIN },
+        Kind { name: "half as many projections as bins", projections: (0.45, 0.55), photons: Some((4e3, 4e4)), ..PLAIN },
         Kind { name: "truncated far", radius: (1.2, 2.5), photons: Some((4e3, 4e4)), ..PLAIN },
         Kind { name: "truncated, dim", radius: (1.2, 2.5), photons: dim, ..PLAIN },
         Kind { name: "half acquisition", overlap: Some((0.1, 0.9)), photons: Some((4e3, 4e4)), ..whole },
@@ -250,7 +250,7 @@ struct Tally([usize; 4]);
 
 impl Tally {
     fn add(&mut self, answer: Option<Answer>) {
-        if let Some(Answer { ok, correct }) = answer {
+        if let Some(Answer { ok, correct, .. }) = answer {
             self.0[2 * usize::from(!ok) + usize::from(!correct)] += 1;
         }
     }

@@ -26,6 +26,7 @@ mod window;
 use super::curve::{AxisVerdict, CostCurve, Minimum};
 use super::{AxisTilt, Sinograms};
 use misfit::{Misfit, Reference};
+use rayon::prelude::*;
 use scan::Scan;
 
 /// Share of the peak that the ends of rows reach at most where the sample is not cut off.
@@ -110,19 +111,16 @@ impl Grid {
         if heights.len() > 2 {
             let step = (0.1f64).max(steepest / 400.0);
             let count = (steepest / step) as i32;
-            for tilt in (-count..=count).filter(|k| *k != 0).map(|k| f64::from(k) * step) {
+            let along = |k: i32| {
+                let tilt = f64::from(k) * step;
                 let sum = self.sum(tilt, heights);
                 // where no row leaves the positions
                 let margin = ((tilt.abs() / 2.0 / self.step).ceil() as usize).min(sum.len() / 2);
-                let inside = &sum[margin..sum.len() - margin];
-                if inside.is_empty() {
-                    continue;
-                }
-                let i = margin + highest(inside);
-                if sum[i] > best.0 {
-                    best = (sum[i], self.at(i), tilt);
-                }
-            }
+                let i = margin + highest(&sum[margin..sum.len() - margin]);
+                (sum.get(i).copied().unwrap_or(f64::NEG_INFINITY), self.at(i), tilt)
+            };
+            let tilted: Vec<(f64, f64, f64)> = (-count..=count).into_par_iter().map(along).collect();
+            best = tilted.into_iter().fold(best, |best, other| if other.0 > best.0 { other } else { best });
         }
         (best.1, best.2, best.0 - straight[start])
     }

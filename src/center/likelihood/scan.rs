@@ -20,7 +20,7 @@ const LOWEST: f64 = 0.75;
 const EVEN: (usize, usize) = (1024, 4096);
 const UNEVEN: (usize, usize) = (256, 320);
 /// Projections per bin and half turn that show all harmonics that are used.
-const ENOUGH: f64 = 1.2;
+const ENOUGH: f64 = 1.0;
 /// Angles are evenly spaced if no step differs by more than this share.
 const SAME_STEP: f64 = 0.05;
 
