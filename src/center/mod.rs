@@ -48,7 +48,7 @@ const CERTAIN: f64 = 0.2;
 /// Mirrored projections contradict an axis whose cost has risen by this share from the minimum to the median.
 const UNLIKE: f64 = 0.5;
 
-/// Fewest projections that say something about an axis.
+/// Fewest projections, and bins, that say something about an axis.
 const FEWEST: usize = 8;
 
 /// Narrowest range of a search in bins.
@@ -298,14 +298,14 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
             "the search range {low} to {high} must lie within bins 0 to {last} and cover at least {NARROWEST} bins"
         )));
     }
-    if sinograms.rows.is_empty() || sinograms.angles.len() < FEWEST {
+    if sinograms.rows.is_empty() || sinograms.angles.len().min(sinograms.bins) < FEWEST {
         let verdict = AxisVerdict::Flat;
         let minimum = Minimum { at: (low + high) / 2.0, uncertainty: f64::INFINITY, confidence: 0.0, verdict };
         return Ok(Traced::new(method, minimum, CostCurve::default()));
     }
     let (minimum, costs) = match method {
         Method::Likelihood => {
-            let likelihood::Found { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
+            let likelihood::LikelyAxis { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
             // rows and bands share the jitter of projections, so that their spread does not show it
             let jitter = 2.0 * sinograms.jitter() / (sinograms.angles.len() as f64).sqrt();
             let mut traced = Traced::new(method, minimum, costs);

@@ -49,7 +49,7 @@ fn a_page_is_the_same_from_the_run_and_from_its_files() {
         }
         assert!(run == again, "{flags}");
         let methods = run["search"]["methods"].as_array().unwrap();
-        assert_eq!(methods.len(), 4);
+        assert_eq!(methods.len(), 5);
         assert!(methods.iter().all(|m| m["reason"].is_string() || m["whole"].as_array().unwrap().len() > 10));
         assert_eq!(run["jobs"][0]["state"], "done");
         assert!(run["jobs"][0]["stages"]["back_projection"].as_f64().unwrap() > 0.0);

@@ -117,7 +117,12 @@ fn hard_kinds() -> Vec<Kind> {
     let disc = Kind { disc: true, photons: Some((4e3, 4e4)), ..PLAIN };
     vec![
         Kind { name: "dim", photons: dim, ..PLAIN },
-        Kind { name: "half as many projections as bins", projections: (0.45, 0.55), photons: Some((4e3, 4e4)), ..PLAIN },
+        Kind {
+            name: "half as many projections as bins",
+            projections: (0.45, 0.55),
+            photons: Some((4e3, 4e4)),
+            ..PLAIN
+        },
         Kind { name: "truncated far", radius: (1.2, 2.5), photons: Some((4e3, 4e4)), ..PLAIN },
         Kind { name: "truncated, dim", radius: (1.2, 2.5), photons: dim, ..PLAIN },
         Kind { name: "half acquisition", overlap: Some((0.1, 0.9)), photons: Some((4e3, 4e4)), ..whole },
@@ -132,6 +137,20 @@ fn hard_kinds() -> Vec<Kind> {
         Kind { name: "disc, half acquisition", overlap: Some((0.1, 0.9)), covers: 360.0, declared: 360.0, ..disc },
         Kind { name: "empty", empty: 1.0, photons: Some((4e3, 4e4)), ..PLAIN },
     ]
+}
+
+/// Moves angles out of their even places, and leaves some out.
+fn uneven(kind: &Kind, mut angles: Vec<f64>, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let (step, count) = (angles[1] - angles[0], angles.len());
+    for angle in angles.iter_mut().filter(|_| kind.uneven > 0.0) {
+        *angle += kind.uneven * step * rng.random_range(-1.0..1.0);
+    }
+    if kind.missing > 0.0 {
+        let lost = (count as f64 * rng.random_range(0.25..1.0) * kind.missing) as usize;
+        let first = rng.random_range(0..count - lost);
+        angles.drain(first..first + lost);
+    }
+    angles
 }
 
 fn make(kind: &Kind, seed: u64) -> Scan {
@@ -168,16 +187,7 @@ fn make(kind: &Kind, seed: u64) -> Scan {
         }
         angles
     };
-    let mut angles = even(kind.covers);
-    let step = angles[1] - angles[0];
-    for angle in angles.iter_mut().filter(|_| kind.uneven > 0.0) {
-        *angle += kind.uneven * step * rng.random_range(-1.0..1.0);
-    }
-    if kind.missing > 0.0 {
-        let lost = (count as f64 * rng.random_range(0.25..1.0) * kind.missing) as usize;
-        let first = rng.random_range(0..count - lost);
-        angles.drain(first..first + lost);
-    }
+    let angles = uneven(kind, even(kind.covers), rng);
     let mut places = Vec::new();
     let shaking = rng.random_range(0.1..1.0);
     let drift = kind.drift * rng.random_range(0.2..1.0);

@@ -4,7 +4,7 @@
 //! real and imaginary parts give the misfit `Q(t) = sum over w of a + b cos 2wt + d sin 2wt`.
 
 use super::model::Model;
-use super::process::Angles;
+use super::process::AngleSteps;
 use super::window::Windowed;
 use rayon::prelude::*;
 use rustfft::num_complex::Complex;
@@ -24,7 +24,7 @@ pub struct Misfit {
 
 /// What a likelihood is compared with.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Reference {
+pub enum Against {
     /// The same data with phases at random.
     Phases,
     /// The same data without an axis, with all harmonics in both parts.
@@ -38,7 +38,7 @@ pub struct Spread {
 }
 
 impl Misfit {
-    pub fn new(windowed: Windowed, model: Arc<Model>, angles: &Angles, free: bool) -> Misfit {
+    pub fn new(windowed: Windowed, model: Arc<Model>, angles: &AngleSteps, free: bool) -> Misfit {
         let band = model.assign(&windowed.frequencies);
         let count = windowed.frequencies.len();
         let of = |room: &mut Vec<Complex<f64>>, (i, values): (usize, &[Complex<f32>])| {
@@ -73,16 +73,16 @@ impl Misfit {
 
     /// The logarithm of the likelihood of each row, `[row][position]`, for axes that are `first + i * step` bins from the middle
     /// of the window. Every row and band has a noise level of its own.
-    pub fn log_likelihood(&self, first: f64, step: f64, count: usize, reference: Reference) -> Vec<Vec<f64>> {
+    pub fn log_likelihood(&self, first: f64, step: f64, count: usize, reference: Against) -> Vec<Vec<f64>> {
         (0..self.rows()).into_par_iter().map(|row| self.of_row_against(row, first, step, count, reference)).collect()
     }
 
     /// The same of one row against phases at random.
     pub fn of_row(&self, row: usize, first: f64, step: f64, count: usize) -> Vec<f64> {
-        self.of_row_against(row, first, step, count, Reference::Phases)
+        self.of_row_against(row, first, step, count, Against::Phases)
     }
 
-    fn of_row_against(&self, row: usize, first: f64, step: f64, count: usize, reference: Reference) -> Vec<f64> {
+    fn of_row_against(&self, row: usize, first: f64, step: f64, count: usize, reference: Against) -> Vec<f64> {
         let mut sum = vec![0f64; count];
         for band in 0..self.model.bands.len() {
             let mut misfit = vec![0f64; count];
@@ -107,20 +107,20 @@ impl Misfit {
     }
 
     /// The misfit that a likelihood is compared with, and what it gains by volume, of some frequencies of a band.
-    fn reference(&self, band: usize, frequencies: f64, phases: f64, free: f64, reference: Reference) -> (f64, f64) {
+    fn reference(&self, band: usize, frequencies: f64, phases: f64, free: f64, reference: Against) -> (f64, f64) {
         match reference {
-            Reference::Phases => (phases, 0.0),
-            Reference::Free => (free, frequencies * self.windowed.independent * self.model.bands[band].gain()),
+            Against::Phases => (phases, 0.0),
+            Against::Free => (free, frequencies * self.windowed.independent * self.model.bands[band].gain()),
         }
     }
 
     /// The same of each row at an axis `at[row]` bins from the middle of its window.
-    pub fn log_likelihood_at(&self, at: &[f64], reference: Reference) -> f64 {
+    pub fn log_likelihood_at(&self, at: &[f64], reference: Against) -> f64 {
         (0..self.rows()).map(|row| self.row_and_band(row, at[row], reference).sum::<f64>()).sum()
     }
 
     /// The same of each band of a row; 0 where the window has none of its frequencies.
-    pub fn row_and_band(&self, row: usize, at: f64, reference: Reference) -> impl Iterator<Item = f64> {
+    pub fn row_and_band(&self, row: usize, at: f64, reference: Against) -> impl Iterator<Item = f64> {
         (0..self.model.bands.len()).map(move |band| {
             let (mut count, mut misfit, mut phases, mut free) = (0.0, 0.0, 1e-300, 1e-300);
             for (w, [a, b, d, without]) in self.of(row, band) {

@@ -25,9 +25,9 @@ mod window;
 
 use super::curve::{AxisVerdict, CostCurve, Minimum};
 use super::{AxisTilt, Sinograms};
-use misfit::{Misfit, Reference};
+use misfit::{Against, Misfit};
 use rayon::prelude::*;
-use scan::Scan;
+use scan::SearchedScan;
 
 /// Share of the peak that the ends of rows reach at most where the sample is not cut off.
 const AIR: f64 = 0.03;
@@ -62,7 +62,7 @@ const TILT_GAIN: f64 = 12.0;
 const TILT_SIGMAS: f64 = 5.0;
 
 /// The logarithm of the likelihood over positions, `[row][position]`.
-struct Grid {
+struct LikelihoodGrid {
     first: f64,
     step: f64,
     rows: Vec<Vec<f64>>,
@@ -70,7 +70,7 @@ struct Grid {
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct LikelyAxis {
     pub minimum: Minimum,
     /// The second most likely position, in bins, and its share of the likelihood of both.
     pub second: Option<(f64, f64)>,
@@ -81,7 +81,7 @@ pub struct Found {
     misfit: f64,
 }
 
-impl Grid {
+impl LikelihoodGrid {
     fn at(&self, i: usize) -> f64 {
         self.first + i as f64 * self.step
     }
@@ -131,8 +131,8 @@ fn highest(values: &[f64]) -> usize {
 }
 
 /// Finds the axis within a range of bins, or where the scan allows for one.
-pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Found {
-    let (scan, factor) = Scan::new(sinograms);
+pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> LikelyAxis {
+    let (scan, factor) = SearchedScan::new(sinograms);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
     let range = range.map(|(low, high)| ((low - shift) / scale, (high - shift) / scale));
     let mut found = within(&scan, range);
@@ -149,14 +149,14 @@ pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Found 
 }
 
 /// The same of a scan that is reduced.
-fn within(scan: &Scan, range: Option<(f64, f64)>) -> Found {
+fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> LikelyAxis {
     if scan.cut() < AIR {
         let misfit = scan.whole();
         let (low, high) = range.unwrap_or((0.1 * scan.bins as f64, 0.9 * scan.bins as f64));
         let middle = (scan.bins as f64 - 1.0) / 2.0;
         let count = ((high - low) / 0.05) as usize + 1;
-        let rows = misfit.log_likelihood(low - middle, 0.05, count, Reference::Phases);
-        return judge(scan, Some(misfit), &Grid { first: low, step: 0.05, rows });
+        let rows = misfit.log_likelihood(low - middle, 0.05, count, Against::Phases);
+        return judge(scan, Some(misfit), &LikelihoodGrid { first: low, step: 0.05, rows });
     }
     let (free, phases) = scan.coarse(range);
     let found = judge(scan, None, &free);
@@ -175,14 +175,14 @@ fn within(scan: &Scan, range: Option<(f64, f64)>) -> Found {
         return found;
     }
     match smooth::search(scan, range) {
-        Some(minimum) => Found { minimum, tilt: None, second: None, ..found },
+        Some(minimum) => LikelyAxis { minimum, tilt: None, second: None, ..found },
         None => found,
     }
 }
 
-impl Found {
+impl LikelyAxis {
     /// The same beside another position that is as good.
-    fn doubted(mut self, other: f64) -> Found {
+    fn doubted(mut self, other: f64) -> LikelyAxis {
         self.minimum.verdict = AxisVerdict::Ambiguous;
         self.second = Some((other, 0.5));
         self
@@ -241,13 +241,13 @@ struct Refined {
     moved: f64,
     misfit: Misfit,
     /// About the axis; rows have theirs at `slant` times their heights beside it.
-    near: Grid,
+    near: LikelihoodGrid,
     slant: f64,
     measured: Measured,
 }
 
 /// Puts windows about an axis until it stays where it is, unless the misfit is that of whole rows.
-fn settle(scan: &Scan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Misfit, f64, f64) {
+fn settle(scan: &SearchedScan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Misfit, f64, f64) {
     if let Some(misfit) = whole {
         return (misfit, axis, 0.0);
     }
@@ -260,7 +260,8 @@ fn settle(scan: &Scan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Mis
         }
         let (low, high) = ((-3.0f64).max(-axis), 3f64.min(scan.bins as f64 - 1.0 - axis));
         let count = ((high - low) / STEP) as usize + 1;
-        let near = Grid { first: low, step: STEP, rows: misfit.log_likelihood(low, STEP, count, Reference::Phases) };
+        let near =
+            LikelihoodGrid { first: low, step: STEP, rows: misfit.log_likelihood(low, STEP, count, Against::Phases) };
         moved = near.at(highest(&near.sum(0.0, &scan.heights)));
         axis += moved;
         if moved.abs() < 0.05 && turn > 0 {
@@ -271,7 +272,7 @@ fn settle(scan: &Scan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Mis
 }
 
 /// Refines an axis and the tilt about it.
-fn refine(scan: &Scan, whole: Option<Misfit>, axis: f64, slant: f64) -> Refined {
+fn refine(scan: &SearchedScan, whole: Option<Misfit>, axis: f64, slant: f64) -> Refined {
     let heights = &scan.heights;
     let (misfit, axis, moved) = settle(scan, whole, axis, slant);
     let middles = misfit.windowed.axes.clone();
@@ -280,7 +281,7 @@ fn refine(scan: &Scan, whole: Option<Misfit>, axis: f64, slant: f64) -> Refined 
     };
     let count = (2.0 * NEAR / STEP) as usize + 1;
     let rows = (0..heights.len()).map(|row| misfit.of_row(row, at(axis - NEAR, slant)[row], STEP, count)).collect();
-    let near = Grid { first: axis - NEAR, step: STEP, rows };
+    let near = LikelihoodGrid { first: axis - NEAR, step: STEP, rows };
     let (best, further, gain) = near.best(heights, NEAR);
     let measured = Measured::new(&misfit, &at(best, slant + further));
     let needed = (TILT_SIGMAS * measured.of_tilt(heights)).max(0.1);
@@ -294,12 +295,12 @@ fn refine(scan: &Scan, whole: Option<Misfit>, axis: f64, slant: f64) -> Refined 
 
 /// How far the maximum is from the axis, and its standard deviations by curvature and by spread, where windows move with
 /// the axis: only these tell how sharp the maximum of a smooth sample is.
-fn moving(scan: &Scan, refined: &Refined) -> (f64, [f64; 2]) {
+fn moving(scan: &SearchedScan, refined: &Refined) -> (f64, [f64; 2]) {
     let Refined { axis, tilt, misfit, measured, .. } = refined;
     let by = (2.0 * measured.deviation.max(measured.sandwich)).clamp(0.25, 1.5);
     let [before, here, after] = [-by, 0.0, by].map(|by| {
         let misfit = scan.about(axis + by, *tilt, Some(misfit.model.clone()), false);
-        misfit.log_likelihood_at(&vec![0.0; scan.heights.len()], Reference::Phases)
+        misfit.log_likelihood_at(&vec![0.0; scan.heights.len()], Against::Phases)
     });
     let curvature = (2.0 * here - before - after) / (by * by);
     if curvature <= 0.0 {
@@ -312,7 +313,7 @@ fn moving(scan: &Scan, refined: &Refined) -> (f64, [f64; 2]) {
 
 /// The axis, its error and the verdict from a likelihood over the detector, with the misfit of whole rows or none for
 /// windows.
-fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
+fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> LikelyAxis {
     let heights = &scan.heights;
     let full = whole.is_some();
     let steepest = (STEEPEST * scan.height).max(NEAR).min(0.2 * scan.bins as f64);
@@ -361,7 +362,7 @@ fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
     };
     let tilt = AxisTilt { slope: *tilt, uncertainty: measured.of_tilt(heights) };
     let less = (-gap).exp();
-    Found {
+    LikelyAxis {
         minimum: Minimum { at: *axis, uncertainty, confidence: mass, verdict },
         second: (gap < SHOWN).then_some((second, less / (1.0 + less))),
         tilt: tilt.uncertainty.is_finite().then_some(tilt),
@@ -373,7 +374,7 @@ fn judge(scan: &Scan, whole: Option<Misfit>, grid: &Grid) -> Found {
 }
 
 /// The most likely position that is more than [`APART`] bins away, and how much less its logarithm of the likelihood is.
-fn rival(grid: &Grid, over: &[f64], axis: f64) -> (f64, f64) {
+fn rival(grid: &LikelihoodGrid, over: &[f64], axis: f64) -> (f64, f64) {
     let top = over[highest(over)];
     let far = (0..over.len()).filter(|i| (grid.at(*i) - axis).abs() > APART);
     let best = far.max_by(|&a, &b| over[a].total_cmp(&over[b]));
@@ -381,7 +382,7 @@ fn rival(grid: &Grid, over: &[f64], axis: f64) -> (f64, f64) {
 }
 
 /// The logarithm of the likelihood as a cost: 0 at the most likely position, 1 where it is least likely.
-fn curve(grid: &Grid, over: &[f64]) -> CostCurve {
+fn curve(grid: &LikelihoodGrid, over: &[f64]) -> CostCurve {
     let top = over[highest(over)];
     let low = over.iter().copied().filter(|v| v.is_finite()).fold(top, f64::min);
     let of = |(i, v): (usize, &f64)| [grid.at(i), (top - v.max(low)) / (top - low).max(1e-300)];

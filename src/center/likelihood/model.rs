@@ -4,7 +4,7 @@
 //! The powers are measured with sine tapers over the angles (K. S. Riedel and A. Sidorenko, IEEE Trans. Signal Process. 43,
 //! 1995), which neither the axis nor the ends of the scan affect, whatever the size of the sample.
 
-use super::process::{Angles, Process};
+use super::process::{AngleSteps, Process};
 use super::window::Windowed;
 use rayon::prelude::*;
 use rustfft::FftPlanner;
@@ -28,7 +28,7 @@ const INCOMPLETE: usize = 6;
 const LEAST_NOISE: f64 = 1e-7;
 
 /// The processes of a band of frequencies along the bins.
-pub struct Band {
+pub struct FrequencyBand {
     /// Radians per bin.
     pub middle: f64,
     /// Of the real part, even harmonics.
@@ -39,7 +39,7 @@ pub struct Band {
     pub free: Process,
 }
 
-impl Band {
+impl FrequencyBand {
     /// By how much the logarithm of the likelihood with an axis is larger than without by the volume of what either
     /// allows.
     pub fn gain(&self) -> f64 {
@@ -49,7 +49,7 @@ impl Band {
 
 /// The bands of a scan.
 pub struct Model {
-    pub bands: Vec<Band>,
+    pub bands: Vec<FrequencyBand>,
 }
 
 /// What the power of the first harmonics and the constant are taken for.
@@ -63,7 +63,7 @@ pub struct Prior<'a> {
 
 impl Model {
     /// Of rows in a window with `size` independent bins.
-    pub fn new(angles: &Angles, windowed: &Windowed, size: f64, prior: Prior) -> Model {
+    pub fn new(angles: &AngleSteps, windowed: &Windowed, size: f64, prior: Prior) -> Model {
         let harmonics = Harmonics::new(angles);
         let bands = bands(&windowed.frequencies, size);
         let band = |range: &Range<usize>| {
@@ -88,7 +88,7 @@ impl Model {
     /// The band of each frequency.
     pub fn assign(&self, frequencies: &[f64]) -> Vec<usize> {
         let nearest = |frequency: &f64| {
-            let distance = |band: &Band| ((frequency + 1e-9) / band.middle).ln().abs();
+            let distance = |band: &FrequencyBand| ((frequency + 1e-9) / band.middle).ln().abs();
             (0..self.bands.len()).min_by(|&a, &b| distance(&self.bands[a]).total_cmp(&distance(&self.bands[b])))
         };
         frequencies.iter().map(|frequency| nearest(frequency).unwrap_or(0)).collect()
@@ -132,7 +132,7 @@ enum Waves {
 }
 
 impl Harmonics {
-    fn new(angles: &Angles) -> Harmonics {
+    fn new(angles: &AngleSteps) -> Harmonics {
         let count = angles.len();
         let mut steps: Vec<f64> = (1..count).map(|p| angles.at(p) - angles.at(p - 1)).collect();
         // what an angle stands for
@@ -154,11 +154,11 @@ impl Harmonics {
             places.iter().zip(&weights).map(value).collect()
         };
         let waves = match angles {
-            Angles::Even(..) => {
+            AngleSteps::Even(..) => {
                 let length = ((TAU / step).round() as usize).max(count);
                 Waves::Transform(FftPlanner::new().plan_fft_forward(length))
             }
-            Angles::Uneven(_) => {
+            AngleSteps::Uneven(_) => {
                 let wave = |m: usize| (0..count).map(|p| Complex::cis(-(m as f64) * angles.at(p))).collect();
                 Waves::Table((0..=highest).map(wave).collect())
             }
@@ -205,7 +205,7 @@ impl Harmonics {
     }
 
     /// The processes of a band from the mean powers of its harmonics.
-    fn band(&self, angles: &Angles, mean: &[f64], middle: f64, average: f64, prior: Prior) -> Band {
+    fn band(&self, angles: &AngleSteps, mean: &[f64], middle: f64, average: f64, prior: Prior) -> FrequencyBand {
         let mut power = smoothed(mean);
         let first = INCOMPLETE.min(power.len());
         let most = power[..first].iter().copied().fold(0.0, f64::max);
@@ -227,7 +227,7 @@ impl Harmonics {
         };
         let stripes = prior.stripes.map_or(f64::INFINITY, |variance| variance(average) / 2.0);
         let all: Vec<f64> = power.iter().enumerate().map(|(m, power)| if m > 0 { *power } else { 0.0 }).collect();
-        Band {
+        FrequencyBand {
             middle,
             even: angles.process(&of_parity(0), noise / 2.0, f64::INFINITY),
             odd: angles.process(&of_parity(1), noise / 2.0, stripes),

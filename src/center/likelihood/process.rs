@@ -38,13 +38,13 @@ impl Transforms {
 }
 
 /// Values over the angles, and their transform where processes need it.
-pub struct Values {
+pub struct OverAngles {
     values: Vec<Complex<f64>>,
     transform: Option<Vec<Complex<f64>>>,
 }
 
 /// A covariance, factored.
-enum Factors {
+enum Factored {
     /// Transforms of the predictor and of its mirror image, conjugate; the variance of what it does not predict.
     Toeplitz { transforms: Transforms, predictor: [Vec<Complex<f64>>; 2], variance: f64 },
     /// Rows of the lower triangle.
@@ -53,7 +53,7 @@ enum Factors {
 
 /// A process with a constant that has a prior variance of its own, or none.
 pub struct Process {
-    factors: Factors,
+    factors: Factored,
     /// `K^-1 1`, without the constant.
     ones: Vec<f64>,
     /// What the square of its product with values is multiplied by.
@@ -62,49 +62,49 @@ pub struct Process {
 }
 
 /// The angles of a scan as processes need them.
-pub enum Angles {
+pub enum AngleSteps {
     /// This number of them, with a step in radians.
     Even(usize, f64, Transforms),
     /// In radians.
     Uneven(Vec<f64>),
 }
 
-impl Angles {
+impl AngleSteps {
     pub fn len(&self) -> usize {
         match self {
-            Angles::Even(count, ..) => *count,
-            Angles::Uneven(angles) => angles.len(),
+            AngleSteps::Even(count, ..) => *count,
+            AngleSteps::Uneven(angles) => angles.len(),
         }
     }
 
     /// The angle of a projection in radians, from the first one.
     pub fn at(&self, p: usize) -> f64 {
         match self {
-            Angles::Even(_, step, _) => p as f64 * step,
-            Angles::Uneven(angles) => angles[p] - angles[0],
+            AngleSteps::Even(_, step, _) => p as f64 * step,
+            AngleSteps::Uneven(angles) => angles[p] - angles[0],
         }
     }
 
     /// Values over them.
-    pub fn values(&self, values: impl Iterator<Item = Complex<f64>>) -> Values {
+    pub fn values(&self, values: impl Iterator<Item = Complex<f64>>) -> OverAngles {
         let values: Vec<Complex<f64>> = values.collect();
         let transform = match self {
-            Angles::Even(_, _, transforms) => Some(transforms.of(values.iter().copied())),
-            Angles::Uneven(_) => None,
+            AngleSteps::Even(_, _, transforms) => Some(transforms.of(values.iter().copied())),
+            AngleSteps::Uneven(_) => None,
         };
-        Values { values, transform }
+        OverAngles { values, transform }
     }
 
     /// The process with a covariance of `sum of power[m] cos(m difference)`, `noise` beside it, and a constant of the variance
     /// `constant`, which may be infinite.
     pub fn process(&self, power: &[f64], noise: f64, constant: f64) -> Process {
         match self {
-            Angles::Even(count, step, transforms) => {
+            AngleSteps::Even(count, step, transforms) => {
                 let mut covariance = cosines(power, *step, *count);
                 covariance[0] += noise;
                 toeplitz(&covariance, transforms, constant)
             }
-            Angles::Uneven(angles) => cholesky(dense(power, noise, angles), constant),
+            AngleSteps::Uneven(angles) => cholesky(dense(power, noise, angles), constant),
         }
     }
 }
@@ -191,7 +191,7 @@ fn toeplitz(covariance: &[f64], transforms: &Transforms, constant: f64) -> Proce
     };
     let (with, without) = (inverse_of_ones(&predictor), inverse_of_ones(&mirrored));
     let ones = with.iter().zip(&without).map(|(a, b)| (a - b) / variance).collect();
-    let factors = Factors::Toeplitz {
+    let factors = Factored::Toeplitz {
         transforms: transforms.clone(),
         predictor: [conjugate(&predictor), conjugate(&mirrored)],
         variance,
@@ -220,7 +220,7 @@ fn cholesky(mut lower: Vec<Vec<f64>>, constant: f64) -> Process {
             ones[j] -= lower[i][j] * value;
         }
     }
-    Process::new(Factors::Cholesky { lower }, ones, constant, log_determinant)
+    Process::new(Factored::Cholesky { lower }, ones, constant, log_determinant)
 }
 
 /// Solves with the lower triangle.
@@ -232,7 +232,7 @@ fn forward(lower: &[Vec<f64>], mut values: Vec<f64>) -> Vec<f64> {
 }
 
 impl Process {
-    fn new(factors: Factors, ones: Vec<f64>, constant: f64, log_determinant: f64) -> Process {
+    fn new(factors: Factored, ones: Vec<f64>, constant: f64, log_determinant: f64) -> Process {
         let whole: f64 = ones.iter().sum();
         let known = constant.recip();
         let log_determinant = log_determinant + if known.is_finite() { (known + whole).ln() } else { 0.0 };
@@ -251,9 +251,9 @@ impl Process {
     }
 
     /// Forms with the inverse of the covariance. `room` is for intermediate values.
-    pub fn forms(&self, Values { values, transform }: &Values, room: &mut Vec<Complex<f64>>) -> Forms {
+    pub fn forms(&self, OverAngles { values, transform }: &OverAngles, room: &mut Vec<Complex<f64>>) -> Forms {
         let mut forms = match (&self.factors, transform) {
-            (Factors::Toeplitz { transforms, predictor, variance }, Some(transform)) => {
+            (Factored::Toeplitz { transforms, predictor, variance }, Some(transform)) => {
                 let mut forms = [0.0; 3];
                 for (factors, sign) in predictor.iter().zip([1.0, -1.0]) {
                     room.clear();
@@ -265,12 +265,12 @@ impl Process {
                 }
                 forms
             }
-            (Factors::Cholesky { lower }, _) => {
+            (Factored::Cholesky { lower }, _) => {
                 let part = |of: fn(&Complex<f64>) -> f64| forward(lower, values.iter().map(of).collect());
                 let (x, y) = (part(|z| z.re), part(|z| z.im));
                 [dot(&x, &x), dot(&y, &y), dot(&x, &y)]
             }
-            (Factors::Toeplitz { .. }, None) => [0.0; 3],
+            (Factored::Toeplitz { .. }, None) => [0.0; 3],
         };
         let sum: Complex<f64> = self.ones.iter().zip(values).map(|(one, value)| value * one).sum();
         forms[0] -= self.constant * sum.re * sum.re;
@@ -298,8 +298,8 @@ mod tests {
     fn both_ways_to_factor_agree_with_the_definition() {
         let (count, step) = (37, 0.09);
         let power: Vec<f64> = (0..30).map(|m| 3.0 / (1.0 + m as f64 * m as f64)).collect();
-        let even = Angles::Even(count, step, Transforms::new(count));
-        let uneven = Angles::Uneven((0..count).map(|p| 0.4 + p as f64 * step).collect());
+        let even = AngleSteps::Even(count, step, Transforms::new(count));
+        let uneven = AngleSteps::Uneven((0..count).map(|p| 0.4 + p as f64 * step).collect());
         let values = |i: usize| Complex::new((1.3 * i as f64).sin(), (0.7 * i as f64 * i as f64).cos());
         for constant in [0.0, 2.5, f64::INFINITY] {
             let [a, b] = [&even, &uneven].map(|angles| {

@@ -1,10 +1,10 @@
 //! A scan as the search sees it: rows reduced in size, and what windows show of them.
 
-use super::misfit::{Misfit, Reference};
+use super::misfit::{Against, Misfit};
 use super::model::{Model, Prior};
-use super::process::{Angles, Transforms};
-use super::window::{Window, Windowed};
-use super::{AIR, Grid};
+use super::process::{AngleSteps, Transforms};
+use super::window::{AxisWindow, Windowed};
+use super::{AIR, LikelihoodGrid};
 use crate::center::Sinograms;
 use crate::center::curve::median;
 use std::sync::Arc;
@@ -16,17 +16,20 @@ pub const COARSE: f64 = 0.9;
 pub const TAPER: f64 = 0.35;
 /// Lowest frequency in units of a window's resolution.
 const LOWEST: f64 = 0.75;
-/// Bins and projections that rows are reduced to: evenly spaced angles, and others, whose matrices are factored.
-const EVEN: (usize, usize) = (1024, 4096);
+/// Bins and projections that rows are reduced to: evenly spaced ones of half a turn, and others, whose matrices are
+/// factored.
+const EVEN: (usize, usize) = (1024, 1024);
 const UNEVEN: (usize, usize) = (256, 320);
 /// Projections per bin and half turn that show all harmonics that are used.
-const ENOUGH: f64 = 1.0;
+const ENOUGH: f64 = 2.0;
+/// Projections that are kept apart in any case.
+const FEWEST: usize = 32;
 /// Angles are evenly spaced if no step differs by more than this share.
 const SAME_STEP: f64 = 0.05;
 
-pub struct Scan {
+pub struct SearchedScan {
     pub bins: usize,
-    pub angles: Angles,
+    pub angles: AngleSteps,
     /// Of the rows, from -1/2 to 1/2.
     pub heights: Vec<f64>,
     /// From the first to the last row in rows, by the bins that rows are reduced to.
@@ -41,9 +44,9 @@ pub struct Scan {
     stripes: f64,
 }
 
-impl Scan {
+impl SearchedScan {
     /// A scan, and the number of its bins that are one here.
-    pub fn new(sinograms: &Sinograms) -> (Scan, usize) {
+    pub fn new(sinograms: &Sinograms) -> (SearchedScan, usize) {
         let clean = sinograms.turn();
         let radians = |sinograms: &Sinograms| sinograms.angles.iter().map(|a| a.to_radians()).collect::<Vec<f64>>();
         let even = is_even(&radians(&clean));
@@ -53,13 +56,15 @@ impl Scan {
         let count = clean.angles.len();
         let turns = ((clean.coverage() + clean.step()) / 180.0).max(0.5);
         let enough = (count as f64 / turns / (ENOUGH * bins as f64)) as usize;
-        let groups = enough.max(count.div_ceil(most_projections)).max(1);
+        let spans = if even { turns } else { 1.0 };
+        let most = (count as f64 / spans / most_projections as f64).ceil() as usize;
+        let groups = enough.max(most).clamp(1, (count / FEWEST).max(1));
         let reduced = if factor > 1 { clean.binned(factor) } else { clean };
         let reduced = if groups > 1 { reduced.fewer(groups) } else { reduced };
-        (Scan::of(&reduced, even, factor), factor)
+        (SearchedScan::of(&reduced, even, factor), factor)
     }
 
-    fn of(sinograms: &Sinograms, even: bool, factor: usize) -> Scan {
+    fn of(sinograms: &Sinograms, even: bool, factor: usize) -> SearchedScan {
         let radians: Vec<f64> = sinograms.angles.iter().map(|a| a.to_radians()).collect();
         let bins = sinograms.bins;
         let derivative = |row: &Vec<f32>| -> Vec<f32> {
@@ -71,9 +76,9 @@ impl Scan {
         let count = radians.len();
         let whole = radians[count - 1] - radians[0];
         let angles = if even {
-            Angles::Even(count, whole / (count as f64 - 1.0), Transforms::new(count))
+            AngleSteps::Even(count, whole / (count as f64 - 1.0), Transforms::new(count))
         } else {
-            Angles::Uneven(radians)
+            AngleSteps::Uneven(radians)
         };
         let bend = |row: &Vec<f32>| {
             let mean: Vec<f64> = (0..bins)
@@ -82,7 +87,7 @@ impl Scan {
             mean.windows(3).map(|w| (w[0] - 2.0 * w[1] + w[2]).abs()).collect::<Vec<f64>>()
         };
         let stripes = 1.4826 * median(sinograms.rows.iter().flat_map(bend)) / 6f64.sqrt();
-        Scan {
+        SearchedScan {
             bins,
             turn: whole + whole / (count as f64 - 1.0) > 340f64.to_radians(),
             angles,
@@ -95,7 +100,7 @@ impl Scan {
     }
 
     /// The same with `factor` bins in one and, accordingly, fewer projections.
-    pub fn binned(&self, factor: usize) -> Scan {
+    pub fn binned(&self, factor: usize) -> SearchedScan {
         let angles = (0..self.angles.len()).map(|p| self.angles.at(p).to_degrees()).collect();
         let same = Sinograms {
             bins: self.bins,
@@ -106,8 +111,8 @@ impl Scan {
         let binned = same.binned(factor);
         let turns = ((binned.coverage() + binned.step()) / 180.0).max(0.5);
         let enough = (binned.angles.len() as f64 / turns / (ENOUGH * binned.bins as f64)) as usize;
-        let even = matches!(self.angles, Angles::Even(..));
-        Scan::of(&if enough > 1 { binned.fewer(enough) } else { binned }, even, factor)
+        let even = matches!(self.angles, AngleSteps::Even(..));
+        SearchedScan::of(&if enough > 1 { binned.fewer(enough) } else { binned }, even, factor)
     }
 
     /// Share of the peak that the ends of the rows reach at some angle, above the noise.
@@ -144,7 +149,7 @@ impl Scan {
         axis.min(self.bins as f64 - 1.0 - axis).max(3.0)
     }
 
-    pub fn look(&self, window: Window, axes: &[f64]) -> Windowed {
+    pub fn look(&self, window: AxisWindow, axes: &[f64]) -> Windowed {
         window.look(&self.derivatives, self.bins - 1, axes)
     }
 
@@ -157,7 +162,7 @@ impl Scan {
     /// The misfit of whole rows.
     pub fn whole(&self) -> Misfit {
         let middle = (self.bins as f64 - 1.0) / 2.0;
-        let window = Window { reach: middle + 0.01, taper: 0.0, highest: FINE, lowest: LOWEST };
+        let window = AxisWindow { reach: middle + 0.01, taper: 0.0, highest: FINE, lowest: LOWEST };
         let windowed = self.look(window, &vec![middle; self.rows.len()]);
         let stripes = self.stripes();
         let model = Model::new(&self.angles, &windowed, windowed.size, Prior { low: 1.0, stripes: Some(&stripes) });
@@ -168,7 +173,7 @@ impl Scan {
     pub fn about(&self, axis: f64, slant: f64, model: Option<Arc<Model>>, free: bool) -> Misfit {
         let axes: Vec<f64> = self.heights.iter().map(|y| axis + slant * y).collect();
         let reach = axes.iter().map(|axis| self.reach(*axis)).fold(f64::MAX, f64::min);
-        let windowed = self.look(Window { reach, taper: TAPER, highest: FINE, lowest: LOWEST }, &axes);
+        let windowed = self.look(AxisWindow { reach, taper: TAPER, highest: FINE, lowest: LOWEST }, &axes);
         let model = model.unwrap_or_else(|| {
             Arc::new(Model::new(&self.angles, &windowed, windowed.size, Prior { low: 1.0, stripes: None }))
         });
@@ -184,12 +189,12 @@ impl Scan {
 
     /// The logarithm of the likelihood over the detector against no axis and against phases at random, by windows that are
     /// centred all over it.
-    pub fn coarse(&self, range: Option<(f64, f64)>) -> (Grid, Grid) {
+    pub fn coarse(&self, range: Option<(f64, f64)>) -> (LikelihoodGrid, LikelihoodGrid) {
         const STEP: f64 = 0.1;
         let bins = self.bins as f64;
         let middle = (bins - 1.0) / 2.0;
         let rows = self.rows.len();
-        let wide = Window { reach: middle, taper: 0.3, highest: COARSE, lowest: LOWEST };
+        let wide = AxisWindow { reach: middle, taper: 0.3, highest: COARSE, lowest: LOWEST };
         let windowed = self.look(wide, &vec![middle; rows]);
         let prior = Prior { low: 1.0, stripes: None };
         let model = Arc::new(Model::new(&self.angles, &windowed, windowed.size / 3.0, prior));
@@ -213,16 +218,16 @@ impl Scan {
         for (number, &middle) in middles.iter().enumerate() {
             let Some(start) = own.iter().position(|own| *own == number) else { continue };
             let length = own[start..].iter().take_while(|own| **own == number).count();
-            let window = Window { reach: self.reach(middle), taper: TAPER, highest: COARSE, lowest: LOWEST };
+            let window = AxisWindow { reach: self.reach(middle), taper: TAPER, highest: COARSE, lowest: LOWEST };
             let windowed = self.look(window, &vec![middle; rows]);
             let misfit = Misfit::new(windowed, model.clone(), &self.angles, true);
             let first = low + start as f64 * STEP - middle;
-            for (to, reference) in [(&mut free, Reference::Free), (&mut phases, Reference::Phases)] {
+            for (to, reference) in [(&mut free, Against::Free), (&mut phases, Against::Phases)] {
                 let of = misfit.log_likelihood(first, STEP, length, reference);
                 to.iter_mut().zip(of).for_each(|(to, of)| to[start..start + length].copy_from_slice(&of));
             }
         }
-        let grid = |rows| Grid { first: low, step: STEP, rows };
+        let grid = |rows| LikelihoodGrid { first: low, step: STEP, rows };
         (grid(free), grid(phases))
     }
 }

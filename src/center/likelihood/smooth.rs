@@ -3,10 +3,10 @@
 //! What changes with the angle is judged as elsewhere. In addition, the mean over the angles is symmetric about the axis up to
 //! stripes, which are measured, and to a slow change of the beam.
 
-use super::misfit::{Misfit, Reference};
+use super::misfit::{Against, Misfit};
 use super::model::{Model, Prior};
-use super::scan::{COARSE, Scan, TAPER};
-use super::window::Window;
+use super::scan::{COARSE, SearchedScan, TAPER};
+use super::window::AxisWindow;
 use super::{FLOOR, LIMIT, SURE, highest};
 use crate::center::curve::{AxisVerdict, Minimum};
 use rayon::prelude::*;
@@ -22,20 +22,20 @@ const SHADE: f64 = 0.002;
 const STEADY: f64 = 1.5;
 
 /// The logarithm of the likelihood at one position, `[row][band]`, and the misfit of the mean with its degrees of freedom.
-struct Position {
+struct TrialWindow {
     cells: Vec<Vec<f64>>,
     misfit: f64,
     freedom: f64,
 }
 
-impl Position {
+impl TrialWindow {
     fn total(&self) -> f64 {
         self.cells.iter().flatten().sum()
     }
 }
 
 /// The axis, if it is certain.
-pub fn search(scan: &Scan, range: Option<(f64, f64)>) -> Option<Minimum> {
+pub fn search(scan: &SearchedScan, range: Option<(f64, f64)>) -> Option<Minimum> {
     let factor = scan.bins.div_ceil(BINS);
     if factor > 1 {
         let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
@@ -46,7 +46,7 @@ pub fn search(scan: &Scan, range: Option<(f64, f64)>) -> Option<Minimum> {
     within(scan, range)
 }
 
-fn within(scan: &Scan, range: Option<(f64, f64)>) -> Option<Minimum> {
+fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> Option<Minimum> {
     const FINE: f64 = 0.1;
     let middle = (scan.bins as f64 - 1.0) / 2.0;
     let model = {
@@ -54,15 +54,15 @@ fn within(scan: &Scan, range: Option<(f64, f64)>) -> Option<Minimum> {
         Arc::new(Model::new(&scan.angles, &windowed, windowed.size, Prior { low: LOW, stripes: None }))
     };
     let (low, high) = scan.range(range, 0.06, 8.0);
-    let over = |first: f64, step: f64, count: usize| -> Vec<Position> {
+    let over = |first: f64, step: f64, count: usize| -> Vec<TrialWindow> {
         (0..count).into_par_iter().map(|i| position(scan, &model, first + i as f64 * step)).collect()
     };
     let coarse = over(low, 1.0, (high - low + 0.25) as usize + 1);
-    let totals: Vec<f64> = coarse.iter().map(Position::total).collect();
+    let totals: Vec<f64> = coarse.iter().map(TrialWindow::total).collect();
     let best = highest(&totals);
     let start = low + best as f64;
     let fine = over(start - 1.5, FINE, 31);
-    let likelihoods: Vec<f64> = fine.iter().map(Position::total).collect();
+    let likelihoods: Vec<f64> = fine.iter().map(TrialWindow::total).collect();
     let i = highest(&likelihoods).clamp(2, fine.len() - 3);
     let top = likelihoods[i];
     let by = 2.0 * FINE;
@@ -100,17 +100,17 @@ fn within(scan: &Scan, range: Option<(f64, f64)>) -> Option<Minimum> {
     certain.then_some(Minimum { at: axis, uncertainty, confidence: mass, verdict: AxisVerdict::Ok })
 }
 
-fn window(scan: &Scan, axis: f64) -> Window {
-    Window { reach: scan.reach(axis), taper: TAPER, highest: COARSE, lowest: 0.0 }
+fn window(scan: &SearchedScan, axis: f64) -> AxisWindow {
+    AxisWindow { reach: scan.reach(axis), taper: TAPER, highest: COARSE, lowest: 0.0 }
 }
 
 /// The likelihood of a position by a window about it.
-fn position(scan: &Scan, model: &Arc<Model>, axis: f64) -> Position {
+fn position(scan: &SearchedScan, model: &Arc<Model>, axis: f64) -> TrialWindow {
     let rows = scan.rows.len();
     let windowed = scan.look(window(scan, axis), &vec![axis; rows]);
     let misfit = Misfit::new(windowed, model.clone(), &scan.angles, true);
     let mut cells: Vec<Vec<f64>> =
-        (0..rows).map(|row| misfit.row_and_band(row, 0.0, Reference::Free).collect()).collect();
+        (0..rows).map(|row| misfit.row_and_band(row, 0.0, Against::Free).collect()).collect();
     let (mut steady, mut freedom) = (0.0, 0.0);
     let windowed = &misfit.windowed;
     let stripes = scan.stripes();
@@ -128,5 +128,5 @@ fn position(scan: &Scan, model: &Arc<Model>, axis: f64) -> Position {
         steady += misfit;
         freedom += windowed.independent;
     }
-    Position { cells, misfit: steady, freedom }
+    TrialWindow { cells, misfit: steady, freedom }
 }

@@ -7,7 +7,7 @@ use std::f64::consts::TAU;
 
 /// A window about an axis in bins, which may differ from row to row.
 #[derive(Clone, Copy)]
-pub struct Window {
+pub struct AxisWindow {
     /// Bins from its middle to its ends.
     pub reach: f64,
     /// Share of the reach over which it falls to zero.
@@ -44,7 +44,7 @@ impl Windowed {
     }
 }
 
-impl Window {
+impl AxisWindow {
     /// Height at a distance from its middle.
     fn at(&self, distance: f64) -> f64 {
         let t = distance.abs() / self.reach;
