@@ -417,3 +417,18 @@ fn a_refusal_is_a_next_step() {
         assert!(error.contains("--rows"), "{error}");
     }
 }
+
+/// Scans that are too small to say anything end in an answer or a refusal.
+#[test]
+fn the_smallest_scans_are_answered() {
+    for (bins, count) in [(4, 9), (8, 8), (8, 9), (9, 40), (12, 8), (16, 200)] {
+        let bump = |bin: usize| (1.0 - ((bin as f32 - bins as f32 / 2.0) / (bins as f32 / 3.0 + 1.0)).powi(2)).max(0.0);
+        let row: Vec<f32> = (0..bins * count).map(|i| bump(i % bins)).collect();
+        for overall in [90.0, 180.0, 360.0] {
+            let sinograms = Sinograms::new(bins, &even_angles(0.0, overall, count), &[&row]);
+            if let Ok(search) = find(&sinograms, None, None) {
+                assert!((0.0..bins as f64).contains(&search.found[0].value), "{bins} {count}: {search:?}");
+            }
+        }
+    }
+}

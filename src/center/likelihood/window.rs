@@ -59,8 +59,9 @@ impl AxisWindow {
 
     /// Looks at the derivatives of rows, `[projection][bin]` with `bins` values each, of which the first one is at bin 0.5.
     pub fn look(&self, rows: &[Vec<f32>], bins: usize, axes: &[f64]) -> Windowed {
-        let first = |axis: f64| ((axis - self.reach - 0.5).floor() + 1.0).max(0.0) as usize;
-        let end = |axis: f64| ((((axis + self.reach - 0.5).ceil()) as usize).min(bins)).max(first(axis) + 1);
+        // at least one bin, also where an axis is at the end of the detector
+        let first = |axis: f64| ((axis - self.reach - 0.5).floor() + 1.0).clamp(0.0, bins as f64 - 1.0) as usize;
+        let end = |axis: f64| ((axis + self.reach - 0.5).ceil().max(0.0) as usize).clamp(first(axis) + 1, bins);
         let longest = axes.iter().map(|&axis| end(axis) - first(axis)).max().unwrap_or(1);
         let length = (2 * longest).next_power_of_two();
         let wanted = TAU * self.lowest / longest as f64;
