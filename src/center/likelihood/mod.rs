@@ -136,7 +136,7 @@ pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Likely
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
     let range = range.map(|(low, high)| ((low - shift) / scale, (high - shift) / scale));
     let mut found = within(&scan, range);
-    found.minimum.at = found.minimum.at * scale + shift;
+    found.minimum.at = (found.minimum.at * scale + shift).clamp(0.0, sinograms.bins as f64 - 1.0);
     found.minimum.uncertainty *= scale;
     found.second = found.second.map(|(at, share)| (at * scale + shift, share));
     found.costs = found.costs.moved(scale, shift);
