@@ -42,7 +42,7 @@ pub fn without_zingers(sinogram: &[f32], bins: usize) -> Vec<f32> {
 }
 
 /// An index that is mirrored at both ends.
-fn mirrored(i: isize, count: usize) -> usize {
+pub fn mirrored(i: isize, count: usize) -> usize {
     let count = count as isize;
     let inside = if i < 0 {
         -i - 1

@@ -140,11 +140,11 @@ pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Likely
     found.minimum.uncertainty *= scale;
     found.second = found.second.map(|(at, share)| (at * scale + shift, share));
     found.costs = found.costs.moved(scale, shift);
-    // in bins over the rows so far
-    found.tilt = found.tilt.map(|tilt| AxisTilt {
-        slope: tilt.slope * scale / scan.height.max(1.0),
-        uncertainty: tilt.uncertainty * scale / scan.height.max(1.0),
-    });
+    // from bins over all rows, both as they are reduced, to bins from row to row
+    found.tilt = found
+        .tilt
+        .filter(|_| scan.height > 0.0)
+        .map(|tilt| AxisTilt { slope: tilt.slope / scan.height, uncertainty: tilt.uncertainty / scan.height });
     found
 }
 

@@ -6,6 +6,7 @@
 
 use super::process::{AngleSteps, Process};
 use super::window::Windowed;
+use crate::center::zingers::mirrored;
 use rayon::prelude::*;
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
@@ -238,21 +239,10 @@ impl Harmonics {
 
 /// Means of three harmonics at the beginning and of seven after that.
 fn smoothed(power: &[f64]) -> Vec<f64> {
-    let count = power.len() as isize;
     let mean = |m: isize| {
         let reach = if m < 8 { 1 } else { 3 };
-        // mirrored at both ends
-        let value = |i: isize| {
-            power[(if i < 0 {
-                -i - 1
-            } else if i >= count {
-                2 * count - 1 - i
-            } else {
-                i
-            })
-            .clamp(0, count - 1) as usize]
-        };
+        let value = |i| power[mirrored(i, power.len())];
         (m - reach..=m + reach).map(value).sum::<f64>() / (2 * reach + 1) as f64
     };
-    (0..count).map(mean).collect()
+    (0..power.len() as isize).map(mean).collect()
 }

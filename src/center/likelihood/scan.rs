@@ -7,6 +7,7 @@ use super::window::{AxisWindow, Windowed};
 use super::{AIR, LikelihoodGrid};
 use crate::center::Sinograms;
 use crate::center::curve::median;
+use crate::center::zingers::mirrored;
 use std::sync::Arc;
 
 /// Highest frequencies in radians per bin: of the answer, and of the search for it.
@@ -240,18 +241,8 @@ fn is_even(angles: &[f64]) -> bool {
 
 /// Medians of seven values, mirrored at the ends.
 fn running_median(values: &[f64]) -> Vec<f64> {
-    let count = values.len() as isize;
-    let at = |i: isize| {
-        values[(if i < 0 {
-            -i - 1
-        } else if i >= count {
-            2 * count - 1 - i
-        } else {
-            i
-        })
-        .clamp(0, count - 1) as usize]
-    };
-    (0..count).map(|i| median((i - 3..=i + 3).map(at))).collect()
+    let at = |i| values[mirrored(i, values.len())];
+    (0..values.len() as isize).map(|i| median((i - 3..=i + 3).map(at))).collect()
 }
 
 impl Sinograms {
