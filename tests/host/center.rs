@@ -1,7 +1,7 @@
 //! The search of the rotation axis: random samples with a known axis, what must be refused, real scans, and the command.
 
 use crate::support::cli::{Lab, Pages};
-use fbp::center::{AGREEMENT, AxisEstimate, AxisVerdict, Method, Sinograms, accept, find};
+use fbp::center::{AGREEMENT, AxisEstimate, AxisSearch, AxisVerdict, Method, Sinograms, accept, find};
 use fbp::geometry::even_angles;
 use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
@@ -410,17 +410,20 @@ fn samples_that_are_cut_off_have_an_axis() {
 /// A refusal names what to try, with numbers.
 #[test]
 fn a_refusal_is_a_next_step() {
-    let rng = &mut ChaCha8Rng::seed_from_u64(2);
-    let rows = [(0..5).map(|_| Ellipse::random(rng, 40.0, 0.3)).collect()];
-    let scan = Scan::of(100, &[49.0; 90], even_angles(0.0, 180.0, 90), &rows, 0.6, rng);
-    let search = find(&scan.sinograms(), None, None).unwrap();
-    let Err(error) = accept(&search) else { panic!("{search:?}") };
-    let error = error.to_string();
-    if matches!(search.found[0].verdict, AxisVerdict::Ambiguous | AxisVerdict::Uncertain) {
-        assert!(error.contains("--sweep ") && error.contains("..") && error.contains("--center "), "{error}");
-    } else {
-        assert!(error.contains("--rows"), "{error}");
+    let estimate = |method, value, verdict| AxisEstimate { method, value, uncertainty: 0.3, mass: 0.9, verdict };
+    let doubtful = estimate(Method::Likelihood, 45.9, AxisVerdict::Ambiguous);
+    let mut search = AxisSearch { found: vec![doubtful], note: None, second: Some((62.7, 0.08)), tilt: None };
+    let refused = |search: &AxisSearch| accept(search).unwrap_err().to_string();
+    let error = refused(&search);
+    for part in ["--sweep 43..48:0.5", "--sweep 60..65:0.5", "45.90, 92 %, and 62.70, 8 %", "--center 45.90"] {
+        assert!(error.contains(part), "{part}: {error}");
     }
+    search.found.push(estimate(Method::Registration, 46.1, AxisVerdict::Ok));
+    search.second = None;
+    let error = refused(&search);
+    assert!(error.contains("--sweep 43..48:0.5 --output") && error.contains("--center auto:registration"), "{error}");
+    search.found[0].verdict = AxisVerdict::Flat;
+    assert!(refused(&search).contains("--rows"));
 }
 
 /// Scans that are too small to say anything end in an answer or a refusal.
