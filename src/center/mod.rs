@@ -42,7 +42,7 @@ const EMPTY: f64 = 0.02;
 /// Rows whose ends are below this share of their peak end in air.
 const AIR: f64 = 0.1;
 
-/// Largest uncertainty of the mean of two methods, in bins.
+/// Largest uncertainty of the mean of two methods, and by jitter, in bins.
 const CERTAIN: f64 = 0.2;
 
 /// Mirrored projections contradict an axis whose cost has risen by this share from the minimum to the median.
@@ -308,9 +308,11 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
             let likelihood::LikelyAxis { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
             // rows and bands share the jitter of projections, so that their spread does not show it
             let jitter = 2.0 * sinograms.jitter() / (sinograms.angles.len() as f64).sqrt();
-            let mut traced = Traced::new(method, minimum, costs);
-            traced.estimate.uncertainty = minimum.uncertainty.hypot(jitter);
-            let estimate = AxisEstimate { mass: minimum.confidence, ..traced.estimate };
+            let traced = Traced::new(method, minimum, costs);
+            let uncertainty = minimum.uncertainty.hypot(jitter);
+            let shaken = minimum.verdict == AxisVerdict::Ok && jitter > CERTAIN;
+            let verdict = if shaken { AxisVerdict::Uncertain } else { minimum.verdict };
+            let estimate = AxisEstimate { uncertainty, mass: minimum.confidence, verdict, ..traced.estimate };
             return Ok(Traced { estimate, second, tilt, ..traced });
         }
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
@@ -347,13 +349,18 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> 
     let clear = |found: &AxisEstimate| found.verdict == AxisVerdict::Ok;
     let apart = |a: &AxisEstimate, b: &AxisEstimate| (a.value - b.value).abs() > 2.0 * AGREEMENT;
     // of a whole turn it sees the first half: does that agree with both?
-    if suits && (whole || !clear(&found[0])) {
+    // the others assume one axis for all rows, so that they cannot confirm a tilted one
+    let tilted = tilt.is_some_and(|tilt| tilt.slope != 0.0);
+    if suits && !tilted && (whole || !clear(&found[0])) {
         found.push(search(Method::Vo, sinograms, range)?.estimate);
     }
     if clear(&found[0]) {
         if unlikely || found[1..].iter().any(|other| clear(other) && apart(other, &found[0])) {
             found[0].verdict = AxisVerdict::Ambiguous;
         }
+        return Ok(answer(found));
+    }
+    if tilted {
         return Ok(answer(found));
     }
     let distance = |&(a, b): &(usize, usize)| (found[a].value - found[b].value).abs();

@@ -370,7 +370,7 @@ fn the_tilt_of_the_axis_is_found() {
     for (seed, (bins, degrees)) in scans.into_iter().enumerate() {
         let rng = &mut ChaCha8Rng::seed_from_u64(20 + seed as u64);
         let (slope, middle) = (f64::tan(f64::to_radians(degrees)), bins as f64 / 2.0 + 3.0);
-        let (count, rows) = (if bins > 1000 { 90 } else { 200 }, if bins > 1000 { 3 } else { 8 });
+        let (count, rows) = (if bins > 1000 { 500 } else { 200 }, if bins > 1000 { 3 } else { 8 });
         let numbers = &numbers[..rows];
         let between = (numbers[0] + numbers[rows - 1]) as f64 / 2.0;
         let rows: Vec<Vec<f32>> = numbers

@@ -33,7 +33,7 @@ use scan::SearchedScan;
 const AIR: f64 = 0.03;
 /// Systematic error in bins, as standard deviation.
 const FLOOR: f64 = 0.05;
-/// Largest standard deviation of an answer in bins,
+/// Largest standard deviation of an answer in bins of the detector, of which the systematic error may be more,
 const LIMIT: f64 = 0.2;
 /// and least distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
 const GAP: f64 = 8.0;
@@ -132,8 +132,8 @@ fn highest(values: &[f64]) -> usize {
 
 /// Finds the axis within a range of bins, or where the scan allows for one.
 pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> LikelyAxis {
-    let (scan, factor) = SearchedScan::new(sinograms);
-    let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
+    let scan = SearchedScan::new(sinograms);
+    let (scale, shift) = (scan.scale, (scan.scale - 1.0) / 2.0);
     let range = range.map(|(low, high)| ((low - shift) / scale, (high - shift) / scale));
     let mut found = within(&scan, range);
     found.minimum.at = (found.minimum.at * scale + shift).clamp(0.0, sinograms.bins as f64 - 1.0);
@@ -331,14 +331,15 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
     let (shift, deviations) =
         if full { (0.0, [measured.deviation, measured.sandwich]) } else { moving(scan, &refined) };
     let tempered = measured.tempered();
-    let uncertainty = deviations[0].max(deviations[1]).hypot(FLOOR);
+    let deviation = deviations[0].max(deviations[1]);
+    let uncertainty = deviation.hypot(FLOOR);
     let along = near.sum(tilt - refined.slant, heights);
     let top = along[highest(&along)];
     let part = |reach: f64| -> f64 {
         let inside = along.iter().enumerate().filter(|(i, _)| (near.at(*i) - axis).abs() <= reach);
         inside.map(|(_, v)| ((v - top) / tempered).exp()).sum()
     };
-    let mass = part(0.5) / part(f64::INFINITY);
+    let mass = part(0.5 / scan.scale) / part(f64::INFINITY);
     let at: Vec<f64> = heights.iter().zip(&misfit.windowed.axes).map(|(y, middle)| axis + tilt * y - middle).collect();
     let [with, without] = misfit.of_data(&at);
     let explained = (without - with) / (without - 1.0).max(1e-3);
@@ -351,7 +352,7 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
         AxisVerdict::Railed
     } else if gap < GAP * if *tilt != 0.0 { 2.0 } else { 1.0 } {
         AxisVerdict::Ambiguous
-    } else if uncertainty > LIMIT * if sure { 1.4 } else { 1.0 }
+    } else if (deviation * scan.scale).hypot(FLOOR) > LIMIT * if sure { 1.4 } else { 1.0 }
         || mass < if sure { 0.95 } else { MASS }
         || *moved > 0.3
         || shift.abs() > 0.5

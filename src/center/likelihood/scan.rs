@@ -29,6 +29,8 @@ const FEWEST: usize = 32;
 const SAME_STEP: f64 = 0.05;
 
 pub struct SearchedScan {
+    /// Bins of the detector that are one here.
+    pub scale: f64,
     pub bins: usize,
     pub angles: AngleSteps,
     /// Of the rows, from -1/2 to 1/2.
@@ -46,8 +48,8 @@ pub struct SearchedScan {
 }
 
 impl SearchedScan {
-    /// A scan, and the number of its bins that are one here.
-    pub fn new(sinograms: &Sinograms) -> (SearchedScan, usize) {
+    /// Reduces a scan.
+    pub fn new(sinograms: &Sinograms) -> SearchedScan {
         let clean = sinograms.turn();
         let radians = |sinograms: &Sinograms| sinograms.angles.iter().map(|a| a.to_radians()).collect::<Vec<f64>>();
         let even = is_even(&radians(&clean));
@@ -62,7 +64,7 @@ impl SearchedScan {
         let groups = enough.max(most).clamp(1, (count / FEWEST).max(1));
         let reduced = if factor > 1 { clean.binned(factor) } else { clean };
         let reduced = if groups > 1 { reduced.fewer(groups) } else { reduced };
-        (SearchedScan::of(&reduced, even, factor), factor)
+        SearchedScan::of(&reduced, even, factor)
     }
 
     fn of(sinograms: &Sinograms, even: bool, factor: usize) -> SearchedScan {
@@ -89,6 +91,7 @@ impl SearchedScan {
         };
         let stripes = 1.4826 * median(sinograms.rows.iter().flat_map(bend)) / 6f64.sqrt();
         SearchedScan {
+            scale: factor as f64,
             bins,
             turn: whole + whole / (count as f64 - 1.0) > 340f64.to_radians(),
             angles,
@@ -113,7 +116,8 @@ impl SearchedScan {
         let turns = ((binned.coverage() + binned.step()) / 180.0).max(0.5);
         let enough = (binned.angles.len() as f64 / turns / (ENOUGH * binned.bins as f64)) as usize;
         let even = matches!(self.angles, AngleSteps::Even(..));
-        SearchedScan::of(&if enough > 1 { binned.fewer(enough) } else { binned }, even, factor)
+        let reduced = SearchedScan::of(&if enough > 1 { binned.fewer(enough) } else { binned }, even, factor);
+        SearchedScan { scale: self.scale * factor as f64, ..reduced }
     }
 
     /// Share of the peak that the ends of the rows reach at some angle, above the noise.

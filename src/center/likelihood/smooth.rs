@@ -93,10 +93,12 @@ fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> Option<Minimum> {
             likelihoods.iter().enumerate().filter(|(i, _)| (start - 1.5 + *i as f64 * FINE - axis).abs() <= reach);
         inside.map(|(_, v)| ((v - top) / tempered).exp()).sum()
     };
-    let mass = part(0.55) / part(f64::INFINITY);
-    let uncertainty = (tempered / curvature).sqrt().hypot(FLOOR);
+    let mass = part(0.55 / scan.scale) / part(f64::INFINITY);
+    let deviation = (tempered / curvature).sqrt();
+    let uncertainty = deviation.hypot(FLOOR);
     let edge = (axis - low).min(high - axis);
-    let certain = uncertainty < LIMIT && gap > SURE && mass > 0.99 && steady < STEADY && edge > 1.0;
+    let certain =
+        (deviation * scan.scale).hypot(FLOOR) < LIMIT && gap > SURE && mass > 0.99 && steady < STEADY && edge > 1.0;
     certain.then_some(Minimum { at: axis, uncertainty, confidence: mass, verdict: AxisVerdict::Ok })
 }
 
