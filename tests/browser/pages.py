@@ -161,7 +161,8 @@ def run_page(browser, work):
     axis = float(browser.js("return document.querySelector('#sinogram strong').textContent").split()[0])
     check("the axis is near the true one", abs(axis - 131.4) < 0.2, axis)
     methods = browser.js("return [...document.querySelectorAll('#axis [data-method]')].map((f) => f.dataset.method)")
-    check("every method has a curve", methods == ["registration", "vo", "overlap", "sweep"], methods)
+    every = ["likelihood", "registration", "vo", "overlap", "sweep"]
+    check("every method has a curve", methods == every, methods)
     warned = browser.find("notes").text
     check("the warning names a flag", "--stripes dead" in warned, warned)
     bar = browser.js("return [document.querySelector('#slices-scale span').getBoundingClientRect().width,"
