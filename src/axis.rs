@@ -1,14 +1,16 @@
 //! Finds the rotation axis from a few rows of the input, corrected as for a run; reconstructs slices for trial axes as
 //! a run does.
 
-use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, Method, Sinograms};
+use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms};
 use crate::device;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
 use crate::error::{Error, Result};
+use crate::geometry::default_axis;
 use crate::job::Job;
 use crate::numbers::brief;
 use crate::plan::{Memory, Scan, binned};
 use crate::report::Reporter;
+use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +19,14 @@ use std::sync::atomic::AtomicBool;
 const ROWS: usize = 8;
 /// unless their sinograms have more values than this together.
 const VALUES: usize = 1 << 26;
+
+/// An axis is made upright if its tilt is so many standard deviations, in so many turns at most,
+const SUSPECTED: f64 = 2.0;
+const MOST_TURNS: usize = 5;
+/// until what is left of its tilt is this share of its standard deviation.
+const CLOSE: f64 = 0.3;
+/// It stays as it was if the tilt by which it is upright is not so many standard deviations.
+const TILTED: f64 = 5.0;
 
 /// The axis of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,12 +42,30 @@ pub struct Axis {
     /// Probability that the axis lies within half a bin of the value; `None` where it was given.
     #[serde(default)]
     pub mass: Option<f64>,
+    /// The tilt that was found with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tilt: Option<FoundTilt>,
+}
+
+/// A tilt of the axis that a search found, as `--tilt` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoundTilt {
+    /// With that of `--tilt`; what may be chance is left out.
+    pub degrees: f64,
+    /// Standard deviation in degrees.
+    pub uncertainty: f64,
+}
+
+impl fmt::Display for FoundTilt {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "tilt {:.3} +- {:.3} degrees", self.degrees, self.uncertainty)
+    }
 }
 
 impl Axis {
     /// As it was given.
     pub fn given(scan: &Scan) -> Axis {
-        Axis { value: scan.center, method: None, uncertainty: None, mass: None }
+        Axis { value: scan.center, method: None, uncertainty: None, mass: None, tilt: None }
     }
 }
 
@@ -48,6 +76,7 @@ impl From<AxisEstimate> for Axis {
             method: Some(found.method.name().to_owned()),
             uncertainty: Some(found.uncertainty),
             mass: Some(found.mass),
+            tilt: None,
         }
     }
 }
@@ -56,9 +85,10 @@ impl fmt::Display for Axis {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "centre {:.2} bins", self.value)?;
         match (&self.method, self.uncertainty) {
-            (Some(method), Some(uncertainty)) => write!(f, " +- {uncertainty:.2}, found by {method}"),
-            _ => Ok(()),
+            (Some(method), Some(uncertainty)) => write!(f, " +- {uncertainty:.2}, found by {method}")?,
+            _ => {}
         }
+        self.tilt.map_or(Ok(()), |tilt| write!(f, ", {tilt}"))
     }
 }
 
@@ -149,7 +179,7 @@ pub struct Trial {
 pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Result<()>) -> Result<usize> {
     let reporter = Reporter::of(&job.execution.messages)?;
     let mut source = Source::open(job, &reporter, &AtomicBool::new(false))?;
-    let last = (source.stack.width() * source.stack.binning().by) as f64 - 1.0;
+    let last = (source.stack().width() * source.stack().binning().by) as f64 - 1.0;
     let (first, last) = (-source.scan.mean_shift, last - source.scan.mean_shift);
     if let Some(outside) = axes.iter().find(|axis| !(first..=last).contains(*axis)) {
         return Err(Error::usage(format!(
@@ -165,7 +195,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
     let mut ready: Option<(usize, Prepared)> = None;
     for &center in axes {
         let job = job.about(center);
-        source = source.with_axis_of(&job)?;
+        source = source.as_of(&job)?;
         (source.scan.slices, source.scan.run_slices) = (vec![row], vec![row]);
         let scan = &source.scan;
         // an extended field is as wide as the axis is off the middle
@@ -185,19 +215,97 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
     Ok(row)
 }
 
-/// The axis by a method, or by those that suit the scan. It depends on all rows of the run, not on a shard's.
-pub fn find(source: &Source, job: &Job, method: Option<Method>, reporter: &Reporter) -> Result<Axis> {
-    // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search finds
-    let search = sample_of(source, job, reporter)?.search(method, None)?;
-    search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
-    center::accept(&search).map(Axis::from)
+/// How the axis is searched.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AxisQuery {
+    /// Those that suit the scan, if none is named.
+    pub method: Option<Method>,
+    /// In bins of the detector; what suits the method, if none is given.
+    pub range: Option<(f64, f64)>,
+}
+
+/// A job and its source, and the axis that was found in it.
+pub struct Aligned {
+    pub job: Job,
+    pub source: Source,
+    pub search: AxisSearch,
+    /// Numbers of the rows that were searched.
+    pub rows: Vec<usize>,
+    /// Of the projections as they were given; from at least three rows.
+    pub tilt: Option<FoundTilt>,
+}
+
+impl Aligned {
+    /// Searches the axis of a job. It depends on all rows of the run, not on a shard's.
+    ///
+    /// # Errors
+    /// Those of reading, and of the search.
+    pub fn of(job: Job, source: Source, query: AxisQuery, reporter: &Reporter) -> Result<Aligned> {
+        // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search
+        // finds
+        let sampled = sample_of(&source, &job, reporter)?;
+        let search = sampled.search(query.method, query.range)?;
+        let tilt = search.tilt.map(|AxisTilt { slope, uncertainty, .. }| FoundTilt {
+            degrees: degrees_of(&job) + slope.atan().to_degrees(),
+            uncertainty: uncertainty.to_degrees(),
+        });
+        Ok(Aligned { job, source, search, rows: sampled.rows, tilt })
+    }
+
+    /// The same with projections that are rotated until their axis is upright, if it is tilted by more than chance.
+    ///
+    /// A row of a tilted detector sees several slices, so that the tilt between its rows is not that of the detector. Only
+    /// the rows of an upright axis have none: projections are rotated until nothing is left.
+    ///
+    /// # Errors
+    /// As for a search.
+    pub fn upright(self, query: AxisQuery, reporter: &Reporter) -> Result<Aligned> {
+        let (given, search, rows) = (self.job.clone(), self.search.clone(), self.rows.clone());
+        let mut here = self;
+        for turn in 0..MOST_TURNS {
+            let Some(AxisTilt { likely, uncertainty, .. }) = here.search.tilt else { break };
+            let enough = if turn == 0 { SUSPECTED } else { CLOSE };
+            if likely.abs() < enough * uncertainty {
+                break;
+            }
+            // as many digits as are printed
+            let degrees = (1000.0 * (degrees_of(&here.job) + likely.atan().to_degrees())).round() / 1000.0;
+            let Ok(tilt) = Tilt::within(degrees, "--tilt auto") else { break };
+            let job = here.job.tilted(tilt);
+            let source = here.source.as_of(&job)?;
+            here = Aligned::of(job, source, query, reporter)?;
+        }
+        let Some(AxisTilt { likely, uncertainty, .. }) = here.search.tilt else { return Ok(here) };
+        let (before, degrees) = (degrees_of(&given), degrees_of(&here.job));
+        let left = if degrees == before { 0.0 } else { likely.atan().to_degrees() };
+        let uncertainty = uncertainty.to_degrees().hypot(left);
+        if (degrees - before).abs() >= TILTED * uncertainty {
+            return Ok(Aligned { tilt: Some(FoundTilt { degrees, uncertainty }), ..here });
+        }
+        let source = here.source.as_of(&given)?;
+        let tilt = Some(FoundTilt { degrees: before, uncertainty });
+        Ok(Aligned { job: given, source, search, rows, tilt })
+    }
+}
+
+/// The tilt that a job corrects, in degrees.
+fn degrees_of(job: &Job) -> f64 {
+    job.recipe.steps.tilt.map_or(0.0, |tilt| tilt.degrees)
+}
+
+/// The tilt in degrees and the axis in bins, both as they are given, of an axis at these bins in the first and the last row of
+/// a detector of `[bins, rows]`.
+pub fn of_ends([first, last]: [f64; 2], [bins, rows]: [usize; 2]) -> [f64; 2] {
+    let middle = default_axis(bins);
+    let tilt = ((last - first) / (rows as f64 - 1.0).max(1.0)).atan();
+    [tilt.to_degrees(), middle + ((first + last) / 2.0 - middle) * tilt.cos()]
 }
 
 /// Reads the rows of a search, with their stripes, from an input that is open.
 pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Sampled> {
     let (scan, slices) = (&source.scan, &source.scan.run_slices);
     // rows of the detector, also where a known axis extends them for the run
-    let (bins, axis) = (source.stack.width(), &scan.geometry.axis);
+    let (bins, axis) = (source.stack().width(), &scan.geometry.axis);
     let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
     let mut sinograms = corrected_rows(source, job, &rows, reporter)?;
@@ -212,7 +320,7 @@ pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Samp
     }
     Ok(Sampled {
         bins,
-        binning: source.stack.binning().by,
+        binning: source.stack().binning().by,
         angles: scan.geometry.angles.clone(),
         mean_shift: scan.mean_shift,
         rows,

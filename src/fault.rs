@@ -67,6 +67,11 @@ pub(crate) fn lost(place: usize, chunks: usize) -> bool {
     lost
 }
 
+/// Whether a device is to fail. The others wait for it, so it needs its chunks even if it seems to be slower than they are.
+pub(crate) fn loses_a_device() -> bool {
+    value("lost").is_some()
+}
+
 /// Whether the device that is to fail has failed.
 static LOST: AtomicBool = AtomicBool::new(false);
 

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::execution::Execution;
 use crate::recipe::{Recipe, check_conflicts, given};
 use crate::source::OpenRequest;
+use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 
 /// A run, typed and checked. It is made once and never changed.
@@ -42,6 +43,11 @@ impl Job {
     /// The same about an axis at this position, in bins of the detector.
     pub fn about(&self, axis: f64) -> Job {
         Job { recipe: self.recipe.about(axis), execution: self.execution.clone() }
+    }
+
+    /// The same with projections that are rotated by this tilt.
+    pub fn tilted(&self, tilt: Option<Tilt>) -> Job {
+        Job { recipe: self.recipe.tilted(tilt), execution: self.execution.clone() }
     }
 }
 

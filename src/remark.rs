@@ -37,6 +37,8 @@ pub enum DoubtKind {
     Radians,
     /// Angles leave out a part of the turn.
     MissingAngles,
+    /// The axis of rows changes over the height, and nothing corrects it.
+    TiltedAxis,
 }
 
 /// A reason why slices may be wrong although the run succeeded.

@@ -8,6 +8,7 @@
 
 use super::Sinograms;
 use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
+use super::jitter::jitter;
 use crate::error::{Error, Result};
 use crate::numbers::brief;
 use multiversion::multiversion;
@@ -105,7 +106,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
     }
     let curve = compare(sinograms, &pairs, low, high);
     // the mean of the positions of both projections of each pair
-    let minimum = curve.minimum().with_error(sinograms.jitter() / (2.0 * pairs.len() as f64).sqrt());
+    let minimum = curve.minimum().with_error(jitter(sinograms) / (2.0 * pairs.len() as f64).sqrt());
     Ok((minimum, CostCurve::of_binned(&curve, 1.0, 0.0)))
 }
 

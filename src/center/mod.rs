@@ -12,6 +12,7 @@
 //! [`turn`] compares the first and last projections to check that the scan covers the given angles.
 
 mod curve;
+mod jitter;
 mod likelihood;
 mod mirror;
 mod sweep;
@@ -22,10 +23,12 @@ mod zingers;
 pub use curve::{AxisVerdict, CostCurve, Curve, Minimum};
 pub use sweep::negative_share;
 use turn::{ScanEnds, Turn, ends};
+use zingers::replace_zingers;
 
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
-use curve::median;
+use jitter::jitter;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -136,13 +139,23 @@ pub struct Sinograms {
 pub struct AxisTilt {
     /// Bins from one row to the next; 0 if it does not differ from that by more than chance.
     pub slope: f64,
+    /// What the slope is most likely, even if that may be chance.
+    pub likely: f64,
     /// Standard deviation of the slope.
     pub uncertainty: f64,
 }
 
+impl AxisTilt {
+    /// The same in another unit.
+    fn times(self, scale: f64) -> AxisTilt {
+        let AxisTilt { slope, likely, uncertainty } = self;
+        AxisTilt { slope: scale * slope, likely: scale * likely, uncertainty: scale * uncertainty }
+    }
+}
+
 impl Sinograms {
     /// Takes `[projection][bin]` line integrals of several rows, `bins` wide, at angles in degrees. Rows without a sample
-    /// are left out.
+    /// are left out, and zingers replaced.
     pub fn new(bins: usize, angles: &[f64], rows: &[&[f32]]) -> Sinograms {
         Sinograms::of_rows(bins, angles, &(0..rows.len()).collect::<Vec<_>>(), rows)
     }
@@ -151,15 +164,20 @@ impl Sinograms {
     pub fn of_rows(bins: usize, angles: &[f64], numbers: &[usize], rows: &[&[f32]]) -> Sinograms {
         let mut order: Vec<usize> = (0..angles.len()).collect();
         order.sort_by(|&a, &b| angles[a].total_cmp(&angles[b]));
-        let structure: Vec<f64> = rows.iter().map(|row| profile_variance(row, bins)).collect();
+        let structure: Vec<f64> = rows.par_iter().map(|row| profile_variance(row, bins)).collect();
         let best = structure.iter().copied().fold(0.0, f64::max);
-        let sorted = |row: &[f32]| order.iter().flat_map(|&p| &row[p * bins..(p + 1) * bins]).copied().collect();
-        let kept = || (0..rows.len()).filter(|row| structure[*row] > EMPTY * best);
+        let sorted = |row: &[f32]| {
+            let mut sorted = Vec::with_capacity(row.len());
+            order.iter().for_each(|&p| sorted.extend_from_slice(&row[p * bins..(p + 1) * bins]));
+            replace_zingers(&mut sorted, bins);
+            sorted
+        };
+        let kept: Vec<usize> = (0..rows.len()).filter(|row| structure[*row] > EMPTY * best).collect();
         Sinograms {
             bins,
             angles: order.iter().map(|&p| angles[p]).collect(),
-            heights: kept().map(|row| numbers[row] as f64).collect(),
-            rows: kept().map(|row| sorted(rows[row])).collect(),
+            heights: kept.iter().map(|&row| numbers[row] as f64).collect(),
+            rows: kept.par_iter().map(|&row| sorted(rows[row])).collect(),
         }
     }
 
@@ -173,35 +191,6 @@ impl Sinograms {
         let mut steps: Vec<f64> = self.angles.windows(2).map(|pair| pair[1] - pair[0]).collect();
         steps.sort_by(f64::total_cmp);
         steps.get(steps.len() / 2).copied().unwrap_or(0.0)
-    }
-
-    /// Jitter of the projections as standard deviation in bins, caused by motion of the sample or the stage. Estimated from
-    /// the shift between neighbours, which changes slowly where the sample only rotates.
-    fn jitter(&self) -> f64 {
-        let (bins, count) = (self.bins, self.angles.len());
-        // shift between two projections, from their slopes; all rows share it
-        let shift = |p: usize| {
-            let (mut moved, mut slopes) = (0f64, 0f64);
-            for row in &self.rows {
-                let [a, b] = [p, p + 1].map(|p| &row[p * bins..(p + 1) * bins]);
-                for i in 1..bins - 1 {
-                    let slope = f64::from(a[i + 1] - a[i - 1] + b[i + 1] - b[i - 1]) / 4.0;
-                    moved += slope * f64::from(a[i] - b[i]);
-                    slopes += slope * slope;
-                }
-            }
-            if slopes > 0.0 { moved / slopes } else { 0.0 }
-        };
-        let shifts: Vec<f64> = (0..count.saturating_sub(1)).map(shift).collect();
-        let bends = shifts.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-        // second differences of independent places have six times their variance
-        1.4826 * median(bends) / 6f64.sqrt()
-    }
-
-    /// The same with zingers replaced.
-    fn without_zingers(&self) -> Sinograms {
-        let rows = self.rows.iter().map(|row| zingers::without_zingers(row, self.bins)).collect();
-        Sinograms { bins: self.bins, angles: self.angles.clone(), heights: self.heights.clone(), rows }
     }
 
     /// Number of projections in the first half turn, end excluded.
@@ -236,7 +225,7 @@ impl Sinograms {
             bins,
             angles: self.angles.clone(),
             heights: self.heights.clone(),
-            rows: self.rows.iter().map(row).collect(),
+            rows: self.rows.par_iter().map(row).collect(),
         }
     }
 }
@@ -307,7 +296,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
         Method::Likelihood => {
             let likelihood::LikelyAxis { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
             // rows and bands share the jitter of projections, so that their spread does not show it
-            let jitter = 2.0 * sinograms.jitter() / (sinograms.angles.len() as f64).sqrt();
+            let jitter = 2.0 * jitter(sinograms) / (sinograms.angles.len() as f64).sqrt();
             let traced = Traced::new(method, minimum, costs);
             let uncertainty = minimum.uncertainty.hypot(jitter);
             let shaken = minimum.verdict == AxisVerdict::Ok && jitter > CERTAIN;
@@ -443,7 +432,6 @@ pub struct AxisSearch {
 /// # Errors
 /// As for one method.
 pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
-    let sinograms = &sinograms.without_zingers();
     let mut answer = match method {
         Some(method) => {
             let Traced { estimate, second, tilt, .. } = search(method, sinograms, range)?;
@@ -490,7 +478,6 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
 /// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is easily misled, so it only searches near a clear
 /// result of the others. The note is that of a search.
 pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
-    let sinograms = &sinograms.without_zingers();
     let (contradicted, note) = judge(sinograms);
     let mut surveys: Vec<AxisSurvey> = Vec::new();
     for method in Method::ALL {

@@ -11,6 +11,7 @@
 //! conj(A(-m, u))`, `z = exp(2 pi i u c)`, so that a trial needs no transform, and `c` may be any real number.
 
 use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
+use super::jitter::jitter;
 use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
 use multiversion::multiversion;
@@ -66,7 +67,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
         minimum.at = near.vertex();
     }
     // motion of the projections at the seams shifts the result
-    let minimum = minimum.with_error(sinograms.jitter() / std::f64::consts::SQRT_2);
+    let minimum = minimum.with_error(jitter(sinograms) / std::f64::consts::SQRT_2);
     let complete = sinograms.within_view() && sinograms.coverage() + 1.5 * sinograms.step() > 180.0;
     Ok((if complete { minimum } else { minimum.with_error(PARTIAL) }, costs))
 }

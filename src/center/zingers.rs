@@ -3,6 +3,7 @@
 use super::curve::median;
 use multiversion::multiversion;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Values that stand out by this many times the local noise, among their neighbours in the row and in the angle, are
 /// replaced.
@@ -10,35 +11,84 @@ const STANDS_OUT: f32 = 7.0;
 /// From the middle to the ends of the square in which noise is local.
 const NEAR: usize = 4;
 
+/// Values whose distances tell what is typical.
+const SAMPLED: usize = 65536;
+/// Lines that are searched at once, so that their distances stay in the cache.
+const LINES: usize = 64;
+
 /// Replaces zingers of a sinogram, `[projection][bin]`, by the median of their neighbours.
-pub fn without_zingers(sinogram: &[f32], bins: usize) -> Vec<f32> {
-    let count = sinogram.len() / bins;
-    let line = |p: isize| &sinogram[mirrored(p, count) * bins..][..bins];
-    let near = |p: usize| [-2, -1, 0, 1, 2].map(|k| line(p as isize + k));
-    let mut distances = vec![0f32; sinogram.len()];
-    distances.par_chunks_mut(bins).enumerate().for_each(|(p, to)| distances_from_medians(near(p), to));
-    let stride = (distances.len() / 65536).max(1);
-    let typical = 1.4826 * median(distances.iter().step_by(stride).map(|v| f64::from(*v))) as f32 + 1e-12;
-    let local = |p: usize, i: usize| {
-        let (first, last) = (p.saturating_sub(NEAR), (p + NEAR).min(count - 1));
-        let (from, to) = (i.saturating_sub(NEAR), (i + NEAR).min(bins - 1));
-        let square = (first..=last).flat_map(|p| &distances[p * bins + from..=p * bins + to]);
-        let sum: f32 = square.map(|v| v.min(6.0 * typical)).sum();
-        sum / ((last - first + 1) * (to - from + 1)) as f32
-    };
-    let mut clean = sinogram.to_vec();
-    clean.par_chunks_mut(bins).enumerate().for_each(|(p, values)| {
-        for (i, value) in values.iter_mut().enumerate() {
-            let distance = distances[p * bins + i];
-            if distance > STANDS_OUT * typical && distance > STANDS_OUT * 1.25 * local(p, i) {
-                let lines = near(p);
-                let along = median_of_five([-2, -1, 0, 1, 2].map(|k| lines[2][mirrored(i as isize + k, bins)]));
-                let across = median_of_five(lines.map(|line| line[i]));
-                *value = if (*value - along).abs() < (*value - across).abs() { along } else { across };
+pub fn replace_zingers(sinogram: &mut [f32], bins: usize) {
+    let lines = Lines { values: sinogram, bins, count: sinogram.len() / bins };
+    let typical = lines.typical();
+    let starts: Vec<usize> = (0..lines.count).step_by(LINES).collect();
+    let found =
+        starts.into_par_iter().flat_map_iter(|start| lines.zingers(start..(start + LINES).min(lines.count), typical));
+    for (place, value) in found.collect::<Vec<_>>() {
+        sinogram[place] = value;
+    }
+}
+
+/// The lines of a sinogram, one for each projection.
+#[derive(Clone, Copy)]
+struct Lines<'a> {
+    values: &'a [f32],
+    bins: usize,
+    count: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// A line and the two on either side of it.
+    fn near(&self, p: usize) -> [&'a [f32]; 5] {
+        [-2, -1, 0, 1, 2].map(|k| &self.values[mirrored(p as isize + k, self.count) * self.bins..][..self.bins])
+    }
+
+    /// The typical distance of a value from the median of its neighbours, as a standard deviation.
+    fn typical(&self) -> f32 {
+        let wanted = SAMPLED.div_ceil(self.bins);
+        let mut line = vec![0f32; self.bins];
+        let sampled = (0..self.count).step_by((self.count / wanted).max(1)).flat_map(|p| {
+            distances_from_medians(self.near(p), &mut line);
+            line.iter().map(|v| f64::from(*v)).collect::<Vec<_>>()
+        });
+        1.4826 * median(sampled) as f32 + 1e-12
+    }
+
+    /// Places of zingers in some lines, and what replaces them.
+    fn zingers(&self, wanted: Range<usize>, typical: f32) -> Vec<(usize, f32)> {
+        let bins = self.bins;
+        let read = wanted.start.saturating_sub(NEAR)..(wanted.end + NEAR).min(self.count);
+        let mut distances = vec![0f32; read.len() * bins];
+        for (p, line) in read.clone().zip(distances.chunks_mut(bins)) {
+            distances_from_medians(self.near(p), line);
+        }
+        let line_of = |p: usize| &distances[(p - read.start) * bins..][..bins];
+        let stands_out = |p: usize, i: usize, distance: f32| {
+            let (first, last) = (p.saturating_sub(NEAR), (p + NEAR).min(self.count - 1));
+            let (from, to) = (i.saturating_sub(NEAR), (i + NEAR).min(bins - 1));
+            // what the sum of the distances in the square is at most
+            let mut left = distance * ((last - first + 1) * (to - from + 1)) as f32 / (STANDS_OUT * 1.25);
+            (first..=last).all(|p| {
+                left -= line_of(p)[from..=to].iter().map(|&v| lesser(v, 6.0 * typical)).sum::<f32>();
+                left > 0.0
+            })
+        };
+        let replacement = |p: usize, i: usize| {
+            let lines = self.near(p);
+            let along = median_of_five([-2, -1, 0, 1, 2].map(|k| lines[2][mirrored(i as isize + k, bins)]));
+            let across = median_of_five(lines.map(|line| line[i]));
+            let value = lines[2][i];
+            if (value - along).abs() < (value - across).abs() { along } else { across }
+        };
+        let mut found = Vec::new();
+        for p in wanted {
+            for (i, &distance) in line_of(p).iter().enumerate() {
+                if distance > STANDS_OUT * typical && stands_out(p, i, distance) {
+                    found.push((p * bins + i, replacement(p, i)));
+                }
             }
         }
-    });
-    clean
+        found
+    }
 }
 
 /// An index that is mirrored at both ends.
@@ -106,11 +156,16 @@ mod tests {
         let noise = |i: usize| ((i * 7919) % 101) as f32 * 2e-3;
         let value = |i: usize| noise(i) + (i % bins) as f32 * 0.1 + (i / bins) as f32 * 0.03;
         let clean: Vec<f32> = (0..bins * 30).map(value).collect();
-        assert_eq!(without_zingers(&clean, bins), clean);
+        let without = |values: &[f32]| {
+            let mut values = values.to_vec();
+            replace_zingers(&mut values, bins);
+            values
+        };
+        assert_eq!(without(&clean), clean);
         let mut hit = clean.clone();
         hit[7 * bins + 20] += 5.0;
         hit[29 * bins] -= 3.0;
-        let found = without_zingers(&hit, bins);
+        let found = without(&hit);
         let worst = found.iter().zip(&clean).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
         assert!(worst < 0.2, "{worst}");
     }

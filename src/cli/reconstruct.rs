@@ -30,8 +30,9 @@ pub struct ReconstructArgs {
     /// Weighting of the projections [default: spacing]
     #[arg(long, value_name = "SCHEME", value_parser = words::<AngleWeights>(), help_heading = "Geometry")]
     pub angle_weights: Option<AngleWeights>,
-    /// Rotation axis in bins, counted from the centre of bin 0; auto or auto:METHOD finds it [default: (bins - 1) / 2]
-    #[arg(long, value_name = "X|auto", allow_hyphen_values = true, help_heading = "Geometry")]
+    /// Rotation axis in bins, counted from the centre of bin 0; X,Y of a tilted axis in the first and the last row of the
+    /// detector; auto or auto:METHOD finds it [default: (bins - 1) / 2]
+    #[arg(long, value_name = "X|X,Y|auto", allow_hyphen_values = true, help_heading = "Geometry")]
     pub center: Option<Text>,
     /// 360-degree scan with the axis near one end of the detector: the slice reaches as far as the longer side of the
     /// detector; needs --center

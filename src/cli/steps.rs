@@ -27,9 +27,9 @@ pub struct StepArgs {
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub stripes: Vec<Text>,
     /// Rotate projections to correct a tilted axis, by at most 10 degrees; positive if the axis is at higher bins
-    /// further down
-    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Preprocessing")]
-    pub tilt: Option<f64>,
+    /// further down. With --center auto also 'auto': what the data say
+    #[arg(long, value_name = "DEG|auto", allow_hyphen_values = true, help_heading = "Preprocessing")]
+    pub tilt: Option<Text>,
     /// Phase retrieval, for projections; needs --delta-beta, and --energy-kev, --distance and --pixel-size, unless an HDF5
     /// file says them
     #[arg(long, value_name = "NAME", value_parser = ["paganin"], help_heading = "Preprocessing")]

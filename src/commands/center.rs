@@ -2,10 +2,11 @@
 
 use super::add_measures;
 use super::trials::trials;
-use crate::axis::{Sampled, sample};
-use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt};
+use crate::axis::{Aligned, AxisQuery, FoundTilt, Sampled};
+use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey};
 use crate::cli::{CenterArgs, StepArgs, Text};
 use crate::device::DeviceList;
+use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
@@ -13,6 +14,7 @@ use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_co
 use crate::report::{Messages, Reporter};
 use crate::units::parse_pair;
 use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
 
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
 pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
@@ -27,10 +29,38 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let method = args.method.as_deref().map(|name| name.parse().map_err(|e| Error::usage(format!("--method: {e}"))));
     let method = method.transpose()?;
     let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
-    let sampled = sample(&job)?;
-    let search = sampled.search(method, range)?;
-    let text = if args.json { as_json(&search, &sampled.rows) } else { table(&search) };
+    let source = Source::open(&job, &reporter, &AtomicBool::new(false))?;
+    let query = AxisQuery { method, range };
+    let found = Aligned::of(job, source, query, &reporter)?;
+    let (search, rows) = (found.search.clone(), found.rows.clone());
+    let tilt = Tilted::of(found, query, &reporter)?;
+    let text = if args.json { as_json(&search, tilt.as_ref(), &rows) } else { table(&search, tilt.as_ref()) };
     Ok((text, center::accept(&search).map(|_| ())))
+}
+
+/// The tilt of the projections, and what to do about it.
+struct Tilted {
+    tilt: FoundTilt,
+    /// Whether it is another than that of `--tilt`,
+    is_new: bool,
+    /// and the axis once it is corrected, in bins, where that is certain.
+    center: Option<f64>,
+    sinograms: bool,
+}
+
+impl Tilted {
+    /// The tilt with which an axis that was found is upright, or of sinograms the one that was found.
+    fn of(found: Aligned, query: AxisQuery, reporter: &Reporter) -> Result<Option<Tilted>> {
+        let Some(tilt) = found.tilt else { return Ok(None) };
+        if found.job.recipe.input.is_sinograms() {
+            return Ok(Some(Tilted { tilt, is_new: tilt.degrees != 0.0, center: None, sinograms: true }));
+        }
+        let given = found.job.recipe.steps.tilt;
+        let upright = found.upright(query, reporter)?;
+        let is_new = upright.job.recipe.steps.tilt != given;
+        let center = center::accept(&upright.search).ok().map(|found| found.value).filter(|_| is_new);
+        Ok(upright.tilt.map(|tilt| Tilted { tilt, is_new, center, sinograms: false }))
+    }
 }
 
 /// A job without an output whose axis is to be found.
@@ -56,33 +86,30 @@ fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
     Ok(Job { recipe, execution })
 }
 
-fn table(search: &AxisSearch) -> String {
+fn table(search: &AxisSearch, tilted: Option<&Tilted>) -> String {
     let mut text = format!("{:<14}{:>10}  {:>11}  {:>6}  {}\n", "method", "centre", "uncertainty", "mass", "verdict");
     for f in &search.found {
         let AxisEstimate { method, value, uncertainty, mass, verdict } = f;
         text += &format!("{method:<14}{value:>10.2}  {uncertainty:>11.2}  {mass:>6.3}  {verdict}\n");
     }
-    if let Some(tilt) = &search.tilt {
-        let [degrees, uncertainty] = degrees(tilt);
-        text += &format!("tilt {degrees:.3} +- {uncertainty:.3} degrees");
-        text += &if degrees == 0.0 { "\n".into() } else { format!(": --tilt {degrees:.3} --center auto\n") };
+    if let Some(Tilted { tilt, is_new, center, sinograms }) = tilted {
+        text += &tilt.to_string();
+        text += &match center {
+            _ if !is_new => "\n".to_owned(),
+            _ if *sinograms => "; rotate the projections, and make sinograms of them\n".to_owned(),
+            Some(center) => format!(": --tilt {} --center {center:.2}\n", tilt.degrees),
+            None => format!(": --tilt {} --center X\n", tilt.degrees),
+        };
     }
     search.note.iter().for_each(|note| text += &format!("note: {note}\n"));
     text
 }
 
-/// Tilt of the axis and its standard deviation in degrees, as `--tilt` takes it.
-fn degrees(tilt: &AxisTilt) -> [f64; 2] {
-    let slope = tilt.slope.atan().to_degrees();
-    [slope, tilt.uncertainty.to_degrees()]
-}
-
 /// The search as JSON; the first method is the answer.
-fn as_json(search: &AxisSearch, rows: &[usize]) -> String {
+fn as_json(search: &AxisSearch, tilted: Option<&Tilted>, rows: &[usize]) -> String {
     let methods: Vec<_> = search.found.iter().map(estimate_json).collect();
-    let tilt = search.tilt.as_ref().map(|tilt| {
-        let [degrees, uncertainty] = degrees(tilt);
-        json!({ "degrees": degrees, "uncertainty": uncertainty })
+    let tilt = tilted.map(|Tilted { tilt: FoundTilt { degrees, uncertainty }, center, .. }| {
+        json!({ "degrees": degrees, "uncertainty": uncertainty, "center": center })
     });
     let center = methods.first();
     format!("{:#}\n", json!({ "center": center, "tilt": tilt, "methods": methods, "note": search.note, "rows": rows }))

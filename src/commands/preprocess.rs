@@ -36,7 +36,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
     let wanted = WantedPages::new(&job, stack)?;
     let median = input.field_mode == FieldMode::Median;
-    let scope = Scope { sinograms, median, used: &used, full_projections: true };
+    let scope = Scope { median, used: &used, full_projections: true };
     let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
     preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
     remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));

@@ -272,7 +272,7 @@ impl Engine {
             let Some(correction) = source.correction() else {
                 return Err(Error::Internal("a step on rows of projections has no kernel".into()));
             };
-            let stored = source.stack.stored();
+            let stored = source.stack().stored();
             self.rows = Some(match plan.blocks {
                 Some(shape) => DeviceRows::Blocks(Box::new(BlockCorrector::new(session, &correction, stored, shape)?)),
                 None => {

@@ -34,18 +34,18 @@ pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Rep
 /// `None` where the host does the steps.
 fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Option<Vec<Vec<f32>>>> {
     let Some(correction) = source.correction().filter(|correction| correction.images.any()) else { return Ok(None) };
-    let (bins, stored) = (source.stack.width(), source.stack.stored());
+    let (bins, stored) = (source.stack().width(), source.stack().stored());
     let projections = source.scan.used.len();
     let Some(blocks) = RowBlocks::of_rows(&correction.images, bins, 1) else { return Ok(None) };
     let test = TestShape { projections, images: Some((bins, blocks)) };
     let Some(session) = open_for_steps(job, (stored, test), false, reporter)? else { return Ok(None) };
-    let read = (1 + 2 * source.scan.samples.halo).min(source.stack.height());
+    let read = (1 + 2 * source.scan.samples.halo).min(source.stack().height());
     let batch = (BATCH / (read * stored.row_bytes())).min(projections.next_multiple_of(2)) / 2 * 2;
     let batch = batch.max(2);
     let shape = BlockShape {
         blocks,
         bins,
-        height: source.stack.height(),
+        height: source.stack().height(),
         projections,
         batch,
         pairs: (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2),

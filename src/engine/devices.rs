@@ -8,6 +8,7 @@ use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
+use crate::fault;
 use crate::fft;
 use crate::job::Job;
 use crate::model;
@@ -36,7 +37,7 @@ impl ReadyDevice {
             chunk: self.plan.chunk,
             pass: self.plan.spec.slices as usize,
             slots: if self.engine.is_whole() { self.plan.sets + self.plan.ahead } else { PIECES },
-            rate: self.rate(recipe, scan),
+            rate: self.rate(recipe, scan).filter(|_| !fault::loses_a_device()),
         }
     }
 

@@ -9,10 +9,10 @@ use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
-use crate::recipe::{AngleSource, digest};
+use crate::recipe::{AngleSource, Recipe, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
-use crate::steps::{Band, Counts, Preparation, Scope, widened};
+use crate::steps::{Band, Counts, Preparation, Scope, Steps, widened};
 use crate::visible::{Shown, visible};
 use rayon::prelude::*;
 use std::ops::{Add, Range};
@@ -28,15 +28,14 @@ const LEAST_READ: usize = 256 << 10;
 
 /// The stack, its correction and the scan that it holds.
 pub struct Source {
-    pub stack: Stack,
-    /// Of the stack and its fields, in order.
+    stacks: Stacks,
+    /// Of the data and their fields, in order.
     pub files: Vec<PathBuf>,
+    steps: Steps,
     pub preparation: Preparation,
     sinograms: bool,
     shape: StackShape,
     pub scan: Scan,
-    /// Rows of projections that are filtered together, if they are filtered across rows.
-    block: Option<usize>,
     filtered: Mutex<FilteredBlock>,
 }
 
@@ -93,7 +92,7 @@ impl Source {
         };
         let shape =
             StackShape { slices, projections, bins: stack.width(), binning: job.recipe.input.binning, angles, shifts };
-        let mut scan = Scan::new(job, &shape)?;
+        let scan = Scan::new(job, &shape)?;
         scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
         match (&stacks.flats, &stacks.darks) {
             (Some(_), None) => {
@@ -104,29 +103,33 @@ impl Source {
             (None, Some(_)) => reporter.note("note: there are dark fields but no flat fields, so nothing is corrected"),
             _ => {}
         }
-        let median = job.recipe.input.field_mode == FieldMode::Median;
-        let scope = Scope { sinograms, median, used: &scan.used, full_projections: false };
-        let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
-        let block = preparation.block();
-        let block_rows = block.map_or(0, |block| block.min(stack.height()));
+        let preparation = prepare(&job.recipe, &stacks, &scan)?;
         for (name, value) in preparation.describe() {
             reporter.detail(&format!("{name:<16}{}", visible(&value)));
         }
         let logarithm = job.recipe.steps.logarithm;
-        let doubt = levels::doubt(stack, &preparation, logarithm, &scan, sinograms);
+        let doubt = levels::doubt(&stacks.data, &preparation, logarithm, &scan, sinograms);
         doubt.into_iter().for_each(|doubt| reporter.remark(doubt));
         preparation.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         preparation.expect_light(&scan.run_slices)?;
-        // every thread takes the stripes out of a sinogram of its own
-        let threads = rayon::current_num_threads().min(scan.slices.len().max(1));
-        scan.held = HeldByHost {
-            block: (4 * block_rows * scan.used.len() * stack.width()) as u64,
-            stripes: (threads * preparation.memory(scan.used.len())) as u64,
-        };
-        scan.cached = stacks.held;
-        scan.samples = samples(&stacks, &preparation, &scan.used, sinograms);
         let files = stacks.files().map(Path::to_owned).collect();
-        Ok(Source { stack: stacks.data, files, preparation, sinograms, shape, scan, block, filtered: Mutex::default() })
+        let steps = job.recipe.steps.clone();
+        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, filtered: Mutex::default() }.sized())
+    }
+
+    /// The same with what the scan needs to know of the steps.
+    fn sized(mut self) -> Source {
+        let (stack, used) = (&self.stacks.data, &self.scan.used);
+        let block_rows = self.preparation.block().map_or(0, |block| block.min(stack.height()));
+        // every thread takes the stripes out of a sinogram of its own
+        let threads = rayon::current_num_threads().min(self.scan.slices.len().max(1));
+        let held = HeldByHost {
+            block: (4 * block_rows * used.len() * stack.width()) as u64,
+            stripes: (threads * self.preparation.memory(used.len())) as u64,
+        };
+        let samples = samples(&self.stacks, &self.preparation, used, self.sinograms);
+        self.scan = Scan { held, samples, cached: self.stacks.held, ..self.scan };
+        self
     }
 
     /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
@@ -135,16 +138,25 @@ impl Source {
             values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
         };
         let (angles, shifts) = (bits(&self.shape.angles), bits(&self.shape.shifts));
-        digest([&self.stack.fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
+        digest([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
     }
 
-    /// The same data with the axis of another job.
-    pub fn with_axis_of(self, job: &Job) -> Result<Source> {
-        let Scan { held, cached, samples, .. } = self.scan;
-        let mut scan = Scan { held, cached, samples, ..Scan::new(job, &self.shape)? };
+    /// The same data as another job takes them, which differs in its axis or tilt.
+    pub fn as_of(self, job: &Job) -> Result<Source> {
+        let mut scan = Scan::new(job, &self.shape)?;
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
-        Ok(Source { scan, ..self })
+        let steps = job.recipe.steps.clone();
+        let preparation = match steps == self.steps {
+            true => self.preparation,
+            false => prepare(&job.recipe, &self.stacks, &scan)?,
+        };
+        Ok(Source { steps, preparation, scan, filtered: Mutex::default(), ..self }.sized())
+    }
+
+    /// The data, without their fields.
+    pub fn stack(&self) -> &Stack {
+        &self.stacks.data
     }
 
     /// Values of one sinogram.
@@ -154,7 +166,7 @@ impl Source {
 
     /// Of these the ones that the detector saw.
     fn detector_len(&self) -> usize {
-        self.scan.geometry.projections() * self.stack.width()
+        self.scan.geometry.projections() * self.stack().width()
     }
 
     /// Room for what the detector saw of every sinogram of `out`, at its beginning.
@@ -219,28 +231,30 @@ impl Source {
     /// projections, with the rows around each run of slices that it needs, else `[slice][projection][bin]`; where samples are
     /// to be binned, all rows that form one, and from sinograms `[slice][frame][projection][bin]`.
     pub fn read_stored(&self, which: &[usize], out: &mut [u8]) -> Result<()> {
-        let (used, row) = (&self.scan.used, self.stack.stored().row_bytes());
+        let (used, row) = (&self.scan.used, self.stack().stored().row_bytes());
         let halo = self.scan.samples.halo;
-        let around = |run: Range<usize>| widened(&run, halo, self.stack.height());
+        let around = |run: Range<usize>| widened(&run, halo, self.stack().height());
         let (outer, runs): (_, Vec<Range<usize>>) = match self.sinograms {
             true => (which, runs_of(used)),
             false => (used.as_slice(), runs_of(which).into_iter().map(around).collect()),
         };
         let rows: usize = runs.iter().map(Range::len).sum();
-        out.par_chunks_mut(rows * row).zip(outer).try_for_each(|(out, &page)| self.stack.read_stored(page, &runs, out))
+        out.par_chunks_mut(rows * row)
+            .zip(outer)
+            .try_for_each(|(out, &page)| self.stack().read_stored(page, &runs, out))
     }
 
     /// Samples of some projections as they are stored, `[projection][row][bin]`, of a block of rows with those around it, at
     /// the beginning of `out`.
     pub fn read_block(&self, rows: Range<usize>, projections: Range<usize>, out: &mut [u8]) -> Result<()> {
-        let rows = widened(&rows, self.scan.samples.halo, self.stack.height());
-        let row_bytes = self.stack.stored().row_bytes();
+        let rows = widened(&rows, self.scan.samples.halo, self.stack().height());
+        let row_bytes = self.stack().stored().row_bytes();
         let at_once = self.rows_at_once(rows.len(), projections.len());
         out.par_chunks_mut(rows.len() * row_bytes).zip(&self.scan.used[projections]).try_for_each(|(out, &page)| {
             out.par_chunks_mut(at_once * row_bytes).enumerate().try_for_each(|(number, out)| {
                 let start = rows.start + number * at_once;
                 let part = start..(start + at_once).min(rows.end);
-                self.stack.read_stored(page, std::slice::from_ref(&part), out)
+                self.stack().read_stored(page, std::slice::from_ref(&part), out)
             })
         })
     }
@@ -248,20 +262,20 @@ impl Source {
     /// Rows that a thread reads of a page, so that there is something to do for all threads until the end: all, if parts would
     /// take longer together.
     fn rows_at_once(&self, rows: usize, pages: usize) -> usize {
-        if !self.stack.rows_are_apart() {
+        if !self.stack().rows_are_apart() {
             return rows.max(1);
         }
         let parts = (TASKS_OF_THREAD * rayon::current_num_threads()).div_ceil(pages.max(1));
-        rows.div_ceil(parts).max(LEAST_READ.div_ceil(self.stack.stored().row_bytes().max(1)))
+        rows.div_ceil(parts).max(LEAST_READ.div_ceil(self.stack().stored().row_bytes().max(1)))
     }
 
     /// Bytes of these samples.
     pub fn stored_bytes(&self, which: &[usize]) -> usize {
         let rows: usize = match self.scan.samples.halo {
             0 => which.len(),
-            halo => runs_of(which).iter().map(|run| widened(run, halo, self.stack.height()).len()).sum(),
+            halo => runs_of(which).iter().map(|run| widened(run, halo, self.stack().height()).len()).sum(),
         };
-        rows * self.scan.used.len() * self.stack.stored().row_bytes()
+        rows * self.scan.used.len() * self.stack().stored().row_bytes()
     }
 
     /// Positions in a list of slices as parts of at most `most`, which a device that corrects rows takes at once: next to
@@ -286,7 +300,7 @@ impl Source {
 
     /// What a device does to those samples, if it can do all steps.
     pub fn correction(&self) -> Option<RowCorrection<'_>> {
-        let projections = if self.sinograms { self.stack.height() } else { self.stack.len() };
+        let projections = if self.sinograms { self.stack().height() } else { self.stack().len() };
         self.preparation.correction(&self.scan.used, projections)
     }
 
@@ -296,13 +310,13 @@ impl Source {
     }
 
     fn read_sinograms(&self, which: &[usize], out: Vec<&mut [f32]>) -> Result<Counts> {
-        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.height());
+        let (bins, used, total) = (self.stack().width(), &self.scan.used, self.stack().height());
         let sinograms = out.into_par_iter().zip(which).map(|(sinogram, &slice)| -> Result<Counts> {
             if used.len() == total {
-                self.stack.read_rows(slice, 0..total, sinogram)?;
+                self.stack().read_rows(slice, 0..total, sinogram)?;
             } else {
                 let mut all = vec![0f32; total * bins];
-                self.stack.read_rows(slice, 0..total, &mut all)?;
+                self.stack().read_rows(slice, 0..total, &mut all)?;
                 for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
                     row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
                 }
@@ -318,7 +332,7 @@ impl Source {
     }
 
     fn read_projections(&self, which: &[usize], out: Vec<&mut [f32]>, counted: bool) -> Result<Counts> {
-        let Some(block) = self.block else {
+        let Some(block) = self.preparation.block() else {
             return self.turn_projections(which, out.into_iter());
         };
         let seen = self.detector_len();
@@ -327,7 +341,7 @@ impl Source {
         let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
         for (sinogram, &slice) in out.into_iter().zip(which) {
             let first = slice / block * block;
-            let rows: Vec<usize> = (first..(first + block).min(self.stack.height())).collect();
+            let rows: Vec<usize> = (first..(first + block).min(self.stack().height())).collect();
             if filtered.rows != rows {
                 filtered.rows.clear();
                 filtered.sinograms.resize(rows.len() * seen, 0.0);
@@ -357,8 +371,8 @@ impl Source {
 
     /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
     fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<Counts> {
-        let (bins, used, total) = (self.stack.width(), &self.scan.used, self.stack.len());
-        let (halo, height) = (self.preparation.halo(), self.stack.height());
+        let (bins, used, total) = (self.stack().width(), &self.scan.used, self.stack().len());
+        let (halo, height) = (self.preparation.halo(), self.stack().height());
         let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
         for sinogram in out {
             for (rows, row) in rows_of.iter_mut().zip(sinogram.chunks_mut(bins)) {
@@ -371,7 +385,7 @@ impl Source {
             for span in &spans {
                 let read = widened(span, halo, height);
                 band.resize(read.len() * bins, 0.0);
-                self.stack.read_rows(p, read.clone(), &mut band)?;
+                self.stack().read_rows(p, read.clone(), &mut band)?;
                 let seen = Band::new(&mut band, height, read.clone(), span.clone()).of(p, total);
                 self.preparation.projection(Band { counted: self.counted(span), ..seen }, &mut counts);
                 let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
@@ -384,6 +398,13 @@ impl Source {
         let turned = rows_of.into_par_iter().zip(used).try_fold(start, |(band, counts), next| turn(band, counts, next));
         turned.map(|done: Result<_>| Ok(done?.1)).try_reduce(Counts::default, |a, b| Ok(a + b))
     }
+}
+
+/// The steps of a recipe for these stacks.
+fn prepare(recipe: &Recipe, stacks: &Stacks, scan: &Scan) -> Result<Preparation> {
+    let median = recipe.input.field_mode == FieldMode::Median;
+    let scope = Scope { median, used: &scan.used, full_projections: false };
+    Preparation::open(&recipe.steps, stacks, scope)
 }
 
 /// How a device may get samples of these stacks.

@@ -113,7 +113,7 @@ impl Scan {
         let center = center(recipe, (bins * stack.binning, mean_shift), &angles, &mut remarks)?;
         let axis: Vec<f64> = shifts.iter().map(|shift| binned(center + shift, binning)).collect();
         // an extended field waits for the axis
-        let searching = matches!(recipe.scan.center, Center::Search(_));
+        let searching = matches!(recipe.scan.center, Center::Search(_) | Center::Ends(_));
         let field = match recipe.scan.extended_field && !searching {
             true => Some(ExtendedField::new(bins, binned(center, binning), &axis, &angles)?),
             false => None,
@@ -219,7 +219,8 @@ fn angles_and_weights(
     Ok((angles, weights))
 }
 
-/// The axis in bins of the `detector` without shifts, whose mean is known: until it is found, the middle. With the shifts, it
+/// The axis in bins of the `detector` without shifts, whose mean is known: until it is found or projections are straight, the
+/// middle. With the shifts, it
 /// is on the detector.
 fn center(
     recipe: &Recipe,
@@ -241,7 +242,7 @@ fn center(
             )));
         }
         Center::At(center) => center,
-        Center::Search(_) => middle,
+        Center::Search(_) | Center::Ends(_) => middle,
         Center::Middle => {
             remarks.push(Remark::note(format!(
                 "the axis is assumed to be in the middle of the detector, at {middle}; --center sets it, --center auto \

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::geometry::ACCURACIES;
 use crate::kernel::{Algorithm, Bound, Interpolation, Mode, Padding, SLICE_MODES};
 use crate::spectrum::Filter;
-use crate::steps::{StepFlags, Steps};
+use crate::steps::{StepFlags, Steps, Tilt, is_searched};
 use serde::{Deserialize, Serialize};
 
 /// Everything that decides the bytes of slices, as it was asked for. Serialised, its values are named and spelled as flags.
@@ -98,10 +98,12 @@ impl Recipe {
         let input = Input::new(&args.input)?;
         let slice = SliceGrid::new(args, input.binning)?;
         let scan = ScanRecipe { extended_field: args.extended_field, ..ScanRecipe::new(&args.scan, input.kind)? };
+        let search_tilt = is_searched(&args.steps);
         let recipe = Recipe {
-            steps: steps(&args.input, &args.steps, &slice)?,
+            steps: parse_steps(&args.input, &args.steps, &slice)?,
             scan: ScanRecipe {
                 weights: args.angle_weights.unwrap_or_default(),
+                search_tilt,
                 center: args.center.as_ref().map_or(Ok(Center::default()), |text| Center::parse(&text.0))?,
                 ..scan
             },
@@ -111,17 +113,38 @@ impl Recipe {
             input,
             slice,
         };
-        if recipe.scan.extended_field && recipe.scan.center == Center::Middle {
-            return Err(Error::usage(
-                "--extended-field: the axis is not in the middle; needs --center X or --center auto",
-            ));
-        }
+        recipe.check_axis(args)?;
         Ok(recipe)
+    }
+
+    /// Refuses flags for the axis that do not go together.
+    fn check_axis(&self, args: &ReconstructArgs) -> Result<()> {
+        match self.scan.center {
+            Center::Search(_) => Ok(()),
+            Center::Middle if self.scan.extended_field => {
+                Err(Error::usage("--extended-field: the axis is not in the middle; needs --center X or --center auto"))
+            }
+            _ if self.scan.search_tilt => Err(Error::usage("--tilt: auto is found with the axis; needs --center auto")),
+            Center::Ends(_) if args.steps.tilt.is_some() => {
+                Err(Error::usage("--center and --tilt: two centres say the tilt already; give one of them"))
+            }
+            Center::Ends(_) if args.input.sinograms.is_some() => Err(Error::usage(
+                "--center: two centres are those of a tilted axis, whose projections are rotated; give --projections or \
+                 --hdf5",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The same about an axis at this position, in bins of the detector.
     pub fn about(&self, axis: f64) -> Recipe {
         Recipe { scan: ScanRecipe { center: Center::At(axis), ..self.scan.clone() }, ..self.clone() }
+    }
+
+    /// The same with projections that are rotated by this tilt.
+    pub fn tilted(&self, tilt: Option<Tilt>) -> Recipe {
+        let scan = ScanRecipe { search_tilt: false, ..self.scan.clone() };
+        Recipe { scan, steps: Steps { tilt, ..self.steps.clone() }, ..self.clone() }
     }
 
     /// The unit of values in slices.
@@ -130,11 +153,20 @@ impl Recipe {
     }
 }
 
-/// What is done to the data before the filter.
+/// What is done to the data before the filter, by a command that finds no tilt by itself.
 ///
 /// # Errors
 /// [`Error::Usage`] that names the flag.
 pub fn steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result<Steps> {
+    if is_searched(steps) {
+        return Err(Error::usage(
+            "--tilt: auto is for fbp reconstruct --center auto; give the degrees that fbp center prints",
+        ));
+    }
+    parse_steps(input, steps, slice)
+}
+
+fn parse_steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result<Steps> {
     let by_input = steps.of_input.pixel_size.as_ref().map(|size| size.times(input.binning.unwrap_or(1) as f64));
     Steps::parse(&StepFlags { input, steps, pixel_size: slice.pixel_size.as_ref().or(by_input.as_ref()) })
 }

@@ -30,6 +30,9 @@ pub struct ScanRecipe {
     #[serde(rename = "angle-weights")]
     pub weights: AngleWeights,
     pub center: Center,
+    /// Whether the tilt is to be found with the axis.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub search_tilt: bool,
     /// A whole turn with the axis near one end of the detector is reconstructed as far as it sees.
     pub extended_field: bool,
 }
@@ -65,6 +68,8 @@ pub enum Center {
     Middle,
     /// At this position in bins.
     At(f64),
+    /// At these positions in the first and the last row of the detector.
+    Ends([f64; 2]),
     /// Where the data say, by this method or by those that suit the scan.
     Search(Option<Method>),
 }
@@ -75,6 +80,7 @@ impl fmt::Display for Center {
         match self {
             Center::Middle => f.write_str("middle"),
             Center::At(center) => write!(f, "{center}"),
+            Center::Ends([first, last]) => write!(f, "{first},{last}"),
             Center::Search(None) => f.write_str("auto"),
             Center::Search(Some(method)) => write!(f, "auto:{method}"),
         }
@@ -99,10 +105,13 @@ impl Center {
             let method = method.parse().map_err(|e: Error| Error::usage(format!("--center: {e}")))?;
             return Ok(Center::Search(Some(method)));
         }
-        match text.parse::<f64>() {
-            Ok(center) if center.is_finite() => Ok(Center::At(center)),
+        let numbers: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+        match numbers.as_deref() {
+            Some([center]) if center.is_finite() => Ok(Center::At(*center)),
+            Some([first, last]) if first.is_finite() && last.is_finite() => Ok(Center::Ends([*first, *last])),
             _ => Err(Error::usage(format!(
-                "--center: `{text}` is not a finite number of bins, auto or auto:METHOD ({})",
+                "--center: `{text}` is not a finite number of bins, two of them (in the first and the last row), auto or \
+                 auto:METHOD ({})",
                 Method::ALL.map(Method::name).join(", ")
             ))),
         }

@@ -25,7 +25,7 @@ pub use outliers::Outliers;
 pub use phase::{Paganin, Unsharp, phase_doubts};
 pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
 pub use stripes::Stripes;
-pub use tilt::Tilt;
+pub use tilt::{Tilt, is_searched};
 
 use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape};
 use crate::error::Result;
@@ -124,8 +124,6 @@ impl Steps {
 /// The data to be corrected.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// Whether pages are sinograms, with a projection in each row.
-    pub sinograms: bool,
     /// Whether fields are medians of their frames instead of means.
     pub median: bool,
     /// Numbers of the projections, ascending.
@@ -422,8 +420,7 @@ mod tests {
 
     fn preparation(stacks: &Stacks, steps: &Steps, full_projections: bool) -> Preparation {
         let used: Vec<usize> = (0..COUNT).collect();
-        Preparation::open(steps, stacks, Scope { sinograms: false, median: false, used: &used, full_projections })
-            .unwrap()
+        Preparation::open(steps, stacks, Scope { median: false, used: &used, full_projections }).unwrap()
     }
 
     fn steps() -> Steps {

@@ -1,6 +1,7 @@
 //! Correction of a detector that is rotated about the beam: projections are rotated back.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
+use crate::cli::StepArgs;
 use crate::device::{RotationForm, RowCorrection};
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
@@ -30,14 +31,15 @@ impl Step for Option<Tilt> {
     }
 
     fn parse(args: &StepFlags) -> Result<Self> {
-        let Some(degrees) = args.steps.tilt else { return Ok(None) };
+        let Some(text) = &args.steps.tilt else { return Ok(None) };
         check_projections("tilt", args)?;
-        if !(-MAX_TILT..=MAX_TILT).contains(&degrees) {
-            return Err(Error::usage(format!(
-                "--tilt: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; rotate the projections beforehand"
-            )));
+        if is_searched(args.steps) {
+            return Ok(None);
         }
-        Ok((degrees != 0.0).then_some(Tilt { degrees }))
+        let degrees: f64 = text.0.trim().parse().map_err(|_| {
+            Error::usage(format!("--tilt: `{}` is not a number of degrees, such as 0.25, or auto", text.0))
+        })?;
+        Tilt::within(degrees, "--tilt")
     }
 
     fn value(&self) -> Option<String> {
@@ -72,7 +74,25 @@ impl RowStep for Tilt {
     }
 }
 
+/// Whether `--tilt` is what the data say.
+pub fn is_searched(steps: &StepArgs) -> bool {
+    steps.tilt.as_ref().is_some_and(|text| text.0.trim() == "auto")
+}
+
 impl Tilt {
+    /// A rotation by these degrees, if there is any.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] that names the flag, if it is too large.
+    pub fn within(degrees: f64, flag: &str) -> Result<Option<Tilt>> {
+        if !(-MAX_TILT..=MAX_TILT).contains(&degrees) {
+            return Err(Error::usage(format!(
+                "{flag}: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; rotate the projections beforehand"
+            )));
+        }
+        Ok((degrees != 0.0).then_some(Tilt { degrees }))
+    }
+
     /// Number of rows above and below that a row of `bins` depends on, in projections of `height` rows.
     fn halo(self, bins: usize, height: usize) -> usize {
         let (sin, cos) = self.degrees.to_radians().sin_cos();

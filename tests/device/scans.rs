@@ -17,11 +17,12 @@ const BLOBS: [[f64; 5]; 7] = [
     [-16.0, -20.0, -6.0, 4.0, 0.9],
 ];
 
-/// Line integral `s` bins from the axis, `z` rows below the middle, at an angle in degrees.
-fn line(angle: f64, s: f64, z: f64) -> f64 {
+/// Line integral `s` bins from the axis, `z` rows below the middle, at an angle in degrees; blobs are that much higher and
+/// lower than they are.
+fn line(angle: f64, s: f64, z: f64, spread: f64) -> f64 {
     let (cos, sin) = cos_sin_degrees(angle);
     let blob = |[x, y, z0, sigma, value]: [f64; 5]| {
-        let distance2 = (s - x * cos - y * sin).powi(2) + (z - z0).powi(2);
+        let distance2 = (s - x * cos - y * sin).powi(2) + (z - spread * z0).powi(2);
         value * sigma * TAU.sqrt() * (-distance2 / (2.0 * sigma * sigma)).exp()
     };
     BLOBS.into_iter().map(blob).sum()
@@ -42,14 +43,14 @@ fn volume(size: usize, rows: usize) -> Pages {
     Pages { width: size, pages: (0..rows).map(|row| (0..size * size).map(|i| pixel(row, i)).collect()).collect() }
 }
 
-/// Projections, one a page, by a detector that is turned by `tilt` degrees.
+/// Projections, one a page, by a detector that is turned by `tilt` degrees. A higher detector sees blobs over its height.
 fn projections(bins: usize, rows: usize, center: f64, angles: &[f64], tilt: f64) -> Pages {
     let (sin, cos) = tilt.to_radians().sin_cos();
-    let middle = [default_axis(bins), default_axis(rows)];
+    let (middle, spread) = ([default_axis(bins), default_axis(rows)], (rows as f64 / ROWS as f64).max(1.0));
     let page = |&angle: &f64| {
         let pixel = |i: usize| {
             let (dx, dz) = ((i % bins) as f64 - middle[0], (i / bins) as f64 - middle[1]);
-            line(angle, middle[0] - center + dx * cos - dz * sin, dx * sin + dz * cos) as f32
+            line(angle, middle[0] - center + dx * cos - dz * sin, dx * sin + dz * cos, spread) as f32
         };
         (0..rows * bins).map(pixel).collect()
     };
@@ -220,6 +221,76 @@ fn the_tilt_of_a_detector_is_corrected() {
     lab.fails("reconstruct --projections p0 --tilt 11 --output out", 2, &["--tilt: 11", "10"]);
     lab.write("s", "s", &SMALL.sinograms());
     lab.fails("reconstruct --sinograms s --tilt 1 --output out", 2, &["--tilt", "--projections"]);
+}
+
+/// A detector that is tilted is found out, and its tilt with the axis: as if both had been given. A row of such a detector sees
+/// several slices, which the tilt between rows alone does not tell.
+#[test]
+fn the_tilt_of_a_detector_is_found() {
+    let (rows, center) = (41, 52.3);
+    let angles = even_angles(0.0, 180.0, 160);
+    let lab = Lab::new();
+    for (number, tilt) in [-1.5, 0.3, 0.0].into_iter().enumerate() {
+        let scan = format!("--projections p{number}");
+        lab.write(&format!("p{number}"), "p", &projections(SIDE, rows, center, &angles, tilt));
+        let (report, _) = lab.ok(&format!("center {scan} --json"));
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let found = |key: &str| report["tilt"][key].as_f64().unwrap();
+        let (degrees, uncertainty) = (found("degrees"), found("uncertainty"));
+        println!("tilt {tilt}: {degrees} +- {uncertainty:.3}");
+        assert!((degrees - tilt).abs() <= (0.1 * tilt.abs()).max(2.0 * uncertainty), "{tilt}: {report:#}");
+        if tilt == 0.0 {
+            assert!(degrees == 0.0 && report["tilt"]["center"].is_null(), "{report:#}");
+            continue;
+        }
+        assert!(uncertainty < 0.06, "{report:#}");
+        // both at once, and as they are printed
+        let (_, said) =
+            lab.ok(&format!("reconstruct {scan} --center auto --tilt auto --output auto{number} --report a.json"));
+        assert!(said.contains(&format!("tilt {degrees:.3} +- ")), "{said}");
+        let used: serde_json::Value = serde_json::from_str(&lab.read_text("a.json")).unwrap();
+        assert_eq!(used["center"]["tilt"]["degrees"], degrees, "{used:#}");
+        let axis = used["center"]["value"].as_f64().unwrap();
+        assert!((axis - found("center")).abs() < 1e-9, "{axis} {report:#}");
+        lab.ok(&format!("reconstruct {scan} --center {axis:?} --tilt {degrees} --output given{number}"));
+        assert!(lab.read(&format!("auto{number}")) == lab.read(&format!("given{number}")), "{tilt}");
+        // nothing corrects it: that is a doubt
+        let alone = format!("reconstruct {scan} --center auto --output alone{number}");
+        let (_, said) = lab.ok(&alone);
+        assert!(said.contains("the axis is tilted") && said.contains("--tilt auto"), "{said}");
+        lab.fails(&format!("{alone} --overwrite --strict"), 3, &["the axis is tilted"]);
+    }
+}
+
+/// The axis in the first and in the last row is that of rotated projections.
+#[test]
+fn two_centres_are_a_tilt() {
+    let (rows, tilt) = (41, 2.0f64);
+    let lab = Lab::new();
+    lab.write("p", "p", &projections(SIDE, rows, 53.0, &even_angles(0.0, 180.0, 60), tilt));
+    let (sin, cos) = tilt.to_radians().sin_cos();
+    let middle = default_axis(SIDE);
+    // where the axis crosses these rows of the detector
+    let at = |row: f64| middle + (53.0 - middle) / cos + (row - default_axis(rows)) * sin / cos;
+    let (first, last) = (at(0.0), at(rows as f64 - 1.0));
+    let slices = lab.slices(&format!("--projections p --center {first},{last}"), "ends");
+    let given = lab.slices(&format!("--projections p --center 53 --tilt {tilt}"), "given");
+    assert!(error(&slices, &given) < 1e-5, "{}", error(&slices, &given));
+    let refused: [(&str, &[&str]); 5] = [
+        ("--projections p --center 50,51 --tilt 1", &["--center and --tilt"]),
+        ("--projections p --center 50,51,52", &["--center: `50,51,52`"]),
+        ("--projections p --center 1,90", &["--center", "10 degrees"]),
+        ("--projections p --center 50 --tilt auto", &["--tilt: auto", "--center auto"]),
+        ("--projections p --tilt some", &["--tilt: `some`", "auto"]),
+    ];
+    for (flags, words) in refused {
+        lab.fails(&format!("reconstruct {flags} --output out"), 2, words);
+    }
+    lab.write("s", "s", &SMALL.sinograms());
+    lab.fails("reconstruct --sinograms s --center 20,21 --output out", 2, &["--center", "--projections"]);
+    lab.fails("reconstruct --sinograms s --center auto --tilt auto --output out", 2, &["--tilt", "--projections"]);
+    lab.fails("center --projections p --tilt auto", 2, &["--tilt: auto", "fbp reconstruct"]);
+    lab.fails("preprocess --projections p --tilt auto --output out", 2, &["--tilt: auto", "fbp reconstruct"]);
 }
 
 /// Means of `by` x `by` pixels; of sinograms, of `by` bins and pages.

@@ -252,6 +252,8 @@ struct Answer {
     correct: bool,
     /// Error over the stated one.
     error: f64,
+    /// Whether it reports a tilt where there is none; `None` where it does not look for one.
+    false_tilt: Option<bool>,
 }
 
 /// How often a method was ok and correct, ok and wrong, refused and correct, refused and wrong.
@@ -295,13 +297,15 @@ fn answers(kind: &Kind, seed: u64) -> Answers {
     let sinograms = scan.sinograms();
     let possible = kind.covers == kind.declared && kind.empty < 1.0;
     COLUMNS.map(|method| {
-        let found = find(&sinograms, method, None).ok()?.found[0];
+        let search = find(&sinograms, method, None).ok()?;
+        let found = search.found[0];
+        let false_tilt = search.tilt.map(|tilt| tilt.slope != 0.0).filter(|_| kind.tilt.1 == 0.0);
         let correct = possible && (found.value - scan.axis).abs() <= TOLERANCE;
         let ok = found.verdict == AxisVerdict::Ok;
         if ok != correct && possible && (ok || method.is_none()) {
             println!("{} {seed}: {found}, the axis is at {:.2}", kind.name, scan.axis);
         }
-        Some(Answer { ok, correct, error: (found.value - scan.axis) / found.uncertainty })
+        Some(Answer { ok, correct, error: (found.value - scan.axis) / found.uncertainty, false_tilt })
     })
 }
 
@@ -317,6 +321,9 @@ struct Table {
     /// Scans on which every method was right, and those of them that were refused.
     easy: usize,
     needless: usize,
+    /// Scans that are ok and have no tilt, and those of them of which one is reported.
+    upright: usize,
+    false_tilts: usize,
 }
 
 impl Table {
@@ -331,6 +338,10 @@ impl Table {
             if answers.iter().flatten().all(|answer| answer.correct) {
                 self.easy += 1;
                 self.needless += usize::from(answers[5].is_some_and(|answer| !answer.ok));
+            }
+            if let Some(false_tilt) = answers[5].filter(|answer| answer.ok).and_then(|answer| answer.false_tilt) {
+                self.upright += 1;
+                self.false_tilts += usize::from(false_tilt);
             }
         }
         let error = (errors.iter().sum::<f64>() / errors.len().max(1) as f64).sqrt();
@@ -352,6 +363,8 @@ fn verdicts_are_calibrated() {
         all: Vec::new(),
         easy: 0,
         needless: 0,
+        upright: 0,
+        false_tilts: 0,
     };
     println!("| scan | likelihood | registration | vo | overlap | sweep | without --method | error / stated |");
     println!("|---|---|---|---|---|---|---|---|");
@@ -370,7 +383,8 @@ fn verdicts_are_calibrated() {
     println!("without --method: {wrong} of {} that are ok are wrong", correct + wrong);
     let refused = refused_correct + refused_wrong - hopeless;
     let scans = correct + wrong + refused;
-    let Table { easy, needless, .. } = table;
+    let Table { easy, needless, upright, false_tilts, .. } = table;
+    println!("tilt: {false_tilts} reported of {upright} scans that have none");
     println!(
         "refused: {refused} of {scans} that say something; {needless} of these where all methods were within half a bin, \
          as they were for {easy} scans"
@@ -378,6 +392,7 @@ fn verdicts_are_calibrated() {
     assert!(600 * wrong <= scans, "{wrong} of {scans} are wrong");
     assert!(table.each < 20 || 12 * refused <= scans, "{refused} of {scans} are refused");
     assert!(needless * 10 <= easy, "{needless} of {easy} are refused");
+    assert!(false_tilts * 100 <= upright, "{false_tilts} tilts of {upright} upright scans");
 }
 
 /// The real scans as they are and with less of what helps. Prints rows of the table, with one scan each.
@@ -410,7 +425,7 @@ fn verdicts_on_real_scans() {
                 let correct = possible && (value - axis).abs() <= TOLERANCE;
                 let ok = report["center"]["verdict"] == "ok";
                 assert!(correct || !ok, "{name} {angles} {method}: {report}");
-                tally.add(Some(Answer { ok, correct, error: 0.0 }));
+                tally.add(Some(Answer { ok, correct, error: 0.0, false_tilt: None }));
             }
             row(&format!("{name}, {way}"), &tallies, "");
             assert_eq!(tallies[5].0, if possible { [1, 0, 0, 0] } else { [0, 0, 0, 1] }, "{name} {way}");

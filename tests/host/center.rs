@@ -96,7 +96,10 @@ impl Scan {
     }
 
     pub fn sinograms(&self) -> Sinograms {
-        Sinograms::new(self.bins, &self.angles, &self.rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        // spread over the height, as a search samples them
+        let numbers: Vec<usize> = (0..self.rows.len()).map(|row| 100 * row).collect();
+        let rows: Vec<&[f32]> = self.rows.iter().map(Vec::as_slice).collect();
+        Sinograms::of_rows(self.bins, &self.angles, &numbers, &rows)
     }
 }
 

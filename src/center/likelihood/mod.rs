@@ -103,27 +103,37 @@ impl LikelihoodGrid {
         sum
     }
 
-    /// The most likely position and tilt (bins over the rows), and what the tilt gains.
-    fn best(&self, heights: &[f64], steepest: f64) -> (f64, f64, f64) {
+    /// The most likely position and tilt (bins over the rows, between those of a range), and what the tilt gains. The ends of
+    /// the range are no maximum.
+    fn best(&self, heights: &[f64], range: [f64; 2]) -> (f64, f64, f64) {
         let straight = self.sum(0.0, heights);
         let start = highest(&straight);
-        let mut best = (straight[start], self.at(start), 0.0);
-        if heights.len() > 2 {
-            let step = (0.1f64).max(steepest / 400.0);
-            let count = (steepest / step) as i32;
-            let along = |k: i32| {
-                let tilt = f64::from(k) * step;
-                let sum = self.sum(tilt, heights);
-                // where no row leaves the positions
-                let margin = ((tilt.abs() / 2.0 / self.step).ceil() as usize).min(sum.len() / 2);
-                let i = margin + highest(&sum[margin..sum.len() - margin]);
-                (sum.get(i).copied().unwrap_or(f64::NEG_INFINITY), self.at(i), tilt)
-            };
-            let tilted: Vec<(f64, f64, f64)> = (-count..=count).into_par_iter().map(along).collect();
-            best = tilted.into_iter().fold(best, |best, other| if other.0 > best.0 { other } else { best });
+        let step = (0.1f64).max((range[1] - range[0]) / 800.0);
+        let [first, last] = range.map(|end| (end / step).round() as i32);
+        if heights.len() < 3 || last - first < 2 {
+            return (self.at(start), 0.0, 0.0);
         }
-        (best.1, best.2, best.0 - straight[start])
+        let along = |tilt: f64| {
+            let sum = self.sum(tilt, heights);
+            // where no row leaves the positions
+            let margin = ((tilt.abs() / 2.0 / self.step).ceil() as usize).min(sum.len() / 2);
+            let i = margin + highest(&sum[margin..sum.len() - margin]);
+            (sum.get(i).copied().unwrap_or(f64::NEG_INFINITY), self.at(i))
+        };
+        let tilted: Vec<f64> = (first..=last).into_par_iter().map(|k| along(f64::from(k) * step).0).collect();
+        let best = highest(&tilted);
+        let Some(vertex) = vertex(&tilted, best) else { return (self.at(start), 0.0, 0.0) };
+        let tilt = (f64::from(first) + best as f64 + vertex) * step;
+        let (value, at) = along(tilt);
+        (at, tilt, value - straight[start])
     }
+}
+
+/// How far the vertex of the parabola through a value and its neighbours is from it, in steps; `None` at an end.
+fn vertex(values: &[f64], at: usize) -> Option<f64> {
+    let (before, after) = (values.get(at.checked_sub(1)?)?, values.get(at + 1)?);
+    let bend = before + after - 2.0 * values[at];
+    Some(if bend < 0.0 { ((before - after) / (2.0 * bend)).clamp(-0.5, 0.5) } else { 0.0 })
 }
 
 fn highest(values: &[f64]) -> usize {
@@ -141,10 +151,7 @@ pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Likely
     found.second = found.second.map(|(at, share)| (at * scale + shift, share));
     found.costs = found.costs.moved(scale, shift);
     // from bins over all rows, both as they are reduced, to bins from row to row
-    found.tilt = found
-        .tilt
-        .filter(|_| scan.height > 0.0)
-        .map(|tilt| AxisTilt { slope: tilt.slope / scan.height, uncertainty: tilt.uncertainty / scan.height });
+    found.tilt = found.tilt.filter(|_| scan.height > 0.0).map(|tilt| tilt.times(1.0 / scan.height));
     found
 }
 
@@ -161,7 +168,7 @@ fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> LikelyAxis {
     let (free, phases) = scan.coarse(range);
     let found = judge(scan, None, &free);
     let ok = found.minimum.verdict == AxisVerdict::Ok;
-    let (other, ..) = phases.best(&scan.heights, 0.0);
+    let (other, ..) = phases.best(&scan.heights, [0.0; 2]);
     if (other - found.minimum.at).abs() > 1.0 {
         // data that fit no model, or windows near an end that show little: the position that is best by far against
         // random phases
@@ -235,8 +242,10 @@ impl Measured {
 /// An axis that has been refined: its misfit and what that says.
 struct Refined {
     axis: f64,
-    /// Bins over the rows.
+    /// Bins over the rows; 0 if it may be chance,
     tilt: f64,
+    /// and what it is most likely.
+    likely: f64,
     /// By how much the last window moved.
     moved: f64,
     misfit: Misfit,
@@ -272,7 +281,7 @@ fn settle(scan: &SearchedScan, whole: Option<Misfit>, mut axis: f64, slant: f64)
 }
 
 /// Refines an axis and the tilt about it.
-fn refine(scan: &SearchedScan, whole: Option<Misfit>, axis: f64, slant: f64) -> Refined {
+fn refine(scan: &SearchedScan, whole: Option<Misfit>, axis: f64, slant: f64, steepest: f64) -> Refined {
     let heights = &scan.heights;
     let (misfit, axis, moved) = settle(scan, whole, axis, slant);
     let middles = misfit.windowed.axes.clone();
@@ -282,15 +291,17 @@ fn refine(scan: &SearchedScan, whole: Option<Misfit>, axis: f64, slant: f64) -> 
     let count = (2.0 * NEAR / STEP) as usize + 1;
     let rows = (0..heights.len()).map(|row| misfit.of_row(row, at(axis - NEAR, slant)[row], STEP, count)).collect();
     let near = LikelihoodGrid { first: axis - NEAR, step: STEP, rows };
-    let (best, further, gain) = near.best(heights, NEAR);
+    let range = [(-NEAR).max(-steepest - slant), NEAR.min(steepest - slant)];
+    let (best, further, gain) = near.best(heights, range);
     let measured = Measured::new(&misfit, &at(best, slant + further));
     let needed = (TILT_SIGMAS * measured.of_tilt(heights)).max(0.1);
-    if further == 0.0 || slant != 0.0 || (gain >= TILT_GAIN * measured.tempered() && further.abs() >= needed) {
-        return Refined { axis: best, tilt: slant + further, moved, misfit, near, slant, measured };
+    let likely = slant + further;
+    if slant != 0.0 || (gain >= TILT_GAIN * measured.tempered() && further.abs() >= needed) {
+        return Refined { axis: best, tilt: likely, likely, moved, misfit, near, slant, measured };
     }
     let best = near.at(highest(&near.sum(0.0, heights)));
     let measured = Measured::new(&misfit, &at(best, 0.0));
-    Refined { axis: best, tilt: 0.0, moved, misfit, near, slant, measured }
+    Refined { axis: best, tilt: 0.0, likely, moved, misfit, near, slant, measured }
 }
 
 /// How far the maximum is from the axis, and its standard deviations by curvature and by spread, where windows move with
@@ -316,8 +327,8 @@ fn moving(scan: &SearchedScan, refined: &Refined) -> (f64, [f64; 2]) {
 fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> LikelyAxis {
     let heights = &scan.heights;
     let full = whole.is_some();
-    let steepest = (STEEPEST * scan.height).max(NEAR).min(0.2 * scan.bins as f64);
-    let (mut start, mut slant, gain) = grid.best(heights, steepest);
+    let steepest = (STEEPEST * scan.height).min(0.2 * scan.bins as f64);
+    let (mut start, mut slant, gain) = grid.best(heights, [-steepest, steepest]);
     if gain < 5.0 * TILT_GAIN {
         (start, slant) = (grid.at(highest(&grid.sum(0.0, heights))), 0.0);
     }
@@ -326,7 +337,7 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
     let slant = if slant.abs() < NEAR { 0.0 } else { slant };
     let (second, below) = rival(grid, &over, start);
     let edge = (start - grid.first).min(grid.at(grid.len() - 1) - start);
-    let refined = refine(scan, whole, start, slant);
+    let refined = refine(scan, whole, start, slant, steepest);
     let Refined { axis, tilt, moved, misfit, near, measured, .. } = &refined;
     let (shift, deviations) =
         if full { (0.0, [measured.deviation, measured.sandwich]) } else { moving(scan, &refined) };
@@ -361,7 +372,7 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
     } else {
         AxisVerdict::Ok
     };
-    let tilt = AxisTilt { slope: *tilt, uncertainty: measured.of_tilt(heights) };
+    let tilt = AxisTilt { slope: *tilt, likely: refined.likely, uncertainty: measured.of_tilt(heights) };
     let less = (-gap).exp();
     LikelyAxis {
         minimum: Minimum { at: *axis, uncertainty, confidence: mass, verdict },

@@ -8,6 +8,7 @@ use super::{AIR, LikelihoodGrid};
 use crate::center::Sinograms;
 use crate::center::curve::median;
 use crate::center::zingers::mirrored;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Highest frequencies in radians per bin: of the answer, and of the search for it.
@@ -97,7 +98,7 @@ impl SearchedScan {
             angles,
             heights: sinograms.heights.iter().map(place).collect(),
             height: height / factor as f64,
-            derivatives: sinograms.rows.iter().map(derivative).collect(),
+            derivatives: sinograms.rows.par_iter().map(derivative).collect(),
             rows: sinograms.rows.clone(),
             stripes,
         }
@@ -260,7 +261,7 @@ impl Sinograms {
             bins: self.bins,
             angles: self.angles[..count].to_vec(),
             heights: self.heights.clone(),
-            rows: self.rows.iter().map(|row| row[..count * self.bins].to_vec()).collect(),
+            rows: self.rows.par_iter().map(|row| row[..count * self.bins].to_vec()).collect(),
         }
     }
 
@@ -277,6 +278,6 @@ impl Sinograms {
             }
             means
         };
-        Sinograms { bins, angles, heights: self.heights.clone(), rows: self.rows.iter().map(row).collect() }
+        Sinograms { bins, angles, heights: self.heights.clone(), rows: self.rows.par_iter().map(row).collect() }
     }
 }

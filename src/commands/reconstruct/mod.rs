@@ -10,7 +10,8 @@ mod resume;
 mod summary;
 
 use super::add_measures;
-use crate::axis::{self, Axis};
+use crate::axis::{Aligned, Axis, AxisQuery, of_ends};
+use crate::center::accept;
 use crate::cli::ReconstructArgs;
 use crate::device::DeviceSearch;
 use crate::engine::{
@@ -25,9 +26,10 @@ use crate::numbers::significant;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
+use crate::remark::{Doubt, DoubtKind};
 use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
-use crate::steps::Counts;
+use crate::steps::{Counts, Tilt};
 use crate::units::Interval;
 use crate::visible::Shown;
 use outputs::{SideFiles, input_set, inputs};
@@ -91,26 +93,63 @@ fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()
     file.write(format!("{TOML} --save-config`.\n{}", run_file(flags)?))
 }
 
-/// The job and its source about the axis that the data say, where it is to be searched.
+/// The job and its source about the axis that was given, or that the data say.
 fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
-    let Center::Search(method) = job.recipe.scan.center else {
-        let axis = Axis::given(&source.scan);
-        return Ok((job, source, axis));
+    let (job, source, axis) = match job.recipe.scan.center {
+        Center::Middle | Center::At(_) => {
+            let axis = Axis::given(&source.scan);
+            return Ok((job, source, axis));
+        }
+        Center::Ends(ends) => {
+            let (stack, by) = (source.stack(), source.stack().binning().by);
+            let [degrees, center] = of_ends(ends, [stack.width(), stack.height()].map(|pixels| pixels * by));
+            let job = job.tilted(Tilt::within(degrees, "--center")?).about(center);
+            reporter.note(&format!("note: centre {center:.2} bins, tilt {degrees:.3} degrees"));
+            let source = source.as_of(&job)?;
+            let axis = Axis::given(&source.scan);
+            (job, source, axis)
+        }
+        Center::Search(method) => {
+            reporter.stage("searching for the rotation axis");
+            let wanted = job.recipe.scan.search_tilt;
+            let query = AxisQuery { method, range: None };
+            let mut found = Aligned::of(job, source, query, reporter)?;
+            if wanted {
+                found = found.upright(query, reporter)?;
+            } else {
+                tilted(&found).into_iter().for_each(|doubt| reporter.remark(doubt));
+            }
+            found.search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
+            let axis = Axis { tilt: found.tilt.filter(|_| wanted), ..Axis::from(accept(&found.search)?) };
+            reporter.note(&format!("note: {axis}"));
+            let job = found.job.tilted(found.job.recipe.steps.tilt).about(axis.value);
+            let source = found.source.as_of(&job)?;
+            (job, source, axis)
+        }
     };
-    reporter.stage("searching for the rotation axis");
-    let axis = axis::find(&source, &job, method, reporter)?;
-    reporter.note(&format!("note: {axis}"));
-    let job = job.about(axis.value);
-    let source = source.with_axis_of(&job)?;
     source.scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
     Ok((job, source, axis))
+}
+
+/// What to do about an axis that is tilted, which nothing corrects.
+fn tilted(found: &Aligned) -> Option<Doubt> {
+    found.search.tilt.filter(|tilt| tilt.slope != 0.0)?;
+    let tilt = found.tilt?;
+    Some(Doubt::new(
+        DoubtKind::TiltedAxis,
+        format!("the axis is tilted ({tilt}), so that slices away from the middle have another one"),
+        match found.job.recipe.input.is_sinograms() {
+            true => "rotate the projections, and make sinograms of them",
+            false => "give --tilt auto",
+        },
+    ))
 }
 
 fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {
     let (devices, memory) = chosen(job, &source.scan)?;
     for found in &devices {
         let plan = plan_for(job, &source.scan, found, memory, reporter)?;
-        let mut before = vec![("files", source.stack.file_names().to_string())];
+        let mut before = vec![("files", source.stack().file_names().to_string())];
         before.extend(source.preparation.describe());
         results(&plan.describe(job, &source.scan, &found.facts, &before))?;
     }
@@ -147,7 +186,7 @@ impl Reconstruction<'_> {
         let mut writer = writer
             .stamped(stamp(job, source, &key))
             .shared(&scan.run_slices)
-            .with_run_file(record::run_file_of(self.flags, scan.center)?);
+            .with_run_file(record::run_file_of(self.flags, job, scan.center)?);
         let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;
         let wanted = Wanted::by(&job.execution);
         let overview = Overview::new(wanted, scan.slices.clone(), scan.geometry.roi, &finish);
@@ -180,7 +219,7 @@ impl Reconstruction<'_> {
             job,
             devices: &devices,
             geometry: &scan.geometry,
-            files: source.stack.file_names(),
+            files: source.stack().file_names(),
             axis,
             slices: scan.slices.len() - kept.len(),
             updates: scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64,

@@ -3,7 +3,7 @@
 use super::Reconstruction;
 use super::summary::Summary;
 use crate::axis::Axis;
-use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
+use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, StepArgs, Text};
 use crate::engine::{ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -185,7 +185,7 @@ impl ScanRecord {
             size: geometry.size,
             region: geometry.roi,
             projections: geometry.projections(),
-            files: Some(source.stack.file_names()),
+            files: Some(source.stack().file_names()),
             bins: geometry.bins,
             angles: ends.map(|angle| angle.copied().unwrap_or_default()),
             axis: axis.clone(),
@@ -371,7 +371,7 @@ impl<'a> Record<'a> {
             key: identity.parts(),
             jobs: Vec::new(),
         };
-        let record = Record { target, new, run: repeatable(flags, source.scan.center)?, facts, part, earlier };
+        let record = Record { target, new, run: repeatable(flags, job, source.scan.center)?, facts, part, earlier };
         record.put(before)?;
         Ok(record)
     }
@@ -453,12 +453,12 @@ fn record_lock(target: &Target) -> PathBuf {
 }
 
 /// The run file that leads to the same slices.
-pub(super) fn run_file_of(flags: &ReconstructArgs, center: f64) -> Result<String> {
-    run_file(&repeatable(flags, center)?)
+pub(super) fn run_file_of(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<String> {
+    run_file(&repeatable(flags, job, center)?)
 }
 
 /// The run as flags that lead to the same slices from anywhere: what decides them, with nothing that is about this job.
-fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
+fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<ReconstructArgs> {
     let path = |path: &Path| match path == Path::new("-") {
         true => Ok(path.to_owned()),
         false => absolute(path).map_err(|e| Error::output(path, e)),
@@ -487,6 +487,7 @@ fn repeatable(flags: &ReconstructArgs, center: f64) -> Result<ReconstructArgs> {
         },
         output: spec(&args.output)?,
         center: Some(Text(format!("{center:?}"))),
+        steps: StepArgs { tilt: job.recipe.steps.tilt.map(|tilt| Text(format!("{:?}", tilt.degrees))), ..args.steps },
         preview: None,
         histogram: None,
         sections: None,
