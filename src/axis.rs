@@ -84,9 +84,8 @@ impl From<AxisEstimate> for Axis {
 impl fmt::Display for Axis {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "centre {:.2} bins", self.value)?;
-        match (&self.method, self.uncertainty) {
-            (Some(method), Some(uncertainty)) => write!(f, " +- {uncertainty:.2}, found by {method}")?,
-            _ => {}
+        if let (Some(method), Some(uncertainty)) = (&self.method, self.uncertainty) {
+            write!(f, " +- {uncertainty:.2}, found by {method}")?;
         }
         self.tilt.map_or(Ok(()), |tilt| write!(f, ", {tilt}"))
     }

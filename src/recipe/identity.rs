@@ -130,6 +130,7 @@ mod tests {
                 exclude: Ranges::parse("4..6", "--exclude").unwrap(),
                 weights: AngleWeights::Uniform,
                 center: Center::At(12.5),
+                search_tilt: true,
                 extended_field: true,
             },
             slice: SliceGrid {

@@ -254,7 +254,10 @@ fn the_tilt_of_a_detector_is_found() {
         assert!((axis - found("center")).abs() < 1e-9, "{axis} {report:#}");
         lab.ok(&format!("reconstruct {scan} --center {axis:?} --tilt {degrees} --output given{number}"));
         assert!(lab.read(&format!("auto{number}")) == lab.read(&format!("given{number}")), "{tilt}");
-        // nothing corrects it: that is a doubt
+        // nothing corrects it: that is a doubt, where it changes the axis by more than a fraction of a bin
+        if tilt.abs() < 1.0 {
+            continue;
+        }
         let alone = format!("reconstruct {scan} --center auto --output alone{number}");
         let (_, said) = lab.ok(&alone);
         assert!(said.contains("the axis is tilted") && said.contains("--tilt auto"), "{said}");
