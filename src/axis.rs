@@ -13,7 +13,6 @@ use crate::report::Reporter;
 use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 
 /// Rows that are sampled, spread over those of the run,
 const ROWS: usize = 8;
@@ -154,12 +153,6 @@ impl Sampled {
     }
 }
 
-/// Opens the input of a job and reads the rows of a search, with their stripes.
-pub fn sample(job: &Job) -> Result<Sampled> {
-    let reporter = Reporter::of(&job.execution.messages)?;
-    sample_of(&Source::open(job, &reporter, &AtomicBool::new(false))?, job, &reporter)
-}
-
 /// A slice about a trial axis.
 pub struct Trial {
     /// Axis in bins of the detector.
@@ -171,13 +164,17 @@ pub struct Trial {
 }
 
 /// Reconstructs the middle row of a job about each of the axes (bins of the detector), as a run of this row would, on the
-/// first of the job's devices. Slices are handed out one after the other; the number of the row comes back.
+/// first of the job's devices. Slices are handed out one after the other; the source and the number of the row come back.
 ///
 /// # Errors
 /// As a run; [`Error::Usage`] for an axis outside of the detector.
-pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Result<()>) -> Result<usize> {
-    let reporter = Reporter::of(&job.execution.messages)?;
-    let mut source = Source::open(job, &reporter, &AtomicBool::new(false))?;
+pub fn trial_slices(
+    job: &Job,
+    mut source: Source,
+    axes: &[f64],
+    reporter: &Reporter,
+    mut take: impl FnMut(Trial) -> Result<()>,
+) -> Result<(Source, usize)> {
     let last = (source.stack().width() * source.stack().binning().by) as f64 - 1.0;
     let (first, last) = (-source.scan.mean_shift, last - source.scan.mean_shift);
     if let Some(outside) = axes.iter().find(|axis| !(first..=last).contains(*axis)) {
@@ -202,7 +199,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
         let memory = Memory { host: host_budget(&job, scan)?, device: job.execution.device_memory, devices: 1 };
         let Prepared { session, plan, self_test } = match ready.take() {
             Some((planned, ready)) if planned == bins => ready,
-            _ => open_device(&job, scan, found, memory, &reporter)?,
+            _ => open_device(&job, scan, found, memory, reporter)?,
         };
         let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
         engine.add_steps(&job.recipe, &source, &plan)?;
@@ -211,7 +208,7 @@ pub fn trial_slices(job: &Job, axes: &[f64], mut take: impl FnMut(Trial) -> Resu
         ready = Some((bins, Prepared { session: engine.into_session(), plan, self_test }));
         take(Trial { center, size: scan.geometry.size, values })?;
     }
-    Ok(row)
+    Ok((source.as_of(job)?, row))
 }
 
 /// How the axis is searched.

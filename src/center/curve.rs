@@ -79,14 +79,22 @@ impl CostCurve {
         CostCurve { whole: curve.points(), near: Vec::new() }.moved(scale, shift)
     }
 
-    /// How far the cost at a position has risen from the minimum, 0, to the median, 1; `None` outside of the range.
-    pub fn rank(&self, at: f64) -> Option<f64> {
+    fn least(&self) -> f64 {
+        self.whole.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min)
+    }
+
+    /// How far the cost at a position has risen from the minimum; `None` outside of the range.
+    pub fn rise(&self, at: f64) -> Option<f64> {
         let (first, last) = (self.whole.first()?[0], self.whole.last()?[0]);
         let distance = |point: &[f64; 2]| (point[0] - at).abs();
         let nearest = self.whole.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?[1];
-        let least = self.whole.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min);
-        let typical = median(self.whole.iter().map(|point| point[1]));
-        ((first..=last).contains(&at) && typical > least).then(|| (nearest - least) / (typical - least))
+        (first..=last).contains(&at).then(|| nearest - self.least())
+    }
+
+    /// The same as a share of the rise to the median.
+    pub fn rank(&self, at: f64) -> Option<f64> {
+        let typical = median(self.whole.iter().map(|point| point[1])) - self.least();
+        self.rise(at).filter(|_| typical > 0.0).map(|rise| rise / typical)
     }
 
     /// With every position `b` at `b * scale + shift`.

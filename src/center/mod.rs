@@ -316,12 +316,15 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
 ///
 /// The likelihood's answer stands unless mirrored projections, or `vo` on the first half of a whole turn, have a clear minimum
 /// elsewhere, or mirrored projections do not look alike about it. If it is not ok, `vo` runs on half turns as well, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
-/// another clear result contradicts it; otherwise the weighted mean of all, if they agree.
+/// another clear result contradicts it; otherwise the weighted mean of all if they agree, or of the others if these agree
+/// and the likelihood does not exclude what they say.
 ///
 /// # Errors
 /// As for one method.
 fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> {
-    let Traced { estimate, second, tilt, .. } = search(Method::Likelihood, sinograms, range)?;
+    let Traced { estimate, costs, second, tilt } = search(Method::Likelihood, sinograms, range)?;
+    // what it does not exclude
+    let possible = |found: &AxisEstimate| costs.rise(found.value).is_some_and(|rise| rise < likelihood::GAP);
     let mut found = vec![estimate];
     let answer = |found| AxisSearch { found, note: None, second, tilt };
     let mirrored = if sinograms.whole_turn() { Method::Overlap } else { Method::Registration };
@@ -360,7 +363,7 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> 
         let doubt = |i: &usize| (!clear(&found[*i]), found[*i].uncertainty);
         let better = if doubt(&a) <= doubt(&b) { a } else { b };
         found.swap(0, better);
-    } else if let Some(mean) = weighted(&found) {
+    } else if let Some(mean) = weighted(&found).or_else(|| weighted(&found[1..]).filter(possible)) {
         found.insert(0, mean);
     }
     Ok(answer(found))
@@ -530,13 +533,21 @@ pub fn accept(search: &AxisSearch) -> Result<AxisEstimate> {
     Err(Error::Input(format!("rotation axis: {}: {why}; results: {}; {what}", first.verdict, all.join(", "))))
 }
 
+/// Trial slices about the position of a search that is in doubt, as `--sweep` takes them.
+pub fn next_sweep(search: &AxisSearch) -> Option<String> {
+    let first = search.found.first()?;
+    matches!(first.verdict, AxisVerdict::Ambiguous | AxisVerdict::Uncertain).then(|| sweep_about(first.value, first))
+}
+
+fn sweep_about(at: f64, found: &AxisEstimate) -> String {
+    let reach = (3.0 * found.uncertainty).clamp(2.0, 8.0).ceil();
+    let step = if reach > 4.0 { "1" } else { "0.5" };
+    format!("{}..{}:{step}", (at - reach).floor().max(0.0), (at + reach).ceil())
+}
+
 /// The most likely positions, how to look at trial slices about them, and how to take the likelier one.
 fn next_steps(search: &AxisSearch, first: AxisEstimate) -> String {
-    let around = |at: f64| {
-        let reach = (3.0 * first.uncertainty).clamp(2.0, 8.0).ceil();
-        let step = if reach > 4.0 { "1" } else { "0.5" };
-        format!("--sweep {}..{}:{step}", (at - reach).floor().max(0.0), (at + reach).ceil())
-    };
+    let around = |at: f64| format!("--sweep {}", sweep_about(at, &first));
     let mut text = String::from("next: look at trial slices with fbp center ");
     text += &around(first.value);
     if let Some((at, share)) = search.second {

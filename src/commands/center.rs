@@ -24,7 +24,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let reporter = Reporter::of(&job.execution.messages)?;
     remarks.into_iter().for_each(|remark| reporter.remark(remark));
     if let (Some(range), Some(output)) = (&args.sweep, &args.output) {
-        return Ok((trials(&job, args, range, output)?, Ok(())));
+        return Ok((trials(&job, args, range, output, &reporter)?, Ok(())));
     }
     let method = args.method.as_deref().map(|name| name.parse().map_err(|e| Error::usage(format!("--method: {e}"))));
     let method = method.transpose()?;

@@ -1,19 +1,22 @@
 //! `fbp center --sweep`: slices for trial axes, as files with a montage, or in a page.
 
 use super::center::survey_json;
-use crate::axis::{Sampled, Trial, sample, trial_slices};
+use crate::axis::{Trial, sample_of, trial_slices};
 use crate::center::negative_share;
-use crate::cli::CenterArgs;
+use crate::cli::{CenterArgs, ReconstructArgs};
+use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::html::{IMAGE_BYTES, PackedImage, TRIALS, write_page};
 use crate::job::Job;
 use crate::picture::{Panel, write_montage};
 use crate::recipe::given;
+use crate::report::Reporter;
 use crate::sink::{Dtype, Encoding, OutputLock, Target, write_image};
 use crate::visible::Shown;
 use serde_json::json;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Largest number of slices of a sweep.
 const MOST: usize = 400;
@@ -41,8 +44,8 @@ struct ShownTrial {
 
 /// Writes the slices of the middle row about the axes of a sweep: whole as files in a directory, with a montage of the same
 /// part of all, or this part alone in a page.
-pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -> Result<String> {
-    let mut axes = positions(range)?;
+pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path, reporter: &Reporter) -> Result<String> {
+    let axes = positions(range)?;
     let page = output.extension().is_some_and(|extension| extension == "html");
     let inputs = InputSet::new(job.execution.files.all());
     check_output(output, page, args.overwrite, &inputs)?;
@@ -57,38 +60,106 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path) -
         file(&output.join(MONTAGE), OutputKind::Png)?;
     }
     let side = side(args.tile.map(usize::from), page, axes.len())?;
-    // the middle one is the most likely to be sharp: it decides which part is shown
-    let middle = axes.len() / 2;
-    axes[..=middle].rotate_right(1);
-    let mut part = None;
-    let mut shown: Vec<ShownTrial> = Vec::with_capacity(axes.len());
-    let row = trial_slices(job, &axes, |Trial { center, size, values }| {
-        if !page {
-            // the directory is made when there is something to write: a refused run leaves nothing behind
-            if lock.is_none() {
-                lock = Some(OutputLock::alone(&target)?);
-            }
-            write_image(
-                &file(&place(center), OutputKind::Tiff)?,
-                (size, size),
-                &values,
-                Encoding { dtype: Dtype::F32, range: None },
-            )?;
+    let source = Source::open(job, reporter, &AtomicBool::new(false))?;
+    let shown = ShownTrials::of(job, source, axes, side, reporter, |Trial { center, size, values }| {
+        if page {
+            return Ok(());
         }
-        let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
-        let score = negative_share(&values, size);
-        shown.push(ShownTrial { center, side: part.side, values: part.of(&values, size), score });
-        Ok(())
+        // the directory is made when there is something to write: a refused run leaves nothing behind
+        if lock.is_none() {
+            lock = Some(OutputLock::alone(&target)?);
+        }
+        let encoding = Encoding { dtype: Dtype::F32, range: None };
+        write_image(&file(&place(*center), OutputKind::Tiff)?, (*size, *size), values, encoding)
     })?;
-    shown.sort_by(|a, b| a.center.total_cmp(&b.center));
     match &page_file {
-        Some(file) => write_trials(job, args, file, row, part, &shown)?,
-        None => montage(job, &file(&output.join(MONTAGE), OutputKind::Png)?, &shown)?,
+        Some(file) => shown.write_page(job, command(args)?, file, reporter)?,
+        None => montage(job, &file(&output.join(MONTAGE), OutputKind::Png)?, &shown.trials)?,
     }
-    let (first, last) = (shown.first().map_or(0.0, |t| t.center), shown.last().map_or(0.0, |t| t.center));
+    let ShownTrials { trials, part, row, .. } = shown;
+    let (first, last) = (trials.first().map_or(0.0, |t| t.center), trials.last().map_or(0.0, |t| t.center));
     let shows = if page { "the page" } else { "montage.png" };
     let part = part.map(|part| format!("; {shows} shows {part}")).unwrap_or_default();
-    Ok(format!("{} slices of row {row} about {first:.2} to {last:.2} bins in {}{part}\n", shown.len(), output.shown()))
+    Ok(format!("{} slices of row {row} about {first:.2} to {last:.2} bins in {}{part}\n", trials.len(), output.shown()))
+}
+
+/// Writes a page with trial slices of the middle row of a scan that is open; `flags` are those of the run.
+///
+/// # Errors
+/// As a run.
+pub(super) fn trial_page(
+    job: &Job,
+    source: Source,
+    range: &str,
+    flags: &ReconstructArgs,
+    file: &OutputFile,
+) -> Result<()> {
+    let axes = positions(range)?;
+    let (side, reporter) = (side(None, true, axes.len())?, Reporter::silent());
+    let shown = ShownTrials::of(job, source, axes, side, &reporter, |_| Ok(()))?;
+    let mut given = given(flags)?;
+    ["center", "output", "report"].into_iter().for_each(|flag| drop(given.remove(flag)));
+    shown.write_page(job, words_of(vec![given]), file, &reporter)
+}
+
+/// Trial slices of a row, in the order of their axes.
+struct ShownTrials {
+    trials: Vec<ShownTrial>,
+    /// What is shown of each.
+    part: Option<Crop>,
+    row: usize,
+    source: Source,
+}
+
+impl ShownTrials {
+    /// Computes them; each is handed out as a whole, too.
+    fn of(
+        job: &Job,
+        source: Source,
+        mut axes: Vec<f64>,
+        side: usize,
+        reporter: &Reporter,
+        mut whole: impl FnMut(&Trial) -> Result<()>,
+    ) -> Result<ShownTrials> {
+        // the middle one is the most likely to be sharp: it decides which part is shown
+        let middle = axes.len() / 2;
+        axes[..=middle].rotate_right(1);
+        let mut part = None;
+        let mut trials: Vec<ShownTrial> = Vec::with_capacity(axes.len());
+        let (source, row) = trial_slices(job, source, &axes, reporter, |trial| {
+            whole(&trial)?;
+            let Trial { center, size, values } = trial;
+            let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
+            let score = negative_share(&values, size);
+            trials.push(ShownTrial { center, side: part.side, values: part.of(&values, size), score });
+            Ok(())
+        })?;
+        trials.sort_by(|a, b| a.center.total_cmp(&b.center));
+        Ok(ShownTrials { trials, part, row, source })
+    }
+
+    /// Writes a page with all of them, and with what every method says.
+    fn write_page(&self, job: &Job, command: String, file: &OutputFile, reporter: &Reporter) -> Result<()> {
+        let sampled = sample_of(&self.source, job, reporter)?;
+        let trial = |trial: &ShownTrial| {
+            json!({
+                "center": trial.center,
+                "score": trial.score,
+                "image": PackedImage::new(&trial.values, trial.side),
+            })
+        };
+        let data = json!({
+            "program": env!("CARGO_PKG_VERSION"),
+            "row": self.row,
+            "unit": job.recipe.unit(),
+            "pixel": job.recipe.slice.pixel_size.as_ref().map(|size| json!({ "size": size.value, "unit": size.unit })),
+            "part": self.part.map(|part| json!({ "left": part.left, "top": part.top, "side": part.side })),
+            "trials": self.trials.iter().map(trial).collect::<Vec<_>>(),
+            "search": survey_json(&sampled, None),
+            "command": command,
+        });
+        write_page(file, &TRIALS, "Trial slices, fbp center", &data)
+    }
 }
 
 /// Refuses to replace what is there, unless that was asked for.
@@ -134,39 +205,8 @@ fn montage(job: &Job, file: &OutputFile, shown: &[ShownTrial]) -> Result<()> {
     write_montage(file, &panels)
 }
 
-/// Writes the page.
-fn write_trials(
-    job: &Job,
-    args: &CenterArgs,
-    file: &OutputFile,
-    row: usize,
-    part: Option<Crop>,
-    shown: &[ShownTrial],
-) -> Result<()> {
-    let sampled: Sampled = sample(job)?;
-    let trial = |trial: &ShownTrial| {
-        json!({
-            "center": trial.center,
-            "score": trial.score,
-            "image": PackedImage::new(&trial.values, trial.side),
-        })
-    };
-    let data = json!({
-        "program": env!("CARGO_PKG_VERSION"),
-        "row": row,
-        "unit": job.recipe.unit(),
-        "pixel": job.recipe.slice.pixel_size.as_ref().map(|size| json!({ "size": size.value, "unit": size.unit })),
-        "part": part.map(|part| json!({ "left": part.left, "top": part.top, "side": part.side })),
-        "trials": shown.iter().map(trial).collect::<Vec<_>>(),
-        "search": survey_json(&sampled, None),
-        "command": command(args)?,
-    });
-    write_page(file, &TRIALS, "Trial slices, fbp center", &data)
-}
-
 /// A run with the flags of a search, but for its axis and its output.
 fn command(args: &CenterArgs) -> Result<String> {
-    let mut words = vec!["fbp".to_owned(), "reconstruct".to_owned()];
     let mut input = given(&args.input)?;
     // what is reconstructed comes first
     let data = ["sinograms", "projections", "hdf5"]
@@ -177,6 +217,12 @@ fn command(args: &CenterArgs) -> Result<String> {
     for (flag, value) in [("pixel-size", &args.pixel_size), ("device", &args.device)] {
         groups.extend(value.iter().map(|text| toml::Table::from_iter([(flag.to_owned(), text.0.clone().into())])));
     }
+    Ok(words_of(groups))
+}
+
+/// The command of a run with these flags.
+fn words_of(groups: Vec<toml::Table>) -> String {
+    let mut words = vec!["fbp".to_owned(), "reconstruct".to_owned()];
     for (flag, value) in groups.into_iter().flatten() {
         let values = match value {
             toml::Value::Array(list) => list,
@@ -191,7 +237,7 @@ fn command(args: &CenterArgs) -> Result<String> {
             }
         }
     }
-    Ok(words.join(" "))
+    words.join(" ")
 }
 
 /// A word as a shell takes it.

@@ -114,3 +114,25 @@ fn a_run_with_shifts_finds_its_axis() {
         &["--center: 31.5, shifted by -70.00 bins"],
     );
 }
+
+/// A refused search writes trial slices to the page that the report was to be, and nothing to any other report.
+#[test]
+fn a_refusal_shows_trial_slices() {
+    let lab = Lab::new();
+    lab.ok("phantom --kind discs --size 96 --bins 48 --projections 40 --noise 1 --center 20 --output noisy");
+    let run = "reconstruct --sinograms noisy --center auto --output slices --report";
+    let said = lab.fails(&format!("{run} page.html"), 3, &["rotation axis: ambiguous", "--sweep 18..23:0.5"]);
+    assert!(said.contains("page.html shows trial slices, --sweep 18..23:0.5"), "{said}");
+    let page = lab.read_text("page.html");
+    for part in ["\"center\":18.0", "\"center\":23.0", "fbp reconstruct --sinograms"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("--report") && !lab.path("slices").exists());
+    // files of others stay, and are named
+    lab.text("other.html", "<p>not of fbp</p>");
+    let said = lab.fails(&format!("{run} other.html"), 3, &["rotation axis: ambiguous"]);
+    assert!(said.contains("no trial slices in other.html"), "{said}");
+    assert_eq!(lab.read_text("other.html"), "<p>not of fbp</p>");
+    lab.fails(&format!("{run} run.json"), 3, &["rotation axis: ambiguous"]);
+    assert!(!lab.path("run.json").exists());
+}

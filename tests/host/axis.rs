@@ -12,6 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Distribution;
 use rayon::prelude::*;
+use std::path::Path;
 
 /// What is scanned and how.
 struct Kind {
@@ -296,6 +297,9 @@ fn answers(kind: &Kind, seed: u64) -> Answers {
     let scan = make(kind, seed);
     let sinograms = scan.sinograms();
     let possible = kind.covers == kind.declared && kind.empty < 1.0;
+    if let Some(directory) = std::env::var_os("FBP_TEST_EXPORT") {
+        export(Path::new(&directory), kind, seed, &scan, possible);
+    }
     COLUMNS.map(|method| {
         let search = find(&sinograms, method, None).ok()?;
         let found = search.found[0];
@@ -307,6 +311,22 @@ fn answers(kind: &Kind, seed: u64) -> Answers {
         }
         Some(Answer { ok, correct, error: (found.value - scan.axis) / found.uncertainty, false_tilt })
     })
+}
+
+/// Writes a scan for other programs: its values, and what is known of it.
+fn export(directory: &Path, kind: &Kind, seed: u64, scan: &Scan, possible: bool) {
+    let place = directory.join(format!("{}-{seed}", kind.name.replace([' ', ','], "-")));
+    let values: Vec<u8> = scan.rows.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+    let about = serde_json::json!({
+        "kind": kind.name,
+        "axis": scan.axis,
+        "declared": kind.declared,
+        "off_centre": kind.overlap.is_some() || kind.offset > 0.3,
+        "possible": possible,
+        "shape": [scan.rows.len(), scan.angles.len(), scan.bins],
+    });
+    std::fs::write(place.with_extension("f32"), values).unwrap();
+    std::fs::write(place.with_extension("json"), about.to_string()).unwrap();
 }
 
 fn row(name: &str, tallies: &[Tally; 6], more: &str) {

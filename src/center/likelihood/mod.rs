@@ -36,7 +36,7 @@ const FLOOR: f64 = 0.05;
 /// Largest standard deviation of an answer in bins of the detector, of which the systematic error may be more,
 const LIMIT: f64 = 0.2;
 /// and least distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
-const GAP: f64 = 8.0;
+pub(super) const GAP: f64 = 8.0;
 const APART: f64 = 2.5;
 /// With less distance the other position is named.
 const SHOWN: f64 = 4.0;
@@ -378,7 +378,7 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
         minimum: Minimum { at: *axis, uncertainty, confidence: mass, verdict },
         second: (gap < SHOWN).then_some((second, less / (1.0 + less))),
         tilt: tilt.uncertainty.is_finite().then_some(tilt),
-        costs: curve(grid, &over),
+        costs: curve(grid, &over, tempered),
         gap,
         explained,
         misfit: with,
@@ -393,10 +393,10 @@ fn rival(grid: &LikelihoodGrid, over: &[f64], axis: f64) -> (f64, f64) {
     best.map_or((axis, f64::INFINITY), |i| (grid.at(i), top - over[i]))
 }
 
-/// The logarithm of the likelihood as a cost: 0 at the most likely position, 1 where it is least likely.
-fn curve(grid: &LikelihoodGrid, over: &[f64]) -> CostCurve {
+/// The logarithm of the likelihood, tempered, as a cost: 0 at the most likely position.
+fn curve(grid: &LikelihoodGrid, over: &[f64], tempered: f64) -> CostCurve {
     let top = over[highest(over)];
     let low = over.iter().copied().filter(|v| v.is_finite()).fold(top, f64::min);
-    let of = |(i, v): (usize, &f64)| [grid.at(i), (top - v.max(low)) / (top - low).max(1e-300)];
+    let of = |(i, v): (usize, &f64)| [grid.at(i), (top - v.max(low)) / tempered];
     CostCurve { whole: over.iter().enumerate().map(of).collect(), near: Vec::new() }
 }

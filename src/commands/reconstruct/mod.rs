@@ -10,8 +10,9 @@ mod resume;
 mod summary;
 
 use super::add_measures;
+use super::trials::trial_page;
 use crate::axis::{Aligned, Axis, AxisQuery, of_ends};
-use crate::center::accept;
+use crate::center::{accept, next_sweep};
 use crate::cli::ReconstructArgs;
 use crate::device::DeviceSearch;
 use crate::engine::{
@@ -60,7 +61,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     if let Some(target) = &job.execution.output {
         target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
     }
-    let (job, source, axis) = with_axis(job, source, &reporter)?;
+    let (job, source, axis) = with_axis(job, source, &flags, &reporter)?;
     reporter.refuse_doubts()?;
     let (scan, shard) = (&source.scan, job.execution.shard);
     if job.execution.dry_run {
@@ -94,7 +95,7 @@ fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()
 }
 
 /// The job and its source about the axis that was given, or that the data say.
-fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
+fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
     let (job, source, axis) = match job.recipe.scan.center {
         Center::Middle | Center::At(_) => {
             let axis = Axis::given(&source.scan);
@@ -120,7 +121,14 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
                 tilted(&found).into_iter().for_each(|doubt| reporter.remark(doubt));
             }
             found.search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
-            let axis = Axis { tilt: found.tilt.filter(|_| wanted), ..Axis::from(accept(&found.search)?) };
+            let estimate = match accept(&found.search) {
+                Ok(estimate) => estimate,
+                Err(refused) => {
+                    show_trials(found, flags, reporter);
+                    return Err(refused);
+                }
+            };
+            let axis = Axis { tilt: found.tilt.filter(|_| wanted), ..Axis::from(estimate) };
             reporter.note(&format!("note: {axis}"));
             let job = found.job.tilted(found.job.recipe.steps.tilt).about(axis.value);
             let source = found.source.as_of(&job)?;
@@ -129,6 +137,19 @@ fn with_axis(job: Job, source: Source, reporter: &Reporter) -> Result<(Job, Sour
     };
     source.scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
     Ok((job, source, axis))
+}
+
+/// Writes trial slices about an axis that is in doubt to the page that `--report` was to be.
+fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
+    let Aligned { job, source, search, .. } = found;
+    let (Some(path), Some(range)) = (job.execution.page(), next_sweep(&search)) else { return };
+    let overwrite = Some(job.execution.existing == Existing::Overwrite);
+    let file = OutputFile::new("--report", path, OutputKind::Html, &input_set(&job, &source), overwrite);
+    reporter.stage("reconstructing trial slices");
+    match file.and_then(|file| trial_page(&job, source, &range, flags, &file)) {
+        Ok(()) => reporter.note(&format!("note: {} shows trial slices, --sweep {range}", path.shown())),
+        Err(error) => reporter.note(&format!("note: no trial slices in {}: {error}", path.shown())),
+    }
 }
 
 /// What to do about an axis that is tilted, which nothing corrects.

@@ -23,6 +23,7 @@ use open::{OpenHdf5, is_same};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The slices, their numbers, their checksums, and what is said of the run.
 const DATA: &str = "/entry/reconstruction/results/data";
@@ -78,6 +79,20 @@ struct Contents {
     places: Option<u64>,
 }
 
+/// Opens a file that this program may just have closed. A process that it is starting at this moment still holds the
+/// library's lock of it, until it is another program: that is waited for.
+fn open_closed(path: &Path) -> io::Result<File> {
+    const TRIES: usize = 50;
+    let locked = |error: &hdf5_metno::Error| error.to_string().contains("unable to lock file");
+    for _ in 1..TRIES {
+        match File::open(path) {
+            Err(error) if locked(&error) => std::thread::sleep(Duration::from_millis(20)),
+            opened => return opened.map_err(other),
+        }
+    }
+    File::open(path).map_err(other)
+}
+
 /// A dataset by its path, which may be that of another program.
 fn own_dataset(file: &File, name: &str) -> io::Result<Dataset> {
     dataset(file, name).map_err(io::Error::other)
@@ -93,7 +108,7 @@ impl Contents {
     fn read(path: &Path) -> io::Result<Contents> {
         open_regular(path)?;
         examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
-        let file = File::open(path).map_err(other)?;
+        let file = open_closed(path)?;
         let description: VolumeDescription = serde_json::from_str(&text_of(&file, DESCRIPTION)?)?;
         let offset = |name: &str| offset(&own_dataset(&file, name)?);
         let compressed = description.compression != Compression::None;
@@ -157,7 +172,7 @@ impl Hdf5File {
     /// Whether a volume has the bytes of one that `again` makes now, but for slices, marks and places.
     fn is_like(&self, path: &Path, again: &Hdf5File, description: &VolumeDescription) -> io::Result<bool> {
         let found = self.open_file(path, false)?;
-        let run_file = text_of(&File::open(path).map_err(other)?, RUN_FILE)?;
+        let run_file = text_of(&open_closed(path)?, RUN_FILE)?;
         let hidden = unfinished(&again.0.output);
         again.make(&hidden, description, &run_file)?;
         let made = again.open_file(&hidden, true)?;
@@ -265,7 +280,7 @@ impl Container for Hdf5File {
             // the library was asked in a process of its own first
             Err(_) if !is_hdf5(path) => Origin::Foreign,
             Err(_) => {
-                match examine(&Hdf5Reading::Contents { file: path.to_owned() }).is_ok() && File::open(path).is_ok() {
+                match examine(&Hdf5Reading::Contents { file: path.to_owned() }).is_ok() && open_closed(path).is_ok() {
                     true => Origin::Foreign,
                     false => Origin::Torn,
                 }

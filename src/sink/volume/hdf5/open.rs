@@ -1,6 +1,6 @@
 //! An open file: reading and writing its slices without the library.
 
-use super::{DATA, PART_DATA, invalid, other, own_dataset};
+use super::{DATA, PART_DATA, invalid, open_closed, own_dataset};
 use crate::sink::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::chunk_tree::{ChunkTree, StoredFrame, UNDEFINED};
@@ -9,7 +9,6 @@ use crate::sink::volume::space::SliceSpace;
 use crate::sink::volume::{OpenVolume, VolumeDescription, WrittenSlices};
 use crate::source::codec::{ChunkFilter, Compressor, DecodeBuffers, Pipeline};
 use crate::source::hdf5::index::tree_address;
-use hdf5_metno::File;
 use rayon::prelude::*;
 use std::fs;
 use std::io;
@@ -83,7 +82,7 @@ impl OpenHdf5 {
     /// Where the header of the dataset of a part has the address of the index of its chunks.
     fn index_address(&self, part: usize) -> io::Result<u64> {
         let name = if self.description.parts.is_some() { PART_DATA } else { DATA };
-        let file = File::open(&self.paths[part]).map_err(other)?;
+        let file = open_closed(&self.paths[part])?;
         let header = vds_sys::header_address(&own_dataset(&file, name)?);
         let address = header.and_then(|header| tree_address(&self.files[part].0, header));
         address.ok_or_else(|| invalid("has no dataset with chunks; run again without --resume"))
