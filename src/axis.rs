@@ -25,7 +25,7 @@ const MOST_TURNS: usize = 5;
 /// until what is left of its tilt is this share of its standard deviation.
 const CLOSE: f64 = 0.3;
 /// It stays as it was if the tilt by which it is upright is not so many standard deviations.
-const TILTED: f64 = 5.0;
+const TILTED: f64 = 4.0;
 
 /// The axis of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -241,9 +241,9 @@ impl Aligned {
         // finds
         let sampled = sample_of(&source, &job, reporter)?;
         let search = sampled.search(query.method, query.range)?;
-        let tilt = search.tilt.map(|AxisTilt { slope, uncertainty, .. }| FoundTilt {
+        let tilt = search.tilt.map(|AxisTilt { slope, likely, uncertainty }| FoundTilt {
             degrees: degrees_of(&job) + slope.atan().to_degrees(),
-            uncertainty: uncertainty.to_degrees(),
+            uncertainty: uncertainty.hypot(likely - slope).to_degrees(),
         });
         Ok(Aligned { job, source, search, rows: sampled.rows, tilt })
     }
@@ -273,13 +273,13 @@ impl Aligned {
         }
         let Some(AxisTilt { likely, uncertainty, .. }) = here.search.tilt else { return Ok(here) };
         let (before, degrees) = (degrees_of(&given), degrees_of(&here.job));
-        let left = if degrees == before { 0.0 } else { likely.atan().to_degrees() };
-        let uncertainty = uncertainty.to_degrees().hypot(left);
-        if (degrees - before).abs() >= TILTED * uncertainty {
-            return Ok(Aligned { tilt: Some(FoundTilt { degrees, uncertainty }), ..here });
+        let [left, chance] = [likely, uncertainty].map(f64::to_degrees);
+        if degrees != before && (degrees - before).abs() >= TILTED * chance.hypot(left) {
+            return Ok(Aligned { tilt: Some(FoundTilt { degrees, uncertainty: chance.hypot(left) }), ..here });
         }
+        // what may be chance is left out, but not out of the uncertainty
         let source = here.source.as_of(&given)?;
-        let tilt = Some(FoundTilt { degrees: before, uncertainty });
+        let tilt = Some(FoundTilt { degrees: before, uncertainty: chance.hypot(degrees - before + left) });
         Ok(Aligned { job: given, source, search, rows, tilt })
     }
 }
