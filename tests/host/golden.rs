@@ -1,5 +1,5 @@
-//! The generator's output is kept in `tests/golden/`: one file for every shipped profile. The tables of parameters in
-//! docs/profiles.md are kept in the same manner.
+//! What the generator makes of the shipped profiles is kept in `tests/golden/kernels.txt`, a line for each kernel, and a few
+//! whole programs beside it. The tables of parameters in docs/profiles.md are kept in the same manner.
 //!
 //! After a wanted change run `FBP_UPDATE_GOLDEN=1 cargo test --test host golden` and look at the difference in git.
 
@@ -17,40 +17,111 @@ use std::path::Path;
 /// The problem that the kernels are for.
 const PROBLEM: Problem = Problem::new(1024, true);
 
-/// What the generator adds to the files of `cl/`: options, launch shape, defines, order of files.
-fn head(source: &KernelSource) -> String {
-    let defines = source.text.lines().skip(1).take_while(|line| line.starts_with("#define"));
-    let files = source.text.lines().filter(|line| line.starts_with("/* ---- "));
-    let lines: Vec<&str> = defines.chain(files).collect();
-    format!(
-        "== {}\noptions: {}\nentry: {}, work-group {:?}, block {:?}\n{}\n",
-        source.name,
-        source.options,
-        source.entry,
-        source.work_group,
-        source.block,
-        lines.join("\n")
-    )
+/// What the generator makes of a kernel.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Program {
+    /// Files of `cl/`, in order, and the kernel in them that is run.
+    files: Vec<String>,
+    entry: String,
+    name: String,
+    /// For the compiler.
+    options: String,
+    /// Work-group and block.
+    shape: String,
+    defines: BTreeMap<String, String>,
 }
 
-/// Every text that the shipped profiles can lead to, by file name: a file a profile, and one whole program.
-fn generated() -> BTreeMap<String, String> {
-    let mut texts = BTreeMap::new();
+impl Program {
+    fn new(source: &KernelSource) -> Program {
+        let files = source.text.lines().filter_map(|line| line.strip_prefix("/* ---- ")?.strip_suffix(" ---- */"));
+        let defines = source.text.lines().skip(1).map_while(|line| line.strip_prefix("#define "));
+        let define = |line: &str| {
+            let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+            (key.to_owned(), if value.contains(' ') { format!("`{value}`") } else { value.to_owned() })
+        };
+        Program {
+            files: files.map(str::to_owned).collect(),
+            entry: source.entry.to_string(),
+            name: source.name.clone(),
+            options: source.options.clone(),
+            shape: format!("{:?} {:?}", source.work_group, source.block),
+            defines: defines.map(define).collect(),
+        }
+    }
+}
+
+/// All programs, and the names of the profiles or sizes that lead to each.
+#[derive(Default)]
+struct Programs(BTreeMap<Program, BTreeSet<String>>);
+
+impl Programs {
+    fn add(&mut self, user: &str, source: &KernelSource) {
+        self.0.entry(Program::new(source)).or_default().insert(user.to_owned());
+    }
+
+    /// Programs of the same files together: the value that most of them have of each define, and for every program what it
+    /// has instead. A `-` before a define says that it is not there.
+    fn text(&self) -> String {
+        let mut groups: BTreeMap<(&[String], &str), Vec<(&Program, &BTreeSet<String>)>> = BTreeMap::new();
+        for (program, users) in &self.0 {
+            groups.entry((&program.files, &program.entry)).or_default().push((program, users));
+        }
+        let mut text = String::new();
+        for ((files, entry), programs) in groups {
+            let mut counts: BTreeMap<&str, BTreeMap<Option<&str>, usize>> = BTreeMap::new();
+            let keys: BTreeSet<&str> =
+                programs.iter().flat_map(|(p, _)| p.defines.keys().map(String::as_str)).collect();
+            for key in &keys {
+                for (program, _) in &programs {
+                    *counts
+                        .entry(key)
+                        .or_default()
+                        .entry(program.defines.get(*key).map(String::as_str))
+                        .or_default() += 1;
+                }
+            }
+            // the least of those that are as frequent
+            let usual =
+                |key: &str| counts[key].iter().rev().max_by_key(|(_, count)| **count).and_then(|(value, _)| *value);
+            let said =
+                |key: &str, value: Option<&str>| value.map_or(format!("-{key}"), |value| format!("{key}={value}"));
+            let common: Vec<String> = keys.iter().map(|key| said(key, usual(key))).collect();
+            text += &format!("{entry} of {}\n    {}\n", files.join(" "), common.join(" "));
+            for (program, users) in programs {
+                let own = |key: &&&str| program.defines.get(**key).map(String::as_str) != usual(key);
+                let own: Vec<String> = keys
+                    .iter()
+                    .filter(own)
+                    .map(|key| said(key, program.defines.get(*key).map(String::as_str)))
+                    .collect();
+                let users: Vec<&str> = users.iter().map(String::as_str).collect();
+                let Program { name, options, shape, .. } = program;
+                text += &format!("{name} | {shape} | {options} | {} | {}\n", own.join(" "), users.join(" "));
+            }
+            text += "\n";
+        }
+        text
+    }
+}
+
+/// Everything that the shipped profiles can lead to, and some whole texts, by file name.
+fn generated() -> BTreeMap<&'static str, String> {
+    let mut programs = Programs::default();
     let store = ProfileStore::built_in().unwrap();
     for (profile, _) in store.iter() {
-        let mut sections = BTreeSet::new();
+        let mut add = |source: &KernelSource| programs.add(&profile.name, source);
         for offer in profile.offers() {
             for texel in offer.texels() {
                 let spec = KernelSpec::new(&offer, profile, texel, PROBLEM, None);
-                sections.insert(head(&spec.generate().unwrap()));
+                add(&spec.generate().unwrap());
                 let method = match texel {
                     Texel::Spectra { together: true } => RowFilterMethod::Vector,
                     _ => RowFilterMethod::Transform,
                 };
                 let rows = RowFilter { length: 4096, method };
-                sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
+                add(&generate_filter(&spec, Padding::Edge, rows).unwrap());
                 let facts = DeviceFacts { local_memory: 48 << 10, max_work_group: 1024, ..DeviceFacts::default() };
-                sections.extend(line_programs(&spec, &facts).unwrap().iter().map(head));
+                line_programs(&spec, &facts).unwrap().iter().for_each(&mut add);
             }
         }
         let offer = &profile.offers()[0];
@@ -58,30 +129,25 @@ fn generated() -> BTreeMap<String, String> {
         for bins in [100, 2048, 4096] {
             let rows = RowFilter::new(&spec, &profile.fft, bins, None);
             if let RowFilterMethod::Fused { .. } = rows.method {
-                sections.insert(head(&generate_filter(&spec, Padding::Edge, rows).unwrap()));
+                add(&generate_filter(&spec, Padding::Edge, rows).unwrap());
             }
         }
-        texts.insert(format!("{}.txt", profile.name), sections.into_iter().collect::<Vec<_>>().join("\n"));
+    }
+    for (name, local_memory, max_work_group) in [("steps-small", 16 << 10, 64), ("steps-large", 48 << 10, 1024)] {
+        let extensions = vec!["cl_khr_fp64".to_owned()];
+        let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
+        let target = StepTarget { facts: &facts, sizes: &StepSizes::default() };
+        let steps = step_programs(target, StepBackends::default(), ImageFilterBackend::Fused).unwrap();
+        steps.iter().for_each(|source| programs.add(name, source));
     }
     let profile = store.named("default").unwrap();
     let spec = KernelSpec::new(&profile.offers()[0], &profile, Texel::Buffer, PROBLEM, None);
-    texts.insert("whole.cl".into(), spec.generate().unwrap().text);
-    texts.insert("probe-image.cl".into(), generate_probe().text);
-    for (name, local_memory, max_work_group) in [("small", 16 << 10, 64), ("large", 48 << 10, 1024)] {
-        let extensions = vec!["cl_khr_fp64".to_owned()];
-        let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
-        let heads: Vec<String> = step_programs(
-            StepTarget { facts: &facts, sizes: &StepSizes::default() },
-            StepBackends::default(),
-            ImageFilterBackend::Fused,
-        )
-        .unwrap()
-        .iter()
-        .map(head)
-        .collect();
-        texts.insert(format!("steps-{name}.txt"), heads.join("\n"));
-    }
-    texts
+    [
+        ("kernels.txt", programs.text()),
+        ("whole.cl", spec.generate().unwrap().text),
+        ("probe-image.cl", generate_probe().text),
+    ]
+    .into()
 }
 
 #[test]
@@ -98,8 +164,7 @@ fn generated_text_is_what_git_has() {
     let mut kept: Vec<String> =
         fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     kept.sort();
-    let names: Vec<&String> = texts.keys().collect();
-    assert_eq!(kept.iter().collect::<Vec<_>>(), names, "files of tests/golden; see the head of this test");
+    assert_eq!(kept, texts.keys().copied().collect::<Vec<_>>(), "files of tests/golden; see the head of this test");
     for (name, text) in &texts {
         let golden = fs::read_to_string(directory.join(name)).unwrap();
         let differ = golden.lines().zip(text.lines()).position(|(a, b)| a != b);

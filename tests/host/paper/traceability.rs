@@ -87,7 +87,7 @@ fn everything_named_is_there() {
         }
         for name in quoted(cells[3]) {
             named += 1;
-            let wanted = [format!("#ifndef {name}\n"), format!("#define {name} ")];
+            let wanted = [format!("#ifndef {name}\n"), format!("#define {name} "), format!(" {name}=")];
             let there = kernels.iter().any(|text| wanted.iter().any(|line| text.contains(line)));
             problems.extend((!there).then(|| format!("{place}: no define {name}")));
         }
