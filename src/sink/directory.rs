@@ -11,27 +11,6 @@ pub(super) enum TiffKind {
     Big,
 }
 
-/// Tags of a page.
-pub(super) mod tag {
-    pub const IMAGE_WIDTH: u16 = 256;
-    pub const IMAGE_LENGTH: u16 = 257;
-    pub const BITS_PER_SAMPLE: u16 = 258;
-    pub const COMPRESSION: u16 = 259;
-    pub const PHOTOMETRIC_INTERPRETATION: u16 = 262;
-    pub const IMAGE_DESCRIPTION: u16 = 270;
-    pub const STRIP_OFFSETS: u16 = 273;
-    pub const SAMPLES_PER_PIXEL: u16 = 277;
-    pub const ROWS_PER_STRIP: u16 = 278;
-    pub const STRIP_BYTE_COUNTS: u16 = 279;
-    pub const X_RESOLUTION: u16 = 282;
-    pub const Y_RESOLUTION: u16 = 283;
-    pub const RESOLUTION_UNIT: u16 = 296;
-    pub const PAGE_NUMBER: u16 = 297;
-    pub const SOFTWARE: u16 = 305;
-    pub const PREDICTOR: u16 = 317;
-    pub const SAMPLE_FORMAT: u16 = 339;
-}
-
 /// Value of a tag.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TagValue {
@@ -163,6 +142,7 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::tag;
 
     /// A file is read back by a library: values beside and in the tags, directories before their pages or after.
     #[test]

@@ -1,7 +1,7 @@
 //! A slice or another image as a page of a TIFF file.
 
 use super::compression::{Compression, predict, predictor};
-use super::directory::{Directory, TagValue, TiffKind, tag};
+use super::directory::{Directory, TagValue, TiffKind};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
 use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
@@ -9,6 +9,7 @@ use super::{OmeZarr, SOFTWARE, SliceStorage};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::files::OutputFile;
+use crate::source::tag;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;

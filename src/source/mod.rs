@@ -29,4 +29,5 @@ pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, Stacks, 
 pub use order::natural;
 pub use raw::{RAW_FORM, RawVolume};
 pub use stack::{FileNames, Stack};
+pub(crate) use tiff::tag;
 pub use watch::{Watch, wait};

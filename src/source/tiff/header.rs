@@ -4,7 +4,7 @@
 
 use super::find::refuse_archive;
 use super::page::Page;
-use super::{FileResult, MAX_PIXELS, MAX_SIDE, PIECE};
+use super::{FileResult, MAX_PIXELS, MAX_SIDE, PIECE, tag};
 use crate::source::SampleType;
 use std::collections::HashSet;
 use std::fs::File;
@@ -90,7 +90,8 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
         let (entries, after) = reader.directory(next, number)?;
         let page = reader.page(&entries).map_err(|e| format!("page {number}: {e}"))?;
         // what is wrong with a tag that nothing depends on does no harm
-        orientation = orientation.or(reader.value(&entries, 274).unwrap_or(None).filter(|&value| value != 1));
+        orientation =
+            orientation.or(reader.value(&entries, tag::ORIENTATION).unwrap_or(None).filter(|&value| value != 1));
         if number == 0 {
             promised = reader.promised(&entries);
             if let (0, Some(images)) = (after, promised) {
@@ -206,7 +207,7 @@ impl Reader<'_> {
         let (width, height) = self.size(entries)?;
         let sample = self.sample(entries)?;
         let (compression, predictor) = self.coding(entries, sample)?;
-        let jpeg_tables = match entries.iter().find(|e| e.tag == 347) {
+        let jpeg_tables = match entries.iter().find(|e| e.tag == tag::JPEG_TABLES) {
             Some(e) if compression == 7 => Some(Arc::from(self.raw(e)?.0)),
             _ => None,
         };
@@ -235,8 +236,8 @@ impl Reader<'_> {
 
     /// Width and height in pixels.
     fn size(&mut self, entries: &[TagEntry]) -> FileResult<(u64, u64)> {
-        let width = needed(self.value(entries, 256)?, "ImageWidth")?;
-        let height = needed(self.value(entries, 257)?, "ImageLength")?;
+        let width = needed(self.value(entries, tag::IMAGE_WIDTH)?, "ImageWidth")?;
+        let height = needed(self.value(entries, tag::IMAGE_LENGTH)?, "ImageLength")?;
         if width == 0 || height == 0 {
             return Err(format!("has {width}x{height} pixels, which is empty; copy or write it again"));
         }
@@ -251,8 +252,8 @@ impl Reader<'_> {
 
     /// The sample type; a pixel must have one sample.
     fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
-        let samples = self.value(entries, 277)?.unwrap_or(1);
-        let photometric = self.value(entries, 262)?.unwrap_or(1);
+        let samples = self.value(entries, tag::SAMPLES_PER_PIXEL)?.unwrap_or(1);
+        let photometric = self.value(entries, tag::PHOTOMETRIC_INTERPRETATION)?.unwrap_or(1);
         if samples != 1 || photometric > 1 {
             let kind = match photometric {
                 2 => "RGB",
@@ -273,8 +274,8 @@ impl Reader<'_> {
                  convert it to greyscale{frames}"
             ));
         }
-        let format = self.value(entries, 339)?.unwrap_or(1);
-        let bits = self.value(entries, 258)?.unwrap_or(1);
+        let format = self.value(entries, tag::SAMPLE_FORMAT)?.unwrap_or(1);
+        let bits = self.value(entries, tag::BITS_PER_SAMPLE)?.unwrap_or(1);
         SampleType::from_tags(format, bits).ok_or_else(|| {
             format!(
                 "has {bits}-bit samples of format {format}, expected 8-, 16-, 32- or 64-bit integers \
@@ -285,7 +286,7 @@ impl Reader<'_> {
 
     /// Compression and predictor.
     fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
-        let compression = self.value(entries, 259)?.unwrap_or(1);
+        let compression = self.value(entries, tag::COMPRESSION)?.unwrap_or(1);
         let known =
             matches!(compression, 1 | 5 | 8 | 32773 | 32946 | ZSTD) || (compression == 7 && sample == SampleType::U8);
         if !known {
@@ -302,7 +303,7 @@ impl Reader<'_> {
         }
         // PackBits and JPEG have no predictor
         let predictor = match compression {
-            5 | 8 | 32946 | ZSTD => self.value(entries, 317)?.unwrap_or(1),
+            5 | 8 | 32946 | ZSTD => self.value(entries, tag::PREDICTOR)?.unwrap_or(1),
             _ => 1,
         };
         if !(predictor == 1 || predictor == 2 || predictor == 3 && sample.is_float()) {
@@ -310,7 +311,7 @@ impl Reader<'_> {
                 "has the predictor {predictor} for {sample} data, which is not known; save it without a predictor"
             ));
         }
-        if compression != 1 && self.value(entries, 266)?.unwrap_or(1) != 1 {
+        if compression != 1 && self.value(entries, tag::FILL_ORDER)?.unwrap_or(1) != 1 {
             return Err("is compressed with reversed bits (FillOrder 2); save it again".into());
         }
         Ok((compression, predictor))
@@ -318,14 +319,14 @@ impl Reader<'_> {
 
     /// How a page of this size is divided into tiles, and where the file says they are.
     fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> FileResult<Grid> {
-        let tiled = entries.iter().any(|e| e.tag == 322 || e.tag == 324);
+        let tiled = entries.iter().any(|e| e.tag == tag::TILE_WIDTH || e.tag == tag::TILE_OFFSETS);
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
-            let width = needed(self.value(entries, 322)?, "TileWidth")?;
-            let height = needed(self.value(entries, 323)?, "TileLength")?;
-            (width, height, 324, 325, "tile")
+            let width = needed(self.value(entries, tag::TILE_WIDTH)?, "TileWidth")?;
+            let height = needed(self.value(entries, tag::TILE_LENGTH)?, "TileLength")?;
+            (width, height, tag::TILE_OFFSETS, tag::TILE_BYTE_COUNTS, "tile")
         } else {
-            let rows = self.value(entries, 278)?.unwrap_or(height);
-            (width, rows.min(height), 273, 279, STRIP)
+            let rows = self.value(entries, tag::ROWS_PER_STRIP)?.unwrap_or(height);
+            (width, rows.min(height), tag::STRIP_OFFSETS, tag::STRIP_BYTE_COUNTS, STRIP)
         };
         if tile_width == 0 || tile_height == 0 || tile_width > MAX_SIDE || tile_height > MAX_SIDE {
             return Err(format!(
@@ -376,7 +377,7 @@ impl Reader<'_> {
 
     /// Number of images of a stack of ImageJ, as the description of its first page says it.
     fn promised(&mut self, entries: &[TagEntry]) -> Option<u64> {
-        let text = match entries.iter().find(|e| e.tag == 270 && e.kind == 2 && e.count < 1 << 16) {
+        let text = match entries.iter().find(|e| e.tag == tag::IMAGE_DESCRIPTION && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
             None => Vec::new(),
         };

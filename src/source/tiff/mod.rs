@@ -4,6 +4,7 @@ mod find;
 mod glob;
 mod header;
 mod page;
+pub(crate) mod tag;
 
 pub(super) use find::{EDF, TIFF, find, present, refuse_archive};
 

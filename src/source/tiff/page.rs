@@ -3,7 +3,7 @@
 //! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
 //! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
-use super::{FileResult, PIECE};
+use super::{FileResult, PIECE, tag};
 use crate::source::SampleType;
 use crate::source::convert::to_f32;
 use std::fs::File;
@@ -210,8 +210,8 @@ impl Page {
         bytes.extend(two(42));
         bytes.extend(four(8));
         bytes.extend(two(entries as u16));
-        let mut long = |tag: u16, kind: u16, count: u32, value: u32| {
-            bytes.extend(two(tag));
+        let mut long = |number: u16, kind: u16, count: u32, value: u32| {
+            bytes.extend(two(number));
             bytes.extend(two(kind));
             bytes.extend(four(count));
             if kind == 3 {
@@ -222,19 +222,19 @@ impl Page {
             }
         };
         let rows = u32::try_from(rows).ok()?;
-        long(256, 4, 1, u32::try_from(self.tile_width).ok()?);
-        long(257, 4, 1, rows);
-        long(258, 3, 1, 8 * self.sample.bytes() as u32);
-        long(259, 3, 1, self.compression.into());
-        long(262, 3, 1, 1); // black is zero: values as they are
-        long(273, 4, 1, data_at);
-        long(277, 3, 1, 1);
-        long(278, 4, 1, rows);
-        long(279, 4, 1, u32::try_from(count).ok().filter(|n| n.checked_add(data_at).is_some())?);
-        long(317, 3, 1, self.predictor.into());
-        long(339, 3, 1, self.sample.format_tag().into());
+        long(tag::IMAGE_WIDTH, 4, 1, u32::try_from(self.tile_width).ok()?);
+        long(tag::IMAGE_LENGTH, 4, 1, rows);
+        long(tag::BITS_PER_SAMPLE, 3, 1, 8 * self.sample.bytes() as u32);
+        long(tag::COMPRESSION, 3, 1, self.compression.into());
+        long(tag::PHOTOMETRIC_INTERPRETATION, 3, 1, 1); // black is zero: values as they are
+        long(tag::STRIP_OFFSETS, 4, 1, data_at);
+        long(tag::SAMPLES_PER_PIXEL, 3, 1, 1);
+        long(tag::ROWS_PER_STRIP, 4, 1, rows);
+        long(tag::STRIP_BYTE_COUNTS, 4, 1, u32::try_from(count).ok().filter(|n| n.checked_add(data_at).is_some())?);
+        long(tag::PREDICTOR, 3, 1, self.predictor.into());
+        long(tag::SAMPLE_FORMAT, 3, 1, self.sample.format_tag().into());
         if !tables.is_empty() {
-            long(347, 7, tables.len() as u32, tables_at);
+            long(tag::JPEG_TABLES, 7, tables.len() as u32, tables_at);
         }
         bytes.extend(four(0));
         bytes.extend(tables);
