@@ -22,6 +22,7 @@ pub use run_file::{FACTS, merge, run_file};
 pub use scan::{AngleSource, Center, MAX_ANGLE, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
 
+use crate::center::Method;
 use crate::cli::{InputArgs, ReconstructArgs, StepArgs, Text};
 use crate::error::{Error, Result};
 use crate::geometry::ACCURACIES;
@@ -120,6 +121,9 @@ impl Recipe {
     /// Refuses flags for the axis that do not go together.
     fn check_axis(&self, args: &ReconstructArgs) -> Result<()> {
         match self.scan.center {
+            Center::Search(Some(method)) if self.scan.search_tilt && method != Method::Likelihood => Err(Error::usage(
+                "--tilt: auto is found by the likelihood alone; give --center auto or auto:likelihood",
+            )),
             Center::Search(_) => Ok(()),
             Center::Middle if self.scan.extended_field => {
                 Err(Error::usage("--extended-field: the axis is not in the middle; needs --center X or --center auto"))

@@ -279,16 +279,19 @@ fn two_centres_are_a_tilt() {
     let slices = lab.slices(&format!("--projections p --center {first},{last}"), "ends");
     let given = lab.slices(&format!("--projections p --center 53 --tilt {tilt}"), "given");
     assert!(error(&slices, &given) < 1e-5, "{}", error(&slices, &given));
-    let refused: [(&str, &[&str]); 5] = [
+    let refused: [(&str, &[&str]); 6] = [
         ("--projections p --center 50,51 --tilt 1", &["--center and --tilt"]),
         ("--projections p --center 50,51,52", &["--center: `50,51,52`"]),
         ("--projections p --center 1,90", &["--center", "10 degrees"]),
         ("--projections p --center 50 --tilt auto", &["--tilt: auto", "--center auto"]),
         ("--projections p --tilt some", &["--tilt: `some`", "auto"]),
+        ("--projections p --center auto:vo --tilt auto", &["--tilt: auto", "likelihood"]),
     ];
     for (flags, words) in refused {
         lab.fails(&format!("reconstruct {flags} --output out"), 2, words);
     }
+    let two = "reconstruct --projections p --rows 3..5 --center auto --tilt auto --output out";
+    lab.fails(two, 3, &["--tilt: auto", "three rows"]);
     lab.write("s", "s", &SMALL.sinograms());
     lab.fails("reconstruct --sinograms s --center 20,21 --output out", 2, &["--center", "--projections"]);
     lab.fails("reconstruct --sinograms s --center auto --tilt auto --output out", 2, &["--tilt", "--projections"]);

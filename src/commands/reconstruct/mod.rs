@@ -115,6 +115,11 @@ fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Repor
             let wanted = job.recipe.scan.search_tilt;
             let query = AxisQuery { method, range: None };
             let mut found = Aligned::of(job, source, query, reporter)?;
+            if wanted && found.tilt.is_none() {
+                return Err(Error::Input(
+                    "--tilt: auto compares at least three rows with a sample; give more --rows, or degrees".into(),
+                ));
+            }
             if wanted {
                 found = found.upright(query, reporter)?;
             } else {
