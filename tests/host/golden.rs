@@ -50,7 +50,10 @@ impl Program {
     }
 }
 
-/// All programs, and the names of the profiles or sizes that lead to each.
+/// A program, and the names of the profiles or sizes that lead to it.
+type ProgramUsers<'a> = (&'a Program, &'a BTreeSet<String>);
+
+/// All programs, and what leads to each.
 #[derive(Default)]
 struct Programs(BTreeMap<Program, BTreeSet<String>>);
 
@@ -62,7 +65,7 @@ impl Programs {
     /// Programs of the same files together: the value that most of them have of each define, and for every program what it
     /// has instead. A `-` before a define says that it is not there.
     fn text(&self) -> String {
-        let mut groups: BTreeMap<(&[String], &str), Vec<(&Program, &BTreeSet<String>)>> = BTreeMap::new();
+        let mut groups: BTreeMap<(&[String], &str), Vec<ProgramUsers>> = BTreeMap::new();
         for (program, users) in &self.0 {
             groups.entry((&program.files, &program.entry)).or_default().push((program, users));
         }
