@@ -98,7 +98,9 @@ pub(super) fn trial_page(
     let (side, reporter) = (side(None, true, axes.len())?, Reporter::silent());
     let shown = ShownTrials::of(job, source, axes, side, &reporter, |_| Ok(()))?;
     let mut given = given(flags)?;
-    ["center", "output", "report"].into_iter().for_each(|flag| drop(given.remove(flag)));
+    ["center", "output", "report", "tilt"].into_iter().for_each(|flag| drop(given.remove(flag)));
+    // the tilt of these slices, also where it was found
+    given.extend(job.recipe.steps.tilt.map(|tilt| ("tilt".to_owned(), tilt.degrees.into())));
     shown.write_page(job, words_of(vec![given]), file, &reporter)
 }
 

@@ -134,5 +134,11 @@ fn a_refusal_shows_trial_slices() {
     assert!(said.contains("no trial slices in other.html"), "{said}");
     assert_eq!(lab.read_text("other.html"), "<p>not of fbp</p>");
     lab.fails(&format!("{run} run.json"), 3, &["rotation axis: ambiguous"]);
+    // its command has the tilt of these slices, with which an axis goes that is given
+    let phantom = "phantom --kind discs --size 96 --bins 48 --projections 40 --slices 6 --as projections --noise 2";
+    lab.ok(&format!("{phantom} --center 20 --output rows"));
+    let tilted = "reconstruct --projections rows --center auto --tilt auto --output slices --report tilted.html";
+    lab.fails(tilted, 3, &["rotation axis: ", "tilted.html shows trial slices"]);
+    assert!(!lab.read_text("tilted.html").contains("--tilt auto"));
     assert!(!lab.path("run.json").exists());
 }
