@@ -302,7 +302,7 @@ pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Samp
     let (scan, slices) = (&source.scan, &source.scan.run_slices);
     // rows of the detector, also where a known axis extends them for the run
     let (bins, axis) = (source.stack().width(), &scan.geometry.axis);
-    let count = ROWS.min(VALUES / source.sinogram_len().max(1)).clamp(1, slices.len());
+    let count = ROWS.min(VALUES / source.rows().sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
     let mut sinograms = corrected_rows(source, job, &rows, reporter)?;
     source.forget_block();

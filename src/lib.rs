@@ -25,6 +25,7 @@ pub mod error;
 pub mod execution;
 pub mod facts;
 mod fault;
+mod feed;
 pub mod fft;
 pub mod files;
 pub mod geometry;

@@ -2,7 +2,7 @@
 
 use super::steps::noise;
 use crate::device::{
-    ColumnOrder, DetectorRows, ImageFilter, ImageFilterForm, ImagePart, ImageRows, OutlierForm, OutlierRemover,
+    ColumnOrder, DetectorRows, DeviceRows, ImageFilter, ImageFilterForm, ImagePart, OutlierForm, OutlierRemover,
     OutlierRows, PieceSize, RunningMedians, Session, SinogramBatch, SinogramShape,
 };
 use crate::error::{Error, Result};
@@ -121,7 +121,7 @@ fn images(session: &Session, bins: usize, passes: usize) -> Result<StepTiming> {
     let form = ImageFilterForm { length: 3.0, sigma: 0.0, sharpening: 0.0, halo: rows / 2 };
     let mut filter = ImageFilter::new(session, &form, [width, IMAGE_HEIGHT], bins, SLICES / 2)?;
     let part = ImagePart { read: 0..rows, wanted: 0..rows, projections: SLICES };
-    let to = ImageRows { values: &out, first: 0, stride: SLICES * bins };
+    let to = DeviceRows { values: &out, first: 0, stride: SLICES * bins };
     measure(session, (&out, rows * SLICES * bins), passes, || filter.run(session, &values, &part, &to).map(drop))
 }
 

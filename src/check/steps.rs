@@ -2,8 +2,8 @@
 //! definitions in `f64`.
 
 use crate::device::{
-    AirCorrection, BlockCorrector, BlockShape, FieldImages, OutlierForm, PieceSize, ProjectionState, RowBlocks,
-    RowCorrection, RowCorrector, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
+    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, OutlierForm, ProjectionState,
+    RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
     SliceCounter, SliceEncoder,
 };
 use crate::error::{Error, Result};
@@ -318,13 +318,14 @@ fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> R
         ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };
-    let size = PieceSize { rows: ROWS, projections, counted: ROWS, at_once: 1 };
-    let mut corrector =
-        RowCorrector::new(session, &correction, StoredRows::unbinned(stored, BINS), SampleOrder::Projections, size)?;
+    let stored = StoredRows::unbinned(stored, BINS);
+    let shape = BlockShape::straight(RowBlocks::all(ROWS), [BINS, ROWS], projections);
+    let mut corrector = BlockCorrector::new(session, &correction, stored, SampleOrder::Projections, shape)?;
     let length = projections * BINS;
     let sinograms: Buffer<f32> = session.buffer(ROWS * length, CL_MEM_READ_WRITE, "sinograms")?;
-    let all: Vec<usize> = (0..ROWS).collect();
-    corrector.run(session, bytemuck::cast_slice(&counts), &all, 0, (&sinograms, length))?;
+    let all = DetectorBatch { rows: (0..ROWS).collect(), counted: 0..ROWS, place: 0, projections: 0..projections };
+    let into = DeviceRows { values: &sinograms, first: 0, stride: length };
+    corrector.correct_into(session, &all, bytemuck::cast_slice(&counts), &into)?;
     corrector.take_counts(session, ROWS)?;
     let mut got = vec![0f32; ROWS * length];
     session.read(&sinograms, &mut got, "sinograms")?;
@@ -419,27 +420,20 @@ fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -
     let Some(blocks) = blocks.map(|(_, blocks)| blocks).or_else(small).filter(|_| possible) else {
         return Err(Error::Internal("images become too large".into()));
     };
-    let shape = BlockShape {
-        blocks,
-        bins,
-        height: rows,
-        projections,
-        batch: projections,
-        pairs: 1,
-        at_once: 1,
-        kept_batches: 0,
-    };
-    let mut corrector =
-        BlockCorrector::new(session, &correction, StoredRows::unbinned(StoredSamples::F32, bins), shape)?;
-    let mut sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
+    let shape = BlockShape::straight(blocks, [bins, rows], projections);
+    let stored = StoredRows::unbinned(StoredSamples::F32, bins);
+    let mut corrector = BlockCorrector::new(session, &correction, stored, SampleOrder::Projections, shape)?;
+    let sinograms: Buffer<f32> = session.buffer(projections * pixels, CL_MEM_READ_WRITE, "sinograms")?;
     for block in 0..rows.div_ceil(blocks.rows) {
         let wanted = blocks.of(block, rows);
         let read = widened(&wanted, blocks.halo(), rows);
         let frames = transmissions.chunks(pixels);
         let samples: Vec<f32> = frames.flat_map(|frame| &frame[read.start * bins..read.end * bins]).copied().collect();
-        corrector.correct(session, (block, &wanted), 0..projections, bytemuck::cast_slice(&samples))?;
-        let (first, length) = (wanted.start, projections * bins);
-        corrector.copy(session, &wanted.collect::<Vec<_>>(), &mut sinograms, (first * length, length))?;
+        let counted = 0..wanted.len();
+        let length = projections * bins;
+        let into = DeviceRows { values: &sinograms, first: wanted.start * length, stride: length };
+        let batch = DetectorBatch { rows: wanted.collect(), counted, place: 0, projections: 0..projections };
+        corrector.correct_into(session, &batch, bytemuck::cast_slice(&samples), &into)?;
     }
     session.finish_uploads()?;
     let (mut got, mut want) = (vec![0f32; projections * pixels], vec![0f64; projections * pixels]);

@@ -4,15 +4,16 @@ use super::add_measures;
 use super::repairs::{RepairCommand, RepairFlags, doubts};
 use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
-use crate::engine::{PageDevice, PageSteps};
+use crate::engine::{PageDevice, pages};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
+use crate::feed::{CorrectedRows, ScanRows, parts_of};
 use crate::job::Job;
 use crate::recipe::{Input, Recipe, SliceGrid, Span, check_conflicts, parse_size, steps};
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
-use crate::steps::{Band, Counts, Preparation, Scope, widened};
+use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -50,18 +51,17 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
         let pages: Vec<_> = numbers.zip(cut.iter().map(|page| Pixels::Values(page))).collect();
         writer.write_all(&pages)
     };
-    let numbers = &wanted.numbers;
-    let page_steps =
-        PageSteps { stack, preparation: &preparation, used: &used, sinograms, numbers, rows: wanted.hull() };
+    let wanted_rows = if sinograms { &wanted.numbers } else { &wanted.rows };
+    let scan = ScanRows { stack, preparation: &preparation, used: &used, wanted: wanted_rows, sinograms, field: None };
     let start = Instant::now();
-    let (counts, milliseconds, place) = match PageDevice::open(page_steps, &job, &reporter)? {
+    let (counts, milliseconds, place) = match PageDevice::open(scan, &job, &reporter)? {
         Some(device) => {
             let name = device.name().to_owned();
             let counts = device.correct(write)?;
             (counts, 1e3 * start.elapsed().as_secs_f64(), format!("with {name}"))
         }
         None => {
-            let (counts, seconds) = correct_on_host(page_steps, job.execution.host_memory(), write)?;
+            let (counts, seconds) = correct_on_host(scan, job.execution.host_memory(), write)?;
             (counts, 1e3 * seconds, "on one thread".to_owned())
         }
     };
@@ -72,10 +72,10 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     reporter.refuse_doubts()?;
     Ok(format!(
         "{} {} of {bins}x{}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
-        numbers.len(),
+        wanted.numbers.len(),
         if sinograms { "sinograms" } else { "projections" },
         wanted.rows.len(),
-        milliseconds / numbers.len() as f64,
+        milliseconds / wanted.numbers.len() as f64,
         counts.clamped.total(),
         counts.outliers
     ))
@@ -98,11 +98,6 @@ impl WantedPages {
             }
             Some(span) => WantedPages { numbers, rows: span.within(stack.height(), "--rows", "rows")? },
         })
-    }
-
-    /// The first row and that after the last.
-    fn hull(&self) -> (usize, usize) {
-        (self.rows.first().copied().unwrap_or(0), self.rows.last().map_or(0, |last| last + 1))
     }
 
     /// The rows of a page.
@@ -166,22 +161,20 @@ fn create_writer(
 /// Corrects pages with all threads, as many at once as half of the memory holds, and passes them on; what was replaced, and the
 /// seconds of all threads together.
 fn correct_on_host(
-    pages: PageSteps,
+    scan: ScanRows,
     memory: u64,
     write: impl Fn(Range<usize>, &[f32]) -> Result<()>,
 ) -> Result<(Counts, f64)> {
-    let stack = pages.stack;
-    let (count, page_len) = (pages.numbers.len(), stack.height() * stack.width());
+    let (pages, page_len) = (pages(&scan), scan.stack.height() * scan.stack.width());
     let held = (memory / 2) as usize / (4 * page_len);
-    let at_once = rayon::current_num_threads().min(held).clamp(1, count);
+    let at_once = rayon::current_num_threads().min(held).clamp(1, pages.len());
     let mut chunk = vec![0f32; at_once * page_len];
     let (mut counts, mut seconds) = (Counts::default(), 0.0);
-    for first in (0..count).step_by(at_once) {
-        let places = first..(first + at_once).min(count);
+    for places in parts_of(pages.len(), at_once) {
         let values = &mut chunk[..places.len() * page_len];
-        let correct = |(place, values)| correct_page(pages, pages.numbers[first + place], values);
-        let corrected = values.par_chunks_mut(page_len).enumerate().map(correct).collect::<Result<Vec<_>>>()?;
-        for (replaced, time) in corrected {
+        let correct = |(values, &page)| correct_page(&scan, page, values);
+        let corrected = values.par_chunks_mut(page_len).zip(&pages[places.clone()]).map(correct);
+        for (replaced, time) in corrected.collect::<Result<Vec<_>>>()? {
             seconds += time;
             counts += replaced;
         }
@@ -191,25 +184,19 @@ fn correct_on_host(
 }
 
 /// Reads and corrects a page, or of a projection the wanted rows; what was replaced, and the seconds without reading.
-fn correct_page(pages: PageSteps, page: usize, values: &mut [f32]) -> Result<(Counts, f64)> {
-    let PageSteps { stack, preparation, sinograms, rows: (first, end), .. } = pages;
-    let (rows, bins) = (stack.height(), stack.width());
-    // steps on images give the same values whatever rows are wanted
-    let wanted = if sinograms || preparation.block().is_some() { 0..rows } else { first..end };
-    let read = widened(&wanted, preparation.halo(), rows);
-    let values = &mut values[read.start * bins..read.end * bins];
-    stack.read_rows(page, read.clone(), values)?;
-    let start = Instant::now();
-    let mut replaced = Counts::default();
-    if sinograms {
-        for (projection, row) in values.chunks_mut(bins).enumerate() {
-            let band = Band::new(row, rows, page..page + 1, page..page + 1).of(projection, rows);
-            preparation.projection(band, &mut replaced);
-        }
-        preparation.sinogram(values, &mut replaced);
-    } else {
-        let band = Band { counted: first..end, ..Band::new(values, rows, read, wanted) };
-        preparation.projection(band.of(page, stack.len()), &mut replaced);
+fn correct_page(scan: &ScanRows, page: usize, values: &mut [f32]) -> Result<(Counts, f64)> {
+    if scan.sinograms {
+        let CorrectedRows { mut counts, took } = scan.correct_sinogram(page, values)?;
+        let start = Instant::now();
+        scan.preparation.sinogram(values, &mut counts);
+        return Ok((counts, (took + start.elapsed()).as_secs_f64()));
     }
-    Ok((replaced, start.elapsed().as_secs_f64()))
+    let (all, bins) = (0..scan.height(), scan.stack.width());
+    let counted = scan.counted(&all);
+    // steps on images give the same values whatever rows are wanted
+    let wanted = if scan.preparation.block().is_some() { all } else { counted.clone() };
+    let read = scan.read_for(&wanted);
+    let CorrectedRows { counts, took } =
+        scan.correct_projection(page, &wanted, &counted, &mut values[read.start * bins..read.end * bins])?;
+    Ok((counts, took.as_secs_f64()))
 }

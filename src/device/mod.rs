@@ -21,12 +21,12 @@ pub use select::{DeviceList, DeviceSelector};
 pub(crate) use session::sinogram_bytes;
 pub use session::{Launch, Resources, Session, SinogramStore};
 pub use steps::{
-    AddedProfiles, AirCorrection, BatchCorrector, BatchPart, BlockCorrector, BlockShape, ColumnCorrection, ColumnOrder,
-    ColumnProducts, ColumnSum, ColumnSums, CopiedProjections, DetectorRows, DeviceValues, EncodedSlices, FieldImages,
-    Gap, ImageFilter, ImageFilterForm, ImagePart, ImageRows, ImageSteps, ImageTransform, ImageTransforms,
-    LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks,
-    RowCorrection, RowCorrector, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch,
-    SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    AddedProfiles, AirCorrection, BlockCorrector, BlockPlace, BlockShape, ColumnCorrection, ColumnOrder,
+    ColumnProducts, ColumnSum, ColumnSums, CopiedProjections, DetectorBatch, DetectorRows, DeviceRows, DeviceValues,
+    EncodedSlices, FieldImages, Gap, ImageFilter, ImageFilterForm, ImagePart, ImageSteps, ImageTransform,
+    ImageTransforms, LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState,
+    RotationForm, RowBlocks, RowCorrection, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder,
+    SinogramBatch, SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

@@ -1,14 +1,14 @@
 //! Computation on one device: sinograms in, slices out.
 
 use super::finish::Finish;
-use super::rows::{DeviceRows, Portion, RowsPlan};
 use super::sinograms::SinogramStage;
 use super::source::Source;
 use crate::device::{
-    BackProjector, BlockCorrector, EncodedSlices, HostMemory, PieceSize, Resources, RowCorrector, RowExtender, Session,
-    SinogramStore, SliceCounter, SliceCounts, SliceEncoder, grid_values,
+    BackProjector, EncodedSlices, HostMemory, Resources, RowExtender, Session, SinogramStore, SliceCounter,
+    SliceCounts, SliceEncoder, grid_values,
 };
 use crate::error::{Error, Result};
+use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{EncodedSample, KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
@@ -99,11 +99,11 @@ pub struct Engine {
     pub(super) outputs: Vec<SliceBuffers>,
     pub(super) shape: ChunkShape,
     /// What corrects rows, if the device does.
-    pub(super) rows: Option<DeviceRows>,
+    pub(super) rows: Option<DeviceFeed>,
     /// What corrects sinograms, if the device does.
     pub(super) sinograms: Option<SinogramStage>,
     /// What it wants to get.
-    pub(super) wants: RowsPlan,
+    pub(super) wants: FeedPlan,
     /// The block of rows that single slices were computed from last, if there are blocks and no run came after it.
     pub(super) loaded: Option<usize>,
     /// The back-projection kernel that was built.
@@ -247,7 +247,7 @@ impl Engine {
             shape,
             rows: None,
             sinograms: None,
-            wants: RowsPlan::of_host(setup.chunk),
+            wants: FeedPlan::of_host(setup.chunk),
             loaded: None,
             source,
             note,
@@ -260,7 +260,7 @@ impl Engine {
     /// # Errors
     /// The device's, of building programs and allocating memory.
     pub fn add_steps(&mut self, recipe: &Recipe, source: &Source, plan: &Plan) -> Result<()> {
-        self.wants = RowsPlan::from(plan);
+        self.wants = FeedPlan { steps: plan.steps, read: plan.pieces.read, blocks: plan.blocks };
         let Engine { session, kernels, shape, outputs, .. } = self;
         let (preparation, used) = (&source.preparation, &source.scan.used);
         let mut steps = Vec::new();
@@ -269,19 +269,10 @@ impl Engine {
         }
         let mut extender = None;
         if plan.steps.rows == StepBackend::Device {
-            let Some(correction) = source.correction() else {
-                return Err(Error::Internal("a step on rows of projections has no kernel".into()));
+            let Some(shape) = plan.blocks else {
+                return Err(Error::Internal("a plan without the blocks of its rows".into()));
             };
-            let stored = source.stack().stored();
-            self.rows = Some(match plan.blocks {
-                Some(shape) => DeviceRows::Blocks(Box::new(BlockCorrector::new(session, &correction, stored, shape)?)),
-                None => {
-                    let (rows, at_once) = (plan.pieces.read, plan.pieces.at_once);
-                    let size = PieceSize { rows, projections: used.len(), counted: shape.chunk, at_once };
-                    let order = source.order();
-                    DeviceRows::Pieces(Box::new(RowCorrector::new(session, &correction, stored, order, size)?))
-                }
-            });
+            self.rows = Some(DeviceFeed::new(session, &source.rows(), shape)?);
             if let Some(field) = &source.scan.field {
                 extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
@@ -407,14 +398,14 @@ impl Engine {
         let (Some(sinograms), Some(output)) = (self.inputs.first_mut(), self.outputs.first()) else {
             return Err(Error::Internal("there is no buffer for a chunk".into()));
         };
-        let (session, slices) = (&self.session, [slice]);
+        let (session, slices, scan, stride) = (&self.session, [slice], source.rows(), self.shape.in_slice);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
-        for portion in self.wants.portions(source, &slices, &(0..1), &mut self.loaded) {
-            self.wants.read(source, &slices, &portion, &mut memory)?;
-            let to = (&mut *sinograms, self.shape.in_slice);
-            rows.correct(session, (&portion, memory.as_bytes()), (&slices, 0), to)?;
-            let complete = (!matches!(portion, Portion::Block { .. })).then_some(&slices[..]);
-            rows.wait(session, source, &portion, complete)?;
+        for piece in self.wants.pieces(&scan, &slices, &(0..1), &mut self.loaded) {
+            self.wants.read(&source.host, &scan, &slices, &piece, &mut memory)?;
+            let chunk = FedChunk { slices: &slices, first: 0, sinograms: &mut *sinograms, stride };
+            rows.correct(session, &scan, &piece, memory.as_bytes(), chunk)?;
+            let complete = (!matches!(piece, Piece::Batch { .. })).then_some(&slices[..]);
+            rows.wait(session, &scan, &piece, complete)?;
         }
         let pass = DevicePass { step: 0, rows: &*sinograms, slices: &output.values, count: 1 };
         let seconds = self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;

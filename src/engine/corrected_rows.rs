@@ -2,10 +2,10 @@
 
 use super::prepare::open_for_steps;
 use super::source::Source;
-use super::stages::parts_of;
 use crate::check::TestShape;
-use crate::device::{BatchCorrector, BatchPart, BlockShape, HostMemory, ImageRows, RowBlocks, Session};
+use crate::device::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows, RowBlocks};
 use crate::error::{Error, Result};
+use crate::feed::parts_of;
 use crate::job::Job;
 use crate::report::Reporter;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -33,55 +33,32 @@ pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Rep
 
 /// `None` where the host does the steps.
 fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Option<Vec<Vec<f32>>>> {
-    let Some(correction) = source.correction().filter(|correction| correction.images.any()) else { return Ok(None) };
-    let (bins, stored) = (source.stack().width(), source.stack().stored());
-    let projections = source.scan.used.len();
+    let scan = source.rows();
+    let Some(correction) = scan.correction().filter(|correction| correction.images.any()) else { return Ok(None) };
+    let (bins, stored, projections) = (scan.stack.width(), scan.stack.stored(), scan.used.len());
     let Some(blocks) = RowBlocks::of_rows(&correction.images, bins, 1) else { return Ok(None) };
     let test = TestShape { projections, images: Some((bins, blocks)) };
     let Some(session) = open_for_steps(job, (stored, test), false, reporter)? else { return Ok(None) };
-    let read = (1 + 2 * source.scan.samples.halo).min(source.stack().height());
+    let read = (1 + 2 * source.scan.samples.halo).min(scan.height());
     let batch = (BATCH / (read * stored.row_bytes())).min(projections.next_multiple_of(2)) / 2 * 2;
     let batch = batch.max(2);
-    let shape = BlockShape {
-        blocks,
-        bins,
-        height: source.stack().height(),
-        projections,
-        batch,
-        pairs: (BATCH / blocks.pair_bytes(&session.facts, session.image_backend).max(1)).clamp(1, batch / 2),
-        at_once: 2,
-        kept_batches: 0,
-    };
+    let shape = BlockShape::straight(blocks, [bins, scan.height()], projections).in_batches(&session, batch, BATCH);
     reporter.detail(&format!("{} corrects the rows of the search", session.device_name()));
-    let mut corrector = BatchCorrector::new(&session, &correction, stored, shape)?;
+    let mut corrector = BlockCorrector::new(&session, &correction, stored, scan.order(), shape)?;
     let mut memory = session.host_memory(corrector.most_bytes().div_ceil(4))?;
     let of_row = projections * bins;
     let sinogram: Buffer<f32> = session.buffer(of_row, CL_MEM_READ_WRITE, "a sinogram")?;
     let corrected = |&row: &usize| -> Result<Vec<f32>> {
         let mut values = vec![0f32; of_row];
-        correct_row(source, (&session, &mut corrector), row, (shape, &mut memory), &sinogram)?;
+        for projections in parts_of(projections, batch) {
+            let into = DeviceRows { values: &sinogram, first: projections.start * bins, stride: of_row };
+            let batch = DetectorBatch { counted: 0..0, ..scan.batch(row..row + 1, projections) };
+            let samples = &mut memory.as_bytes_mut()[..scan.sample_bytes(&batch)];
+            scan.read_samples(&batch, samples)?;
+            corrector.correct_into(&session, &batch, samples, &into)?;
+        }
         session.read_uploaded(&sinogram, &mut values, "a sinogram")?;
         Ok(values)
     };
     rows.iter().map(corrected).collect::<Result<_>>().map(Some)
-}
-
-/// Corrects a row of all projections. Does not wait for the last kernels.
-fn correct_row(
-    source: &Source,
-    (session, corrector): (&Session, &mut BatchCorrector),
-    row: usize,
-    (shape, memory): (BlockShape, &mut HostMemory),
-    sinogram: &Buffer<f32>,
-) -> Result<()> {
-    let BlockShape { bins, projections: all, batch, .. } = shape;
-    let wanted = row..row + 1;
-    for projections in parts_of(all, batch) {
-        let bytes = corrector.sample_bytes(&wanted, projections.len());
-        source.read_block(wanted.clone(), projections.clone(), &mut memory.as_bytes_mut()[..bytes])?;
-        let into = ImageRows { values: sinogram, first: projections.start * bins, stride: all * bins };
-        let part = BatchPart { wanted: wanted.clone(), counted: row..row, projections };
-        corrector.correct(session, &part, &memory.as_bytes()[..bytes], &into)?;
-    }
-    Ok(())
 }

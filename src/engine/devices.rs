@@ -2,13 +2,13 @@
 
 use super::chunks::{Engine, Setup};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
-use super::rows::DeviceRows;
 use super::source::Source;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::fault;
+use crate::feed::DeviceFeed;
 use crate::fft;
 use crate::job::Job;
 use crate::model;
@@ -149,7 +149,7 @@ fn make_ready(
 
 /// Leaves devices to the end of the process, which frees them sooner than their drivers do.
 pub fn leave(mut devices: Vec<ReadyDevice>) {
-    devices.iter_mut().filter_map(|device| device.engine.rows.as_mut()).for_each(DeviceRows::end);
+    devices.iter_mut().filter_map(|device| device.engine.rows.as_mut()).for_each(DeviceFeed::end);
     fft::tear_down();
     std::mem::forget(devices);
 }

@@ -229,7 +229,7 @@ fn check_steps(
         counts_values: plan.counts_values,
         shape: TestShape {
             projections: scan.geometry.projections(),
-            images: plan.blocks.map(|shape| (shape.bins, shape.blocks)),
+            images: plan.kept_blocks().map(|shape| (shape.bins, shape.blocks)),
         },
     };
     wrong_step(session, &steps, cache, reporter)

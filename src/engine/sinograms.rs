@@ -1,8 +1,8 @@
 //! Steps on sinograms on a device, beside the filter and the back projection of those before them.
 
-use super::stages::parts_of;
 use crate::device::{RowExtender, Session, SinogramBatch};
 use crate::error::Result;
+use crate::feed::parts_of;
 use crate::steps::DeviceSinogramStep;
 use opencl3::memory::Buffer;
 use std::time::Instant;

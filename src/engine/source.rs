@@ -1,30 +1,20 @@
 //! Where sinograms come from.
 
 use super::levels;
-use super::stages::parts_of;
-use crate::device::{RowCorrection, SampleOrder};
 use crate::error::{Error, Result};
+use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
-use crate::kernel::{StepBackend, StepBackends};
+use crate::kernel::StepBackends;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe, digest};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
-use crate::steps::{Band, Counts, Preparation, Scope, Steps, widened};
+use crate::steps::{Preparation, Scope, Steps};
 use crate::visible::{Shown, visible};
-use rayon::prelude::*;
-use std::ops::{Add, Range};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
-
-/// A batch of projections is read in so many tasks for each thread, if these have enough to read.
-const TASKS_OF_THREAD: usize = 4;
-
-/// Bytes that are worth a task.
-const LEAST_READ: usize = 256 << 10;
 
 /// The stack, its correction and the scan that it holds.
 pub struct Source {
@@ -36,18 +26,8 @@ pub struct Source {
     sinograms: bool,
     shape: StackShape,
     pub scan: Scan,
-    filtered: Mutex<FilteredBlock>,
-}
-
-/// The block of rows that was filtered last.
-#[derive(Default)]
-struct FilteredBlock {
-    /// Numbers of the rows.
-    rows: Vec<usize>,
-    /// Their sinograms as the detector saw them.
-    sinograms: Vec<f32>,
-    /// What was replaced in them, until the run has counted it: a search or percentiles may read a block first.
-    counts: Counts,
+    /// What the host keeps of the rows that it corrects.
+    pub(super) host: HostFeed,
 }
 
 impl Source {
@@ -114,7 +94,7 @@ impl Source {
         preparation.expect_light(&scan.run_slices)?;
         let files = stacks.files().map(Path::to_owned).collect();
         let steps = job.recipe.steps.clone();
-        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, filtered: Mutex::default() }.sized())
+        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host: HostFeed::default() }.sized())
     }
 
     /// The same with what the scan needs to know of the steps.
@@ -151,7 +131,7 @@ impl Source {
             true => self.preparation,
             false => prepare(&job.recipe, &self.stacks, &scan)?,
         };
-        Ok(Source { steps, preparation, scan, filtered: Mutex::default(), ..self }.sized())
+        Ok(Source { steps, preparation, scan, host: HostFeed::default(), ..self }.sized())
     }
 
     /// The data, without their fields.
@@ -159,244 +139,35 @@ impl Source {
         &self.stacks.data
     }
 
-    /// Values of one sinogram.
-    pub fn sinogram_len(&self) -> usize {
-        self.scan.geometry.projections() * self.scan.geometry.bins
-    }
-
-    /// Of these the ones that the detector saw.
-    fn detector_len(&self) -> usize {
-        self.scan.geometry.projections() * self.stack().width()
-    }
-
-    /// Room for what the detector saw of every sinogram of `out`, at its beginning.
-    fn seen<'a>(&self, out: &'a mut [f32]) -> impl IndexedParallelIterator<Item = &'a mut [f32]> {
-        let seen = self.detector_len();
-        out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
+    /// Its rows, and what is done to them.
+    pub fn rows(&self) -> ScanRows<'_> {
+        ScanRows {
+            stack: self.stack(),
+            preparation: &self.preparation,
+            used: &self.scan.used,
+            wanted: &self.scan.slices,
+            sinograms: self.sinograms,
+            field: self.scan.field.as_ref(),
+        }
     }
 
     /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them, for
     /// an engine with these steps: what it does with corrected rows is left to it.
     pub fn read(&self, which: &[usize], steps: StepBackends) -> Result<Vec<f32>> {
-        let mut out = vec![0f32; which.len() * self.sinogram_len()];
-        self.read_lines(which, self.seen(&mut out).collect(), false)?;
-        self.finish_sinograms(&mut out, steps);
+        let rows = self.rows();
+        let mut out = vec![0f32; which.len() * rows.sinogram_len()];
+        self.host.read(&rows, which, steps, false, &mut out)?;
         Ok(out)
-    }
-
-    /// The same into `out`, which has the size of exactly these; what was replaced in them is returned.
-    pub fn read_into(&self, which: &[usize], steps: StepBackends, out: &mut [f32]) -> Result<Counts> {
-        let counts = self.read_lines(which, self.seen(out).collect(), true)?;
-        Ok(counts + self.finish_sinograms(out, steps))
-    }
-
-    /// The steps on sinograms, if the host does them, and rows of an extended field, if it corrects rows.
-    fn finish_sinograms(&self, out: &mut [f32], steps: StepBackends) -> Counts {
-        let mut counts = Counts::default();
-        if steps.sinograms == StepBackend::Host {
-            let sinograms = self.seen(out).map(|sinogram| {
-                let mut counts = Counts::default();
-                self.preparation.sinogram(sinogram, &mut counts);
-                counts
-            });
-            counts = sinograms.reduce(Counts::default, Counts::add);
-        }
-        if let (Some(field), StepBackend::Host) = (&self.scan.field, steps.rows) {
-            out.par_chunks_mut(self.sinogram_len()).for_each(|sinogram| field.extend(sinogram));
-        }
-        counts
-    }
-
-    /// Frees the block of rows that was filtered last: who reads next does not start there.
-    pub fn forget_block(&self) {
-        *self.filtered.lock().unwrap_or_else(PoisonError::into_inner) = FilteredBlock::default();
     }
 
     /// Sinograms as the detector saw them, each `[projection][bin of the detector]`: corrected, with their stripes.
     pub fn read_seen(&self, which: &[usize]) -> Result<Vec<Vec<f32>>> {
-        let mut sinograms: Vec<_> = which.iter().map(|_| vec![0f32; self.detector_len()]).collect();
-        self.read_lines(which, sinograms.iter_mut().map(Vec::as_mut_slice).collect(), false)?;
-        Ok(sinograms)
+        self.host.read_seen(&self.rows(), which)
     }
 
-    /// What the detector saw of each of the slices. Only what is read for the run is `counted`.
-    fn read_lines(&self, which: &[usize], out: Vec<&mut [f32]>, counted: bool) -> Result<Counts> {
-        match self.sinograms {
-            true => self.read_sinograms(which, out),
-            false => self.read_projections(which, out, counted),
-        }
-    }
-
-    /// Samples of some slices as they are stored, for a device that corrects them: `[projection][slice][bin]` from
-    /// projections, with the rows around each run of slices that it needs, else `[slice][projection][bin]`; where samples are
-    /// to be binned, all rows that form one, and from sinograms `[slice][frame][projection][bin]`.
-    pub fn read_stored(&self, which: &[usize], out: &mut [u8]) -> Result<()> {
-        let (used, row) = (&self.scan.used, self.stack().stored().row_bytes());
-        let halo = self.scan.samples.halo;
-        let around = |run: Range<usize>| widened(&run, halo, self.stack().height());
-        let (outer, runs): (_, Vec<Range<usize>>) = match self.sinograms {
-            true => (which, runs_of(used)),
-            false => (used.as_slice(), runs_of(which).into_iter().map(around).collect()),
-        };
-        let rows: usize = runs.iter().map(Range::len).sum();
-        out.par_chunks_mut(rows * row)
-            .zip(outer)
-            .try_for_each(|(out, &page)| self.stack().read_stored(page, &runs, out))
-    }
-
-    /// Samples of some projections as they are stored, `[projection][row][bin]`, of a block of rows with those around it, at
-    /// the beginning of `out`.
-    pub fn read_block(&self, rows: Range<usize>, projections: Range<usize>, out: &mut [u8]) -> Result<()> {
-        let rows = widened(&rows, self.scan.samples.halo, self.stack().height());
-        let row_bytes = self.stack().stored().row_bytes();
-        let at_once = self.rows_at_once(rows.len(), projections.len());
-        out.par_chunks_mut(rows.len() * row_bytes).zip(&self.scan.used[projections]).try_for_each(|(out, &page)| {
-            out.par_chunks_mut(at_once * row_bytes).enumerate().try_for_each(|(number, out)| {
-                let start = rows.start + number * at_once;
-                let part = start..(start + at_once).min(rows.end);
-                self.stack().read_stored(page, std::slice::from_ref(&part), out)
-            })
-        })
-    }
-
-    /// Rows that a thread reads of a page, so that there is something to do for all threads until the end: all, if parts would
-    /// take longer together.
-    fn rows_at_once(&self, rows: usize, pages: usize) -> usize {
-        if !self.stack().rows_are_apart() {
-            return rows.max(1);
-        }
-        let parts = (TASKS_OF_THREAD * rayon::current_num_threads()).div_ceil(pages.max(1));
-        rows.div_ceil(parts).max(LEAST_READ.div_ceil(self.stack().stored().row_bytes().max(1)))
-    }
-
-    /// Bytes of these samples.
-    pub fn stored_bytes(&self, which: &[usize]) -> usize {
-        let rows: usize = match self.scan.samples.halo {
-            0 => which.len(),
-            halo => runs_of(which).iter().map(|run| widened(run, halo, self.stack().height()).len()).sum(),
-        };
-        rows * self.scan.used.len() * self.stack().stored().row_bytes()
-    }
-
-    /// Positions in a list of slices as parts of at most `most`, which a device that corrects rows takes at once: next to
-    /// each other, if it needs the rows around them.
-    pub fn parts(&self, slices: &[usize], most: usize) -> Vec<Range<usize>> {
-        let parts = parts_of(slices.len(), most);
-        if self.scan.samples.halo == 0 {
-            return parts.collect();
-        }
-        let runs = |part: Range<usize>| {
-            let mut start = part.start;
-            slices[part]
-                .chunk_by(|a, b| a + 1 == *b)
-                .map(move |run| {
-                    start += run.len();
-                    start - run.len()..start
-                })
-                .collect::<Vec<_>>()
-        };
-        parts.flat_map(runs).collect()
-    }
-
-    /// What a device does to those samples, if it can do all steps.
-    pub fn correction(&self) -> Option<RowCorrection<'_>> {
-        let projections = if self.sinograms { self.stack().height() } else { self.stack().len() };
-        self.preparation.correction(&self.scan.used, projections)
-    }
-
-    /// How the samples of [`read_stored`](Self::read_stored) lie.
-    pub fn order(&self) -> SampleOrder {
-        if self.sinograms { SampleOrder::Sinograms } else { SampleOrder::Projections }
-    }
-
-    fn read_sinograms(&self, which: &[usize], out: Vec<&mut [f32]>) -> Result<Counts> {
-        let (bins, used, total) = (self.stack().width(), &self.scan.used, self.stack().height());
-        let sinograms = out.into_par_iter().zip(which).map(|(sinogram, &slice)| -> Result<Counts> {
-            if used.len() == total {
-                self.stack().read_rows(slice, 0..total, sinogram)?;
-            } else {
-                let mut all = vec![0f32; total * bins];
-                self.stack().read_rows(slice, 0..total, &mut all)?;
-                for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                    row.copy_from_slice(&all[p * bins..(p + 1) * bins]);
-                }
-            }
-            let mut counts = Counts::default();
-            for (row, &p) in sinogram.chunks_mut(bins).zip(used) {
-                let band = Band::new(row, total, slice..slice + 1, slice..slice + 1).of(p, total);
-                self.preparation.projection(band, &mut counts);
-            }
-            Ok(counts)
-        });
-        sinograms.try_reduce(Counts::default, |a, b| Ok(a + b))
-    }
-
-    fn read_projections(&self, which: &[usize], out: Vec<&mut [f32]>, counted: bool) -> Result<Counts> {
-        let Some(block) = self.preparation.block() else {
-            return self.turn_projections(which, out.into_iter());
-        };
-        let seen = self.detector_len();
-        let mut counts = Counts::default();
-        // slices in order: most are in the block that was filtered last
-        let mut filtered = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
-        for (sinogram, &slice) in out.into_iter().zip(which) {
-            let first = slice / block * block;
-            let rows: Vec<usize> = (first..(first + block).min(self.stack().height())).collect();
-            if filtered.rows != rows {
-                filtered.rows.clear();
-                filtered.sinograms.resize(rows.len() * seen, 0.0);
-                filtered.counts = self.turn_projections(&rows, filtered.sinograms.chunks_mut(seen))?;
-                filtered.rows = rows;
-            }
-            if counted {
-                counts += std::mem::take(&mut filtered.counts);
-            }
-            let at = (slice - first) * seen;
-            sinogram.copy_from_slice(&filtered.sinograms[at..at + seen]);
-        }
-        Ok(counts)
-    }
-
-    /// Of rows that are corrected together those in which replaced values are counted: from the first slice of the job to
-    /// the last.
-    pub fn counted(&self, rows: &Range<usize>) -> Range<usize> {
-        let slices = &self.scan.slices;
-        let within = slices.partition_point(|s| *s < rows.start)..slices.partition_point(|s| *s < rows.end);
-        match &slices[within] {
-            [] => rows.start..rows.start,
-            [one] => *one..one + 1,
-            [first, .., last] => *first..last + 1,
-        }
-    }
-
-    /// Each projection's rows are read at once, corrected, and go from there to their sinograms.
-    fn turn_projections<'a>(&self, which: &[usize], out: impl Iterator<Item = &'a mut [f32]>) -> Result<Counts> {
-        let (bins, used, total) = (self.stack().width(), &self.scan.used, self.stack().len());
-        let (halo, height) = (self.preparation.halo(), self.stack().height());
-        let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(which.len())).collect();
-        for sinogram in out {
-            for (rows, row) in rows_of.iter_mut().zip(sinogram.chunks_mut(bins)) {
-                rows.push(row);
-            }
-        }
-        let spans = runs_of(which);
-        let turn = |mut band: Vec<f32>, mut counts: Counts, (rows, &p): (Vec<&mut [f32]>, &usize)| {
-            let mut rows = rows.into_iter();
-            for span in &spans {
-                let read = widened(span, halo, height);
-                band.resize(read.len() * bins, 0.0);
-                self.stack().read_rows(p, read.clone(), &mut band)?;
-                let seen = Band::new(&mut band, height, read.clone(), span.clone()).of(p, total);
-                self.preparation.projection(Band { counted: self.counted(span), ..seen }, &mut counts);
-                let wanted = &band[(span.start - read.start) * bins..(span.end - read.start) * bins];
-                wanted.chunks(bins).zip(rows.by_ref()).for_each(|(wanted, row)| row.copy_from_slice(wanted));
-            }
-            Ok((band, counts))
-        };
-        // a band and its counts go from projection to projection
-        let start = || (Vec::new(), Counts::default());
-        let turned = rows_of.into_par_iter().zip(used).try_fold(start, |(band, counts), next| turn(band, counts, next));
-        turned.map(|done: Result<_>| Ok(done?.1)).try_reduce(Counts::default, |a, b| Ok(a + b))
+    /// Frees the block of rows that was corrected last: who reads next does not start there.
+    pub fn forget_block(&self) {
+        self.host.forget();
     }
 }
 
@@ -436,9 +207,4 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
         }
         Ok(())
     })
-}
-
-/// Ascending numbers as runs of those next to each other.
-fn runs_of(numbers: &[usize]) -> Vec<Range<usize>> {
-    numbers.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[run.len() - 1] + 1).collect()
 }

@@ -8,12 +8,12 @@
 use super::chunks::DeviceSeconds;
 use super::devices::{ReadyDevice, panicked};
 use super::finish::Finish;
-use super::rows::{DeviceCounts, Portion, RowsPlan};
 use super::source::Source;
-use super::transfer::{ComputedSlices, DeviceChannels, FoundInSlices, LeaveOnDrop, Piece, transfer_of};
+use super::transfer::{ComputedSlices, DeviceChannels, FoundInSlices, LeaveOnDrop, ReadPiece, transfer_of};
 use super::work::Work;
 use crate::device::HostMemory;
 use crate::error::{Error, Result};
+use crate::feed::{DeviceCounts, FeedPlan, Piece};
 use crate::histogram::CountedSlice;
 use crate::plan::WRITTEN_PIECES;
 use crate::recipe::Recipe;
@@ -94,9 +94,9 @@ pub struct DeviceShare {
 
 /// The reader's side of a device.
 struct DeviceInput {
-    pieces: Sender<Piece>,
+    pieces: Sender<ReadPiece>,
     free: Receiver<HostMemory>,
-    wants: RowsPlan,
+    wants: FeedPlan,
     /// The block of rows that was read for it last.
     block: Option<usize>,
 }
@@ -169,7 +169,7 @@ pub fn run_stages(
 
 /// Where blocks of slices end whose rows several devices would correct as a whole each; if none do, all slices are one.
 fn blocks_of(slices: &[usize], devices: &[ReadyDevice]) -> Vec<usize> {
-    let shape = devices.iter().find_map(|device| device.plan.blocks).filter(|_| devices.len() > 1);
+    let shape = devices.iter().find_map(|device| device.plan.kept_blocks()).filter(|_| devices.len() > 1);
     let rows = shape.map_or(usize::MAX, |shape| shape.blocks.rows);
     let blocks = slices.chunk_by(|a, b| a / rows == b / rows);
     blocks
@@ -202,23 +202,23 @@ pub(super) fn threads(what: &str) -> Result<ThreadPool> {
 
 fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
     let Run { source, slices, .. } = run;
-    let mut busy = 0.0;
+    let (scan, mut busy) = (source.rows(), 0.0);
     while let Some((device, chunk)) = work.next() {
         let DeviceInput { pieces, free, wants, block } = &mut inputs[device];
-        for portion in wants.portions(source, slices, &chunk, block) {
+        for piece in wants.pieces(&scan, slices, &chunk, block) {
             if run.is_cancelled() {
                 return Err(run.target.interrupted());
             }
             let mut values = None;
-            if !matches!(portion, Portion::OfBlock(_)) {
+            if !matches!(piece, Piece::OfBlock(_)) {
                 let Ok(mut memory) = free.recv() else { break };
                 let start = Instant::now();
-                *counts += wants.read(source, slices, &portion, &mut memory)?;
+                *counts += wants.read(&source.host, &scan, slices, &piece, &mut memory)?;
                 busy += start.elapsed().as_secs_f64();
                 run.clock.add(Stage::Reading, start.elapsed());
                 values = Some(memory);
             }
-            if pieces.send(Piece { chunk: chunk.clone(), portion, values }).is_err() {
+            if pieces.send(ReadPiece { chunk: chunk.clone(), piece, values }).is_err() {
                 break;
             }
         }
@@ -241,11 +241,6 @@ fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Re
         run.reporter.note(&format!("warning: {} failed, other devices take over its slices: {error}", ready.label));
     }
     result
-}
-
-/// The contiguous parts of at most `most` of a list of slices.
-pub(super) fn parts_of(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
 }
 
 /// Threads that write pieces at the same time, so that none waits for the last slice of a piece.

@@ -10,7 +10,7 @@ mod sizes;
 pub use kernel_choice::{Avoid, Refused};
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};
 
-use crate::device::BlockShape;
+use crate::device::{BlockPlace, BlockShape};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::Cut;
@@ -80,7 +80,7 @@ pub struct Plan {
     pub cut: Cut,
     /// What is copied to and from the device at once; the whole chunk where nothing is copied.
     pub pieces: Pieces,
-    /// What the device corrects at once, where steps need the rows around those of a chunk.
+    /// How the device corrects rows, if it does.
     pub blocks: Option<BlockShape>,
     /// Device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
@@ -97,8 +97,6 @@ pub struct Pieces {
     pub read: usize,
     /// From the device.
     pub written: usize,
-    /// Pieces whose samples are on the device together, if it corrects rows.
-    pub at_once: usize,
 }
 
 /// Pieces on the host on their way to a device: one being filled, one being emptied.
@@ -147,6 +145,11 @@ impl Plan {
         Plan::with_slices(request, (StepBackends::HOST, Kept::ByDevice), least, true)
     }
 
+    /// Blocks of rows that are kept until their slices have been computed, if any are.
+    pub fn kept_blocks(&self) -> Option<BlockShape> {
+        self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere)
+    }
+
     /// With the kernel for a run of so many slices, and at most these steps on the device, with their blocks of rows; a pass may
     /// be cut if `may_cut`.
     fn with_slices(request: &Request, steps: (StepBackends, Kept), run_slices: usize, may_cut: bool) -> Result<Plan> {
@@ -169,7 +172,7 @@ impl Plan {
             ahead: ahead as usize,
             cut,
             pieces,
-            blocks: sizes.blocks(cut),
+            blocks: sizes.corrected(cut, pieces.read, chunk as usize),
             device_bytes: sizes.buffers(cut, [(sets + ahead) * chunk, sets * chunk]),
             host_bytes,
             spec: chosen.spec.clone(),

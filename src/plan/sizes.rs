@@ -2,7 +2,7 @@
 
 use super::kernel_choice::Chosen;
 use super::{Bytes, PIECES, Pieces, Request, SampleShape, WRITTEN_PIECES};
-use crate::device::{BlockShape, GridForm, PieceSize, RowBlocks, RowCorrector, SinogramShape, SliceCounter};
+use crate::device::{BlockPlace, BlockShape, GridForm, RowBlocks, SinogramShape, SliceCounter};
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::geometry::{Cut, Roi};
@@ -315,8 +315,20 @@ impl<'a> Sizes<'a> {
         // at least one is copied while the other is corrected
         let at_once = if on_host { 2 } else { self.at_once(batch as u64 * self.projection_bytes(blocks)) };
         // one is copied to the host, one corrected, and a third one, if there is room, filled
-        let kept_batches = if on_host { self.kept_batches } else { 0 };
-        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, kept_batches })
+        let place = if on_host { BlockPlace::Host { batches: self.kept_batches } } else { BlockPlace::Device };
+        let counted = blocks.rows;
+        Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, counted, place })
+    }
+
+    /// How the device corrects rows, if it does: kept blocks, or so many rows of a chunk at once.
+    pub fn corrected(&self, cut: Cut, rows: usize, chunk: usize) -> Option<BlockShape> {
+        let scan = self.request.scan;
+        let straight = || {
+            let size = [self.detector_bins(), scan.samples.height];
+            let shape = BlockShape::straight(RowBlocks::all(rows), size, scan.geometry.projections());
+            BlockShape { at_once: self.samples_at_once(cut), counted: chunk, ..shape }
+        };
+        (self.steps(cut).rows == StepBackend::Device).then(|| self.blocks(cut).unwrap_or_else(straight))
     }
 
     /// What the steps before the filter need on the device.
@@ -325,17 +337,11 @@ impl<'a> Sizes<'a> {
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
         let bins = self.detector_bins();
         let projections = scan.geometry.projections();
-        let SampleShape { stored, height, fields, halo, .. } = scan.samples;
-        let [block, samples] = match (rows, self.blocks(cut)) {
-            (StepBackend::Host, _) => [0; 2],
-            (_, Some(shape)) => shape.bytes(stored, halo - shape.blocks.halo(), fields, self.pair_bytes(shape.blocks)),
-            (_, None) => {
-                let piece = self.most_pieces(cut)[0] as usize;
-                let at_once = self.samples_at_once(cut);
-                let size = PieceSize { rows: piece, projections, counted: piece, at_once };
-                [0, RowCorrector::bytes(stored, [bins, height], size, halo, fields)]
-            }
-        };
+        let SampleShape { stored, fields, halo, .. } = scan.samples;
+        let most = self.most_pieces(cut)[0] as usize;
+        let [block, samples] = self.corrected(cut, most, most).map_or([0; 2], |shape| {
+            shape.bytes(stored, halo - shape.blocks.halo(), fields, self.pair_bytes(shape.blocks))
+        });
         let extended = rows == StepBackend::Device && scan.field.is_some();
         let stripes = if sinograms == StepBackend::Device { self.of_stripes() } else { 0 };
         [
@@ -564,7 +570,7 @@ impl<'a> Sizes<'a> {
         };
         let pieces = if self.blocks(cut).is_some() { [chunk, pieces[1]] } else { pieces };
         let [read, written] = pieces.map(|slices| slices as usize);
-        let pieces = Pieces { read, written, at_once: self.samples_at_once(cut) };
+        let pieces = Pieces { read, written };
         Chunks { chunk, sets, ahead, pieces, host_bytes }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::support::cli::Lab;
 use fbp::device::{
-    AirCorrection, FieldImages, PieceSize, ProjectionState, RowCorrection, RowCorrector, RowCounts, SampleOrder,
-    Session, enumerate,
+    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, ProjectionState, RowBlocks,
+    RowCorrection, RowCounts, SampleOrder, Session, enumerate,
 };
 use fbp::source::{SampleType, StoredRows, StoredSamples};
 use half::f16;
@@ -130,6 +130,11 @@ fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, mi
     found
 }
 
+/// Rows of all projections, in all of which replaced values are counted.
+fn batch(rows: &[usize], place: usize, projections: usize) -> DetectorBatch {
+    DetectorBatch { rows: rows.to_vec(), counted: 0..rows.len(), place, projections: 0..projections }
+}
+
 /// Corrects all rows, in pieces of 2, into sinograms with a gap between them.
 fn correct(
     session: &Session,
@@ -151,9 +156,10 @@ fn correct(
         minus_log,
         ..RowCorrection::nothing(BINS, HEIGHT, (0..PROJECTIONS).map(state).collect())
     };
-    let size = PieceSize { rows: 2, projections: PROJECTIONS, counted: ROWS.len(), at_once: 2 };
+    let shape = BlockShape::straight(RowBlocks::all(2), [BINS, HEIGHT], PROJECTIONS);
+    let shape = BlockShape { counted: ROWS.len(), at_once: 2, ..shape };
     let mut corrector =
-        RowCorrector::new(session, &correction, StoredRows::unbinned(samples, BINS), order, size).unwrap();
+        BlockCorrector::new(session, &correction, StoredRows::unbinned(samples, BINS), order, shape).unwrap();
     let length = PROJECTIONS * BINS + 5;
     let sinograms: Buffer<f32> = session.buffer(ROWS.len() * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
     for (number, rows) in ROWS.chunks(2).enumerate() {
@@ -166,7 +172,9 @@ fn correct(
                 rows.iter().flat_map(|&r| (0..PROJECTIONS).flat_map(move |p| row(p, r))).copied().collect()
             }
         };
-        corrector.run(session, &stored(&counts, samples), rows, 2 * number, (&sinograms, length)).unwrap();
+        let place = 2 * number;
+        let into = DeviceRows { values: &sinograms, first: place * length, stride: length };
+        corrector.correct_into(session, &batch(rows, place, PROJECTIONS), &stored(&counts, samples), &into).unwrap();
     }
     let counts = corrector.take_counts(session, ROWS.len()).unwrap();
     // what was handed out is forgotten
@@ -261,14 +269,15 @@ fn what_does_not_fit_is_refused() {
     };
     let samples = StoredSamples { sample: SampleType::U8, swapped: false };
     let new = |correction: &RowCorrection, samples| {
-        let size = PieceSize { rows: 2, projections: 1, counted: 3, at_once: 1 };
+        let shape = BlockShape { counted: 3, ..BlockShape::straight(RowBlocks::all(2), [BINS, HEIGHT], 1) };
         let rows = StoredRows::unbinned(samples, BINS);
-        RowCorrector::new(&session, correction, rows, SampleOrder::Projections, size)
+        BlockCorrector::new(&session, correction, rows, SampleOrder::Projections, shape)
     };
     let mut corrector = new(&correction, samples).unwrap();
     let sinograms: Buffer<f32> = session.buffer(3 * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
     let mut run = |bytes: usize, rows: &[usize], place: usize, length: usize| {
-        corrector.run(&session, &vec![9; bytes], rows, place, (&sinograms, length)).is_ok()
+        let into = DeviceRows { values: &sinograms, first: place * length, stride: length };
+        corrector.correct_into(&session, &batch(rows, place, 1), &vec![9; bytes], &into).is_ok()
     };
     assert!(run(2 * BINS, &[0, 8], 1, BINS));
     assert!(!run(2 * BINS - 1, &[0, 1], 0, BINS), "too few samples");

@@ -1,8 +1,8 @@
 //! Steps on projections as images on a device: blocks of rows beside definitions in f64, whatever the blocks and batches.
 
 use fbp::device::{
-    BlockCorrector, BlockShape, ImageFilterForm, ImageSteps, ProjectionState, RotationForm, RowBlocks, RowCorrection,
-    RowCounts, Session, enumerate,
+    BlockCorrector, BlockPlace, BlockShape, DetectorBatch, ImageFilterForm, ImageSteps, ProjectionState, RotationForm,
+    RowBlocks, RowCorrection, RowCounts, SampleOrder, Session, enumerate,
 };
 use fbp::fft::image_transform;
 use fbp::kernel::ImageFilterBackend;
@@ -127,20 +127,26 @@ fn on_device(
         batch,
         pairs: 2,
         at_once: 1,
-        kept_batches: if rows == 7 && steps.any() { 2 + batch % 4 / 2 } else { 0 },
+        counted: rows,
+        place: match rows == 7 && steps.any() {
+            true => BlockPlace::Host { batches: 2 + batch % 4 / 2 },
+            false => BlockPlace::Device,
+        },
     };
-    let mut corrector = BlockCorrector::new(session, &correction, F32_ROWS, shape).unwrap();
+    let order = SampleOrder::Projections;
+    let mut corrector = BlockCorrector::new(session, &correction, F32_ROWS, order, shape).unwrap();
     let length = PROJECTIONS * BINS;
     let mut sinograms: Buffer<f32> = session.buffer(HEIGHT * length, CL_MEM_READ_WRITE, "sinograms").unwrap();
     let mut counts = Vec::new();
     for block in 0..HEIGHT.div_ceil(rows) {
         let wanted = blocks.of(block, HEIGHT);
-        let read = wanted.start.saturating_sub(blocks.halo())..(wanted.end + blocks.halo()).min(HEIGHT);
+        let read = around(&wanted, blocks.halo());
         for start in (0..PROJECTIONS).step_by(batch) {
             let projections = start..(start + batch).min(PROJECTIONS);
             let samples = samples(&values, projections.clone(), &read);
-            assert_eq!(samples.len(), corrector.sample_bytes(block, projections.len()));
-            corrector.correct(session, (block, &wanted), projections, &samples).unwrap();
+            let rows: Vec<usize> = wanted.clone().collect();
+            let batch = DetectorBatch { counted: 0..rows.len(), rows, place: 0, projections };
+            corrector.correct(session, &batch, &samples).unwrap();
         }
         counts.push(corrector.take_counts(session, wanted.len()).unwrap());
         let first = wanted.start * length;
@@ -162,6 +168,11 @@ fn blocks(steps: &ImageSteps, rows: usize) -> RowBlocks {
             [length(BINS), length(rows)]
         }),
     }
+}
+
+/// Rows with those around them.
+fn around(rows: &Range<usize>, halo: usize) -> Range<usize> {
+    rows.start.saturating_sub(halo)..(rows.end + halo).min(HEIGHT)
 }
 
 fn samples(values: &[f32], projections: Range<usize>, rows: &Range<usize>) -> Vec<u8> {
@@ -228,11 +239,8 @@ fn long_lines_need_a_library() {
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let steps = ImageSteps { rotation: None, filter: Some(form(1.0, 0.0, 0.0, 10)) };
     let correction = RowCorrection { images: steps, ..RowCorrection::nothing(BINS, HEIGHT, vec![state; 2]) };
-    let (projections, batch) = (2, 2);
-    let blocks = blocks(&steps, 8);
-    let shape =
-        BlockShape { blocks, bins: BINS, height: HEIGHT, projections, batch, pairs: 1, at_once: 1, kept_batches: 0 };
-    assert!(BlockCorrector::new(&session, &correction, F32_ROWS, shape).is_err());
+    let shape = BlockShape::straight(blocks(&steps, 8), [BINS, HEIGHT], 2);
+    assert!(BlockCorrector::new(&session, &correction, F32_ROWS, SampleOrder::Projections, shape).is_err());
 }
 
 fn compare(session: &Session, sizes: &[(usize, usize)]) {
@@ -279,29 +287,25 @@ fn what_does_not_fit_is_refused() {
     let steps = ImageSteps { rotation: Some(rotation(1.0)), filter: None };
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let correction = |images| RowCorrection { images, ..RowCorrection::nothing(BINS, HEIGHT, vec![state; 3]) };
-    let shape = BlockShape {
-        blocks: blocks(&steps, 8),
-        bins: BINS,
-        height: HEIGHT,
-        projections: 3,
-        batch: 2,
-        pairs: 1,
-        at_once: 1,
-        kept_batches: 0,
-    };
-    let new = |images, shape| BlockCorrector::new(&session, &correction(images), F32_ROWS, shape);
+    let place = BlockPlace::Device;
+    let shape = BlockShape { batch: 2, place, ..BlockShape::straight(blocks(&steps, 8), [BINS, HEIGHT], 3) };
+    let order = SampleOrder::Projections;
+    let new = |images, shape| BlockCorrector::new(&session, &correction(images), F32_ROWS, order, shape);
     let mut corrector = new(steps, shape).unwrap();
     assert!(new(ImageSteps::default(), shape).is_err(), "rows around blocks that no step needs");
     let all = BlockShape { blocks: RowBlocks::all(HEIGHT), ..shape };
-    assert!(new(ImageSteps::default(), BlockShape { kept_batches: 2, ..all }).is_err(), "kept for no step");
+    let on_host = BlockPlace::Host { batches: 2 };
+    assert!(new(ImageSteps::default(), BlockShape { place: on_host, ..all }).is_err(), "kept for no step");
     assert!(new(steps, BlockShape { batch: 3, ..shape }).is_err(), "half a pair");
     assert!(new(steps, BlockShape { projections: 4, ..shape }).is_err(), "other projections");
     let filter = ImageSteps { filter: Some(form(1.0, 0.0, 0.0, 40)), ..steps };
     assert!(new(filter, shape).is_err(), "blocks without images");
     let mut run = |block: usize, projections: Range<usize>, more: usize| {
-        let bytes = corrector.sample_bytes(block, projections.len()) + more;
         let rows = shape.blocks.of(block, HEIGHT);
-        corrector.correct(&session, (block, &rows), projections, &vec![0; bytes]).is_ok()
+        let read = around(&rows, shape.blocks.halo());
+        let bytes = 4 * BINS * read.len() * projections.len() + more;
+        let batch = DetectorBatch { counted: 0..rows.len(), rows: rows.collect(), place: 0, projections };
+        corrector.correct(&session, &batch, &vec![0; bytes]).is_ok()
     };
     assert!(run(0, 0..2, 0) && run(4, 2..3, 0));
     assert!(!run(0, 0..2, 4), "too many samples");

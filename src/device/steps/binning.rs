@@ -1,7 +1,7 @@
 //! Binning on a device: averages squares of samples as they are stored.
 
 use super::Session;
-use super::correction::{DeviceSamples, SampleOrder, sample_form};
+use super::samples::{DeviceSamples, SampleOrder, sample_form};
 use crate::error::Result;
 use crate::kernel::{BinningKernel, generate_binning};
 use crate::source::StoredRows;

@@ -3,155 +3,20 @@
 use super::Session;
 use super::binning::SampleBinner;
 use super::copies::Copying;
-use super::images::ImageSteps;
-use super::outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
+use super::images::DeviceRows;
+use super::outliers::{DetectorRows, OutlierRemover, OutlierRows};
+use super::row_correction::{AirCorrection, DetectorBatch, RowCorrection, RowCounts};
+use super::samples::{DeviceSamples, PieceSize, SampleOrder, sample_form};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    AirKind, CORRECTION_GROUP, CorrectionForm, KernelSource, LogKind, SampleForm, SampleKind, generate_correction,
-    power_of_two_group,
+    AirKind, CORRECTION_GROUP, CorrectionForm, KernelSource, LogKind, generate_correction, power_of_two_group,
 };
-use crate::source::{SampleType, StoredRows, StoredSamples};
+use crate::source::{StoredRows, StoredSamples};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// What is done to the rows of some projections: plain data.
-#[derive(Clone, Debug)]
-pub struct RowCorrection<'a> {
-    /// Bins of the detector.
-    pub bins: usize,
-    /// Rows of the detector.
-    pub height: usize,
-    /// What is replaced before all else.
-    pub outliers: Option<OutlierForm>,
-    pub fields: Option<FieldImages<'a>>,
-    /// Counts from which a sample is saturated.
-    pub saturation: Option<f32>,
-    /// Largest magnitude of a value that what follows can carry.
-    pub largest: f32,
-    pub air: AirCorrection,
-    /// Steps on projections as images, before -log.
-    pub images: ImageSteps,
-    pub minus_log: bool,
-    /// Of every projection that is used.
-    pub projections: Vec<ProjectionState>,
-}
-
-impl RowCorrection<'_> {
-    /// Nothing is done to the rows of these projections.
-    pub fn nothing(bins: usize, height: usize, projections: Vec<ProjectionState>) -> Self {
-        RowCorrection {
-            bins,
-            height,
-            outliers: None,
-            fields: None,
-            saturation: None,
-            largest: f32::MAX,
-            air: AirCorrection::Without,
-            images: ImageSteps::default(),
-            minus_log: false,
-            projections,
-        }
-    }
-}
-
-/// Flat and dark fields of all rows of the detector, `[row][bin]`.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldImages<'a> {
-    pub flat: &'a [f32],
-    /// After the scan.
-    pub flat2: Option<&'a [f32]>,
-    pub dark: &'a [f32],
-}
-
-/// How transmissions are divided by those of air.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AirCorrection {
-    Without,
-    /// By the line through the means of so many bins at both ends.
-    Sides(usize, usize),
-    /// By the projection's level.
-    Levels,
-}
-
-/// What distinguishes a projection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProjectionState {
-    /// Number of the projection in the input.
-    pub number: usize,
-    /// Place between the flats before and after the scan, 0 to 1.
-    pub progress: f32,
-    /// Level of air.
-    pub level: f32,
-    /// Whether replaced values are counted bin by bin.
-    pub watched: bool,
-}
-
-/// What was replaced in the rows of a chunk.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RowCounts {
-    /// For every row: without light in the flat field, not finite or too large, without logarithm, saturated.
-    pub rows: Vec<[u32; 4]>,
-    /// For every row the outliers; empty if none are looked for.
-    pub outliers: Vec<u32>,
-    /// For every projection whether a row had no light at all.
-    pub unlit: Vec<u32>,
-    /// Mean transmissions of every projection, added up over the counted rows, in 4096ths; empty if -log is not taken.
-    pub levels: Vec<i32>,
-    /// How often bins were replaced in the watched projections, `[row][bin]`; empty if nothing was replaced.
-    pub bins: Vec<u32>,
-}
-
-/// Most of what is corrected at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceSize {
-    /// Corrected rows, each of `projections`.
-    pub rows: usize,
-    pub projections: usize,
-    /// Rows in which replaced values are counted until the counts are taken.
-    pub counted: usize,
-    /// Pieces whose samples are on the device together: so many are copied while kernels wait for the device.
-    pub at_once: usize,
-}
-
-/// Where corrected rows go.
-pub(super) struct CorrectedRows<'a> {
-    /// Numbers of the rows of the detector.
-    pub rows: &'a [usize],
-    /// Of these the ones in which replaced values are counted, and where the first of them is among the counts.
-    pub counted: Range<usize>,
-    pub place: usize,
-    /// Numbers of the projections.
-    pub projections: Range<usize>,
-    /// `[row][projection][bin]` from value `first` on, `stride` values from one row to the next.
-    pub out: &'a Buffer<f32>,
-    pub first: usize,
-    pub stride: usize,
-}
-
-/// Samples in a buffer on the device.
-pub struct DeviceSamples<'a> {
-    pub(super) values: &'a Buffer<u8>,
-    /// The copy of another queue that brings them.
-    pub(super) copied: Option<&'a Event>,
-}
-
-impl<'a> From<&'a Buffer<u8>> for DeviceSamples<'a> {
-    fn from(values: &'a Buffer<u8>) -> Self {
-        DeviceSamples { values, copied: None }
-    }
-}
-
-/// How the samples of a piece lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SampleOrder {
-    /// `[projection][row][bin]`, from projections.
-    Projections,
-    /// `[row][projection][bin]`, from sinograms.
-    Sinograms,
-}
 
 /// The kernel with its fields and tables on the device.
 pub struct RowCorrector {
@@ -314,51 +179,33 @@ impl RowCorrector {
         if self.outliers.is_some() { self.read(rows).len() } else { rows.len() }
     }
 
-    /// Bytes of the samples that are read for these rows of so many projections.
-    pub(super) fn bytes_of(&self, rows: &[usize], projections: usize) -> usize {
-        self.count_of(rows) * projections * self.stored.row_bytes()
+    /// Bytes of the samples of a batch, with those of the rows around it.
+    fn bytes_of(&self, batch: &DetectorBatch) -> usize {
+        self.count_of(&batch.rows) * batch.projections.len() * self.stored.row_bytes()
     }
 
-    /// Bytes of the samples that are read for these rows.
-    pub fn sample_bytes(&self, rows: &[usize]) -> usize {
-        self.bytes_of(rows, self.projections)
-    }
-
-    /// Copies the samples of some rows of the detector to the device and corrects them into sinograms of `stride` values,
-    /// the first of them at sinogram `place` of `sinograms`; what is replaced is counted there, too. Where outliers are
-    /// replaced, rows are next to each other, and samples are those of the rows around them, too. Waits for the copies, and
-    /// for the kernels of the piece whose place it takes.
+    /// Copies samples of a batch to the device and corrects them into rows there; what is replaced is counted. Where outliers
+    /// are replaced, rows are next to each other, and samples are those of the rows around them, too. Waits for the kernels
+    /// of the batch whose place it takes, but not for the samples' copy.
     ///
     /// # Errors
     /// The device's, and [`Error::Internal`] for what does not fit.
-    pub fn run(
-        &mut self,
-        session: &Session,
-        samples: &[u8],
-        rows: &[usize],
-        place: usize,
-        (sinograms, stride): (&Buffer<f32>, usize),
-    ) -> Result<()> {
-        let (counted, projections, first) = (0..rows.len(), 0..self.projections, place * stride);
-        let corrected = CorrectedRows { rows, counted, place, projections, out: sinograms, first, stride };
-        self.correct(session, samples, &corrected)?.wait()
-    }
-
-    /// The same for some projections, and counts of some rows. Does not wait for the samples' copy.
-    pub(super) fn correct<'a>(
+    pub(super) fn start<'a>(
         &mut self,
         session: &'a Session,
+        batch: &DetectorBatch,
         samples: &'a [u8],
-        corrected: &CorrectedRows,
+        into: &DeviceRows,
     ) -> Result<Copying<'a>> {
-        let CorrectedRows { rows, ref counted, place, ref projections, out, first, stride } = *corrected;
+        let DetectorBatch { rows, counted, place, projections } = batch;
+        let DeviceRows { values: out, first, stride } = *into;
         let PieceSize { rows: most, projections: most_projections, counted: most_counted, .. } = self.size;
         let fits = rows.len() <= most
             && counted.end <= rows.len()
             && place + counted.len() <= most_counted
             && projections.len() <= most_projections
             && projections.end <= self.projections
-            && samples.len() == self.bytes_of(rows, projections.len())
+            && samples.len() == self.bytes_of(batch)
             && stride >= projections.len() * self.bins
             && (!self.has_fields || rows.iter().all(|&row| row < self.height))
             && (self.outliers.is_none() || rows.windows(2).all(|pair| pair[0] + 1 == pair[1]));
@@ -393,7 +240,7 @@ impl RowCorrector {
                     read,
                     wanted: start..start + rows.len(),
                     counted: start + counted.start..start + counted.end,
-                    place,
+                    place: *place,
                     projections: projections.len(),
                 };
                 outliers.run(session, samples, cleaned, &rows)?;
@@ -417,7 +264,7 @@ impl RowCorrector {
             .value(row_stride as i32)?
             .value(projection_stride as i32)?
             .value(self.bins as i32)?
-            .value(place as i32)?
+            .value(*place as i32)?
             .value([counted.start as i32, counted.end as i32])?
             .value(projections.start as i32)?
             .value(self.saturation)?
@@ -499,17 +346,4 @@ fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> R
         },
         group: group as u32,
     })
-}
-
-/// How kernels read samples.
-pub(super) fn sample_form(stored: StoredSamples) -> Result<SampleForm> {
-    let kind = match stored.sample {
-        SampleType::U8 | SampleType::U16 | SampleType::U32 => SampleKind::Unsigned,
-        SampleType::I8 | SampleType::I16 | SampleType::I32 => SampleKind::Signed,
-        SampleType::F16 | SampleType::F32 => SampleKind::Float,
-        SampleType::U64 | SampleType::I64 | SampleType::F64 => {
-            return Err(Error::Internal("64-bit samples are converted before".into()));
-        }
-    };
-    Ok(SampleForm { bytes: stored.sample.bytes() as u32, kind, swapped: stored.swapped })
 }

@@ -1,7 +1,7 @@
 //! The filter of projections as images, in two dimensions: by the device's own kernels, or between transforms by a library.
 
 use super::Session;
-use super::images::{ImageFilterForm, ImagePart, ImageRows};
+use super::images::{DeviceRows, ImageFilterForm, ImagePart};
 use crate::error::{Error, Result};
 use crate::kernel::{
     ImageFilterBackend, ImageGroups, generate_image_columns, generate_image_rows, generate_whole_images,
@@ -70,7 +70,7 @@ struct LibraryKernels {
 /// What is filtered at once.
 struct PairsOfRows<'a> {
     from: &'a Buffer<f32>,
-    to: &'a ImageRows<'a>,
+    to: &'a DeviceRows<'a>,
     projections: usize,
     /// The first pair, and how many there are.
     start: usize,
@@ -124,7 +124,7 @@ impl ImageFilter {
         session: &Session,
         from: &Buffer<f32>,
         part: &ImagePart,
-        to: &ImageRows,
+        to: &DeviceRows,
     ) -> Result<Option<Event>> {
         part.check(session, self.bins, from, to)?;
         let ImagePart { read, wanted, projections } = part;

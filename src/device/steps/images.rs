@@ -123,7 +123,7 @@ impl RowBlocks {
 
 /// Rows on the device, `[row][projection][bin]`.
 #[derive(Clone, Copy)]
-pub struct ImageRows<'a> {
+pub struct DeviceRows<'a> {
     pub values: &'a Buffer<f32>,
     pub first: usize,
     /// Values from one row to the next.
@@ -140,7 +140,7 @@ pub struct ImagePart {
 
 impl ImagePart {
     /// Checks that buffers hold the rows, and that those that are read surround the wanted ones.
-    pub(super) fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &ImageRows) -> Result<()> {
+    pub(super) fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &DeviceRows) -> Result<()> {
         let ImagePart { read, wanted, projections } = self;
         if wanted.is_empty() || *projections == 0 || read.start > wanted.start || read.end < wanted.end {
             return Err(Error::Internal(format!("rows {wanted:?} of {projections} projections from rows {read:?}")));
@@ -193,7 +193,7 @@ impl RowRotator {
     }
 
     /// Rotates the wanted rows, of those that were read, `[row][projection][bin]`. Does not wait for the kernel.
-    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &ImageRows) -> Result<Event> {
+    pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &DeviceRows) -> Result<Event> {
         part.check(session, self.bins, from, to)?;
         let ImagePart { read, wanted, projections } = part;
         if read.end > self.height {

@@ -1,6 +1,6 @@
 //! A block of corrected rows that the host keeps, because the device's memory does not hold it.
 
-use super::blocks::BlockShape;
+use super::block_shape::BlockShape;
 use super::{ComingMemory, HostMemory, Queue, Session, cl_error, fault};
 use crate::error::{Error, Result};
 use opencl3::error_codes::ClError;
@@ -72,9 +72,9 @@ impl PartShape {
 }
 
 impl KeptBlock {
-    /// With the memory on the device. The host's is made from the first batch on, as that takes longer than correcting batches.
-    pub fn new(session: &Session, shape: &BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, projections, batch, kept_batches, .. } = *shape;
+    /// With memory for so many batches on the device. The host's is made from the first batch on, as that takes longer than correcting batches.
+    pub fn new(session: &Session, shape: &BlockShape, batches_there: usize) -> Result<Self> {
+        let BlockShape { blocks, bins, projections, batch, .. } = *shape;
         let most = fault::kept_part().unwrap_or(PART).min(session.facts.max_allocation as usize);
         let of_batch = 4 * blocks.rows * batch * bins;
         let part = (most / of_batch.max(1)).max(1) * batch;
@@ -84,7 +84,7 @@ impl KeptBlock {
             let rows = session.buffer(rows * batch * bins, CL_MEM_READ_WRITE, "a batch of a block of rows")?;
             Ok(Batch { rows, copied: None })
         };
-        let batches = (0..kept_batches).map(|_| on_device()).collect::<Result<_>>()?;
+        let batches = (0..batches_there).map(|_| on_device()).collect::<Result<_>>()?;
         Ok(KeptBlock {
             queue: session.new_queue()?,
             parts: Vec::with_capacity(shape.count()),

@@ -1,7 +1,7 @@
 //! Removal of outliers on a device: converts samples as stored to counts without zingers.
 
 use super::Session;
-use super::correction::{DeviceSamples, PieceSize, sample_form};
+use super::samples::{DeviceSamples, PieceSize, sample_form};
 use crate::error::{Error, Result};
 use crate::kernel::{OutlierKernel, OutlierTile, generate_outliers};
 use crate::source::StoredSamples;

@@ -1,11 +1,11 @@
 //! Copies pieces to a device with its own memory, and slices from it.
 
-use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
+use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer, stream};
 use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
-use crate::engine::rows::{DeviceCounts, DeviceRows, Portion};
-use crate::engine::stages::{Run, parts_of};
+use crate::engine::stages::Run;
 use crate::error::Result;
+use crate::feed::{DeviceCounts, DeviceFeed, FedChunk, Piece, ScanRows, parts_of};
 use crate::plan::{PIECES, WRITTEN_PIECES};
 use crate::report::Stage;
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -24,7 +24,7 @@ impl Transfer for Copied {
         let (slices_back, free_slices) = free_slices;
         let Engine { session, kernels, inputs, outputs, shape, rows, sinograms, .. } = engine;
         let (session, shape) = (&*session, *shape);
-        let in_bytes = rows.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceRows::most_bytes);
+        let in_bytes = rows.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceFeed::most_bytes);
         let (encoded, finished) = (kernels.encoded_bytes(), kernels.finishes());
         let out_bytes = encoded.unwrap_or(4 * shape.out_slice);
         let (sinograms_done, free_buffers) = unbounded();
@@ -36,7 +36,8 @@ impl Transfer for Copied {
             for _ in 0..PIECES {
                 let _ = free_sinograms.send(session.host_memory(in_bytes.div_ceil(4))?);
             }
-            let rows = Rows { session, shape, device: rows.as_mut(), run, counts };
+            let scan = run.source.rows();
+            let rows = Rows { session, shape, device: rows.as_mut(), run, scan, counts };
             rows.upload((pieces, free_buffers), free_sinograms, out)
         };
         let download = move |chunks, delivery: &Delivery| {
@@ -76,8 +77,9 @@ struct Rows<'a> {
     session: &'a Session,
     shape: ChunkShape,
     /// What corrects rows there, unless the host did.
-    device: Option<&'a mut DeviceRows>,
+    device: Option<&'a mut DeviceFeed>,
     run: Run<'a>,
+    scan: ScanRows<'a>,
     counts: &'a Mutex<DeviceCounts>,
 }
 
@@ -85,13 +87,13 @@ impl Rows<'_> {
     /// Pieces from the host into chunks on the device; the seconds that took.
     fn upload(
         mut self,
-        (pieces, free): (Receiver<Piece>, Receiver<Buffer<f32>>),
+        (pieces, free): (Receiver<ReadPiece>, Receiver<Buffer<f32>>),
         done: Sender<HostMemory>,
         out: Sender<Chunk<Buffer<f32>>>,
     ) -> Result<f64> {
         let mut busy = 0.0;
         let mut filling: Option<Buffer<f32>> = None;
-        for Piece { chunk, portion, values } in pieces {
+        for ReadPiece { chunk, piece, values } in pieces {
             let mut rows = match filling.take() {
                 Some(rows) => rows,
                 None => match free.recv() {
@@ -100,12 +102,12 @@ impl Rows<'_> {
                 },
             };
             let start = Instant::now();
-            let complete = match &portion {
-                Portion::Slices(positions) | Portion::OfBlock(positions) => positions.end == chunk.end,
-                Portion::Block { .. } => false,
+            let complete = match &piece {
+                Piece::Slices(positions) | Piece::OfBlock(positions) => positions.end == chunk.end,
+                Piece::Batch { .. } => false,
             };
-            self.copy(&chunk, &portion, values.as_ref(), &mut rows)?;
-            self.wait(&portion, complete.then_some(&chunk))?;
+            self.copy(&chunk, &piece, values.as_ref(), &mut rows)?;
+            self.wait(&piece, complete.then_some(&chunk))?;
             busy += start.elapsed().as_secs_f64();
             self.run.clock.add(Stage::Uploading, start.elapsed());
             if let Some(values) = values {
@@ -125,17 +127,18 @@ impl Rows<'_> {
     fn copy(
         &mut self,
         chunk: &Range<usize>,
-        portion: &Portion,
+        piece: &Piece,
         values: Option<&HostMemory>,
         rows: &mut Buffer<f32>,
     ) -> Result<()> {
         let in_slice = self.shape.in_slice;
-        match (&mut self.device, portion, values) {
+        match (&mut self.device, piece, values) {
             (Some(device), ..) => {
                 let bytes = values.map_or(&[][..], HostMemory::as_bytes);
-                device.correct(self.session, (portion, bytes), (self.run.slices, chunk.start), (rows, in_slice))
+                let chunk = FedChunk { slices: self.run.slices, first: chunk.start, sinograms: rows, stride: in_slice };
+                device.correct(self.session, &self.scan, piece, bytes, chunk)
             }
-            (None, Portion::Slices(positions), Some(values)) => {
+            (None, Piece::Slices(positions), Some(values)) => {
                 let (place, sinograms) = (positions.start - chunk.start, &values[..positions.len() * in_slice]);
                 self.session.upload(rows, place * in_slice, sinograms, "sinograms")
             }
@@ -144,10 +147,10 @@ impl Rows<'_> {
     }
 
     /// Waits for what is complete on the device, if it corrects rows, and counts what was replaced there.
-    fn wait(&mut self, portion: &Portion, complete: Option<&Range<usize>>) -> Result<()> {
+    fn wait(&mut self, piece: &Piece, complete: Option<&Range<usize>>) -> Result<()> {
         let Some(device) = &mut self.device else { return Ok(()) };
         let complete = complete.map(|chunk| &self.run.slices[chunk.clone()]);
-        if let Some(found) = device.wait(self.session, self.run.source, portion, complete)? {
+        if let Some(found) = device.wait(self.session, &self.scan, piece, complete)? {
             self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(found);
         }
         Ok(())

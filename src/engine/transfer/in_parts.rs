@@ -1,6 +1,6 @@
 //! Processes chunks that are never on the device as a whole, one after another.
 
-use super::{Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, fail_on_purpose};
+use super::{Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer, fail_on_purpose};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
 use crate::error::Result;
 use crate::plan::PIECES;
@@ -23,7 +23,7 @@ impl Transfer for InParts {
         drop(slices_back);
         let delivery = Delivery { device, work, run, computed };
         let mut busy = DeviceSeconds::default();
-        for (number, (positions, values)) in pieces.into_iter().filter_map(Piece::sinograms).enumerate() {
+        for (number, (positions, values)) in pieces.into_iter().filter_map(ReadPiece::sinograms).enumerate() {
             fail_on_purpose(run, device, number)?;
             if run.is_cancelled() {
                 break;

@@ -1,7 +1,7 @@
 //! For a device that computes in host memory: the chunk's buffers themselves are passed around, mapped while the reader
 //! or the writer uses them.
 
-use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, Piece, Transfer, stream};
+use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer, stream};
 use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
 use crate::error::Result;
@@ -57,10 +57,10 @@ impl Buffers for HostBuffers<'_> {
     }
 }
 
-fn unmap_sinograms(session: &Session, pieces: Receiver<Piece>, out: Sender<Chunk<Buffer<f32>>>) -> Result<f64> {
+fn unmap_sinograms(session: &Session, pieces: Receiver<ReadPiece>, out: Sender<Chunk<Buffer<f32>>>) -> Result<f64> {
     let mut busy = 0.0;
     // a piece is a chunk
-    for (chunk, values) in pieces.into_iter().filter_map(Piece::sinograms) {
+    for (chunk, values) in pieces.into_iter().filter_map(ReadPiece::sinograms) {
         let start = Instant::now();
         let sinograms = session.unmap(values, "sinograms")?;
         busy += start.elapsed().as_secs_f64();

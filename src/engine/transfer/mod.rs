@@ -5,13 +5,13 @@ mod in_parts;
 mod mapped;
 
 use super::chunks::{ChunkKernels, DevicePass, DeviceSeconds, Engine, SliceBuffers};
-use super::rows::{DeviceCounts, Portion};
 use super::sinograms::SinogramStage;
 use super::stages::{Run, joined, threads};
 use super::work::Work;
 use crate::device::{HostMemory, Session};
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::feed::{DeviceCounts, Piece};
 use crate::histogram::CountedSlice;
 use crate::plan::Pieces;
 use crate::report::Stage;
@@ -26,17 +26,17 @@ use std::thread::scope;
 use std::time::{Duration, Instant};
 
 /// What was read at once for a chunk of the list of slices; in memory, unless there was nothing to read.
-pub(super) struct Piece {
+pub(super) struct ReadPiece {
     pub chunk: Range<usize>,
-    pub portion: Portion,
+    pub piece: Piece,
     pub values: Option<HostMemory>,
 }
 
-impl Piece {
+impl ReadPiece {
     /// Positions in the list of slices, and their sinograms.
     fn sinograms(self) -> Option<(Range<usize>, HostMemory)> {
-        match (self.portion, self.values) {
-            (Portion::Slices(positions), Some(values)) => Some((positions, values)),
+        match (self.piece, self.values) {
+            (Piece::Slices(positions), Some(values)) => Some((positions, values)),
             _ => None,
         }
     }
@@ -83,9 +83,10 @@ pub(super) struct DeviceChannels<'a> {
     pub run: Run<'a>,
     /// What was replaced in the data that the device corrects.
     pub counts: &'a Mutex<DeviceCounts>,
+    /// Slices that are copied at once.
     pub pieces_of: Pieces,
     /// From the reader, and memory back to it.
-    pub pieces: Receiver<Piece>,
+    pub pieces: Receiver<ReadPiece>,
     pub free_sinograms: Sender<HostMemory>,
     /// To the writer, and memory back from it.
     pub computed: Sender<ComputedSlices>,

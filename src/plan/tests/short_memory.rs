@@ -18,7 +18,7 @@ fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
         scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
         let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
         assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
-        (plan.blocks.unwrap().on_host(), plan.spec.slices, plan.sets)
+        (plan.kept_blocks().unwrap().on_host(), plan.spec.slices, plan.sets)
     };
     assert_eq!(planned("8GiB"), (false, 64, 2));
     assert_eq!(planned("1GiB"), (true, 32, 2));
@@ -101,7 +101,7 @@ fn sinograms_of_a_block_are_ahead() {
         let plan = of_h200(memory, false, images, all_stripes);
         let sinograms = plan.device_bytes.iter().find(|bytes| bytes.what == "sinograms").unwrap();
         assert_eq!(sinograms.bytes, ((plan.sets + plan.ahead) * plan.chunk * 4 * 2048 * 2048) as u64);
-        (plan.blocks.map(|shape| shape.on_host()), plan.sets, plan.ahead)
+        (plan.kept_blocks().map(|shape| shape.on_host()), plan.sets, plan.ahead)
     };
     assert_eq!(ahead("100G", tilt_and_phase(true, true)), (Some(false), 2, 6));
     assert_eq!(ahead("15G", tilt_and_phase(true, true)), (Some(false), 2, 3));
@@ -124,7 +124,7 @@ fn a_library_transforms_long_lines() {
         let facts = DeviceFacts { max_work_group, local_memory: 48 << 10, ..example() };
         let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
         assert_eq!(plan.steps.images, StepBackend::Device);
-        plan.blocks.unwrap().pairs
+        plan.kept_blocks().unwrap().pairs
     };
     assert_eq!(pairs(256), 2 * pairs(128));
 }

@@ -1,0 +1,108 @@
+//! Steps on the images of a batch of projections, between the correction of its rows and -log.
+
+use super::Session;
+use super::block_shape::BlockShape;
+use super::image_filter::ImageFilter;
+use super::images::{DeviceRows, ImagePart, RowRotator};
+use super::row_correction::RowCorrection;
+use crate::error::{Error, Result};
+use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
+use opencl3::event::Event;
+use opencl3::kernel::Kernel;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::ops::Range;
+
+/// Steps on the images of a batch.
+pub(super) struct BatchImages {
+    rotator: Option<RowRotator>,
+    filter: Option<ImageFilter>,
+    minus_log: Option<Kernel>,
+    group: usize,
+    bins: usize,
+    /// Transmissions of a batch, `[row][projection][bin]`, and the same rotated.
+    pub transmissions: Buffer<f32>,
+    rotated: Option<Buffer<f32>>,
+}
+
+/// Rows of a batch: those that were read, of them the ones that are left after the rotation, and the block's.
+pub(super) struct ImageBatch {
+    pub read: Range<usize>,
+    pub upright: Range<usize>,
+    pub wanted: Range<usize>,
+    pub counted: Range<usize>,
+    pub projections: usize,
+}
+
+impl BatchImages {
+    pub fn new(session: &Session, correction: &RowCorrection, shape: &BlockShape) -> Result<Self> {
+        let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
+        let rotation = correction.images.rotation;
+        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, [bins, height])).transpose()?;
+        let filter = match (&correction.images.filter, blocks.images) {
+            (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
+            (None, None) => None,
+            _ => return Err(Error::Internal("blocks of other steps".into())),
+        };
+        let group = power_of_two_group(&session.facts, CORRECTION_GROUP);
+        let minus_log = || {
+            let source = generate_minus_log(group)?;
+            let program = session.build(&source)?;
+            session.kernel(&program, source.entry)
+        };
+        let images = |what| session.buffer(shape.corrected() * batch * bins, CL_MEM_READ_WRITE, what);
+        Ok(BatchImages {
+            minus_log: correction.minus_log.then(minus_log).transpose()?,
+            group,
+            bins,
+            transmissions: images("transmissions")?,
+            rotated: (rotator.is_some() && filter.is_some()).then(|| images("rotated rows")).transpose()?,
+            rotator,
+            filter,
+        })
+    }
+
+    /// Makes rows of the block of the transmissions; -log of what cannot be taken is counted in `counts`. Does not wait for the
+    /// kernels, of which it returns the last.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        rows: &ImageBatch,
+        into_block: &DeviceRows,
+        counts: &Buffer<[u32; 4]>,
+    ) -> Result<Option<Event>> {
+        let ImageBatch { read, upright, wanted, counted, projections } = rows;
+        let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
+            read: read.clone(),
+            wanted: wanted.clone(),
+            projections: *projections,
+        };
+        let mut last = None;
+        let rotated = match (&self.rotator, &self.rotated) {
+            (Some(rotator), Some(rotated)) => {
+                let to = DeviceRows { values: rotated, first: 0, stride: projections * self.bins };
+                rotator.run(session, &self.transmissions, &part(read, upright), &to)?;
+                rotated
+            }
+            (Some(rotator), None) => {
+                last = Some(rotator.run(session, &self.transmissions, &part(read, wanted), into_block)?);
+                &self.transmissions
+            }
+            (None, _) => &self.transmissions,
+        };
+        if let Some(filter) = &mut self.filter {
+            last = filter.run(session, rotated, &part(upright, wanted), into_block)?;
+        }
+        let Some(kernel) = &self.minus_log else { return Ok(last) };
+        let launch = session
+            .launch(kernel, "minus_log")
+            .handle(into_block.values)?
+            .handle(counts)?
+            .value(into_block.first as u64)?
+            .value(into_block.stride as u64)?
+            .value(self.bins as i32)?
+            .value([counted.start - wanted.start, counted.end - wanted.start].map(|row| row as i32))?;
+        let global = [self.group, *projections, wanted.len()];
+        // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
+        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(Some)
+    }
+}

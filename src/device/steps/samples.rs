@@ -1,0 +1,54 @@
+//! Samples of rows as they are stored: how many a device gets at once, how they lie in memory, and how kernels read them.
+
+use crate::error::{Error, Result};
+use crate::kernel::{SampleForm, SampleKind};
+use crate::source::{SampleType, StoredSamples};
+use opencl3::event::Event;
+use opencl3::memory::Buffer;
+
+/// Most of what is corrected at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceSize {
+    /// Corrected rows, each of `projections`.
+    pub rows: usize,
+    pub projections: usize,
+    /// Rows in which replaced values are counted until the counts are taken.
+    pub counted: usize,
+    /// Pieces whose samples are on the device together: so many are copied while kernels wait for the device.
+    pub at_once: usize,
+}
+
+/// Samples in a buffer on the device.
+pub struct DeviceSamples<'a> {
+    pub(super) values: &'a Buffer<u8>,
+    /// The copy of another queue that brings them.
+    pub(super) copied: Option<&'a Event>,
+}
+
+impl<'a> From<&'a Buffer<u8>> for DeviceSamples<'a> {
+    fn from(values: &'a Buffer<u8>) -> Self {
+        DeviceSamples { values, copied: None }
+    }
+}
+
+/// How the samples of a piece lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleOrder {
+    /// `[projection][row][bin]`, from projections.
+    Projections,
+    /// `[row][projection][bin]`, from sinograms.
+    Sinograms,
+}
+
+/// How kernels read samples.
+pub(super) fn sample_form(stored: StoredSamples) -> Result<SampleForm> {
+    let kind = match stored.sample {
+        SampleType::U8 | SampleType::U16 | SampleType::U32 => SampleKind::Unsigned,
+        SampleType::I8 | SampleType::I16 | SampleType::I32 => SampleKind::Signed,
+        SampleType::F16 | SampleType::F32 => SampleKind::Float,
+        SampleType::U64 | SampleType::I64 | SampleType::F64 => {
+            return Err(Error::Internal("64-bit samples are converted before".into()));
+        }
+    };
+    Ok(SampleForm { bytes: stored.sample.bytes() as u32, kind, swapped: stored.swapped })
+}

@@ -1,0 +1,129 @@
+//! Rows that a device corrects, for its own slices.
+
+use super::{Piece, ScanRows};
+use crate::device::{BlockCorrector, BlockShape, DeviceRows, Session};
+use crate::error::{Error, Result};
+use crate::steps::Counts;
+use opencl3::memory::Buffer;
+use std::collections::BTreeSet;
+
+/// Makes sinograms of what was read.
+pub struct DeviceFeed {
+    corrector: BlockCorrector,
+}
+
+/// What was replaced in the data that a device corrected.
+pub struct FoundReplaced {
+    /// The block, if blocks are kept.
+    block: Option<usize>,
+    counts: Counts,
+}
+
+/// What was replaced in the data that devices correct; in a block once, whichever devices take slices from it.
+#[derive(Default)]
+pub struct DeviceCounts {
+    pub all: Counts,
+    blocks: BTreeSet<usize>,
+}
+
+impl DeviceCounts {
+    /// Adds what a device found.
+    pub fn add(&mut self, found: FoundReplaced) {
+        if found.block.is_none_or(|block| self.blocks.insert(block)) {
+            self.all += found.counts;
+        }
+    }
+}
+
+/// A chunk of slices on its way to a device: numbers of its slices, and where their sinograms go.
+pub struct FedChunk<'a> {
+    /// The list of slices, and the position of the first one of the chunk.
+    pub slices: &'a [usize],
+    pub first: usize,
+    pub sinograms: &'a mut Buffer<f32>,
+    /// Values from one sinogram to the next.
+    pub stride: usize,
+}
+
+impl DeviceFeed {
+    /// Builds kernels and allocates memory.
+    ///
+    /// # Errors
+    /// The device's, and [`Error::Internal`] if it cannot do all steps.
+    pub fn new(session: &Session, scan: &ScanRows, shape: BlockShape) -> Result<Self> {
+        let Some(correction) = scan.correction() else {
+            return Err(Error::Internal("a step on rows of projections has no kernel".into()));
+        };
+        let stored = scan.stack.stored();
+        Ok(DeviceFeed { corrector: BlockCorrector::new(session, &correction, stored, scan.order(), shape)? })
+    }
+
+    /// Ends what goes on in threads of its own.
+    pub fn end(&mut self) {
+        self.corrector.end();
+    }
+
+    /// Most bytes that are read at once.
+    pub fn most_bytes(&self) -> usize {
+        self.corrector.most_bytes()
+    }
+
+    /// Makes sinograms of a piece that was read.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn correct(
+        &mut self,
+        session: &Session,
+        scan: &ScanRows,
+        piece: &Piece,
+        samples: &[u8],
+        chunk: FedChunk,
+    ) -> Result<()> {
+        let FedChunk { slices, first, sinograms, stride } = chunk;
+        match piece {
+            Piece::Slices(positions) => {
+                let place = positions.start - first;
+                let batch = scan.of_all_projections(&slices[positions.clone()], place);
+                let into = DeviceRows { values: sinograms, first: place * stride, stride };
+                self.corrector.correct_into(session, &batch, &samples[..scan.sample_bytes(&batch)], &into)
+            }
+            Piece::Batch { batch, .. } => self.corrector.correct(session, batch, &samples[..scan.sample_bytes(batch)]),
+            Piece::OfBlock(positions) => {
+                let place = (positions.start - first) * stride;
+                self.corrector.copy(session, &slices[positions.clone()], sinograms, (place, stride))
+            }
+        }
+    }
+
+    /// Waits for a piece that completes a block, or a chunk of slices; what was replaced there.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn wait(
+        &mut self,
+        session: &Session,
+        scan: &ScanRows,
+        piece: &Piece,
+        complete: Option<&[usize]>,
+    ) -> Result<Option<FoundReplaced>> {
+        Ok(match (piece, complete) {
+            (Piece::Slices(_), Some(slices)) => {
+                let found = self.corrector.take_counts(session, slices.len())?;
+                let counts = scan.preparation.counts(slices.iter().copied(), scan.used, &found);
+                Some(FoundReplaced { block: None, counts })
+            }
+            (Piece::Batch { block, batch }, _) if batch.projections.end == scan.used.len() => {
+                let found = self.corrector.take_counts(session, batch.counted.len())?;
+                let rows = batch.rows[batch.counted.clone()].iter().copied();
+                let counts = scan.preparation.counts(rows, scan.used, &found);
+                Some(FoundReplaced { block: Some(*block), counts })
+            }
+            (Piece::OfBlock(_), Some(_)) => {
+                session.finish_uploads()?;
+                None
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! The one way of rows: from samples in files to corrected rows of the detector, on the host or on a device.
+//!
+//! ```text
+//!                   projections that are used
+//!               0      batch      batch      batch
+//!             +----------+----------+----------+
+//!  halo       |          |          |          |   read, because steps need them
+//!             +----------+----------+----------+
+//!  block      |          |          |          |   corrected together; row r of all projections is sinogram r
+//!             +----------+----------+----------+
+//!  halo       |          |          |          |
+//!             +----------+----------+----------+
+//! ```
+//!
+//! Where a step needs the rows around those that are wanted, blocks begin at multiples of their size, so that slices do
+//! not depend on what is read at once, and the block that was corrected last is kept: by the host, on the device, or by
+//! the host for a device whose memory does not hold it. Else a block is just the rows that are wanted next, all
+//! projections are one batch, and rows go straight to where they are needed. Consumers are a reconstruction, the pages of
+//! `fbp preprocess`, and the search of the axis.
+
+mod device;
+mod host;
+mod plan;
+mod samples;
+
+pub use device::{DeviceCounts, DeviceFeed, FedChunk};
+pub use host::{CorrectedRows, HostFeed};
+pub use plan::{FeedPlan, Piece};
+
+use crate::device::{DetectorBatch, RowCorrection, SampleOrder};
+use crate::geometry::ExtendedField;
+use crate::source::Stack;
+use crate::steps::Preparation;
+use std::ops::Range;
+
+/// The rows of a scan: what is stored, and what is done to it.
+#[derive(Clone, Copy)]
+pub struct ScanRows<'a> {
+    pub stack: &'a Stack,
+    pub preparation: &'a Preparation,
+    /// Numbers of the projections that are used, ascending.
+    pub used: &'a [usize],
+    /// Numbers of the rows of the detector that the job wants, ascending.
+    pub wanted: &'a [usize],
+    /// Whether pages of the stack are sinograms, else projections.
+    pub sinograms: bool,
+    /// How rows are extended after their correction, if they are.
+    pub field: Option<&'a ExtendedField>,
+}
+
+impl<'a> ScanRows<'a> {
+    /// Rows of the detector.
+    pub fn height(&self) -> usize {
+        if self.sinograms { self.stack.len() } else { self.stack.height() }
+    }
+
+    /// Projections of the input.
+    fn projections(&self) -> usize {
+        if self.sinograms { self.stack.height() } else { self.stack.len() }
+    }
+
+    /// Values of a sinogram that the detector saw.
+    pub fn seen_len(&self) -> usize {
+        self.used.len() * self.stack.width()
+    }
+
+    /// Values of a sinogram.
+    pub fn sinogram_len(&self) -> usize {
+        self.used.len() * self.field.map_or(self.stack.width(), |field| field.bins)
+    }
+
+    /// What a device does to rows, if it can do all steps.
+    pub fn correction(&self) -> Option<RowCorrection<'a>> {
+        self.preparation.correction(self.used, self.projections())
+    }
+
+    /// How stored samples lie.
+    pub fn order(&self) -> SampleOrder {
+        if self.sinograms { SampleOrder::Sinograms } else { SampleOrder::Projections }
+    }
+
+    /// Of rows that are corrected together those in which replaced values are counted: from the first that the job wants to
+    /// the last.
+    pub fn counted(&self, rows: &Range<usize>) -> Range<usize> {
+        let within = self.wanted.partition_point(|s| *s < rows.start)..self.wanted.partition_point(|s| *s < rows.end);
+        match &self.wanted[within] {
+            [] => rows.start..rows.start,
+            [one] => *one..one + 1,
+            [first, .., last] => *first..last + 1,
+        }
+    }
+
+    /// Some projections of a block of rows.
+    pub fn batch(&self, rows: Range<usize>, projections: Range<usize>) -> DetectorBatch {
+        let counted = self.counted(&rows);
+        let counted = counted.start - rows.start..counted.end - rows.start;
+        DetectorBatch { rows: rows.collect(), counted, place: 0, projections }
+    }
+
+    /// Some rows of all projections, whose counts begin at a place.
+    pub fn of_all_projections(&self, rows: &[usize], place: usize) -> DetectorBatch {
+        DetectorBatch { rows: rows.to_vec(), counted: 0..rows.len(), place, projections: 0..self.used.len() }
+    }
+}
+
+/// The contiguous parts of at most `most` of a list.
+pub fn parts_of(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
+}
+
+/// Ascending numbers as runs of those next to each other.
+fn runs_of(numbers: &[usize]) -> Vec<Range<usize>> {
+    numbers.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[run.len() - 1] + 1).collect()
+}

@@ -1,0 +1,96 @@
+//! What is read at once for a chunk of slices.
+
+use super::{HostFeed, ScanRows, parts_of};
+use crate::device::{BlockPlace, BlockShape, DetectorBatch, HostMemory};
+use crate::error::Result;
+use crate::kernel::{StepBackend, StepBackends};
+use crate::steps::Counts;
+use std::ops::Range;
+
+/// What is read at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Rows of slices at these positions of the list: sinograms that the host has corrected, or samples.
+    Slices(Range<usize>),
+    /// Samples of a batch of a block that is kept, with its number.
+    Batch { block: usize, batch: DetectorBatch },
+    /// Nothing: the rows of slices at these positions are in the block that was read before.
+    OfBlock(Range<usize>),
+}
+
+/// How a device wants to get rows.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedPlan {
+    pub steps: StepBackends,
+    /// Slices whose rows are read at once.
+    pub read: usize,
+    /// How it corrects rows, if it does.
+    pub blocks: Option<BlockShape>,
+}
+
+impl FeedPlan {
+    /// Sinograms that the host has corrected, so many at a time.
+    pub fn of_host(read: usize) -> Self {
+        FeedPlan { steps: StepBackends::HOST, read, blocks: None }
+    }
+
+    /// What is read for a chunk of a list of slices, in order. `loaded` is the block that was read last.
+    pub fn pieces(
+        &self,
+        scan: &ScanRows,
+        slices: &[usize],
+        chunk: &Range<usize>,
+        loaded: &mut Option<usize>,
+    ) -> Vec<Piece> {
+        let of_chunk = |part: Range<usize>| chunk.start + part.start..chunk.start + part.end;
+        let Some(shape) = self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere) else {
+            let parts = match self.steps.rows {
+                StepBackend::Device => scan.parts(&slices[chunk.clone()], self.read),
+                StepBackend::Host => parts_of(chunk.len(), self.read).collect(),
+            };
+            return parts.into_iter().map(|part| Piece::Slices(of_chunk(part))).collect();
+        };
+        let block_of = |slice: usize| slice / shape.blocks.rows;
+        let (mut pieces, mut start) = (Vec::new(), chunk.start);
+        for same in slices[chunk.clone()].chunk_by(|a, b| block_of(*a) == block_of(*b)) {
+            let block = block_of(same[0]);
+            if loaded.replace(block) != Some(block) {
+                let rows = shape.blocks.of(block, shape.height);
+                let batches = parts_of(shape.projections, shape.batch);
+                let batch = |projections| Piece::Batch { block, batch: scan.batch(rows.clone(), projections) };
+                pieces.extend(batches.map(batch));
+            }
+            pieces.push(Piece::OfBlock(start..start + same.len()));
+            start += same.len();
+        }
+        pieces
+    }
+
+    /// Reads a piece into memory that holds it, and corrects it unless the device does; what was replaced.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read(
+        &self,
+        host: &HostFeed,
+        scan: &ScanRows,
+        slices: &[usize],
+        piece: &Piece,
+        values: &mut HostMemory,
+    ) -> Result<Counts> {
+        match piece {
+            Piece::Slices(positions) if self.steps.rows == StepBackend::Host => {
+                let which = &slices[positions.clone()];
+                let out = &mut values[..which.len() * scan.sinogram_len()];
+                return host.read(scan, which, self.steps, true, out);
+            }
+            Piece::Slices(positions) => {
+                let batch = scan.of_all_projections(&slices[positions.clone()], 0);
+                scan.read_samples(&batch, &mut values.as_bytes_mut()[..scan.sample_bytes(&batch)])?;
+            }
+            Piece::Batch { batch, .. } => scan.read_samples(batch, values.as_bytes_mut())?,
+            Piece::OfBlock(_) => {}
+        }
+        Ok(Counts::default())
+    }
+}
