@@ -2,6 +2,7 @@
 
 use super::chunks::{Engine, Setup};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
+use super::run::panicked;
 use super::source::Source;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
@@ -152,9 +153,4 @@ pub fn leave(mut devices: Vec<ReadyDevice>) {
     devices.iter_mut().filter_map(|device| device.engine.rows.as_mut()).for_each(DeviceFeed::end);
     fft::tear_down();
     std::mem::forget(devices);
-}
-
-/// What is left of a thread that panicked.
-pub(super) fn panicked(stage: &str) -> Error {
-    Error::Internal(format!("the {stage} stopped unexpectedly"))
 }

@@ -1,7 +1,7 @@
 //! Pages that a device corrects without reconstructing them, for `fbp preprocess`: projections, or sinograms.
 
 use super::prepare::open_for_steps;
-use super::stages::joined;
+use super::run::joined;
 use crate::check::TestShape;
 use crate::device::{
     BlockCorrector, BlockShape, CopiedProjections, DetectorBatch, DeviceRows, HostMemory, RowBlocks, Session,

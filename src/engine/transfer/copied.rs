@@ -1,9 +1,10 @@
 //! Copies pieces to a device with its own memory, and slices from it.
 
-use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer, stream};
+use super::channels::{Chunk, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
+use super::stream::{Buffers, Computing, stream};
 use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
-use crate::engine::stages::Run;
+use crate::engine::run::Run;
 use crate::error::Result;
 use crate::feed::{DeviceCounts, DeviceFeed, FedChunk, Piece, ScanRows, parts_of};
 use crate::plan::{PIECES, WRITTEN_PIECES};

@@ -1,6 +1,7 @@
 //! Processes chunks that are never on the device as a whole, one after another.
 
-use super::{Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer, fail_on_purpose};
+use super::channels::{Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
+use super::stream::fail_on_purpose;
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
 use crate::error::Result;
 use crate::plan::PIECES;

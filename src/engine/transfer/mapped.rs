@@ -1,7 +1,8 @@
 //! For a device that computes in host memory: the chunk's buffers themselves are passed around, mapped while the reader
 //! or the writer uses them.
 
-use super::{Buffers, Chunk, Computing, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer, stream};
+use super::channels::{Chunk, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
+use super::stream::{Buffers, Computing, stream};
 use crate::device::{HostMemory, Session};
 use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
 use crate::error::Result;

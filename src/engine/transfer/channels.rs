@@ -1,0 +1,121 @@
+//! What a device shares with the reader and the writer.
+
+use crate::device::HostMemory;
+use crate::engine::chunks::{DeviceSeconds, Engine};
+use crate::engine::run::Run;
+use crate::engine::work::Work;
+use crate::error::Result;
+use crate::feed::{DeviceCounts, Piece};
+use crate::histogram::CountedSlice;
+use crate::plan::Pieces;
+use crossbeam_channel::{Receiver, Sender};
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// What was read at once for a chunk of the list of slices; in memory, unless there was nothing to read.
+pub(in crate::engine) struct ReadPiece {
+    pub chunk: Range<usize>,
+    pub piece: Piece,
+    pub values: Option<HostMemory>,
+}
+
+impl ReadPiece {
+    /// Positions in the list of slices, and their sinograms.
+    pub fn sinograms(self) -> Option<(Range<usize>, HostMemory)> {
+        match (self.piece, self.values) {
+            (Piece::Slices(positions), Some(values)) => Some((positions, values)),
+            _ => None,
+        }
+    }
+}
+
+/// Slices from a device.
+pub(in crate::engine) struct ComputedSlices {
+    pub device: usize,
+    pub positions: Range<usize>,
+    pub values: HostMemory,
+    pub found: FoundInSlices,
+}
+
+/// What a device found out about slices.
+#[derive(Default)]
+pub(in crate::engine) struct FoundInSlices {
+    /// Of each slice, if they are samples as they are written: how many of them were clamped.
+    pub clamped: Option<Vec<u32>>,
+    /// Of each slice, if the device counts values.
+    pub counted: Option<Vec<CountedSlice>>,
+    /// Whether values have their unit of length and the mask.
+    pub finished: bool,
+}
+
+impl FoundInSlices {
+    /// Takes away what is about the first `count` slices.
+    pub fn take_first(&mut self, count: usize) -> FoundInSlices {
+        FoundInSlices {
+            clamped: self.clamped.as_mut().map(|clamped| clamped.drain(..count).collect()),
+            counted: self.counted.as_mut().map(|counted| counted.drain(..count).collect()),
+            finished: self.finished,
+        }
+    }
+}
+
+/// A chunk on the device: positions in the list of slices, and sinograms or slices.
+pub(in crate::engine) type Chunk<T> = (Range<usize>, T);
+
+/// What a device shares with the reader and the writer.
+pub(in crate::engine) struct DeviceChannels<'a> {
+    /// Number of the device.
+    pub device: usize,
+    pub work: &'a Work,
+    pub run: Run<'a>,
+    /// What was replaced in the data that the device corrects.
+    pub counts: &'a Mutex<DeviceCounts>,
+    /// Slices that are copied at once.
+    pub pieces_of: Pieces,
+    /// From the reader, and memory back to it.
+    pub pieces: Receiver<ReadPiece>,
+    pub free_sinograms: Sender<HostMemory>,
+    /// To the writer, and memory back from it.
+    pub computed: Sender<ComputedSlices>,
+    pub free_slices: (Sender<HostMemory>, Receiver<HostMemory>),
+}
+
+/// A way for chunks to a device, and for slices from it.
+pub(in crate::engine) trait Transfer {
+    /// Computes chunks until no more come; the seconds of every stage.
+    ///
+    /// # Errors
+    /// The device's. A neighbour that is gone is no error: the stage ends.
+    fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds>;
+}
+
+/// Takes a device out of the run when it is dropped, whatever the reason.
+pub(in crate::engine) struct LeaveOnDrop<'a>(pub &'a Work, pub usize);
+
+impl Drop for LeaveOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
+    }
+}
+
+/// The way of slices to the writer.
+pub(in crate::engine) struct Delivery<'a> {
+    pub device: usize,
+    pub work: &'a Work,
+    pub run: Run<'a>,
+    pub computed: Sender<ComputedSlices>,
+}
+
+impl Delivery<'_> {
+    /// Hands slices on; false if there is no writer any more.
+    pub fn deliver(&self, positions: Range<usize>, values: HostMemory, found: FoundInSlices) -> bool {
+        let slices = ComputedSlices { device: self.device, positions: positions.clone(), values, found };
+        let sent = self.computed.send(slices).is_ok();
+        match sent {
+            true => self.work.done(self.device, positions),
+            // nobody waits for this device any more
+            false => self.work.leave(self.device),
+        }
+        sent
+    }
+}

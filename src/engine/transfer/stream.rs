@@ -1,0 +1,138 @@
+//! Uploading, correcting, computing and downloading side by side.
+
+use super::channels::{Chunk, Delivery, LeaveOnDrop};
+use crate::device::Session;
+use crate::engine::chunks::{ChunkKernels, DevicePass, DeviceSeconds, SliceBuffers};
+use crate::engine::run::{Run, joined, threads};
+use crate::engine::sinograms::SinogramStage;
+use crate::engine::work::Work;
+use crate::error::{Error, Result};
+use crate::fault;
+use crate::report::Stage;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use opencl3::memory::Buffer;
+use std::thread::scope;
+use std::time::{Duration, Instant};
+
+/// The device's buffers between uploading, computing and downloading.
+pub(super) trait Buffers {
+    /// The next buffers for slices that are free; `None` if none will be.
+    fn free_slices(&self) -> Result<Option<SliceBuffers>>;
+
+    /// Gives back sinograms that are done.
+    fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()>;
+}
+
+/// What a device computes with.
+pub(super) struct Computing<'a> {
+    pub session: &'a Session,
+    pub kernels: &'a mut ChunkKernels,
+    /// Steps before the filter, if the device does them.
+    pub sinograms: Option<&'a mut SinogramStage>,
+}
+
+/// Uploads, corrects sinograms, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends
+/// the others.
+pub(super) fn stream(
+    computing: Computing,
+    delivery: Delivery,
+    upload: impl FnOnce(Sender<Chunk<Buffer<f32>>>) -> Result<f64> + Send,
+    buffers: impl Buffers,
+    download: impl FnOnce(Receiver<Chunk<SliceBuffers>>, &Delivery) -> Result<f64> + Send,
+) -> Result<DeviceSeconds> {
+    let Delivery { device, work, run, .. } = delivery;
+    let Computing { session, kernels, sinograms } = computing;
+    let (to_device, uploaded) = unbounded();
+    let (to_download, reconstructed) = unbounded();
+    scope(|scope| {
+        let uploading = scope.spawn(move || upload(to_device));
+        let downloading = scope.spawn(move || {
+            // nothing is delivered after this thread
+            let _leave = LeaveOnDrop(work, device);
+            download(reconstructed, &delivery)
+        });
+        let (ready, correcting) = match sinograms {
+            None => (uploaded, None),
+            Some(stage) => {
+                let (to_compute, ready) = unbounded();
+                let correct = move || {
+                    threads("correct sinograms")?.install(|| correct_sinograms(stage, run, uploaded, to_compute))
+                };
+                (ready, Some(scope.spawn(correct)))
+            }
+        };
+        let computed = compute(session, kernels, (work, device, run), ready, &buffers, to_download);
+        drop(buffers);
+        let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
+        let steps = correcting.map_or(Ok(0.0), |correcting| joined(correcting, "correction of sinograms"));
+        let mut seconds = DeviceSeconds { upload: upload?, download: download?, ..computed? };
+        seconds.steps += steps?;
+        Ok(seconds)
+    })
+}
+
+/// Does the steps on sinograms of chunk after chunk; the seconds that took.
+fn correct_sinograms(
+    stage: &mut SinogramStage,
+    run: Run,
+    uploaded: Receiver<Chunk<Buffer<f32>>>,
+    out: Sender<Chunk<Buffer<f32>>>,
+) -> Result<f64> {
+    let mut seconds = 0.0;
+    for (chunk, sinograms) in uploaded {
+        if run.is_cancelled() {
+            break;
+        }
+        let busy = stage.run(&sinograms, chunk.len())?;
+        seconds += busy;
+        run.clock.add(Stage::Correcting, Duration::from_secs_f64(busy));
+        if out.send((chunk, sinograms)).is_err() {
+            break;
+        }
+    }
+    Ok(seconds)
+}
+
+/// Chunk after chunk, each into the next free buffer, until the run is cancelled; the seconds of computing.
+fn compute(
+    session: &Session,
+    kernels: &mut ChunkKernels,
+    (work, device, run): (&Work, usize, Run),
+    ready: Receiver<Chunk<Buffer<f32>>>,
+    buffers: &impl Buffers,
+    out: Sender<Chunk<SliceBuffers>>,
+) -> Result<DeviceSeconds> {
+    let mut seconds = DeviceSeconds::default();
+    for (number, (chunk, sinograms)) in ready.into_iter().enumerate() {
+        fail_on_purpose(run, device, number)?;
+        if run.is_cancelled() {
+            break;
+        }
+        let Some(mut slices) = buffers.free_slices()? else { break };
+        let start = Instant::now();
+        let pass = DevicePass { step: 0, rows: sinograms, slices: &slices.values, count: chunk.len() };
+        let filtered = |sinograms| {
+            buffers.sinograms_done(sinograms)?;
+            work.ready(device);
+            Ok(())
+        };
+        seconds = seconds + kernels.run(session, pass, filtered)?;
+        seconds.finish += kernels.finish(session, &mut slices, chunk.len())?;
+        run.clock.add(Stage::Computing, start.elapsed());
+        if out.send((chunk, slices)).is_err() {
+            break;
+        }
+    }
+    Ok(seconds)
+}
+
+/// An error where a test wants the device to fail; waits where a test wants that.
+pub(super) fn fail_on_purpose(run: Run, device: usize, chunk: usize) -> Result<()> {
+    if fault::lost(device, chunk) {
+        return Err(Error::Internal("lost on purpose".into()));
+    }
+    while fault::held(device, chunk) && !run.is_cancelled() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
