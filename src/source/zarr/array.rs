@@ -6,7 +6,7 @@ use super::{FileResult, json_of};
 use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::codec::{DecodeBuffers, DecodeError};
-use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
 use crate::visible::Shown;
 use serde_json::Value;
 use std::cmp::Ordering;
